@@ -1,0 +1,1 @@
+"""The rules every Kubernetes object must obey."""

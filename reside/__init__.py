@@ -1,0 +1,1 @@
+"""ReSide runs small autonomous services, replicas, on Kubernetes."""

@@ -1,0 +1,1 @@
+"""The Alpha replica: loads images, versions them, hands out permissions."""

@@ -1,0 +1,1 @@
+"""A client for Jazz (CoJSON); knows nothing of ReSide."""

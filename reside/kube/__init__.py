@@ -1,0 +1,1 @@
+"""kubeconfig and port-forward by kubectl; no knowledge of ReSide."""

@@ -1,0 +1,1 @@
+"""The embedded Kubernetes: real upstream binaries, started and stopped by us."""

@@ -1,0 +1,1 @@
+"""Distributed locks in etcd; nothing else is kept there."""

@@ -1,0 +1,1 @@
+"""The words of ReSide as data and pure functions."""

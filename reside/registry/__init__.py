@@ -1,0 +1,1 @@
+"""Image references, manifests and labels of an OCI registry."""

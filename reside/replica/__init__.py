@@ -1,0 +1,1 @@
+"""What every replica is made of."""

@@ -1,0 +1,1 @@
+"""What runs inside the seed: Alpha and the Sentinel in one process."""

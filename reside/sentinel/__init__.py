@@ -1,0 +1,1 @@
+"""The Kubernetes Sentinel: applies desired-state stacks and watches them."""
