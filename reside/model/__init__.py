@@ -1,1 +1,1 @@
-"""The words of ReSide as data and pure functions."""
+"""The words of ReSide as data and pure functions: importable by all, importing none of the rest."""

@@ -1,0 +1,50 @@
+"""Load-bearing constants: what stands in clusters, images and data, and must not change. Frozen by a test."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MANIFEST_LABEL: Final = "io.reside.manifest"
+
+FIELD_MANAGER: Final = "kubernetes-sentinel"
+MANAGED_BY_LABEL: Final = "app.kubernetes.io/managed-by"
+REPLICA_LABEL: Final = "reside.io/replica"
+VERSION_LABEL: Final = "reside.io/version"
+STACK_LABEL: Final = "reside.io/stack"
+PLACEMENT_GROUP_LABEL: Final = "reside.io/placement-group"
+SECRET_REFERENCES_ANNOTATION: Final = "reside.io/secret-references"
+
+SEED_ID: Final = 0
+ALPHA_ID: Final = 1
+SENTINEL_ID: Final = 2
+FIRST_FREE_ID: Final = 3
+
+SEED_NAME: Final = "seed"
+ALPHA_NAME: Final = "alpha"
+SENTINEL_NAME: Final = "kubernetes-sentinel"
+PLATFORM_STACK: Final = "platform"
+
+RESIDE_REGISTRY: Final = "registry.reside.internal"
+ALPHA_CONTRACT: Final = "registry.reside.internal/reside/contracts/alpha.v1"
+SENTINEL_CONTRACT: Final = "registry.reside.internal/reside/contracts/kubernetes-sentinel.v1"
+ALPHA_IDENTITY: Final = "registry.reside.internal/reside/replicas/alpha"
+SENTINEL_IDENTITY: Final = "registry.reside.internal/reside/replicas/kubernetes-sentinel"
+SEED_IDENTITY: Final = "registry.reside.internal/reside/replicas/seed"
+
+SYSTEM_IDS: Final = {SEED_IDENTITY: SEED_ID, ALPHA_IDENTITY: ALPHA_ID, SENTINEL_IDENTITY: SENTINEL_ID}
+
+LISTEN_PORT: Final = 8080
+SERVICE_PORT: Final = 80
+JAZZ_PORT: Final = 4200
+ETCD_PORT: Final = 2379
+MADE_AT_TOLERANCE_MS: Final = 60_000
+
+REPLICA_PERMISSIONS: Final = (
+    "replica:read:all",
+    "replica:manage:all",
+    "load-request:create",
+    "load-request:read:all",
+    "load-request:approve",
+    "rcb:manage:all",
+)
+SUPER_ADMIN_PERMISSIONS: Final = REPLICA_PERMISSIONS[:5]

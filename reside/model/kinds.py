@@ -1,0 +1,43 @@
+"""The Kubernetes kinds that a stack may hold, and how ReSide names them (model.md §3, §4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind: its API version, its REST plural, its collection in the Sentinel's contract and its permission stem."""
+
+    kind: str
+    api_version: str
+    plural: str
+    collection: str
+    permission: str
+
+    @property
+    def manage(self) -> str:
+        """Name of the permission to declare objects of this kind."""
+        return f"{self.permission}:manage:all"
+
+    @property
+    def read(self) -> str:
+        """Name of the permission to read live objects of this kind."""
+        return f"{self.permission}:read:all"
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind("Deployment", "apps/v1", "deployments", "deployments", "deployment"),
+    Kind("StatefulSet", "apps/v1", "statefulsets", "statefulSets", "stateful-set"),
+    Kind("Job", "batch/v1", "jobs", "jobs", "job"),
+    Kind("Secret", "v1", "secrets", "secrets", "secret"),
+    Kind("ConfigMap", "v1", "configmaps", "configMaps", "config-map"),
+    Kind("Service", "v1", "services", "services", "service"),
+    Kind("Ingress", "networking.k8s.io/v1", "ingresses", "ingresses", "ingress"),
+    Kind("NetworkPolicy", "networking.k8s.io/v1", "networkpolicies", "networkPolicies", "network-policy"),
+    Kind("PersistentVolumeClaim", "v1", "persistentvolumeclaims", "persistentVolumeClaims", "persistent-volume-claim"),
+    Kind("ServiceAccount", "v1", "serviceaccounts", "serviceAccounts", "service-account"),
+    Kind("Role", "rbac.authorization.k8s.io/v1", "roles", "roles", "role"),
+    Kind("RoleBinding", "rbac.authorization.k8s.io/v1", "rolebindings", "roleBindings", "role-binding"),
+)
+BY_KIND: dict[str, Kind] = {kind.kind: kind for kind in KINDS}

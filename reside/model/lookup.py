@@ -1,0 +1,48 @@
+"""Unique names of look-up objects, owned by Alpha's data group (model.md §3)."""
+
+from __future__ import annotations
+
+
+def replica_by_id(number: int) -> str:
+    """The replica with this id."""
+    return f"replica.by-id.{number}"
+
+
+def replica_by_name(name: str) -> str:
+    """The replica of this name."""
+    return f"replica.by-name.{name}"
+
+
+def replicas_by_identity(identity: str) -> str:
+    """The replicas made from images of this identity."""
+    return f"replica.by-identity.{identity}"
+
+
+def replicas_by_contract(number: int) -> str:
+    """The replicas that implement the contract with this id."""
+    return f"replica.by-contract.{number}"
+
+
+def contract_by_id(number: int) -> str:
+    """The contract with this id."""
+    return f"contract.by-id.{number}"
+
+
+def contract_by_identity(identity: str) -> str:
+    """The contract of this identity."""
+    return f"contract.by-identity.{identity}"
+
+
+def load_request_by_id(number: int) -> str:
+    """The load request with this id."""
+    return f"load-request.by-id.{number}"
+
+
+def rcb_by_id(number: int) -> str:
+    """The control block with this id."""
+    return f"rcb.by-id.{number}"
+
+
+def granted_permissions(account: str) -> str:
+    """Where a granting replica publishes what it granted to ``account``."""
+    return f"granted-permissions:for-account:{account}"

@@ -1,0 +1,158 @@
+"""Image manifests: what the label ``io.reside.manifest`` of a replica's or contract's image says.
+
+The label is base64 of a JSON document (model.md §2). Unknown members are refused, so that a misspelt one is seen.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
+
+from reside.model.errors import InvalidManifest, InvalidName
+from reside.model.names import check_name
+
+Identity = Annotated[str, Field(pattern=r"^[a-z0-9.:-]+(/[a-z0-9._-]+)+$", max_length=255)]
+ContractKey = Annotated[str, Field(pattern=r"^[a-zA-Z][a-zA-Z0-9-]*$", max_length=63)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class DisplayText(_Model):
+    """What a person reads, in one language."""
+
+    title: str
+    description: str = ""
+
+
+DisplayInfo = dict[str, DisplayText]
+
+
+class ReplicaInfo(_Model):
+    """What never changes between versions of one replica."""
+
+    name: str
+    kind: Literal["long-running", "oneshot"] = Field(alias="class")
+    exclusive: bool
+    scalable: bool
+
+    @field_validator("name")
+    @classmethod
+    def _usable(cls, name: str) -> str:
+        try:
+            return check_name(name)
+        except InvalidName as error:
+            raise ValueError(str(error)) from None
+
+
+class Implementation(_Model):
+    """A contract that the replica implements."""
+
+    identity: Identity
+
+
+class PermissionWish(_Model):
+    """A permission that the replica asks of whoever implements a required contract."""
+
+    name: str
+    instance_id: str | None = Field(default=None, alias="instanceId")
+    params: dict[str, Any] = Field(default_factory=dict)
+
+
+class ManifestRequirement(_Model):
+    """A contract that the replica needs of others."""
+
+    identity: Identity
+    display_info: DisplayInfo = Field(default_factory=dict, alias="displayInfo")
+    optional: bool = False
+    multiple: bool = False
+    permissions: tuple[PermissionWish, ...] = ()
+
+
+class ReplicaManifest(_Model):
+    """The label of a replica's image."""
+
+    type: Literal["replica"]
+    identity: Identity
+    info: ReplicaInfo
+    display_info: DisplayInfo = Field(default_factory=dict, alias="displayInfo")
+    implementations: dict[ContractKey, Implementation] = Field(default_factory=dict)
+    requirements: dict[ContractKey, ManifestRequirement] = Field(default_factory=dict)
+
+
+class ContractPermission(_Model):
+    """A permission that a contract defines; ``params`` is a JSON Schema of its parameters."""
+
+    display_info: DisplayInfo = Field(default_factory=dict, alias="displayInfo")
+    instance_keys: tuple[str, ...] = Field(default=(), alias="instanceKeys")
+    params: dict[str, Any] | None = None
+
+
+class ContractMethod(_Model):
+    """An RPC method that a contract defines."""
+
+    display_info: DisplayInfo = Field(default_factory=dict, alias="displayInfo")
+
+
+class ContractManifest(_Model):
+    """The label of a contract's image."""
+
+    type: Literal["contract"]
+    identity: Identity
+    display_info: DisplayInfo = Field(default_factory=dict, alias="displayInfo")
+    permissions: dict[str, ContractPermission] = Field(default_factory=dict)
+    methods: dict[str, ContractMethod] = Field(default_factory=dict)
+
+
+Manifest = ReplicaManifest | ContractManifest
+_ADAPTER: TypeAdapter[Manifest] = TypeAdapter(Annotated[Manifest, Field(discriminator="type")])
+
+
+def parse_manifest(data: Any) -> Manifest:
+    """A manifest from its JSON document.
+
+    Raises:
+        InvalidManifest: ``data`` does not fit the schema; the message names each member and what is wrong with it.
+    """
+    try:
+        return _ADAPTER.validate_python(data)
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(str(part) for part in e['loc'][1:]) or 'document'}: {e['msg']}" for e in error.errors()
+        )
+        raise InvalidManifest(f"the manifest does not fit the schema of io.reside.manifest: {faults}") from None
+
+
+def decode_label(value: str) -> Manifest:
+    """A manifest from the label's value.
+
+    Raises:
+        InvalidManifest: the value is not base64, not JSON, or not our schema.
+    """
+    try:
+        raw = base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidManifest("label io.reside.manifest is not base64: build the image with `reside build`") from None
+    try:
+        data = json.loads(raw)
+    except ValueError:
+        raise InvalidManifest(
+            "label io.reside.manifest is not JSON inside its base64: build the image with `reside build`"
+        ) from None
+    return parse_manifest(data)
+
+
+def document(manifest: Manifest) -> dict[str, Any]:
+    """The manifest's JSON document, by the names of model.md."""
+    return manifest.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def encode_label(manifest: Manifest) -> str:
+    """The label's value: base64 of canonical JSON, so that equal manifests give equal labels."""
+    text = json.dumps(document(manifest), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return base64.b64encode(text.encode()).decode()

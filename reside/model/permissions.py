@@ -1,0 +1,85 @@
+"""Permissions between replicas: their keys and what a change of wishes does to a control block.
+
+Granting is done by the replica that owns the data: Alpha writes ``expected``, that replica writes ``current``.
+Invariant: a permission counts only while its ``current`` says granted and names the grantee (model.md §10).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+RequestType = Literal["static", "dynamic", "manual"]
+
+
+@dataclass(frozen=True)
+class Grant:
+    """Whether a permission is (or shall be) granted, and with which parameters."""
+
+    granted: bool
+    params: dict[str, Any] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """JSON form as stored in Jazz."""
+        return {"granted": self.granted, "params": self.params}
+
+    @staticmethod
+    def parse(data: Any) -> Grant | None:
+        """From its JSON form; None when absent or malformed, which grants nothing."""
+        if not isinstance(data, dict) or not isinstance(data.get("granted"), bool):
+            return None
+        params = data.get("params")
+        return Grant(data["granted"], params if isinstance(params, dict) else {})
+
+
+@dataclass(frozen=True)
+class PermissionRef:
+    """One permission of one grantee; its ``key`` is its key in the control block of the granting replica."""
+
+    account: str
+    contract: str
+    name: str
+    instance_id: str | None = None
+
+    @property
+    def key(self) -> str:
+        """``accountId:contractIdentity:permissionName[:instanceId]`` (model.md §3)."""
+        parts = [self.account, self.contract, self.name]
+        return ":".join(parts if self.instance_id is None else [*parts, self.instance_id])
+
+
+@dataclass(frozen=True)
+class ControlBlockPermission:
+    """A permission in a control block, with what Alpha expects and what the replica has done."""
+
+    ref: PermissionRef
+    expected: Grant
+    current: Grant | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether the replica has carried out what is expected."""
+        return self.current == self.expected or (
+            not self.expected.granted and not (self.current and self.current.granted)
+        )
+
+
+def is_granted(permissions: Iterable[ControlBlockPermission], ref: PermissionRef) -> bool:
+    """Whether exactly this permission is in force."""
+    return any(p.ref == ref and p.current is not None and p.current.granted for p in permissions)
+
+
+def sync_account(
+    account: str, wanted: Mapping[PermissionRef, Grant], present: Iterable[ControlBlockPermission]
+) -> dict[PermissionRef, Grant]:
+    """What to write as ``expected`` so that a control block says what ``account`` now asks for.
+
+    Only keys of that account are touched: added, updated, left, or set to not granted where no longer asked for.
+    """
+    known = {p.ref: p for p in present if p.ref.account == account}
+    wishes = {ref: grant for ref, grant in wanted.items() if ref not in known or known[ref].expected != grant}
+    withdrawn = {ref: Grant(granted=False) for ref, p in known.items() if ref not in wanted and p.expected.granted}
+    return wishes | withdrawn
