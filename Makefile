@@ -1,0 +1,53 @@
+# Every target works on a fresh clone: it makes what it needs first. `make` alone lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+CACHE := $(or $(RESIDE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reside)
+UV := $(or $(shell command -v uv 2>/dev/null),$(CACHE)/uv/bin/uv)
+RUN := .venv/bin
+export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH)
+
+.PHONY: help tools up down status test check quick soak bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+$(CACHE)/uv/bin/uv:
+	python3 -m venv $(CACHE)/uv && $(CACHE)/uv/bin/pip install --quiet uv==0.13.9
+
+.venv/.synced: pyproject.toml uv.lock | $(UV)
+	$(UV) sync --frozen --quiet && touch $@
+
+tools: .venv/.synced ## build the engine and Kubernetes into the cache, if they are not there yet
+	@$(RUN)/python tools/build.py
+
+up: tools ## bring a whole ReSide up on the embedded Kubernetes and load an example replica
+	@$(RUN)/python -m reside.cli.up
+
+down: .venv/.synced ## stop the embedded Kubernetes; its state is kept for the next `make up`
+	@$(RUN)/reside local down
+
+status: .venv/.synced ## show the parts of the embedded Kubernetes and the replicas
+	@$(RUN)/reside local status
+
+test: tools ## run every test
+	$(RUN)/pytest -n 2 --dist loadgroup
+
+quick: .venv/.synced
+	@$(RUN)/pytest -q tests/unit -n 2
+
+check: .venv/.synced ## lint, types, import contracts and the quick tests, in under a minute
+	$(RUN)/ruff check . && $(RUN)/ruff format --check .
+	$(RUN)/mypy
+	$(RUN)/lint-imports
+	@$(MAKE) --no-print-directory quick
+
+soak: tools ## longer runs: chaos, fuzzing, soaks
+	$(RUN)/pytest -m soak --override-ini addopts="--strict-markers --strict-config -ra"
+
+bench: tools ## print the benchmarks
+	$(RUN)/python benchmarks/apply.py
+	$(RUN)/python benchmarks/load.py
+
+clean: down ## remove the embedded cluster's state and the checkout's environment; the toolchain cache stays
+	$(RUN)/reside local down --delete-state
+	rm -rf .venv .tools .state .pytest_cache .mypy_cache .ruff_cache
