@@ -1,1 +1,40 @@
-"""The embedded Kubernetes: real upstream binaries, started and stopped by us."""
+"""The embedded Kubernetes: real upstream binaries, started and stopped by us.
+
+>>> cluster = LocalCluster("default")
+>>> cluster.up().kubeconfig  # doctest: +SKIP
+PosixPath('/root/.local/share/reside/local/default/kubeconfig')
+"""
+
+from reside.local.cluster import LocalCluster, default_state
+from reside.local.errors import (
+    ComponentFailedError,
+    LocalError,
+    NeedsRootError,
+    NoSuchInstanceError,
+    ToolMissingError,
+    UnknownComponentError,
+    UsageError,
+)
+from reside.local.events import ComponentStatus, Event, Progress
+from reside.local.info import ClusterInfo, read_info
+from reside.local.layout import REGISTRY_HOST
+from reside.local.toolchain import Toolchain
+
+__all__ = [
+    "REGISTRY_HOST",
+    "ClusterInfo",
+    "ComponentFailedError",
+    "ComponentStatus",
+    "Event",
+    "LocalCluster",
+    "LocalError",
+    "NeedsRootError",
+    "NoSuchInstanceError",
+    "Progress",
+    "ToolMissingError",
+    "Toolchain",
+    "UnknownComponentError",
+    "UsageError",
+    "default_state",
+    "read_info",
+]

@@ -1,0 +1,256 @@
+"""The embedded Kubernetes of one name: up, down, status.
+
+The thin shell around the pure parts: `layout` says where things are, `components` what runs, `supervise` runs it.
+Everything is level-triggered: `up` compares what should be with what is, and does the rest, so it is a no-op on a
+healthy cluster and the repair of a broken one.
+"""
+
+import os
+import shutil
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reside.local import claims, components, health, info, kubeconfigs, pki, processes
+from reside.local.components import Component
+from reside.local.errors import NeedsRootError, NoSuchInstanceError, UnknownComponentError, UsageError
+from reside.local.events import ComponentStatus, Event, Phase, Progress, State, silent
+from reside.local.info import ClusterInfo
+from reside.local.layout import Layout, check_name
+from reside.local.supervise import Supervisor, end_processes
+from reside.local.toolchain import Toolchain
+from reside.local.waiting import wait_until
+
+START_SECONDS = 90.0
+"""How long a component may take to become healthy: two slow cores shared with builds."""
+
+PATIENCE_SECONDS = 5.0
+"""How long a component that runs already may be unhealthy before it is restarted."""
+
+
+def default_state(name: str) -> Path:
+    """Return the state folder of an instance: under `RESIDE_LOCAL_STATE`, else under the user's data folder."""
+    base = os.environ.get("RESIDE_LOCAL_STATE")
+    if base:
+        return Path(base) / name
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share"
+    return Path(data) / "reside/local" / name
+
+
+@dataclass
+class _Clock:
+    """Turns steps into events with the time since the command began."""
+
+    progress: Progress
+    began: float = field(default_factory=time.monotonic)
+
+    def tell(self, component: str, phase: Phase) -> None:
+        self.progress(Event(component, phase, time.monotonic() - self.began))
+
+
+class LocalCluster:
+    """A Kubernetes of real upstream binaries on this machine.
+
+    Args:
+        name: The instance's name: at most 32 lower-case letters, digits and hyphens.
+        state_dir: The folder of all its durable state; `default_state(name)` if None.
+        control_plane_only: Only etcd, API server and controller-manager, on loopback, which needs no root.
+            An instance that exists keeps its kind.
+        toolchain: Where binaries are looked for; the usual places if None.
+
+    Raises:
+        UsageError: The name is not one.
+    """
+
+    def __init__(
+        self,
+        name: str = "default",
+        state_dir: Path | None = None,
+        control_plane_only: bool = False,
+        toolchain: Toolchain | None = None,
+    ) -> None:
+        self.name = check_name(name)
+        self.state = (state_dir or default_state(name)).absolute()
+        existing = claims.read_instance(self.state)
+        if existing is not None and existing.name != name:
+            raise UsageError(f"{self.state} is the state of local cluster {existing.name!r}, not of {name!r}.")
+        self.control_plane_only = existing.control_plane_only if existing else control_plane_only
+        self._toolchain = toolchain or Toolchain.default()
+
+    # Reading
+
+    def info(self) -> ClusterInfo:
+        """Tell how to reach the cluster; it need not run.
+
+        Raises:
+            NoSuchInstanceError: It was never up.
+        """
+        found = info.read_info(self.state)
+        if found is None:
+            raise NoSuchInstanceError(self.name, self.state)
+        return found
+
+    def status(self) -> list[ComponentStatus]:
+        """Tell how every component is.
+
+        Raises:
+            NoSuchInstanceError: The instance was never up.
+        """
+        layout = self._existing_layout()
+        supervisor = self._supervisor(layout)
+        return [self._status(supervisor, component) for component in self._components(layout)]
+
+    def log(self, component: str) -> Path:
+        """Return the log file of a component.
+
+        Raises:
+            UnknownComponentError: There is no such component.
+        """
+        layout = self._existing_layout()
+        known = components.names(self._components(layout))
+        if component not in known:
+            raise UnknownComponentError(component, known)
+        return self._supervisor(layout).log(component)
+
+    # Doing
+
+    def up(self, progress: Progress = silent) -> ClusterInfo:
+        """Bring the cluster up, or repair it; return when it is usable.
+
+        Raises:
+            UsageError: The user can cure it: no root, a tool is missing.
+            ComponentFailedError: A component does not start.
+        """
+        clock = _Clock(progress)
+        with claims.file_lock(self._lock_file()):
+            layout = self._claim()
+            supervisor = self._prepare(layout, clock)
+            self._start_all(supervisor, self._components(layout), clock)
+            result = info.describe(layout)
+            info.write_info(self.state, result)
+        return result
+
+    def down(self, delete_state: bool = False, progress: Progress = silent) -> None:
+        """End every process of the instance and remove what it made outside its state folder.
+
+        Args:
+            delete_state: Also forget everything: the state folder is removed.
+            progress: Called with every step.
+        """
+        clock = _Clock(progress)
+        if claims.read_instance(self.state) is None:
+            return
+        with claims.file_lock(self._lock_file()):
+            layout = self._existing_layout()
+            self._stop_all(layout, clock)
+            if delete_state:
+                self._claims().release(layout.index, self.state)
+                shutil.rmtree(self.state)
+
+    # The parts of it
+
+    def _lock_file(self) -> Path:
+        """Return a lock beside the state folder, so that it outlives the folder's deletion."""
+        return self.state.parent / f".{self.state.name}.lock"
+
+    def _claims(self) -> claims.Claims:
+        return claims.Claims(claims.user_claims() if self.control_plane_only else claims.MACHINE_CLAIMS)
+
+    def _claim(self) -> Layout:
+        if not self.control_plane_only and os.geteuid() != 0:
+            raise NeedsRootError
+        instance = self._claims().claim(
+            self.name, self.state, self._is_usable, control_plane_only=self.control_plane_only
+        )
+        return self._layout(instance)
+
+    def _layout(self, instance: claims.Instance) -> Layout:
+        return Layout(instance.name, instance.index, self.state, instance.control_plane_only)
+
+    def _existing_layout(self) -> Layout:
+        instance = claims.read_instance(self.state)
+        if instance is None:
+            raise NoSuchInstanceError(self.name, self.state)
+        return self._layout(instance)
+
+    def _is_usable(self, index: int) -> bool:
+        layout = Layout(self.name, index, self.state, self.control_plane_only)
+        return all(_is_free(port) for port in layout.loopback_ports)
+
+    def _components(self, layout: Layout) -> list[Component]:
+        return components.control_plane(layout, self._toolchain.find)
+
+    def _supervisor(self, layout: Layout) -> Supervisor:
+        return Supervisor(self.state, layout.pids, layout.logs, self._toolchain.search)
+
+    def _prepare(self, layout: Layout, clock: _Clock) -> Supervisor:
+        written = pki.ensure(layout.pki, pki.certificates(layout))
+        kubeconfigs.write_kubeconfigs(layout)
+        clock.tell("certificates", "ready" if written else "unchanged")
+        return self._supervisor(layout)
+
+    def _start_all(self, supervisor: Supervisor, wanted: Sequence[Component], clock: _Clock) -> None:
+        """Start what does not run and restart what is not well, each as soon as what it needs is healthy."""
+        waiting = {component.name: component for component in wanted}
+        started: dict[str, Component] = {}
+        healthy: set[str] = set()
+        for component in wanted:
+            if supervisor.is_current(component) and self._recovers(component):
+                healthy.add(component.name)
+                del waiting[component.name]
+                clock.tell(component.name, "unchanged")
+
+        def advance() -> bool:
+            for component in list(waiting.values()):
+                if healthy.issuperset(component.needs):
+                    clock.tell(component.name, "starting")
+                    supervisor.stop([component.name])
+                    supervisor.start(component)
+                    started[component.name] = waiting.pop(component.name)
+            for component in list(started.values()):
+                if health.is_healthy(component.health):
+                    healthy.add(component.name)
+                    del started[component.name]
+                    clock.tell(component.name, "ready")
+                elif supervisor.running(component.name) is None:
+                    raise supervisor.failure(component.name, "ended while starting")
+            return not waiting and not started
+
+        if not wait_until(advance, START_SECONDS):
+            late = next(iter(started), None) or next(iter(waiting))
+            raise supervisor.failure(late, f"was not healthy after {START_SECONDS:.0f} s")
+
+    @staticmethod
+    def _recovers(component: Component) -> bool:
+        return wait_until(lambda: health.is_healthy(component.health), PATIENCE_SECONDS)
+
+    def _stop_all(self, layout: Layout, clock: _Clock) -> None:
+        supervisor = self._supervisor(layout)
+        names = [path.stem for path in layout.pids.glob("*.json")] if layout.pids.exists() else []
+        for name in names:
+            clock.tell(name, "stopping")
+        supervisor.stop(names)
+        end_processes(list(processes.marked(self.state)))
+        for name in names:
+            clock.tell(name, "stopped")
+
+    @staticmethod
+    def _status(supervisor: Supervisor, component: Component) -> ComponentStatus:
+        process = supervisor.running(component.name)
+        log = str(supervisor.log(component.name))
+        if process is None:
+            return ComponentStatus(component.name, "stopped", None, log)
+        state: State = "running" if health.is_healthy(component.health) else "unhealthy"
+        return ComponentStatus(component.name, state, process.pid, log)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,47 @@
+"""Asks components whether they are healthy."""
+
+import socket
+import ssl
+from functools import lru_cache
+
+import httpx
+
+from reside.local.components import Health, HttpHealth
+
+_TIMEOUT = 3.0  # seconds; everything asked is on this machine
+
+
+def is_healthy(health: Health) -> bool:
+    """Ask once. What does not answer, or not with success, is not healthy."""
+    if isinstance(health, HttpHealth):
+        return _answers(health)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(_TIMEOUT)
+        try:
+            probe.connect(str(health.path))
+        except OSError:
+            return False
+        return True
+
+
+def _answers(health: HttpHealth) -> bool:
+    try:
+        verify = _context(health, _stamp(health)) if health.ca else True
+        with httpx.Client(verify=verify, timeout=_TIMEOUT, trust_env=False) as client:
+            return client.get(health.url).status_code == httpx.codes.OK
+    except (httpx.HTTPError, FileNotFoundError):
+        return False
+
+
+def _stamp(health: HttpHealth) -> int:
+    """Tell when the authority was written: it is new after a deleted state."""
+    return health.ca.stat().st_mtime_ns if health.ca else 0
+
+
+@lru_cache(maxsize=64)
+def _context(health: HttpHealth, stamp: int) -> ssl.SSLContext:
+    del stamp  # part of the cache's key only
+    context = ssl.create_default_context(cafile=str(health.ca))
+    if health.certificate and health.key:
+        context.load_cert_chain(str(health.certificate), str(health.key))
+    return context

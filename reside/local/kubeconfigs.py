@@ -1,0 +1,68 @@
+"""Writes self-contained kubeconfigs: one for the administrator, one for each component."""
+
+import base64
+import os
+from pathlib import Path
+
+import yaml
+
+from reside.local.layout import Layout
+from reside.local.pki import KUBERNETES_CA, certificate_path, key_path
+
+COMPONENTS = ("kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet")
+
+
+def component_kubeconfig(layout: Layout, component: str) -> Path:
+    """Return the file of a component's kubeconfig."""
+    return layout.config / f"{component}.kubeconfig"
+
+
+def write_kubeconfigs(layout: Layout) -> None:
+    """Write the kubeconfigs of the administrator and of every component, with mode 0600."""
+    layout.config.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _write(layout.kubeconfig, _render(layout, "admin"))
+    for component in COMPONENTS:
+        _write(component_kubeconfig(layout, component), _render(layout, component))
+
+
+def _render(layout: Layout, identity: str) -> str:
+    name = layout.context
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": name,
+        "clusters": [
+            {
+                "name": name,
+                "cluster": {
+                    "server": layout.api_url,
+                    "certificate-authority-data": _encoded(certificate_path(layout.pki, KUBERNETES_CA)),
+                },
+            }
+        ],
+        "users": [
+            {
+                "name": name,
+                "user": {
+                    "client-certificate-data": _encoded(certificate_path(layout.pki, identity)),
+                    "client-key-data": _encoded(key_path(layout.pki, identity)),
+                },
+            }
+        ],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+    }
+    return str(yaml.safe_dump(config, sort_keys=False))
+
+
+def _encoded(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()
+
+
+def _write(path: Path, content: str) -> None:
+    if path.exists() and path.read_text() == content:
+        return
+    draft = path.with_name(f".{path.name}")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as handle:
+        handle.write(content)
+    draft.replace(path)

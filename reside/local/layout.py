@@ -1,0 +1,230 @@
+"""Where one instance lives: its addresses, ports and paths, all derived from its name, index and state folder.
+
+Every instance has an index that is unique on the machine (see `claims`). A whole cluster with index *i* owns the
+network `10.(100+i).0.0/16` and a network namespace of its own, so its ports are the usual ones:
+
+* `10.N.0.0/24` pods,
+* `10.N.128.0/18` Services, of which `10.N.128.1` is the API and `10.N.128.10` the DNS,
+* `10.N.255.1` is the machine's end and `10.N.255.2` the node's end of the link between them.
+
+A control plane alone lives on the machine's loopback with a block of ports of its own.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from reside.local.errors import UsageError
+
+REGISTRY_HOST = "registry.reside.internal"
+"""The name under which images are known, in the cluster and outside; it never reaches a real DNS."""
+
+CLUSTER_DOMAIN = "cluster.local"
+INDEXES = range(100)
+"""One index for each instance on a machine; bounded by the private networks 10.100 to 10.199."""
+
+_FIRST_OCTET = 100
+_CONTROL_PLANE_PORTS = 22000
+_PORTS_PER_INSTANCE = 10
+_REGISTRY_PORTS = 21000
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
+RUNTIME_ROOT = Path("/run/reside")
+
+
+def check_name(name: str) -> str:
+    """Return the instance's name if it is a DNS label of at most 32 characters.
+
+    Raises:
+        UsageError: It is not; the message says what a name looks like.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} is no name for a local cluster: use at most 32 lower-case letters, digits and inner hyphens."
+        )
+    return name
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The names, addresses and paths of one instance.
+
+    Args:
+        name: The instance's name, a DNS label.
+        index: Its number on this machine, one of `INDEXES`.
+        state: The folder that holds all its durable state.
+        control_plane_only: Whether it is a control plane on loopback, without a node.
+    """
+
+    name: str
+    index: int
+    state: Path
+    control_plane_only: bool
+
+    @property
+    def _net(self) -> str:
+        return f"10.{_FIRST_OCTET + self.index}"
+
+    def _port(self, offset: int, usual: int) -> int:
+        if not self.control_plane_only:
+            return usual
+        return _CONTROL_PLANE_PORTS + self.index * _PORTS_PER_INSTANCE + offset
+
+    # Addresses
+
+    @property
+    def network(self) -> str:
+        """All addresses of a whole cluster."""
+        return f"{self._net}.0.0/16"
+
+    @property
+    def host_address(self) -> str:
+        """The machine's own address on the link to the node: what pods use to reach the machine."""
+        return f"{self._net}.255.1"
+
+    @property
+    def node_address(self) -> str:
+        """Where API server, kubelet and the other components listen."""
+        return "127.0.0.1" if self.control_plane_only else f"{self._net}.255.2"
+
+    @property
+    def pod_range(self) -> str:
+        """Addresses of pods."""
+        return f"{self._net}.0.0/24"
+
+    @property
+    def pod_gateway(self) -> str:
+        """The node's address as pods see it."""
+        return f"{self._net}.0.1"
+
+    @property
+    def service_range(self) -> str:
+        """Addresses of Services."""
+        return "10.96.0.0/16" if self.control_plane_only else f"{self._net}.128.0/18"
+
+    @property
+    def api_service_address(self) -> str:
+        """The address of the Service `kubernetes`: the first of the range."""
+        return "10.96.0.1" if self.control_plane_only else f"{self._net}.128.1"
+
+    @property
+    def dns_address(self) -> str:
+        """The address of the cluster's DNS."""
+        return f"{self._net}.128.10"
+
+    # Ports
+
+    @property
+    def api_port(self) -> int:
+        """Of the API server."""
+        return self._port(0, 6443)
+
+    @property
+    def etcd_port(self) -> int:
+        """Of etcd, for clients."""
+        return self._port(1, 2379)
+
+    @property
+    def etcd_peer_port(self) -> int:
+        """Of etcd, for other members; there are none."""
+        return self._port(2, 2380)
+
+    @property
+    def controller_manager_port(self) -> int:
+        """Of the controller-manager's health endpoint."""
+        return self._port(3, 10257)
+
+    @property
+    def loopback_ports(self) -> list[int]:
+        """All ports of the machine's loopback that this instance needs."""
+        if self.control_plane_only:
+            return [self.api_port, self.etcd_port, self.etcd_peer_port, self.controller_manager_port]
+        return [self.registry_loopback_port]
+
+    @property
+    def registry_loopback_port(self) -> int:
+        """Of the image registry on the machine's loopback."""
+        return _REGISTRY_PORTS + self.index
+
+    @property
+    def registry_bridge_port(self) -> int:
+        """Of the image registry on the link to the node."""
+        return 5000
+
+    # Names
+
+    @property
+    def node_name(self) -> str:
+        """The Kubernetes node."""
+        return f"reside-{self.name}"
+
+    @property
+    def context(self) -> str:
+        """The kubeconfig's context."""
+        return f"reside-{self.name}"
+
+    @property
+    def namespace(self) -> str:
+        """The network namespace."""
+        return f"reside{self.index}"
+
+    @property
+    def link(self) -> str:
+        """The machine's interface to the node."""
+        return f"reside{self.index}"
+
+    @property
+    def cgroup(self) -> str:
+        """The control group above all pods, without a leading slash."""
+        return f"reside{self.index}"
+
+    @property
+    def api_url(self) -> str:
+        """The API server as the machine reaches it."""
+        return f"https://{self.node_address}:{self.api_port}"
+
+    # Paths
+
+    @property
+    def pki(self) -> Path:
+        """Certificates and keys."""
+        return self.state / "pki"
+
+    @property
+    def config(self) -> Path:
+        """Written configuration files and the components' kubeconfigs."""
+        return self.state / "config"
+
+    @property
+    def logs(self) -> Path:
+        """One log file a component."""
+        return self.state / "logs"
+
+    @property
+    def pids(self) -> Path:
+        """One record of a running process a component."""
+        return self.state / "run"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig."""
+        return self.state / "kubeconfig"
+
+    @property
+    def runtime(self) -> Path:
+        """Sockets and namespaces of a whole cluster: short, because a socket's path has at most 107 bytes."""
+        return RUNTIME_ROOT / str(self.index)
+
+    @property
+    def containerd_socket(self) -> Path:
+        """Of this instance's containerd."""
+        return self.runtime / "containerd.sock"
+
+    @property
+    def network_namespace_file(self) -> Path:
+        """Where the network namespace is pinned."""
+        return Path("/run/netns") / self.namespace
+
+    @property
+    def mount_namespace_file(self) -> Path:
+        """Where the mount namespace is pinned."""
+        return self.runtime / "pins" / "mnt"

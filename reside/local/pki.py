@@ -1,0 +1,275 @@
+"""The instance's own certificate authorities, and every certificate issued by them.
+
+Two authorities: one for Kubernetes, one for etcd, so that no Kubernetes client can speak to etcd.
+`certificates` is the whole list as data; `ensure` writes what is missing, wrong or soon to expire and leaves the rest.
+Keys are files of mode 0600. Certificates are issued for ten years like the authorities: the cluster is local, and its
+authority's key lies in the same folder.
+"""
+
+import datetime as dt
+import ipaddress
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from reside.local.layout import CLUSTER_DOMAIN, Layout
+
+KUBERNETES_CA = "ca"
+ETCD_CA = "etcd-ca"
+SERVICE_ACCOUNT_KEY = "service-accounts"
+_LIFETIME = dt.timedelta(days=3650)
+_RENEW_BEFORE = dt.timedelta(days=30)
+_BACKDATE = dt.timedelta(minutes=5)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """One certificate to issue.
+
+    Args:
+        name: Its file name, without ending.
+        common_name: The subject's name: the user, for a client of Kubernetes.
+        organization: The subject's organization: the user's group, for a client of Kubernetes.
+        names: DNS names and IP addresses of a server.
+        authority: Who issues it.
+        server: Whether it is good for servers.
+        client: Whether it is good for clients.
+    """
+
+    name: str
+    common_name: str
+    organization: str | None = None
+    names: tuple[str, ...] = ()
+    authority: str = KUBERNETES_CA
+    server: bool = False
+    client: bool = True
+
+
+def certificates(layout: Layout) -> list[Certificate]:
+    """Return every certificate that an instance needs."""
+    api_names = (
+        "localhost",
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        f"kubernetes.default.svc.{CLUSTER_DOMAIN}",
+        layout.node_address,
+        layout.api_service_address,
+        "127.0.0.1",
+    )
+    return [
+        Certificate("etcd", "etcd", names=(layout.node_address,), authority=ETCD_CA, server=True),
+        Certificate("etcd-client", "kube-apiserver", authority=ETCD_CA),
+        Certificate("kube-apiserver", "kube-apiserver", names=api_names, server=True, client=False),
+        Certificate("kubelet-client", "kube-apiserver-kubelet-client", "system:masters"),
+        Certificate("admin", "reside-admin", "system:masters"),
+        _component("kube-controller-manager", layout),
+        _component("kube-scheduler", layout),
+        Certificate("kube-proxy", "system:kube-proxy"),
+        Certificate(
+            "kubelet",
+            f"system:node:{layout.node_name}",
+            "system:nodes",
+            names=(layout.node_name, layout.node_address),
+            server=True,
+        ),
+    ]
+
+
+def _component(name: str, layout: Layout) -> Certificate:
+    return Certificate(name, f"system:{name}", names=(layout.node_address,), server=True)
+
+
+def certificate_path(folder: Path, name: str) -> Path:
+    """Return the file of a certificate."""
+    return folder / f"{name}.crt"
+
+
+def key_path(folder: Path, name: str) -> Path:
+    """Return the file of a private key."""
+    return folder / f"{name}.key"
+
+
+def ensure(folder: Path, wanted: Sequence[Certificate], now: dt.datetime | None = None) -> list[str]:
+    """Write the authorities, certificates and keys that are missing, wrong or soon to expire.
+
+    Args:
+        folder: Where they lie; made with mode 0700.
+        wanted: The certificates to have.
+        now: The present time; the clock's by default.
+
+    Returns:
+        The names of what was written.
+    """
+    now = now or dt.datetime.now(dt.UTC)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    written: list[str] = []
+    authorities = {}
+    for name in (KUBERNETES_CA, ETCD_CA):
+        if not _is_valid_pair(folder, name, now):
+            _write_authority(folder, name, now)
+            written.append(name)
+        authorities[name] = (_read_certificate(folder, name), _read_key(folder, name))
+    for certificate in wanted:
+        issuer, issuer_key = authorities[certificate.authority]
+        if _is_valid_pair(folder, certificate.name, now) and _matches(
+            _read_certificate(folder, certificate.name), certificate, issuer
+        ):
+            continue
+        _write_certificate(folder, certificate, issuer, issuer_key, now)
+        written.append(certificate.name)
+    if not (key_path(folder, SERVICE_ACCOUNT_KEY).exists() and _public_path(folder).exists()):
+        key = ec.generate_private_key(ec.SECP256R1())
+        _write(_public_path(folder), key.public_key().public_bytes(*_PUBLIC_FORM))
+        _write_key(folder, SERVICE_ACCOUNT_KEY, key)
+        written.append(SERVICE_ACCOUNT_KEY)
+    return written
+
+
+_PUBLIC_FORM = (serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
+def _public_path(folder: Path) -> Path:
+    return folder / f"{SERVICE_ACCOUNT_KEY}.pub"
+
+
+def _write(path: Path, content: bytes) -> None:
+    draft = path.with_name(f".{path.name}")
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as handle:
+        handle.write(content)
+    draft.replace(path)
+
+
+def _write_key(folder: Path, name: str, key: ec.EllipticCurvePrivateKey) -> None:
+    form = serialization.PrivateFormat.TraditionalOpenSSL
+    _write(key_path(folder, name), key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
+
+
+def _read_key(folder: Path, name: str) -> ec.EllipticCurvePrivateKey:
+    key = serialization.load_pem_private_key(key_path(folder, name).read_bytes(), password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise TypeError(f"{key_path(folder, name)} is no elliptic-curve key")
+    return key
+
+
+def _read_certificate(folder: Path, name: str) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(certificate_path(folder, name).read_bytes())
+
+
+def _is_valid_pair(folder: Path, name: str, now: dt.datetime) -> bool:
+    """Tell whether key and certificate are there, readable, belong together and will last for a while."""
+    try:
+        certificate, key = _read_certificate(folder, name), _read_key(folder, name)
+    except (FileNotFoundError, ValueError, TypeError):
+        return False  # missing or half-written: it is written anew
+    if certificate.public_key() != key.public_key():
+        return False
+    return certificate.not_valid_after_utc - _RENEW_BEFORE > now
+
+
+def _matches(found: x509.Certificate, wanted: Certificate, issuer: x509.Certificate) -> bool:
+    if found.issuer != issuer.subject or found.subject != _subject(wanted.common_name, wanted.organization):
+        return False
+    try:
+        found.verify_directly_issued_by(issuer)
+    except (InvalidSignature, ValueError, TypeError):
+        return False  # an older authority's, or of another kind of key
+    names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value if wanted.names else None
+    return names is None or names == _alternative_names(wanted.names)
+
+
+def _subject(common_name: str, organization: str | None) -> x509.Name:
+    attributes = [x509.NameAttribute(NameOID.COMMON_NAME, common_name)]
+    if organization:
+        attributes.insert(0, x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization))
+    return x509.Name(attributes)
+
+
+def _alternative_names(names: Sequence[str]) -> x509.SubjectAlternativeName:
+    return x509.SubjectAlternativeName([_general_name(name) for name in names])
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _builder(subject: x509.Name, key: ec.EllipticCurvePrivateKey, now: dt.datetime) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _BACKDATE)
+        .not_valid_after(now + _LIFETIME)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+
+
+def _key_usage(*, authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=authority,
+        crl_sign=authority,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _write_authority(folder: Path, name: str, now: dt.datetime) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = _subject(f"reside-local-{name}", None)
+    certificate = (
+        _builder(subject, key, now)
+        .issuer_name(subject)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_key_usage(authority=True), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    _write_key(folder, name, key)
+    _write(certificate_path(folder, name), certificate.public_bytes(serialization.Encoding.PEM))
+
+
+def _write_certificate(
+    folder: Path,
+    wanted: Certificate,
+    issuer: x509.Certificate,
+    issuer_key: ec.EllipticCurvePrivateKey,
+    now: dt.datetime,
+) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    usages = []
+    if wanted.server:
+        usages.append(ExtendedKeyUsageOID.SERVER_AUTH)
+    if wanted.client:
+        usages.append(ExtendedKeyUsageOID.CLIENT_AUTH)
+    builder = (
+        _builder(_subject(wanted.common_name, wanted.organization), key, now)
+        .issuer_name(issuer.subject)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_key_usage(authority=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+    )
+    if wanted.names:
+        builder = builder.add_extension(_alternative_names(wanted.names), critical=False)
+    _write_key(folder, wanted.name, key)
+    _write(
+        certificate_path(folder, wanted.name),
+        builder.sign(issuer_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM),
+    )

@@ -1,0 +1,186 @@
+"""Starts and stops the processes of one instance.
+
+A process is started in a session of its own, so that it outlives the command that started it. A record tells which
+process it is and what it was started with. It counts as running only if exactly that process lives, was started with
+exactly the present arguments, and is in the instance's present namespaces; otherwise it is stopped and started anew.
+"""
+
+import hashlib
+import json
+import os
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+from reside.local.components import Component
+from reside.local.errors import ComponentFailedError
+from reside.local.processes import MARK, ProcessId, identify, is_alive
+from reside.local.waiting import wait_until
+
+TERM_SECONDS = 10.0
+KILL_SECONDS = 10.0
+_TAIL_LINES = 15
+_TAIL_BYTES = 16_000
+_LOG_LIMIT = 50_000_000  # bytes; a longer log is put aside at the next start
+_PASSED_ON = ("PATH", "HOME", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR")
+
+
+@dataclass(frozen=True)
+class Record:
+    """A process that was started for a component.
+
+    Args:
+        process: Which one.
+        digest: What it was started with.
+    """
+
+    process: ProcessId
+    digest: str
+
+
+@dataclass(frozen=True)
+class Supervisor:
+    """The processes of one instance.
+
+    Args:
+        state: The instance's state folder: the mark of its processes.
+        pids: Where records lie.
+        logs: Where logs lie.
+        search: PATH of the processes.
+        enter: What precedes the arguments of a component in the node's namespaces.
+        namespaces: A token of the present namespaces, so that a process of former ones is not taken for a good one.
+    """
+
+    state: Path
+    pids: Path
+    logs: Path
+    search: str
+    enter: Sequence[str] = ()
+    namespaces: str = ""
+
+    def log(self, component: str) -> Path:
+        """Return the log file of a component."""
+        return self.logs / f"{component}.log"
+
+    def running(self, name: str) -> ProcessId | None:
+        """Return the living process of a component, whatever it was started with."""
+        record = self._record(name)
+        return record.process if record is not None and is_alive(record.process) else None
+
+    def is_current(self, component: Component) -> bool:
+        """Tell whether the component runs as it would be started now."""
+        record = self._record(component.name)
+        return record is not None and is_alive(record.process) and record.digest == self._digest(component)
+
+    def start(self, component: Component) -> None:
+        """Start a component that does not run."""
+        for folder in (self.pids, self.logs):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        log = self.log(component.name)
+        if log.exists() and log.stat().st_size > _LOG_LIMIT:
+            log.replace(log.with_suffix(".log.1"))
+        pid = os.posix_spawnp(
+            self._argv(component)[0],
+            self._argv(component),
+            self._environment(component),
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+                (os.POSIX_SPAWN_DUP2, 1, 2),
+            ],
+            setsid=True,
+        )
+        process = identify(pid)
+        if process is None:
+            raise self.failure(component.name, "ended at once")
+        self._write(component.name, Record(process, self._digest(component)))
+
+    def stop(self, names: Iterable[str]) -> list[str]:
+        """Stop these components together: SIGTERM, and SIGKILL for what is still there after a while.
+
+        Returns:
+            The names of those that ran.
+        """
+        found = {name: process for name in names if (process := self.running(name)) is not None}
+        end_processes(found.values())
+        for name in found:
+            self._path(name).unlink(missing_ok=True)
+        return list(found)
+
+    def failure(self, name: str, reason: str) -> ComponentFailedError:
+        """Make the error of a component that ended or is not healthy, with the end of its log."""
+        log = self.log(name)
+        tail = ""
+        if log.exists():
+            with log.open("rb") as handle:
+                handle.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+                tail = "\n".join(handle.read().decode(errors="replace").splitlines()[-_TAIL_LINES:])
+        return ComponentFailedError(name, reason, log, tail)
+
+    def _argv(self, component: Component) -> list[str]:
+        return [*(self.enter if component.in_node else ()), *component.argv]
+
+    def _environment(self, component: Component) -> Mapping[str, str]:
+        passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        return {**passed, "PATH": self.search, **component.env, MARK: str(self.state)}
+
+    def _digest(self, component: Component) -> str:
+        token = self.namespaces if component.in_node else ""
+        spec = [self._argv(component), dict(component.env), token]
+        return hashlib.sha256(json.dumps(spec).encode()).hexdigest()
+
+    def _path(self, name: str) -> Path:
+        return self.pids / f"{name}.json"
+
+    def _write(self, name: str, record: Record) -> None:
+        draft = self.pids / f".{name}.json"
+        draft.write_text(json.dumps(asdict(record)))
+        draft.replace(self._path(name))
+
+    def _record(self, name: str) -> Record | None:
+        path = self._path(name)
+        if not path.exists():
+            return None
+        data = json.loads(path.read_text())
+        return Record(ProcessId(**data["process"]), data["digest"])
+
+
+def end_processes(processes: Iterable[ProcessId], term_seconds: float = TERM_SECONDS) -> None:
+    """End exactly these processes: SIGTERM, then SIGKILL after a deadline.
+
+    Args:
+        processes: Which.
+        term_seconds: How long they may take to end by themselves; 0 kills at once.
+
+    Raises:
+        TimeoutError: One is still there long after SIGKILL (it hangs in the kernel).
+    """
+    left = list(processes)
+    for number, seconds in ((signal.SIGTERM, term_seconds), (signal.SIGKILL, KILL_SECONDS)):
+        if seconds == 0:
+            continue
+        for process in left:
+            _signal(process, number)
+        wait_until(partial(_all_ended, left), seconds)
+        left = [process for process in left if _lives(process)]
+    if left:
+        raise TimeoutError(f"These processes did not end after SIGKILL: {[process.pid for process in left]}")
+
+
+def _all_ended(processes: Sequence[ProcessId]) -> bool:
+    return not any(_lives(process) for process in processes)
+
+
+def _signal(process: ProcessId, number: signal.Signals) -> None:
+    if is_alive(process):
+        with suppress(ProcessLookupError):  # it ended in this very moment
+            os.kill(process.pid, number)
+
+
+def _lives(process: ProcessId) -> bool:
+    with suppress(ChildProcessError):  # not a child of ours, so not ours to reap
+        os.waitpid(process.pid, os.WNOHANG)
+    return is_alive(process)

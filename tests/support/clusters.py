@@ -1,0 +1,78 @@
+"""Real clusters for tests, started on demand and gone afterwards.
+
+Use them from a fixture::
+
+    from support.clusters import control_plane
+
+
+    @pytest.fixture(scope="session")
+    def cluster() -> Iterator[ClusterInfo]:
+        with control_plane() as info:
+            yield info
+
+Every cluster has its own state folder and number, so tests never touch a user's cluster nor each other's. What a test
+run left behind because it was killed is ended by the next run.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from reside.local import ClusterInfo, LocalCluster
+from reside.local.claims import file_lock, read_instance
+from reside.local.processes import ProcessId, boot_id, identify, is_alive
+
+_BASE = Path(tempfile.gettempdir()) / f"reside-tests-{os.getuid()}"
+
+
+@contextmanager
+def control_plane(name: str = "control-plane") -> Iterator[ClusterInfo]:
+    """Run etcd, API server and controller-manager on loopback; no root needed, up in about five seconds."""
+    with _running(name, control_plane_only=True) as info:
+        yield info
+
+
+@contextmanager
+def full_cluster(name: str = "test") -> Iterator[ClusterInfo]:
+    """Run a whole single-node cluster with DNS, storage and registry; needs root."""
+    with _running(name, control_plane_only=False) as info:
+        yield info
+
+
+@contextmanager
+def _running(name: str, *, control_plane_only: bool) -> Iterator[ClusterInfo]:
+    state = fresh_state(name)
+    cluster = LocalCluster(name, state, control_plane_only=control_plane_only)
+    try:
+        yield cluster.up()
+    finally:
+        cluster.down(delete_state=True)
+        shutil.rmtree(state.parent)
+
+
+def fresh_state(name: str) -> Path:
+    """Make a fresh state folder that is swept by a later run if this process does not do it itself."""
+    sweep()
+    me = identify(os.getpid())
+    assert me is not None
+    parent = _BASE / f"{me.pid}-{me.start}"
+    parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return Path(tempfile.mkdtemp(prefix="c", dir=parent)) / name
+
+
+def sweep() -> None:
+    """End the clusters of test processes that are no more."""
+    _BASE.mkdir(exist_ok=True, mode=0o700)
+    with file_lock(_BASE / ".lock"):
+        for parent in _BASE.glob("*-*"):
+            pid, _, start = parent.name.partition("-")
+            if is_alive(ProcessId(int(pid), int(start), boot_id())):
+                continue
+            for state in parent.glob("*/*"):
+                instance = read_instance(state)
+                if instance is not None:
+                    LocalCluster(instance.name, state).down(delete_state=True)
+            shutil.rmtree(parent)
