@@ -1,0 +1,150 @@
+"""What ReSide asks of a registry: the digest of a reference, the labels of a digest, and an image of labels only."""
+
+from __future__ import annotations
+
+import platform
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import anyio
+
+from reside.registry.documents import (
+    ACCEPTED,
+    OCI_MANIFEST,
+    Config,
+    Index,
+    Manifest,
+    Platform,
+    check_platform,
+    common_labels,
+    digest_of,
+    label_image,
+    parse_config,
+    parse_manifest,
+    verified,
+)
+from reside.registry.errors import MalformedImage, RegistryUnavailable
+from reside.registry.transport import Connection, connect
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from reside.registry.reference import ImageReference
+
+DEADLINE = 60.0  # seconds for one call, retries and all platforms of an index included
+_ACCEPT = {"Accept": ", ".join(ACCEPTED)}
+_GO_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def node_architecture() -> str:
+    """This machine's architecture in Go's words, as registries use them."""
+    machine = platform.machine()
+    return _GO_ARCHITECTURES.get(machine, machine)
+
+
+class RegistryClient:
+    """Reads and writes images.
+
+    Args:
+        mirrors: registry host → the plain address that really serves it, as
+            ``{"registry.reside.internal": "http://127.0.0.1:5000"}``; other hosts are spoken to over TLS.
+        architecture: of the nodes, in Go's words; this machine's unless told.
+    """
+
+    def __init__(self, mirrors: Mapping[str, str], *, architecture: str | None = None) -> None:
+        self._mirrors = dict(mirrors)
+        self._platform = Platform("linux", architecture or node_architecture())
+
+    async def resolve(self, reference: ImageReference) -> str:
+        """The digest of an image or of an index, which the registry is shown to have.
+
+        Raises:
+            RegistryError: see `reside.registry.errors`.
+        """
+        async with self._open(reference) as connection:
+            answer = await connection.send("GET", connection.url(f"manifests/{reference.target}"), headers=_ACCEPT)
+        digest = digest_of(answer.body)
+        parse_manifest(str(reference), answer.body)
+        if reference.digest is not None:
+            verified(str(reference), answer.body, reference.digest)
+        return digest
+
+    async def labels(self, reference: ImageReference, digest: str) -> dict[str, str]:
+        """The labels of the image with this digest; of an index, those that all its platforms carry.
+
+        Raises:
+            RegistryError: see `reside.registry.errors`.
+        """
+        pinned = reference.pinned(digest)
+        image = str(pinned)
+        async with self._open(pinned) as connection:
+            document = await _manifest(connection, image, digest)
+            if isinstance(document, Manifest):
+                config = await _config(connection, image, document)
+                check_platform(image, config, self._platform, layered=document.layered)
+                return config.labels
+            configs: dict[Platform, dict[str, str]] = {}
+            for entry, entry_digest in document.entries:
+                inner = await _manifest(connection, image, entry_digest)
+                if isinstance(inner, Index):
+                    raise MalformedImage(image, "its index holds another index: push one index of images")
+                configs[entry] = (await _config(connection, image, inner)).labels
+        return common_labels(image, configs, self._platform)
+
+    async def push_label_image(self, reference: ImageReference, labels: Mapping[str, str]) -> str:
+        """Push an image without layers that carries ``labels``, under the reference's tag; returns its digest.
+
+        Raises:
+            RegistryError: see `reside.registry.errors`.
+        """
+        config, manifest = label_image(dict(labels), self._platform)
+        async with self._open(reference) as connection:
+            await _push_blob(connection, config)
+            await connection.send(
+                "PUT",
+                connection.url(f"manifests/{reference.tag or digest_of(manifest)}"),
+                headers={"Content-Type": OCI_MANIFEST},
+                content=manifest,
+            )
+        return digest_of(manifest)
+
+    @asynccontextmanager
+    async def _open(self, reference: ImageReference) -> AsyncIterator[Connection]:
+        """A connection whose whole use has a deadline."""
+        try:
+            with anyio.fail_after(DEADLINE):
+                async with connect(reference, self._mirrors) as connection:
+                    yield connection
+        except TimeoutError:
+            raise RegistryUnavailable(
+                str(reference), f"registry {reference.registry!r} took more than {DEADLINE:.0f} s: try again later"
+            ) from None
+
+
+async def _manifest(connection: Connection, image: str, digest: str) -> Manifest | Index:
+    answer = await connection.send("GET", connection.url(f"manifests/{digest}"), headers=_ACCEPT)
+    return parse_manifest(image, verified(image, answer.body, digest))
+
+
+async def _config(connection: Connection, image: str, manifest: Manifest) -> Config:
+    answer = await connection.send("GET", connection.url(f"blobs/{manifest.config}"))
+    return parse_config(image, verified(image, answer.body, manifest.config))
+
+
+async def _push_blob(connection: Connection, content: bytes) -> None:
+    """Upload ``content`` unless the registry has it."""
+    digest = digest_of(content)
+    present = await connection.send("HEAD", connection.url(f"blobs/{digest}"), missing_is_fine=True)
+    if present.status != HTTPStatus.NOT_FOUND:
+        return
+    started = await connection.send("POST", connection.url("blobs/uploads/"))
+    target = connection.join(started.headers["Location"])
+    separator = "&" if "?" in target else "?"
+    await connection.send(
+        "PUT",
+        f"{target}{separator}{urlencode({'digest': digest})}",
+        headers={"Content-Type": "application/octet-stream"},
+        content=content,
+    )

@@ -1,0 +1,183 @@
+"""The documents of an image: manifest, index and configuration, as pure functions over their bytes.
+
+Docker's schema 2 and OCI's are the same documents under other media types; both are read. What is written is OCI.
+Invariant: bytes are believed only after their SHA-256 is the digest they were asked for by.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reside.registry.errors import LabelsDiffer, MalformedImage, UnsupportedPlatform
+
+OCI_MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
+OCI_INDEX: Final = "application/vnd.oci.image.index.v1+json"
+OCI_CONFIG: Final = "application/vnd.oci.image.config.v1+json"
+DOCKER_MANIFEST: Final = "application/vnd.docker.distribution.manifest.v2+json"
+DOCKER_INDEX: Final = "application/vnd.docker.distribution.manifest.list.v2+json"
+ACCEPTED: Final = (OCI_MANIFEST, OCI_INDEX, DOCKER_MANIFEST, DOCKER_INDEX)
+MAX_PLATFORMS: Final = 32  # far more than any image has; bounds what one request can make us fetch
+
+
+@dataclass(frozen=True)
+class Platform:
+    """Operating system and architecture, in Go's words: ``linux``, ``amd64``."""
+
+    os: str
+    architecture: str
+
+    def __str__(self) -> str:
+        return f"{self.os}/{self.architecture}"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One image: the digest of its configuration and whether it has any layer."""
+
+    config: str
+    layered: bool
+
+
+@dataclass(frozen=True)
+class Index:
+    """Several images for several platforms, in the index's order."""
+
+    entries: tuple[tuple[Platform, str], ...]
+
+
+@dataclass(frozen=True)
+class Config:
+    """What an image's configuration says about it."""
+
+    platform: Platform
+    labels: dict[str, str]
+
+
+def digest_of(content: bytes) -> str:
+    """Content address of ``content``."""
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def verified(image: str, content: bytes, digest: str) -> bytes:
+    """``content``, which must have ``digest``.
+
+    Raises:
+        MalformedImage: it has another one, so the registry or somebody on the way changed it.
+    """
+    if digest_of(content) != digest:
+        raise MalformedImage(image, f"the registry sent other content than {digest}: push the image again")
+    return content
+
+
+def parse_manifest(image: str, content: bytes) -> Manifest | Index:
+    """A manifest or an index.
+
+    Raises:
+        MalformedImage: neither of the two.
+    """
+    document = _object(image, content)
+    if isinstance(document.get("manifests"), list):
+        return Index(_entries(image, document["manifests"]))
+    config, layers = document.get("config"), document.get("layers")
+    if not isinstance(config, dict) or not isinstance(config.get("digest"), str) or not isinstance(layers, list):
+        raise MalformedImage(image, "its manifest is neither Docker schema 2 nor OCI: push it with a current tool")
+    return Manifest(config["digest"], bool(layers))
+
+
+def _entries(image: str, manifests: list[Any]) -> tuple[tuple[Platform, str], ...]:
+    """Platform and digest of each image in an index; attestations (platform ``unknown``) are no images."""
+    found = []
+    for entry in manifests:
+        platform = entry.get("platform") if isinstance(entry, dict) else None
+        if not isinstance(platform, dict) or not isinstance(entry.get("digest"), str):
+            raise MalformedImage(image, "its index has an entry without platform or digest: push it again")
+        if platform.get("os") != "unknown":
+            found.append((Platform(str(platform.get("os")), str(platform.get("architecture"))), entry["digest"]))
+    if not found or len(found) > MAX_PLATFORMS:
+        raise MalformedImage(image, f"its index must have 1 to {MAX_PLATFORMS} images, and has {len(found)}")
+    return tuple(found)
+
+
+def parse_config(image: str, content: bytes) -> Config:
+    """Platform and labels out of an image's configuration.
+
+    Raises:
+        MalformedImage: not a configuration, as that of a Helm chart or another artifact is not.
+    """
+    document = _object(image, content)
+    inner = document.get("config") or {}
+    labels = (inner.get("Labels") or {}) if isinstance(inner, dict) else None
+    if not isinstance(labels, dict) or not all(isinstance(v, str) for v in labels.values()):
+        raise MalformedImage(image, "its configuration has no readable labels: build it as a container image")
+    return Config(Platform(str(document.get("os", "")), str(document.get("architecture", ""))), labels)
+
+
+def _object(image: str, content: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(content)
+    except ValueError:
+        raise MalformedImage(image, "the registry sent no JSON where an image's document belongs") from None
+    if not isinstance(document, dict):
+        raise MalformedImage(image, "the registry sent no JSON object where an image's document belongs")
+    return document
+
+
+def check_platform(image: str, config: Config, wanted: Platform, *, layered: bool) -> None:
+    """Refuse an image that the nodes can't run; one without layers is data and runs nowhere.
+
+    Raises:
+        UnsupportedPlatform: it is for another platform.
+    """
+    if layered and config.platform != wanted:
+        raise UnsupportedPlatform(image, f"it is for {config.platform}, the nodes are {wanted}: build it for {wanted}")
+
+
+def common_labels(image: str, configs: dict[Platform, dict[str, str]], wanted: Platform) -> dict[str, str]:
+    """The labels of an index: those of the wanted platform, which every other one must carry as well.
+
+    Raises:
+        UnsupportedPlatform: the index has no image for the wanted platform.
+        LabelsDiffer: the platforms don't agree.
+    """
+    if wanted not in configs:
+        present = ", ".join(sorted(str(platform) for platform in configs))
+        raise UnsupportedPlatform(image, f"it has no image for {wanted}, only for {present}: build it for {wanted}")
+    labels = configs[wanted]
+    for platform, other in configs.items():
+        if other != labels:
+            names = ", ".join(sorted(k for k in labels.keys() | other.keys() if labels.get(k) != other.get(k)))
+            raise LabelsDiffer(
+                image, f"{platform} and {wanted} carry different labels ({names}): build all platforms in one run"
+            )
+    return labels
+
+
+def label_image(labels: dict[str, str], platform: Platform) -> tuple[bytes, bytes]:
+    """Configuration and manifest of an image without layers that only carries ``labels``.
+
+    Equal labels give equal bytes, so pushing twice gives one digest.
+    """
+    config = _canonical(
+        {
+            "architecture": platform.architecture,
+            "os": platform.os,
+            "config": {"Labels": labels},
+            "rootfs": {"type": "layers", "diff_ids": []},
+        }
+    )
+    manifest = _canonical(
+        {
+            "schemaVersion": 2,
+            "mediaType": OCI_MANIFEST,
+            "config": {"mediaType": OCI_CONFIG, "digest": digest_of(config), "size": len(config)},
+            "layers": [],
+        }
+    )
+    return config, manifest
+
+
+def _canonical(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()

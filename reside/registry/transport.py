@@ -1,0 +1,198 @@
+"""HTTP to one registry: its address, credentials, deadlines and retries.
+
+httpx and not oras: oras 0.2 has no timeouts, and its own retries sleep for two minutes before they tell that a
+registry is down; it also drops the bytes whose digest has to be checked. Credentials come from Docker's own
+configuration, credential helpers included, through the docker SDK.
+
+Invariants: every request has a deadline and every body a size limit; credentials go to TLS addresses only and never
+into a message; a host in the mirrors is spoken to without a proxy, since mirrors are addresses on this network.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import ssl
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urljoin, urlsplit
+
+import anyio
+import docker.auth
+import docker.errors
+import httpx
+import stamina
+
+from reside.registry.errors import ImageNotFound, MalformedImage, RegistryDenied, RegistryUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from reside.registry.reference import ImageReference
+
+MAX_BODY: Final = 8 * 1024 * 1024  # bytes; registries refuse manifests above 4 MiB
+_TIMEOUT: Final = httpx.Timeout(10, connect=5)  # seconds without progress
+_ATTEMPTS: Final = 3  # of one request; a registry that restarts comes back meanwhile
+_CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A registry's answer that was not an error."""
+
+    status: int
+    headers: httpx.Headers
+    body: bytes
+
+
+@asynccontextmanager
+async def connect(reference: ImageReference, mirrors: Mapping[str, str]) -> AsyncIterator[Connection]:
+    """A connection to the registry of ``reference``, at its mirror's address if it has one."""
+    mirror = mirrors.get(reference.registry)
+    base = (mirror or f"https://{reference.registry}").rstrip("/")
+    async with httpx.AsyncClient(
+        timeout=_TIMEOUT, verify=_tls(), trust_env=mirror is None, follow_redirects=True
+    ) as client:
+        yield Connection(client, base, reference)
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """The machine's own certificate authorities; loading them takes a while, so it happens once."""
+    return ssl.create_default_context()
+
+
+class Connection:
+    """Requests about one image; made by `connect`."""
+
+    def __init__(self, client: httpx.AsyncClient, base: str, reference: ImageReference) -> None:
+        self._client = client
+        self._base = base
+        self._reference = reference
+        self._image = str(reference)
+        self._authorization: str | None = None
+
+    def url(self, path: str) -> str:
+        """Address of ``path`` (as ``blobs/…``) in the image's repository."""
+        return f"{self._base}/v2/{self._reference.repository}/{path}"
+
+    def join(self, location: str) -> str:
+        """A ``Location`` header's address, which may be relative."""
+        return urljoin(self._base + "/", location)
+
+    async def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        missing_is_fine: bool = False,
+    ) -> Answer:
+        """One request, repeated while the registry is not available.
+
+        Raises:
+            RegistryUnavailable, ImageNotFound, RegistryDenied, MalformedImage: see `reside.registry.errors`.
+        """
+        async for attempt in stamina.retry_context(
+            on=RegistryUnavailable, attempts=_ATTEMPTS, wait_initial=0.2, wait_max=2.0, timeout=None
+        ):
+            with attempt:
+                answer = await self._authorized(method, url, dict(headers or {}), content)
+                if not (missing_is_fine and answer.status == HTTPStatus.NOT_FOUND):
+                    self._check(answer)
+        return answer
+
+    async def _authorized(self, method: str, url: str, headers: dict[str, str], content: bytes | None) -> Answer:
+        """One request; when challenged, once more with what the challenge asks for."""
+        answer = await self._once(method, url, headers, content)
+        if answer.status != HTTPStatus.UNAUTHORIZED:
+            return answer
+        self._authorization = await self._answer_challenge(answer.headers.get("www-authenticate", ""))
+        if self._authorization is None:
+            return answer
+        return await self._once(method, url, headers, content)
+
+    async def _once(self, method: str, url: str, headers: dict[str, str], content: bytes | None) -> Answer:
+        if self._authorization is not None and urlsplit(url).netloc == urlsplit(self._base).netloc:
+            headers = headers | {"Authorization": self._authorization}
+        try:
+            async with self._client.stream(method, url, headers=headers, content=content) as response:
+                body = bytearray()
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > MAX_BODY:
+                        raise MalformedImage(self._image, f"the registry sent a document above {MAX_BODY} bytes")
+                return Answer(response.status_code, response.headers, bytes(body))
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise RegistryUnavailable(
+                self._image,
+                f"registry {self._reference.registry!r} at {self._base} can't be reached ({type(error).__name__}): "
+                "check its name, that it runs, and the network, then try again",
+            ) from error
+
+    async def _answer_challenge(self, challenge: str) -> str | None:
+        """The Authorization header that a 401 asks for; None if there is none to give."""
+        secure = self._base.startswith("https://")
+        credentials = await anyio.to_thread.run_sync(_credentials, self._reference.registry) if secure else None
+        scheme = challenge.partition(" ")[0].lower()
+        if scheme == "basic" and credentials is not None:
+            return _basic(credentials)
+        fields = dict(_CHALLENGE.findall(challenge))
+        realm = fields.get("realm", "")
+        if scheme != "bearer" or not realm.startswith("https://" if secure else ("https://", "http://")):
+            return None
+        parameters = {key: fields[key] for key in ("service", "scope") if key in fields}
+        headers = {"Authorization": _basic(credentials)} if credentials is not None else {}
+        target = str(httpx.URL(realm, params=parameters))
+        answer = await self._once("GET", target, headers, None)
+        if answer.status != HTTPStatus.OK:
+            return None
+        token = _token(answer.body)
+        return f"Bearer {token}" if token else None
+
+    def _check(self, answer: Answer) -> None:
+        """Turn an HTTP error into ours; bodies stay out of it."""
+        status, registry = answer.status, self._reference.registry
+        if status < HTTPStatus.BAD_REQUEST:
+            return
+        if status == HTTPStatus.NOT_FOUND:
+            raise ImageNotFound(self._image, f"registry {registry!r} has no such image: check name and tag, or push it")
+        if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            raise RegistryDenied(
+                self._image,
+                f"registry {registry!r} refuses access ({status}): the image may not exist, or log in with "
+                f"`docker login {registry}` as somebody who may use it",
+            )
+        if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise RegistryUnavailable(self._image, f"registry {registry!r} answers {status}: try again later")
+        raise MalformedImage(self._image, f"registry {registry!r} does not take the request ({status})")
+
+
+def _credentials(registry: str) -> tuple[str, str] | None:
+    """User and password out of Docker's configuration; None without any."""
+    try:
+        found = docker.auth.load_config().resolve_authconfig(registry)
+    except docker.errors.DockerException:
+        return None  # no usable credentials is what the registry will say, and that message names the cure
+    fields = {key.lower(): value for key, value in (found or {}).items()}  # files and helpers differ in case
+    if not fields.get("username"):
+        return None
+    return str(fields["username"]), str(fields.get("password") or "")
+
+
+def _basic(credentials: tuple[str, str]) -> str:
+    return "Basic " + base64.b64encode(":".join(credentials).encode()).decode()
+
+
+def _token(body: bytes) -> str | None:
+    try:
+        document = json.loads(body)
+    except ValueError:
+        return None
+    token = (document.get("token") or document.get("access_token")) if isinstance(document, dict) else None
+    return token if isinstance(token, str) else None

@@ -1,0 +1,160 @@
+"""The registry client against a real registry: digests, labels, label images, and bad images."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from support.registry import NAME, Registry, free_port, registry
+
+from reside.registry import (
+    ImageNotFound,
+    ImageReference,
+    LabelsDiffer,
+    MalformedImage,
+    RegistryClient,
+    RegistryUnavailable,
+    UnsupportedPlatform,
+)
+from reside.registry.documents import DOCKER_INDEX, DOCKER_MANIFEST, OCI_INDEX, OCI_MANIFEST, digest_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    with registry(tmp_path_factory.mktemp("registry")) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: Registry) -> RegistryClient:
+    return RegistryClient(server.mirrors, architecture="amd64")
+
+
+def reference(path: str) -> ImageReference:
+    return ImageReference.parse(f"{NAME}/{path}")
+
+
+class Raw:
+    """Pushes documents as they are, so that bad ones can be made."""
+
+    def __init__(self, server: Registry, repository: str) -> None:
+        self._base = f"{server.url}/v2/{repository}"
+        self._client = httpx.Client(trust_env=False)
+
+    def blob(self, content: bytes) -> dict[str, Any]:
+        """Upload content; its descriptor."""
+        location = self._client.post(f"{self._base}/blobs/uploads/").headers["Location"]
+        digest = digest_of(content)
+        self._client.put(location, params=dict(httpx.URL(location).params) | {"digest": digest}, content=content)
+        return {"digest": digest, "size": len(content), "mediaType": "application/octet-stream"}
+
+    def manifest(self, tag: str, media_type: str, document: dict[str, Any]) -> dict[str, Any]:
+        """Upload a document under a tag; its descriptor."""
+        content = json.dumps({"schemaVersion": 2, "mediaType": media_type} | document).encode()
+        answer = self._client.put(
+            f"{self._base}/manifests/{tag}", content=content, headers={"Content-Type": media_type}
+        )
+        assert answer.status_code == 201, answer.text
+        return {"digest": digest_of(content), "size": len(content), "mediaType": media_type}
+
+    def image(self, tag: str, media_type: str, architecture: str, labels: dict[str, str] | None) -> dict[str, Any]:
+        """Upload an image of one layer; its descriptor."""
+        config = {"os": "linux", "architecture": architecture, "config": {"Labels": labels}}
+        document = {"config": self.blob(json.dumps(config).encode()), "layers": [self.blob(b"layer")]}
+        return self.manifest(tag, media_type, document)
+
+    def index(self, tag: str, media_type: str, images: dict[str, dict[str, Any]]) -> str:
+        """Upload an index, architecture → descriptor; its digest."""
+        entries = [e | {"platform": {"os": "linux", "architecture": a}} for a, e in images.items()]
+        digest: str = self.manifest(tag, media_type, {"manifests": entries})["digest"]
+        return digest
+
+
+async def test_a_label_image_comes_back_with_its_labels_and_always_the_same_digest(client: RegistryClient) -> None:
+    image = reference("contracts/greeting.v1:v1")
+    digest = await client.push_label_image(image, {"key": "välue"})
+    assert await client.resolve(image) == digest
+    assert await client.labels(image, digest) == {"key": "välue"}
+    assert await client.push_label_image(image.tagged("again"), {"key": "välue"}) == digest
+
+
+async def test_a_label_image_fits_every_architecture(server: Registry, client: RegistryClient) -> None:
+    image = reference("contracts/any")
+    digest = await client.push_label_image(image, {"a": "b"})
+    assert await RegistryClient(server.mirrors, architecture="riscv64").labels(image, digest) == {"a": "b"}
+
+
+@pytest.mark.parametrize("media_type", [OCI_MANIFEST, DOCKER_MANIFEST])
+async def test_both_dialects_of_an_image_are_read(server: Registry, client: RegistryClient, media_type: str) -> None:
+    pushed = Raw(server, "dialects").image("v1", media_type, "amd64", {"a": "b"})
+    digest = await client.resolve(reference("dialects:v1"))
+    assert digest == pushed["digest"]
+    assert await client.labels(reference("dialects"), digest) == {"a": "b"}
+
+
+@pytest.mark.parametrize(("outer", "inner"), [(OCI_INDEX, OCI_MANIFEST), (DOCKER_INDEX, DOCKER_MANIFEST)])
+async def test_an_index_has_its_own_digest_and_the_labels_that_all_platforms_carry(
+    server: Registry, client: RegistryClient, outer: str, inner: str
+) -> None:
+    raw = Raw(server, "index")
+    images = {a: raw.image(a, inner, a, {"a": "b"}) for a in ("amd64", "arm64")}
+    digest = raw.index("v1", outer, images)
+    assert await client.resolve(reference("index:v1")) == digest
+    assert await client.labels(reference("index"), digest) == {"a": "b"}
+
+
+async def test_an_index_with_differing_labels_is_refused(server: Registry, client: RegistryClient) -> None:
+    raw = Raw(server, "differing")
+    images = {a: raw.image(a, OCI_MANIFEST, a, {"a": a}) for a in ("amd64", "arm64")}
+    digest = raw.index("v1", OCI_INDEX, images)
+    with pytest.raises(LabelsDiffer, match="build all platforms in one run"):
+        await client.labels(reference("differing"), digest)
+
+
+async def test_an_image_of_another_architecture_is_refused(server: Registry, client: RegistryClient) -> None:
+    raw = Raw(server, "foreign")
+    single = raw.image("v1", OCI_MANIFEST, "arm64", {})
+    with pytest.raises(UnsupportedPlatform, match="it is for linux/arm64, the nodes are linux/amd64"):
+        await client.labels(reference("foreign"), single["digest"])
+    digest = raw.index("v2", OCI_INDEX, {"arm64": single})
+    with pytest.raises(UnsupportedPlatform, match="only for linux/arm64"):
+        await client.labels(reference("foreign"), digest)
+
+
+async def test_an_image_without_labels_has_none(server: Registry, client: RegistryClient) -> None:
+    pushed = Raw(server, "plain").image("v1", OCI_MANIFEST, "amd64", None)
+    assert await client.labels(reference("plain"), pushed["digest"]) == {}
+
+
+async def test_an_artifact_that_is_no_container_image_has_no_labels_for_a_node(
+    server: Registry, client: RegistryClient
+) -> None:
+    raw = Raw(server, "chart")
+    pushed = raw.manifest("v1", OCI_MANIFEST, {"config": raw.blob(b"not json"), "layers": [raw.blob(b"x")]})
+    with pytest.raises(MalformedImage, match=r"registry\.reside\.internal/chart@sha256:"):
+        await client.labels(reference("chart"), pushed["digest"])
+
+
+@pytest.mark.parametrize("target", ["nowhere:v1", "plain:missing", "plain@sha256:" + "0" * 64])
+async def test_an_image_that_is_not_there_is_named(server: Registry, client: RegistryClient, target: str) -> None:
+    Raw(server, "plain").image("v1", OCI_MANIFEST, "amd64", None)
+    with pytest.raises(ImageNotFound, match=f"{NAME}/{target}.*check name and tag, or push it"):
+        await client.resolve(reference(target))
+
+
+async def test_a_registry_that_is_down_is_unavailable_and_named() -> None:
+    client = RegistryClient({NAME: f"http://127.0.0.1:{free_port()}"})
+    with pytest.raises(RegistryUnavailable, match=r"can't be reached.*then try again"):
+        await client.resolve(reference("a:v1"))
+
+
+async def test_a_name_that_nobody_serves_is_unavailable_and_named() -> None:
+    with pytest.raises(RegistryUnavailable, match=r"'registry\.invalid'.*check its name"):
+        await RegistryClient({}).resolve(ImageReference.parse("registry.invalid/a:v1"))

@@ -1,0 +1,93 @@
+"""A real registry (Debian's docker-registry) on a free loopback port, for as long as a test wants it."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import httpx
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NAME = "registry.reside.internal"
+_DEADLINE = 15.0  # seconds for the registry to answer
+
+
+@dataclass(frozen=True)
+class Registry:
+    """A registry that runs; ``port`` is on 127.0.0.1."""
+
+    port: int
+    process: subprocess.Popen[bytes]
+
+    @property
+    def address(self) -> str:
+        """Where to push with Docker: loopback is allowed without TLS."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """Plain HTTP address."""
+        return f"http://{self.address}"
+
+    @property
+    def mirrors(self) -> dict[str, str]:
+        """The setting that makes a client find this registry under ReSide's name for it."""
+        return {NAME: self.url}
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+@contextmanager
+def registry(folder: Path) -> Iterator[Registry]:
+    """A registry that keeps its images in ``folder``; started again on the same folder, it still has them."""
+    binary = shutil.which("docker-registry")
+    assert binary is not None, "docker-registry is missing: apt-get install docker-registry"
+    port = free_port()
+    folder.mkdir(parents=True, exist_ok=True)
+    config = folder / "config.yml"
+    config.write_text(
+        yaml.safe_dump(
+            {
+                "version": 0.1,
+                "log": {"level": "warn"},
+                "storage": {"filesystem": {"rootdirectory": str(folder / "data")}},
+                "http": {"addr": f"127.0.0.1:{port}"},
+            }
+        )
+    )
+    with (folder / "registry.log").open("ab") as log:
+        process = subprocess.Popen([binary, "serve", str(config)], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+    try:
+        _await_answer(port, process)
+        yield Registry(port, process)
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def _await_answer(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _DEADLINE
+    while True:
+        assert process.poll() is None, f"docker-registry ended with {process.returncode}: see its log"
+        try:
+            httpx.get(f"http://127.0.0.1:{port}/v2/", timeout=1, trust_env=False).raise_for_status()
+        except httpx.TransportError:
+            assert time.monotonic() < deadline, "docker-registry does not answer"
+            time.sleep(0.05)
+        else:
+            return

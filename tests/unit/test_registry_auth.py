@@ -1,0 +1,94 @@
+"""Logging in to a registry: challenges are answered, credentials stay where they belong."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from reside.registry import ImageReference, RegistryDenied, RegistryUnavailable, transport
+from reside.registry.transport import Connection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.anyio
+SECRET = "hunter2"
+REFERENCE = ImageReference.parse("registry.example.org/a/b:v1")
+
+
+@pytest.fixture(autouse=True)
+def _login(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "_credentials", lambda _registry: ("user", SECRET))
+
+
+async def get(handler: Callable[[httpx.Request], httpx.Response], base: str = "https://registry.example.org") -> bytes:
+    async with httpx.AsyncClient(transport=httpx.MockTransport(handler)) as client:
+        connection = Connection(client, base, REFERENCE)
+        return (await connection.send("GET", connection.url("manifests/v1"))).body
+
+
+async def test_a_bearer_challenge_is_answered_with_a_token_for_its_scope() -> None:
+    def handler(request: httpx.Request) -> httpx.Response:
+        if request.url.host == "auth.example.org":
+            assert dict(request.url.params) == {"service": "s", "scope": "repository:a/b:pull"}
+            assert base64.b64decode(request.headers["Authorization"].removeprefix("Basic ")) == b"user:hunter2"
+            return httpx.Response(200, json={"token": "t0ken"})
+        if request.headers.get("Authorization") == "Bearer t0ken":
+            return httpx.Response(200, content=b"here")
+        challenge = 'Bearer realm="https://auth.example.org/token",service="s",scope="repository:a/b:pull"'
+        return httpx.Response(401, headers={"WWW-Authenticate": challenge})
+
+    assert await get(handler) == b"here"
+
+
+async def test_a_refused_login_names_the_cure_and_not_the_password() -> None:
+    def handler(_request: httpx.Request) -> httpx.Response:
+        return httpx.Response(401, headers={"WWW-Authenticate": 'Basic realm="x"'})
+
+    with pytest.raises(RegistryDenied, match=r"docker login registry\.example\.org") as caught:
+        await get(handler)
+    assert SECRET not in str(caught.value)
+
+
+async def test_credentials_never_go_to_a_plain_address() -> None:
+    seen: list[str | None] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers.get("Authorization"))
+        return httpx.Response(401, headers={"WWW-Authenticate": 'Basic realm="x"'})
+
+    with pytest.raises(RegistryDenied):
+        await get(handler, "http://127.0.0.1:5000")
+    assert set(seen) == {None}
+
+
+async def test_a_token_server_without_tls_gets_nothing_from_a_registry_with_tls() -> None:
+    hosts: list[str] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        hosts.append(request.url.host)
+        return httpx.Response(401, headers={"WWW-Authenticate": 'Bearer realm="http://auth.example.org/token"'})
+
+    with pytest.raises(RegistryDenied):
+        await get(handler)
+    assert set(hosts) == {"registry.example.org"}
+
+
+async def test_a_registry_in_trouble_is_asked_again_and_then_called_unavailable() -> None:
+    answers = [503, 429, 500]
+
+    def handler(_request: httpx.Request) -> httpx.Response:
+        return httpx.Response(answers.pop(0))
+
+    with pytest.raises(RegistryUnavailable, match="answers 500: try again later"):
+        await get(handler)
+    assert answers == []
+
+
+async def test_a_body_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "MAX_BODY", 10)
+    with pytest.raises(transport.MalformedImage, match="above 10 bytes"):
+        await get(lambda _request: httpx.Response(200, content=b"x" * 11))
