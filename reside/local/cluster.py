@@ -193,6 +193,7 @@ class LocalCluster:
 
     def _start_all(self, supervisor: Supervisor, wanted: Sequence[Component], clock: _Clock) -> None:
         """Start what does not run and restart what is not well, each as soon as what it needs is healthy."""
+        supervisor.end_strays()
         waiting = {component.name: component for component in wanted}
         started: dict[str, Component] = {}
         healthy: set[str] = set()

@@ -12,6 +12,7 @@ from pathlib import Path
 MARK = "RESIDE_LOCAL_INSTANCE"
 _PROC = Path("/proc")
 _STATE_FIELD = 0
+_SESSION_FIELD = 3
 _START_FIELD = 19  # field 22 of stat(5), counted after the command's closing parenthesis
 _DEAD = frozenset("ZXx")
 
@@ -38,12 +39,8 @@ def boot_id() -> str:
 
 def identify(pid: int) -> ProcessId | None:
     """Return the identity of the living process with this pid; None if there is none (a zombie is none)."""
-    try:
-        stat = (_PROC / str(pid) / "stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    fields = stat.rpartition(")")[2].split()
-    if fields[_STATE_FIELD] in _DEAD:
+    fields = _stat(pid)
+    if fields is None or fields[_STATE_FIELD] in _DEAD:
         return None
     return ProcessId(pid, int(fields[_START_FIELD]), boot_id())
 
@@ -62,12 +59,27 @@ def marked(state: Path) -> Iterator[ProcessId]:
             yield process
 
 
+def leads_session(pid: int) -> bool:
+    """Tell whether the process leads a session: of our processes, those that we started and none of their children."""
+    stat = _stat(pid)
+    return stat is not None and int(stat[_SESSION_FIELD]) == pid
+
+
 def namespace_inode(pid: int, kind: str) -> int | None:
     """Return the inode of a process's namespace (`net`, `mnt`); None if it can't be seen."""
     try:
         return (_PROC / str(pid) / "ns" / kind).stat().st_ino
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
+
+
+def _stat(pid: int) -> list[str] | None:
+    """Return the fields of stat(5) from the state on; None if there is no such process."""
+    try:
+        stat = (_PROC / str(pid) / "stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return stat.rpartition(")")[2].split()
 
 
 def _all_pids() -> list[int]:

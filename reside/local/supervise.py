@@ -17,7 +17,7 @@ from pathlib import Path
 
 from reside.local.components import Component
 from reside.local.errors import ComponentFailedError
-from reside.local.processes import MARK, ProcessId, identify, is_alive
+from reside.local.processes import MARK, ProcessId, identify, is_alive, leads_session, marked
 from reside.local.waiting import wait_until
 
 TERM_SECONDS = 10.0
@@ -109,6 +109,12 @@ class Supervisor:
         for name in found:
             self._path(name).unlink(missing_ok=True)
         return list(found)
+
+    def end_strays(self) -> None:
+        """End processes that were started for this instance and of which no record tells."""
+        recorded = {record.process for path in self.pids.glob("*.json") if (record := self._record(path.stem))}
+        strays = [found for found in marked(self.state) if found not in recorded and leads_session(found.pid)]
+        end_processes(strays)
 
     def failure(self, name: str, reason: str) -> ComponentFailedError:
         """Make the error of a component that ended or is not healthy, with the end of its log."""

@@ -1,6 +1,6 @@
 """Finds the binaries that a cluster is made of.
 
-Looked for in this order: the folder named by `RESIDE_TOOLS`; `.tools` of the checkout that this package lies in
+Looked for in this order: the folder named by `RESIDE_TOOLS`; `.tools/bin` of the checkout that this package lies in
 (made by tools/build.py); PATH with the system folders.
 """
 
@@ -31,8 +31,8 @@ DEBIAN_PACKAGES: Mapping[str, str] = {
 
 
 def checkout_tools() -> Path:
-    """Return `.tools` of the checkout that this package lies in, whether it exists or not."""
-    return Path(__file__).resolve().parents[2] / ".tools"
+    """Return `.tools/bin` of the checkout that this package lies in, whether it exists or not."""
+    return Path(__file__).resolve().parents[2] / ".tools/bin"
 
 
 def default_search(environ: Mapping[str, str] = os.environ) -> str:

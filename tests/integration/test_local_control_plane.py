@@ -4,21 +4,23 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
-from support.clusters import fresh_state
 
 from reside.local import ClusterInfo, Event, LocalCluster, NoSuchInstanceError, UnknownComponentError
 from reside.local.processes import identify, marked
 from reside.local.toolchain import Toolchain
 from reside.local.waiting import wait_until
+from tests.support.clusters import fresh_state
 
 COMPONENTS = ["etcd", "kube-apiserver", "kube-controller-manager"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
+    """One instance for all: every test begins with `up`, which repairs what the one before did to it."""
     cluster = LocalCluster("alone", fresh_state("alone"), control_plane_only=True)
     yield cluster
     cluster.down(delete_state=True)
@@ -40,13 +42,17 @@ def pids(cluster: LocalCluster) -> dict[str, int | None]:
     return {status.name: status.pid for status in cluster.status()}
 
 
+def has_ended(pid: int) -> bool:
+    return identify(pid) is None
+
+
 def kill(cluster: LocalCluster, *names: str) -> None:
-    """kill -9 these components and see them gone."""
+    """Kill -9 these components and see them gone."""
     for name in names:
         pid = pids(cluster)[name]
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-        assert wait_until(lambda pid=pid: identify(pid) is None, 10)  # type: ignore[misc] # mypy and lambda defaults
+        assert wait_until(partial(has_ended, pid), 10)
 
 
 def test_up_serves_the_api_and_runs_controllers(cluster: LocalCluster) -> None:
@@ -69,7 +75,7 @@ def test_a_second_up_changes_nothing(cluster: LocalCluster) -> None:
     assert {event.phase for event in events} == {"unchanged"}
 
 
-@pytest.mark.parametrize("victims", [*([name] for name in COMPONENTS), COMPONENTS], ids=lambda names: "+".join(names))
+@pytest.mark.parametrize("victims", [*([name] for name in COMPONENTS), COMPONENTS], ids="+".join)
 def test_up_after_kill_repairs_and_keeps_the_data(cluster: LocalCluster, victims: list[str]) -> None:
     info = cluster.up()
     kubectl(info, "create", "configmap", "kept", "--from-literal=a=b")
@@ -83,9 +89,10 @@ def test_up_after_kill_repairs_and_keeps_the_data(cluster: LocalCluster, victims
 def test_up_replaces_a_process_whose_record_was_lost(cluster: LocalCluster) -> None:
     cluster.up()
     before = pids(cluster)["etcd"]
+    assert before is not None
     (cluster.state / "run" / "etcd.json").unlink()
     info = cluster.up()
-    assert identify(before or 0) is None
+    assert has_ended(before)
     assert kubectl(info, "get", "--raw", "/readyz") == "ok"
 
 
@@ -96,7 +103,7 @@ def test_up_restarts_what_hangs(cluster: LocalCluster) -> None:
     os.kill(before, signal.SIGSTOP)
     cluster.up()
     assert pids(cluster)["kube-controller-manager"] != before
-    assert identify(before) is None
+    assert has_ended(before)
 
 
 def test_down_leaves_no_process_and_keeps_the_state(cluster: LocalCluster) -> None:
