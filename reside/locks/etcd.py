@@ -1,0 +1,174 @@
+"""etcd's JSON gateway (``/v3``) as far as locks need it, over httpx.
+
+Written on httpx and not on etcd3gw, because that client blocks: every waiter and every watch would hold a thread that
+can't be cancelled, and it knows one host only.
+
+Facts of the gateway: keys and values are base64, 64-bit numbers are strings, members with a zero value are left out. A
+transaction of comparisons alone counts as serializable, so a stale member could answer it; one range in it makes it
+linearizable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from reside.locks.errors import EtcdUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_REQUEST_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A key's value and its place in etcd's history; ``lease`` is 0 for none."""
+
+    value: str
+    create_revision: int
+    lease: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Result of a transaction: whether its comparisons held, the key as read in it, and the store's revision then."""
+
+    succeeded: bool
+    entry: Entry | None
+    revision: int
+
+
+class Etcd:
+    """A client for a set of etcd members; a member that does not answer is replaced by the next one.
+
+    Args:
+        hosts: addresses of the members, e.g. ``http://etcd:2379``.
+        transport: what carries the requests; None: the network.
+    """
+
+    def __init__(self, hosts: Sequence[str], transport: httpx.AsyncBaseTransport | None = None) -> None:
+        if not hosts:
+            raise ValueError("no etcd host given: name at least one, e.g. http://etcd:2379")
+        self._hosts = [host.rstrip("/") for host in hosts]
+        self._client = httpx.AsyncClient(timeout=_REQUEST_TIMEOUT_S, transport=transport, trust_env=False)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+
+    async def grant(self, ttl: int) -> int:
+        """A new lease of ``ttl`` seconds; returns its id."""
+        return int((await self._post("/v3/lease/grant", {"TTL": str(ttl)}))["ID"])
+
+    async def keep_alive(self, lease: int, *, timeout: float) -> bool:  # noqa: ASYNC109 - httpx's own timeout
+        """Renew a lease; False when etcd knows it no more. ``timeout`` in seconds, for each member asked."""
+        answer = await self._post("/v3/lease/keepalive", {"ID": str(lease)}, timeout)
+        return int(answer.get("result", {}).get("TTL", 0)) > 0
+
+    async def revoke(self, lease: int) -> None:
+        """End a lease and delete its keys; one that has ended already is no error."""
+        await self._post("/v3/lease/revoke", {"ID": str(lease)}, absent_is_fine=True)
+
+    async def create(self, key: str, value: str, lease: int) -> Outcome:
+        """Write ``key`` only if it does not exist; tells the entry that is there otherwise."""
+        compare = {"key": _encode(key), "target": "CREATE", "result": "EQUAL", "create_revision": "0"}
+        put = {"requestPut": {"key": _encode(key), "value": _encode(value), "lease": str(lease)}}
+        return await self._txn(key, [compare], [put])
+
+    async def confirm(self, key: str, create_revision: int, lease: int) -> Outcome:
+        """Whether ``key`` has exactly this create revision and lease, asked of a quorum."""
+        return await self._txn(
+            key,
+            [
+                {"key": _encode(key), "target": "CREATE", "result": "EQUAL", "create_revision": str(create_revision)},
+                {"key": _encode(key), "target": "LEASE", "result": "EQUAL", "lease": str(lease)},
+            ],
+            [],
+        )
+
+    async def wait_deleted(self, key: str, after: int, *, at_most: float) -> bool:
+        """Wait until ``key`` is deleted in a revision later than ``after``, for ``at_most`` seconds.
+
+        Returns:
+            Whether a deletion was seen. False says nothing: look again.
+        """
+        request = {"create_request": {"key": _encode(key), "start_revision": str(after + 1), "filters": ["NOPUT"]}}
+        try:
+            async with asyncio.timeout(at_most):
+                return await self._first_event(request)
+        except TimeoutError:
+            return False
+
+    async def _first_event(self, request: dict[str, Any]) -> bool:
+        host = self._hosts[0]
+        try:
+            async with self._client.stream(
+                "POST", f"{host}/v3/watch", json=request, timeout=httpx.Timeout(_REQUEST_TIMEOUT_S, read=None)
+            ) as response:
+                _check(response.status_code, "/v3/watch", "")
+                async for line in response.aiter_lines():
+                    if line.strip() and _parse(line, "/v3/watch").get("result", {}).get("events"):
+                        return True
+        except httpx.TransportError as error:
+            raise self._unavailable(host, error) from error
+        return False
+
+    async def _txn(self, key: str, compare: list[dict[str, Any]], success: list[dict[str, Any]]) -> Outcome:
+        read = {"requestRange": {"key": _encode(key)}}
+        answer = await self._post("/v3/kv/txn", {"compare": compare, "success": [*success, read], "failure": [read]})
+        found = answer["responses"][-1]["response_range"].get("kvs", [])
+        entry = None
+        if found:
+            value = base64.b64decode(found[0].get("value", "")).decode()
+            entry = Entry(value, int(found[0]["create_revision"]), int(found[0].get("lease", 0)))
+        return Outcome(bool(answer.get("succeeded")), entry, int(answer["header"]["revision"]))
+
+    async def _post(
+        self,
+        path: str,
+        body: dict[str, Any],
+        timeout: float = _REQUEST_TIMEOUT_S,  # noqa: ASYNC109 - httpx's own timeout
+        *,
+        absent_is_fine: bool = False,
+    ) -> dict[str, Any]:
+        for _ in range(len(self._hosts)):
+            host = self._hosts[0]
+            try:
+                response = await self._client.post(f"{host}{path}", json=body, timeout=timeout)
+            except httpx.TransportError as error:
+                failure = self._unavailable(host, error)
+                continue
+            if absent_is_fine and response.status_code == httpx.codes.NOT_FOUND:
+                return {}
+            _check(response.status_code, path, response.text)
+            return _parse(response.text, path)
+        raise failure
+
+    def _unavailable(self, host: str, error: httpx.TransportError) -> EtcdUnavailable:
+        self._hosts = [*self._hosts[1:], host]  # the next request starts with another member
+        return EtcdUnavailable(f"etcd at {host} does not answer: {type(error).__name__} {error}".rstrip())
+
+
+def _encode(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _parse(text: str, path: str) -> dict[str, Any]:
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        raise EtcdUnavailable(f"the answer to {path} is not etcd's: {text[:200]}")
+    return answer
+
+
+def _check(status: int, path: str, text: str) -> None:
+    if status != httpx.codes.OK:
+        raise EtcdUnavailable(f"etcd refused {path} with HTTP {status}: {text[:200]}")

@@ -1,0 +1,76 @@
+"""Leadership: of several equal processes one works, and another takes over when it dies."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+import structlog
+
+from reside.locks.errors import EtcdUnavailable, LockLost
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from contextlib import AbstractAsyncContextManager
+    from types import TracebackType
+
+    from reside.locks.held import Held
+    from reside.locks.service import LockService
+
+_log = structlog.get_logger(__name__)
+_Result = TypeVar("_Result")
+
+_FIRST_PAUSE_S = 0.2
+_LONGEST_PAUSE_S = 5.0
+
+
+class Leadership:
+    """The leadership of one name.
+
+    Either one term, ``async with locks.leader("alpha") as held:``, which ends with ``LockLost`` when the leadership is
+    lost, or term after term: ``await locks.leader("alpha").run(work)``.
+    """
+
+    def __init__(self, service: LockService, name: str, ttl: int) -> None:
+        self.name = name
+        self.key = f"leader/{name}"
+        self._service = service
+        self._ttl = ttl
+        self._term: AbstractAsyncContextManager[Held] | None = None
+
+    async def __aenter__(self) -> Held:
+        if self._term is not None:
+            raise RuntimeError(f"leadership {self.name} is entered already: take one object for each term")
+        self._term = self._service.lock(self.key, ttl=self._ttl, wait=None)
+        return await self._term.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        if self._term is None:
+            return None
+        term, self._term = self._term, None
+        return await term.__aexit__(kind, error, trace)
+
+    async def run(self, work: Callable[[Held], Awaitable[_Result]]) -> _Result:
+        """Run ``work`` while being the leader; when that is lost, cancel it, wait for the next term, run it anew.
+
+        ``work`` must begin by reading the present state: another leader may have gone on meanwhile.
+
+        Returns:
+            What ``work`` returned. Its errors are the caller's.
+        """
+        pause = _FIRST_PAUSE_S
+        while True:
+            held: Held | None = None
+            try:
+                async with self._service.lock(self.key, ttl=self._ttl, wait=None) as held:
+                    _log.info("leading", leader=self.name, revision=held.revision)
+                    pause = _FIRST_PAUSE_S
+                    return await work(held)
+            except (LockLost, EtcdUnavailable) as error:
+                if held is not None and not held.lost.is_set():
+                    raise  # of another lock, which the work used
+                _log.warning("not leading", leader=self.name, error=str(error))
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_S)
