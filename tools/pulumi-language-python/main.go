@@ -33,11 +33,9 @@ func main() {
 }
 
 func serve() error {
-	// The engine may pass these to any plugin; they concern its own logs and traces.
+	// The engine may pass these to any plugin; -v and -logtostderr are known to the SDK's own logging already.
 	flag.String("tracing", "", "endpoint for traces (not used)")
-	flag.Bool("logtostderr", false, "log to standard error (not used)")
 	flag.Bool("logflow", false, "pass log flags on (not used)")
-	flag.Int("v", 0, "log level (not used)")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
