@@ -123,6 +123,7 @@ class Replica(Entity):
     info: ReplicaInfo
     account: str
     control_block: str
+    agent_secret: str | None = None
     management: Management = Field(default_factory=Management)
     current_version: int | None = None
     versions: tuple[ReplicaVersion, ...] = ()

@@ -11,6 +11,7 @@ import json
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
+from pydantic.alias_generators import to_camel
 
 from reside.model.errors import InvalidManifest, InvalidName
 from reside.model.names import check_name
@@ -20,7 +21,7 @@ ContractKey = Annotated[str, Field(pattern=r"^[a-zA-Z][a-zA-Z0-9-]*$", max_lengt
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, alias_generator=to_camel)
 
 
 class DisplayText(_Model):
@@ -37,7 +38,7 @@ class ReplicaInfo(_Model):
     """What never changes between versions of one replica."""
 
     name: str
-    kind: Literal["long-running", "oneshot"] = Field(alias="class")
+    kind: Literal["long-running", "oneshot"] = Field(validation_alias="class", serialization_alias="class")
     exclusive: bool
     scalable: bool
 
@@ -60,7 +61,7 @@ class PermissionWish(_Model):
     """A permission that the replica asks of whoever implements a required contract."""
 
     name: str
-    instance_id: str | None = Field(default=None, alias="instanceId")
+    instance_id: str | None = None
     params: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -68,7 +69,7 @@ class ManifestRequirement(_Model):
     """A contract that the replica needs of others."""
 
     identity: Identity
-    display_info: DisplayInfo = Field(default_factory=dict, alias="displayInfo")
+    display_info: DisplayInfo = Field(default_factory=dict)
     optional: bool = False
     multiple: bool = False
     permissions: tuple[PermissionWish, ...] = ()
@@ -80,7 +81,7 @@ class ReplicaManifest(_Model):
     type: Literal["replica"]
     identity: Identity
     info: ReplicaInfo
-    display_info: DisplayInfo = Field(default_factory=dict, alias="displayInfo")
+    display_info: DisplayInfo = Field(default_factory=dict)
     implementations: dict[ContractKey, Implementation] = Field(default_factory=dict)
     requirements: dict[ContractKey, ManifestRequirement] = Field(default_factory=dict)
 
@@ -88,15 +89,15 @@ class ReplicaManifest(_Model):
 class ContractPermission(_Model):
     """A permission that a contract defines; ``params`` is a JSON Schema of its parameters."""
 
-    display_info: DisplayInfo = Field(default_factory=dict, alias="displayInfo")
-    instance_keys: tuple[str, ...] = Field(default=(), alias="instanceKeys")
+    display_info: DisplayInfo = Field(default_factory=dict)
+    instance_keys: tuple[str, ...] = ()
     params: dict[str, Any] | None = None
 
 
 class ContractMethod(_Model):
     """An RPC method that a contract defines."""
 
-    display_info: DisplayInfo = Field(default_factory=dict, alias="displayInfo")
+    display_info: DisplayInfo = Field(default_factory=dict)
 
 
 class ContractManifest(_Model):
@@ -104,7 +105,7 @@ class ContractManifest(_Model):
 
     type: Literal["contract"]
     identity: Identity
-    display_info: DisplayInfo = Field(default_factory=dict, alias="displayInfo")
+    display_info: DisplayInfo = Field(default_factory=dict)
     permissions: dict[str, ContractPermission] = Field(default_factory=dict)
     methods: dict[str, ContractMethod] = Field(default_factory=dict)
 

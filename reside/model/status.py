@@ -36,12 +36,14 @@ def deployment_status(live: dict[str, Any], *, current: bool) -> VersionStatus:
 
 
 def job_status(live: dict[str, Any]) -> VersionStatus:
-    """Status of a version that runs as this Job."""
+    """Status of a version that runs as this Job; a suspended one is told to stop, like a Deployment at 0."""
     status = live.get("status") or {}
     if _true(status, "Failed"):
         return "error"
     if _true(status, "Complete"):
         return "completed"
+    if (live.get("spec") or {}).get("suspend"):
+        return "stopping" if status.get("active") else "stopped"
     return "running" if status.get("active") else "starting"
 
 

@@ -1,0 +1,47 @@
+"""The contract ``alpha.v1`` as data: what the label of its image says, and what Alpha implements."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reside.model.constants import ALPHA_CONTRACT
+from reside.model.manifest import ContractManifest, ContractMethod, ContractPermission, DisplayText
+
+CREATE_LOAD_REQUEST: Final = "create-load-request"
+APPROVE_LOAD_REQUEST: Final = "approve-load-request"
+REJECT_LOAD_REQUEST: Final = "reject-load-request"
+CLAIM_SUPER_ADMIN: Final = "claim-super-admin"
+
+READ_REPLICAS: Final = "replica:read:all"
+MANAGE_REPLICAS: Final = "replica:manage:all"
+CREATE_REQUESTS: Final = "load-request:create"
+READ_REQUESTS: Final = "load-request:read:all"
+APPROVE_REQUESTS: Final = "load-request:approve"
+MANAGE_BLOCKS: Final = "rcb:manage:all"
+
+
+def _text(title: str) -> dict[str, DisplayText]:
+    return {"en": DisplayText(title=title)}
+
+
+CONTRACT: Final = ContractManifest(
+    type="contract",
+    identity=ALPHA_CONTRACT,
+    display_info={
+        "en": DisplayText(title="Alpha", description="Creates, versions and watches replicas, hands out permissions.")
+    },
+    permissions={
+        READ_REPLICAS: ContractPermission(display_info=_text("Read every replica")),
+        MANAGE_REPLICAS: ContractPermission(display_info=_text("Enable, disable and place every replica")),
+        CREATE_REQUESTS: ContractPermission(display_info=_text("Ask for images to be loaded")),
+        READ_REQUESTS: ContractPermission(display_info=_text("Read every load request")),
+        APPROVE_REQUESTS: ContractPermission(display_info=_text("Approve and reject load requests")),
+        MANAGE_BLOCKS: ContractPermission(display_info=_text("Write every replica control block")),
+    },
+    methods={
+        CREATE_LOAD_REQUEST: ContractMethod(display_info=_text("Ask for an image to be loaded")),
+        APPROVE_LOAD_REQUEST: ContractMethod(display_info=_text("Approve a load request as previewed")),
+        REJECT_LOAD_REQUEST: ContractMethod(display_info=_text("Reject a load request")),
+        CLAIM_SUPER_ADMIN: ContractMethod(display_info=_text("Become super admin with the one-time code")),
+    },
+)

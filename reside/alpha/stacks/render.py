@@ -1,0 +1,112 @@
+"""Render: (replica, its versions with their live statuses, settings of the cluster) → its desired stack. Pure.
+
+This is all that Alpha ever says to Kubernetes about a replica. Rolling back is rendering with another current version;
+killing Alpha anywhere changes nothing, since the next render says the same.
+
+A Job's pod template can't be changed once it stands, and a Job that completed must not run again because a setting
+changed: so a Job that was rendered before stays as it was rendered, and a completed one is not rendered anew.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from reside.alpha.stacks import system
+from reside.alpha.stacks.rollout import rollout
+from reside.alpha.stacks.workload import Workload, metadata, render_workload, suspended
+from reside.model import constants
+from reside.model.stacks import DesiredStack
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from reside.alpha.stacks.cluster import ClusterSettings
+    from reside.model.entities import Replica, ReplicaVersion
+    from reside.model.stacks import K8sObject
+
+
+def render(
+    replica: Replica,
+    cluster: ClusterSettings,
+    *,
+    owner: str,
+    serving: Collection[str] = (),
+    rendered: Mapping[str, K8sObject] | None = None,
+) -> DesiredStack:
+    """The desired stack of a replica.
+
+    Args:
+        replica: the replica with its versions and their statuses in force.
+        cluster: the cluster's settings.
+        owner: account that declares the stack (Alpha's).
+        serving: identities of the contracts that have at least one method.
+        rendered: objects of this replica's stack as rendered before, by ``Kind/name``.
+
+    Returns:
+        the stack; without objects for a replica that has no current version, and for the seed.
+    """
+    plan = rollout(replica)
+    if not plan or not system.is_rendered(replica.identity):
+        return DesiredStack(replica.name, owner, ())
+    versions = [version for version in replica.versions if version.id in plan]
+    objects = [_secret(replica, cluster)]
+    for version in sorted(versions, key=lambda v: v.id):
+        workload = _workload(Workload(replica, version, plan[version.id]), cluster, rendered or {})
+        objects += [workload] if workload else []
+    if _serves(versions, serving):
+        objects.append(_service(replica, cluster))
+        objects += [_ingress(replica, cluster)] if cluster.domain else []
+    return DesiredStack(replica.name, owner, tuple(objects))
+
+
+def _workload(workload: Workload, cluster: ClusterSettings, rendered: Mapping[str, K8sObject]) -> K8sObject | None:
+    if workload.replica.info.kind == "oneshot":
+        before = rendered.get(f"Job/{workload.name}")
+        if workload.version.status in ("completed", "error"):
+            return before
+        if before is not None:
+            return suspended(before, suspend=not workload.runs)
+    return render_workload(workload, cluster)
+
+
+def _serves(versions: Collection[ReplicaVersion], serving: Collection[str]) -> bool:
+    """Whether a version with a workload implements a contract with a method."""
+    return any(identity in serving for version in versions for identity in version.implementations.values())
+
+
+def _secret(replica: Replica, cluster: ClusterSettings) -> K8sObject:
+    """The replica's credentials: the account in plain, the agent secret as a reference that the Sentinel resolves."""
+    meta = metadata(replica.name, replica.name, cluster)
+    if replica.agent_secret:
+        references = json.dumps({"agentSecret": replica.agent_secret})
+        meta["annotations"] = {constants.SECRET_REFERENCES_ANNOTATION: references}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": meta,
+        "type": "Opaque",
+        "stringData": {"accountId": replica.account},
+    }
+
+
+def _service(replica: Replica, cluster: ClusterSettings) -> K8sObject:
+    port = {"name": "http", "port": constants.SERVICE_PORT, "targetPort": constants.LISTEN_PORT, "protocol": "TCP"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(replica.name, replica.name, cluster),
+        "spec": {"type": "ClusterIP", "selector": {constants.REPLICA_LABEL: replica.name}, "ports": [port]},
+    }
+
+
+def _ingress(replica: Replica, cluster: ClusterSettings) -> K8sObject:
+    """Path prefix of the replica on the cluster's domain, with a certificate of its own (two may not share one)."""
+    meta = metadata(replica.name, replica.name, cluster)
+    backend = {"service": {"name": replica.name, "port": {"number": constants.SERVICE_PORT}}}
+    path = {"path": f"/replicas/{replica.name}/", "pathType": "Prefix", "backend": backend}
+    spec: dict[str, Any] = {"rules": [{"host": cluster.domain, "http": {"paths": [path]}}]}
+    if cluster.cluster_issuer:
+        meta["annotations"] = {"cert-manager.io/cluster-issuer": cluster.cluster_issuer}
+        spec["tls"] = [{"hosts": [cluster.domain], "secretName": f"{replica.name}-tls"}]
+    return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": meta, "spec": spec}

@@ -1,0 +1,87 @@
+"""What the pods of Alpha and the Sentinel have beyond those of any replica, by identity.
+
+The names below stand in clusters (made by the bootstrap's phases and by Handover) and must agree with them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from reside.model import constants
+
+if TYPE_CHECKING:
+    from reside.alpha.stacks.cluster import ClusterSettings
+
+CLAIM_SECRET: Final = "super-admin-claim"  # noqa: S105 - the name of a Secret object
+CLAIM_SECRET_KEY: Final = "code"  # noqa: S105 - a key's name
+ENGINE_SECRET: Final = "kubernetes-sentinel-engine"  # noqa: S105 - the name of a Secret object
+ENGINE_SECRET_KEY: Final = "passphrase"  # noqa: S105 - a key's name
+SENTINEL_SERVICE_ACCOUNT: Final = "kubernetes-sentinel"
+SENTINEL_CLAIM: Final = "kubernetes-sentinel"
+STATE_DIR: Final = "/var/lib/reside"
+
+
+@dataclass(frozen=True)
+class Extras:
+    """Additions to a pod: environment entries, volumes with their mounts, members of the pod's spec."""
+
+    env: list[dict[str, Any]] = field(default_factory=list)
+    volumes: list[dict[str, Any]] = field(default_factory=list)
+    mounts: list[dict[str, Any]] = field(default_factory=list)
+    pod: dict[str, Any] = field(default_factory=dict)
+    memory: str | None = None
+
+
+def is_rendered(identity: str) -> bool:
+    """Whether replicas of this identity have Kubernetes objects: the seed is recorded, never started again."""
+    return identity != constants.SEED_IDENTITY
+
+
+def extras(identity: str, cluster: ClusterSettings) -> Extras:
+    """What replicas of this identity get beyond the usual."""
+    if identity == constants.ALPHA_IDENTITY:
+        return _alpha(cluster)
+    if identity == constants.SENTINEL_IDENTITY:
+        return _sentinel()
+    return Extras()
+
+
+def namespace_env() -> dict[str, Any]:
+    """RESIDE_NAMESPACE from the pod's own namespace."""
+    return {"name": "RESIDE_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}
+
+
+def secret_env(name: str, secret: str, key: str) -> dict[str, Any]:
+    """An environment entry out of a Secret."""
+    return {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
+
+
+def _alpha(cluster: ClusterSettings) -> Extras:
+    optional = {
+        "RESIDE_DOMAIN": cluster.domain,
+        "RESIDE_CLUSTER_ISSUER": cluster.cluster_issuer,
+        "RESIDE_DEFAULT_PLACEMENT_GROUP": cluster.default_placement_group,
+        "RESIDE_REGISTRY_MIRRORS": json.dumps(dict(cluster.registry_mirrors), sort_keys=True)
+        if cluster.registry_mirrors
+        else None,
+    }
+    plain = [{"name": name, "value": value} for name, value in optional.items() if value]
+    claim = secret_env("RESIDE_CLAIM_CODE", CLAIM_SECRET, CLAIM_SECRET_KEY)
+    claim["valueFrom"]["secretKeyRef"]["optional"] = True
+    return Extras(env=[namespace_env(), *plain, claim], memory="128Mi")
+
+
+def _sentinel() -> Extras:
+    return Extras(
+        env=[
+            namespace_env(),
+            {"name": "RESIDE_STATE_DIR", "value": STATE_DIR},
+            secret_env("RESIDE_ENGINE_PASSPHRASE", ENGINE_SECRET, ENGINE_SECRET_KEY),
+        ],
+        volumes=[{"name": "state", "persistentVolumeClaim": {"claimName": SENTINEL_CLAIM}}],
+        mounts=[{"name": "state", "mountPath": STATE_DIR}],
+        pod={"serviceAccountName": SENTINEL_SERVICE_ACCOUNT, "automountServiceAccountToken": True},
+        memory="128Mi",
+    )

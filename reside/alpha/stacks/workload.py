@@ -1,0 +1,162 @@
+"""The Deployment or Job of one version of a replica (model.md §6), as a manifest.
+
+A pod that ends leaves its Service first: the kubelet marks it as terminating, the preStop sleep lets that reach every
+node, and only then the process gets SIGTERM. That, and a new pod's readiness before the old one goes, is why no call
+fails in a change of versions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from reside.alpha.stacks import system
+from reside.model import constants
+from reside.model.names import workload_name
+
+if TYPE_CHECKING:
+    from reside.alpha.stacks.cluster import ClusterSettings
+    from reside.model.entities import Replica, ReplicaVersion
+    from reside.model.stacks import K8sObject
+
+CPU_REQUEST: Final = "20m"
+MEMORY_REQUEST: Final = "64Mi"
+DRAIN_SECONDS: Final = 3
+GRACE_SECONDS: Final = 30
+JOB_RETRIES: Final = 2
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One version to render: ``runs`` says whether it has a pod or stands at 0."""
+
+    replica: Replica
+    version: ReplicaVersion
+    runs: bool
+
+    @property
+    def name(self) -> str:
+        """Name of the Deployment or Job."""
+        return workload_name(self.replica.name, self.version.id)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of its pods."""
+        return {constants.REPLICA_LABEL: self.replica.name, constants.VERSION_LABEL: str(self.version.id)}
+
+
+def stack_labels(stack: str) -> dict[str, str]:
+    """Labels of every object of a stack."""
+    return {
+        constants.MANAGED_BY_LABEL: constants.FIELD_MANAGER,
+        constants.REPLICA_LABEL: stack,
+        constants.STACK_LABEL: stack,
+    }
+
+
+def metadata(name: str, stack: str, cluster: ClusterSettings, **labels: str) -> dict[str, Any]:
+    """``metadata`` of an object of a stack."""
+    return {"name": name, "namespace": cluster.namespace, "labels": stack_labels(stack) | labels}
+
+
+def render_workload(workload: Workload, cluster: ClusterSettings) -> K8sObject:
+    """The Deployment of a long-running version, the Job of a oneshot one."""
+    oneshot = workload.replica.info.kind == "oneshot"
+    meta = metadata(workload.name, workload.replica.name, cluster)
+    meta["labels"][constants.VERSION_LABEL] = str(workload.version.id)
+    template = {
+        "metadata": {"labels": stack_labels(workload.replica.name) | workload.labels},
+        "spec": _pod(workload, cluster, oneshot=oneshot),
+    }
+    if oneshot:
+        spec: dict[str, Any] = {"backoffLimit": JOB_RETRIES, "suspend": not workload.runs, "template": template}
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}
+    spec = {
+        "replicas": int(workload.runs),
+        "revisionHistoryLimit": 1,
+        "strategy": _strategy(scalable=workload.replica.info.scalable),
+        "selector": {"matchLabels": workload.labels},
+        "template": template,
+    }
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
+
+
+def suspended(job: K8sObject, *, suspend: bool) -> K8sObject:
+    """The same Job, running or not: nothing else of a Job can be changed."""
+    return job | {"spec": job["spec"] | {"suspend": suspend}}
+
+
+def _strategy(*, scalable: bool) -> dict[str, Any]:
+    if not scalable:
+        return {"type": "Recreate"}
+    return {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}
+
+
+def _pod(workload: Workload, cluster: ClusterSettings, *, oneshot: bool) -> dict[str, Any]:
+    replica = workload.replica
+    more = system.extras(replica.identity, cluster)
+    group = replica.management.placement_group or cluster.default_placement_group
+    pod: dict[str, Any] = {
+        "enableServiceLinks": False,
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [_container(workload, cluster, more, oneshot=oneshot)],
+        "restartPolicy": "Never" if oneshot else "Always",
+    }
+    if group:
+        pod["nodeSelector"] = {constants.PLACEMENT_GROUP_LABEL: group}
+    if more.volumes:
+        pod["volumes"] = more.volumes
+    return pod | more.pod
+
+
+def _container(workload: Workload, cluster: ClusterSettings, more: system.Extras, *, oneshot: bool) -> dict[str, Any]:
+    container: dict[str, Any] = {
+        "name": "replica",
+        "image": f"{workload.replica.identity}@{workload.version.digest}",
+        "imagePullPolicy": "IfNotPresent",
+        "env": [*_environment(workload.replica, cluster), *more.env],
+        "resources": {"requests": {"cpu": CPU_REQUEST, "memory": more.memory or MEMORY_REQUEST}},
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+    }
+    if more.mounts:
+        container["volumeMounts"] = more.mounts
+    return container if oneshot else container | _health()
+
+
+def _health() -> dict[str, Any]:
+    return {
+        "ports": [{"name": "http", "containerPort": constants.LISTEN_PORT, "protocol": "TCP"}],
+        "startupProbe": _probe("/healthz", period=1, failures=120),
+        "livenessProbe": _probe("/healthz", period=10, failures=6),
+        "readinessProbe": _probe("/readyz", period=2, failures=2),
+        "lifecycle": {"preStop": {"sleep": {"seconds": DRAIN_SECONDS}}},
+    }
+
+
+def _probe(path: str, *, period: int, failures: int) -> dict[str, Any]:
+    return {
+        "httpGet": {"path": path, "port": "http"},
+        "periodSeconds": period,
+        "timeoutSeconds": 5,
+        "failureThreshold": failures,
+    }
+
+
+def _environment(replica: Replica, cluster: ClusterSettings) -> list[dict[str, Any]]:
+    """The environment of model.md §6; what stands in the Secret is read from there by the kubelet."""
+    external = cluster.external_endpoint
+    plain = {
+        "RESIDE_REPLICA_NAME": replica.name,
+        "RESIDE_CONTROL_BLOCK_ID": replica.control_block,
+        "RESIDE_SYNC_SERVER_URL": cluster.sync_server_url,
+        "RESIDE_ETCD_HOSTS": cluster.etcd_hosts,
+        "RESIDE_ACCESS_CONTEXT": "internal",
+        "RESIDE_LISTEN_PORT": str(constants.LISTEN_PORT),
+    } | ({"RESIDE_EXTERNAL_ENDPOINT": external} if external else {})
+    return [
+        system.secret_env("RESIDE_ACCOUNT_ID", replica.name, "accountId"),
+        system.secret_env("RESIDE_AGENT_SECRET", replica.name, "agentSecret"),
+        *({"name": name, "value": value} for name, value in plain.items()),
+    ]

@@ -1,0 +1,47 @@
+"""What the Sentinel reports of a stack → statuses of the replica's versions. Pure.
+
+Live state is all that decides, with two additions of history: a version whose object is no more has stopped (the
+Sentinel has applied the stack in force, and the object is not in it), and what completed stays completed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reside.alpha.stacks import system
+from reside.model.names import workload_name
+from reside.model.stacks import object_key
+from reside.model.status import version_status
+
+if TYPE_CHECKING:
+    from reside.model.entities import Replica, ReplicaVersion
+    from reside.model.stacks import DesiredStack, StackReport
+    from reside.model.status import VersionStatus
+
+
+def statuses(replica: Replica, stack: DesiredStack, report: StackReport) -> dict[int, VersionStatus]:
+    """Status of each version whose status differs from the one in force.
+
+    Args:
+        replica: the replica with its versions.
+        stack: its desired stack in force.
+        report: what the Sentinel reports of that stack.
+    """
+    if not system.is_rendered(replica.identity):
+        return {}
+    found = {version.id: _status(replica, version, stack, report) for version in replica.versions}
+    return {version.id: found[version.id] for version in replica.versions if found[version.id] != version.status}
+
+
+def _status(replica: Replica, version: ReplicaVersion, stack: DesiredStack, report: StackReport) -> VersionStatus:
+    current = version.id == replica.current_version
+    key = f"{'Job' if replica.info.kind == 'oneshot' else 'Deployment'}/{workload_name(replica.name, version.id)}"
+    seen = report.objects.get(key)
+    if version.status == "completed":
+        return "completed"
+    if seen is not None:
+        return version_status(seen, current=current)
+    if key in {object_key(manifest) for manifest in stack.objects}:
+        return "error" if current and report.error else version.status
+    applied = report.revision == stack.revision
+    return "stopped" if applied and version.status != "unknown" else version.status

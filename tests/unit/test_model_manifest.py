@@ -1,0 +1,70 @@
+"""The label io.reside.manifest: what is read, and what is refused with which words."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from reside.model.errors import InvalidManifest
+from reside.model.manifest import decode_label, document, encode_label, parse_manifest
+
+REPLICA: dict[str, Any] = {
+    "type": "replica",
+    "identity": "registry.example/replicas/one",
+    "info": {"name": "one", "class": "long-running", "exclusive": True, "scalable": False},
+    "displayInfo": {"en": {"title": "One", "description": ""}},
+    "implementations": {"first": {"identity": "registry.example/contracts/first.v1"}},
+    "requirements": {
+        "second": {
+            "identity": "registry.example/contracts/second.v1",
+            "displayInfo": {},
+            "optional": True,
+            "multiple": False,
+            "permissions": [{"name": "use", "instanceId": "x", "params": {"a": 1}}],
+        }
+    },
+}
+CONTRACT: dict[str, Any] = {
+    "type": "contract",
+    "identity": "registry.example/contracts/first.v1",
+    "displayInfo": {},
+    "permissions": {"use": {"displayInfo": {}, "instanceKeys": ["a"], "params": {"type": "object"}}},
+    "methods": {"do": {"displayInfo": {}}},
+}
+
+
+def label(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize("data", [REPLICA, CONTRACT])
+def test_a_manifest_survives_the_way_through_the_label(data: dict[str, Any]) -> None:
+    manifest = decode_label(label(json.dumps(data)))
+    assert document(manifest) == data
+    assert decode_label(encode_label(manifest)) == manifest
+
+
+def test_equal_manifests_have_equal_labels() -> None:
+    turned = dict(reversed(REPLICA.items()))
+    assert encode_label(parse_manifest(REPLICA)) == encode_label(parse_manifest(turned))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("%%%", "not base64"),
+        (label("{"), "not JSON"),
+        (label('{"type": "replica"}'), "identity: Field required"),
+        (label('{"type": "thing"}'), "does not fit the schema"),
+        (label(json.dumps(REPLICA | {"infos": {}})), "infos: Extra inputs are not permitted"),
+        (label(json.dumps(REPLICA | {"identity": "no spaces/x"})), "identity"),
+        (label(json.dumps(REPLICA | {"info": REPLICA["info"] | {"name": "Not A Name"}})), "info.name"),
+        (label(json.dumps(REPLICA | {"info": REPLICA["info"] | {"class": "sometimes"}})), "info.class"),
+    ],
+)
+def test_a_bad_label_is_refused_naming_what_is_wrong(value: str, message: str) -> None:
+    with pytest.raises(InvalidManifest, match=message):
+        decode_label(value)

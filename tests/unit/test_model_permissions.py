@@ -1,0 +1,52 @@
+"""Permissions: a key grants nothing, an account's sync touches its own keys only."""
+
+from __future__ import annotations
+
+from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef, is_granted, sync_account
+
+ME = PermissionRef("co_zMe", "reg/contracts/a.v1", "use")
+ROOM = PermissionRef("co_zMe", "reg/contracts/a.v1", "use", "room")
+OTHER = PermissionRef("co_zOther", "reg/contracts/a.v1", "use")
+YES = Grant(granted=True)
+NO = Grant(granted=False)
+
+
+def test_keys_are_those_of_the_model() -> None:
+    assert ME.key == "co_zMe:reg/contracts/a.v1:use"
+    assert ROOM.key == "co_zMe:reg/contracts/a.v1:use:room"
+
+
+def test_only_what_the_replica_has_done_counts_and_only_for_the_grantee() -> None:
+    assert is_granted([ControlBlockPermission(ME, YES, YES)], ME)
+    assert not is_granted([ControlBlockPermission(ME, YES)], ME)
+    assert not is_granted([ControlBlockPermission(ME, YES, NO)], ME)
+    assert not is_granted([ControlBlockPermission(ME, YES, YES)], OTHER)
+    assert not is_granted([ControlBlockPermission(ME, YES, YES)], ROOM)
+
+
+def test_settled_when_current_is_what_is_expected_or_was_never_granted() -> None:
+    assert ControlBlockPermission(ME, YES, YES).settled
+    assert ControlBlockPermission(ME, NO).settled
+    assert ControlBlockPermission(ME, NO, NO).settled
+    assert not ControlBlockPermission(ME, YES).settled
+    assert not ControlBlockPermission(ME, NO, YES).settled
+    assert not ControlBlockPermission(ME, Grant(granted=True, params={"a": 1}), YES).settled
+
+
+def test_sync_adds_updates_leaves_and_withdraws() -> None:
+    present = [ControlBlockPermission(ME, YES, YES), ControlBlockPermission(OTHER, YES, YES)]
+    changed = Grant(granted=True, params={"a": 1})
+    assert sync_account("co_zMe", {ME: YES}, present) == {}
+    assert sync_account("co_zMe", {ME: YES, ROOM: YES}, present) == {ROOM: YES}
+    assert sync_account("co_zMe", {ME: changed}, present) == {ME: changed}
+    assert sync_account("co_zMe", {}, present) == {ME: NO}
+
+
+def test_sync_does_not_withdraw_twice() -> None:
+    assert sync_account("co_zMe", {}, [ControlBlockPermission(ME, NO, YES)]) == {}
+
+
+def test_malformed_grants_grant_nothing() -> None:
+    assert Grant.parse(None) is None
+    assert Grant.parse({"granted": "yes"}) is None
+    assert Grant.parse({"granted": True, "params": 3}) == YES
