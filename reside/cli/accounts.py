@@ -1,0 +1,54 @@
+"""``reside account``: Jazz accounts of the operator, made offline; they reach a cluster at their first use."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from reside.cli import config, output
+from reside.cli.vault import Vault
+from reside.jazz import Credentials
+from reside.model.errors import InvalidInput
+
+app = typer.Typer(no_args_is_help=True, help="Jazz accounts of the operator.")
+
+
+def create_account(name: str) -> config.Account:
+    """Make an account and keep it in the configuration.
+
+    Raises:
+        InvalidInput: the name is empty or taken.
+    """
+    if not name.strip():
+        raise InvalidInput("an account needs a name")
+    known = config.load()
+    credentials = Credentials.generate()
+    account = config.Account(
+        name=name,
+        account_id=credentials.account_id,
+        encrypted_agent_secret=Vault().encrypt(credentials.agent_secret),
+    )
+    config.save(known.with_account(account))
+    return account
+
+
+def credentials_of(account: config.Account) -> Credentials:
+    """The account's credentials, decrypted with this user's key."""
+    return Credentials(account.account_id, Vault().decrypt(account.encrypted_agent_secret, f"account {account.name!r}"))
+
+
+@app.command("create")
+def create(name: Annotated[str, typer.Argument(help="Name of the new account in the local configuration.")]) -> None:
+    """Create an account; its secret is kept encrypted on this machine only."""
+    account = create_account(name)
+    output.console.print(f"account {account.name} created: {account.account_id}", soft_wrap=True)
+
+
+@app.command("list")
+def list_accounts(
+    form: Annotated[output.Output, typer.Option("--output", "-o", help="Form of the listing.")] = output.Output.table,
+) -> None:
+    """List the accounts."""
+    records = [{"name": a.name, "accountId": a.account_id} for a in config.load().accounts]
+    output.listing(records, ["name", "accountId"], form)

@@ -1,0 +1,172 @@
+"""The operator's configuration: contexts, clusters and accounts, in ``config.yaml`` (model.md §9).
+
+Invariants: the file has mode 0600 and is replaced as a whole, so that a reader never sees half of it; agent secrets
+stand in it only encrypted (reside.cli.vault); names are unique within their list.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from reside.model.errors import InvalidInput
+
+Access = Literal["direct", "port-forward"]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+
+class Account(_Entry):
+    """A Jazz account of the operator; the agent secret is encrypted with the key of this machine's user."""
+
+    name: str
+    account_id: str
+    recipients: tuple[str, ...] = ()
+    encrypted_agent_secret: str
+
+
+class Cluster(_Entry):
+    """A cluster: where it is, and the account of its Alpha (``alphaReplicaId``), by which everything else is found."""
+
+    name: str
+    namespace: str
+    endpoint: str | None = None
+    alpha_replica_id: str
+    kube_context: str | None = None
+    kubeconfig: str | None = None
+    access: Access = "port-forward"
+
+
+class Context(_Entry):
+    """Which account is used with which cluster."""
+
+    name: str
+    cluster: str
+    account: str
+
+
+class Config(_Entry):
+    """The whole file; changes give a new value."""
+
+    current_context: str | None = None
+    contexts: tuple[Context, ...] = ()
+    clusters: tuple[Cluster, ...] = ()
+    accounts: tuple[Account, ...] = Field(default=())
+
+    def account(self, name: str) -> Account:
+        """The account of this name.
+
+        Raises:
+            InvalidInput: there is none.
+        """
+        return _find(self.accounts, name, "account", "create it with `reside account create`")
+
+    def cluster(self, name: str) -> Cluster:
+        """The cluster of this name.
+
+        Raises:
+            InvalidInput: there is none.
+        """
+        return _find(self.clusters, name, "cluster", "create it with `reside cluster bootstrap`")
+
+    def context(self, name: str | None = None) -> Context:
+        """The context of this name, or the current one.
+
+        Raises:
+            InvalidInput: there is none.
+        """
+        wanted = name or self.current_context
+        if wanted is None:
+            raise InvalidInput("no cluster is configured: create one with `make up` or `reside cluster bootstrap NAME`")
+        return _find(self.contexts, wanted, "context", "`reside cluster bootstrap` makes one a cluster")
+
+    def with_account(self, account: Account) -> Config:
+        """With one more account.
+
+        Raises:
+            InvalidInput: its name is taken.
+        """
+        if any(known.name == account.name for known in self.accounts):
+            raise InvalidInput(f"account {account.name!r} exists already: choose another name")
+        return self.model_copy(update={"accounts": (*self.accounts, account)})
+
+    def with_cluster(self, cluster: Cluster, account: str) -> Config:
+        """With this cluster added or replaced, and a context of the same name made the current one."""
+        self.account(account)
+        context = Context(name=cluster.name, cluster=cluster.name, account=account)
+        return self.model_copy(
+            update={
+                "clusters": (*(c for c in self.clusters if c.name != cluster.name), cluster),
+                "contexts": (*(c for c in self.contexts if c.name != context.name), context),
+                "current_context": context.name,
+            }
+        )
+
+
+def _find(entries: tuple[Any, ...], name: str, what: str, cure: str) -> Any:
+    for entry in entries:
+        if entry.name == name:
+            return entry
+    known = ", ".join(entry.name for entry in entries) or "none"
+    raise InvalidInput(f"{what} {name!r} is not in {config_path()} (known: {known}): {cure}")
+
+
+def config_folder() -> Path:
+    """The folder of the configuration: ``$RESIDE_CONFIG``, or ``~/.config/reside`` by the XDG rules."""
+    if given := os.environ.get("RESIDE_CONFIG"):
+        return Path(given)
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "reside"
+
+
+def config_path() -> Path:
+    """The configuration file."""
+    return config_folder() / "config.yaml"
+
+
+def load() -> Config:
+    """The configuration; an empty one if there is no file yet.
+
+    Raises:
+        InvalidInput: the file is not YAML or has members that do not belong there.
+    """
+    path = config_path()
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        return Config()
+    try:
+        return Config.model_validate(yaml.safe_load(text) or {})
+    except yaml.YAMLError as error:
+        raise InvalidInput(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(str(p) for p in e['loc']) or 'file'}: {e['msg']}" for e in error.errors())
+        raise InvalidInput(f"{path} is no ReSide configuration: {faults}") from None
+
+
+def save(config: Config) -> None:
+    """Write the configuration in one step."""
+    document = config.model_dump(mode="json", by_alias=True, exclude_none=True)
+    write_private(config_path(), yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace ``path`` by a file of mode 0600 with this text, in one step; makes the folder (0700) if needed."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mkstemp makes mode 0600
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise

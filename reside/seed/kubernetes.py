@@ -1,0 +1,198 @@
+"""What the seed asks of the Kubernetes API itself: Secrets, readiness, cluster addresses, and the final sweep.
+
+Invariant: nothing here replaces a Secret that exists, so a second run finds what the first one made.
+"""
+
+from __future__ import annotations
+
+import base64
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import lightkube
+from lightkube import operators as lightkube_operators
+from lightkube.core.exceptions import ApiError, ConfigError
+from lightkube.generic_resource import create_namespaced_resource
+from lightkube.resources.apps_v1 import Deployment, StatefulSet
+from lightkube.resources.core_v1 import Pod, Secret, Service
+from lightkube.types import CascadeType
+
+from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, REPLICA_LABEL
+from reside.model.errors import InvalidInput
+from reside.model.kinds import KINDS, Kind
+from reside.seed.waiting import Missing, until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from stacks.settings import BootstrapSettings
+
+_OURS = {MANAGED_BY_LABEL: FIELD_MANAGER}
+_REPLICAS = {REPLICA_LABEL: lightkube_operators.exists()}
+_LAST = "PersistentVolumeClaim"
+"""Deleted after the rest: a volume claim goes only when no pod uses it."""
+
+
+@asynccontextmanager
+async def connect(settings: BootstrapSettings) -> AsyncIterator[lightkube.AsyncClient]:
+    """A client of the cluster's API, bound to the settings' namespace.
+
+    Raises:
+        InvalidInput: the kubeconfig or its context can't be used.
+    """
+    try:
+        if settings.access == "in-cluster":
+            config = lightkube.KubeConfig.from_service_account()
+        elif settings.kubeconfig is not None:
+            config = lightkube.KubeConfig.from_file(settings.kubeconfig)
+        else:
+            config = lightkube.KubeConfig.from_env()
+        single = config.get(settings.kube_context)
+    except (ConfigError, OSError) as error:
+        raise InvalidInput(f"kubeconfig {settings.kubeconfig or ''} can't be used: {error}") from None
+    if single is None:
+        raise InvalidInput(f"context {settings.kube_context!r} is not in kubeconfig {settings.kubeconfig or ''}")
+    client = lightkube.AsyncClient(config=single, namespace=settings.namespace, field_manager=FIELD_MANAGER)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+def is_missing(error: ApiError) -> bool:
+    """Whether the API said that there is no such object."""
+    return error.status.code == HTTPStatus.NOT_FOUND
+
+
+async def read_secret(client: lightkube.AsyncClient, name: str) -> dict[str, str] | None:
+    """The values of a Secret; None if there is none."""
+    try:
+        found = await client.get(Secret, name)
+    except ApiError as error:
+        if is_missing(error):
+            return None
+        raise
+    return {key: base64.b64decode(value).decode() for key, value in (found.data or {}).items()}
+
+
+async def ensure_secret(client: lightkube.AsyncClient, manifest: dict[str, Any]) -> dict[str, str]:
+    """Create a Secret unless it exists; returns the values that are there afterwards."""
+    name = manifest["metadata"]["name"]
+    kept = await read_secret(client, name)
+    if kept is not None:
+        return kept
+    try:
+        await client.create(Secret.from_dict(manifest))
+    except ApiError as error:
+        if error.status.code != HTTPStatus.CONFLICT:
+            raise
+    return await read_secret(client, name) or {}
+
+
+async def delete_secrets(client: lightkube.AsyncClient, names: tuple[str, ...]) -> None:
+    """Delete Secrets; those that are gone already are fine."""
+    for name in names:
+        try:
+            await client.delete(Secret, name)
+        except ApiError as error:
+            if not is_missing(error):
+                raise
+
+
+async def service_address(client: lightkube.AsyncClient, name: str) -> str:
+    """The cluster address of a Service.
+
+    Raises:
+        Missing: the Service does not exist yet.
+    """
+    try:
+        service = await client.get(Service, name)
+    except ApiError as error:
+        if is_missing(error):
+            raise Missing(f"no Service {name}") from None
+        raise
+    address = service.spec.clusterIP if service.spec else None
+    if not address or address == "None":
+        raise Missing(f"Service {name} has no cluster address")
+    return address
+
+
+async def wait_for_stateful_set(client: lightkube.AsyncClient, name: str, deadline: float) -> None:
+    """Wait until all pods of a StatefulSet are ready."""
+
+    async def look() -> None:
+        try:
+            found = await client.get(StatefulSet, name)
+        except ApiError as error:
+            if is_missing(error):
+                raise Missing(f"no StatefulSet {name}") from None
+            raise
+        wanted = (found.spec.replicas if found.spec else None) or 1
+        ready = (found.status.readyReplicas if found.status else None) or 0
+        if ready < wanted:
+            raise Missing(f"{ready} of {wanted} pods are ready")
+
+    await until(look, f"readiness of {name}", deadline)
+
+
+async def wait_for_replica(client: lightkube.AsyncClient, name: str, deadline: float) -> None:
+    """Wait until a pod of this replica is ready."""
+
+    async def look() -> None:
+        seen = 0
+        async for pod in client.list(Pod, labels={REPLICA_LABEL: name}):
+            seen += 1
+            conditions = (pod.status.conditions if pod.status else None) or []
+            if any(c.type == "Ready" and c.status == "True" for c in conditions):
+                return
+        raise Missing(f"{seen} pods of {name}, none of them ready")
+
+    await until(look, f"a ready pod of {name}", deadline)
+
+
+async def sweep(client: lightkube.AsyncClient, stop_first: str, deadline: float) -> None:
+    """Delete everything that carries our label, the Sentinel first, and wait until it is gone.
+
+    Args:
+        client: bound to the namespace.
+        stop_first: name of the replica whose pods would put back what is deleted.
+        deadline: seconds to wait at most for each of the two.
+    """
+    await _delete_all(client, Deployment, {REPLICA_LABEL: stop_first})
+
+    async def stopped() -> None:
+        left = [pod async for pod in client.list(Pod, labels={REPLICA_LABEL: stop_first})]
+        if left:
+            raise Missing(f"{len(left)} pods of {stop_first} are left")
+
+    await until(stopped, f"the end of {stop_first}", deadline)
+    for kind in sorted(KINDS, key=lambda k: k.kind == _LAST):
+        await _delete_all(client, _resource(kind), _OURS)
+
+    async def gone() -> None:
+        left = [
+            f"{kind.kind}/{found.metadata.name}"
+            for kind in KINDS
+            async for found in client.list(_resource(kind), labels=_OURS)
+        ]
+        left += [f"Pod/{found.metadata.name}" async for found in client.list(Pod, labels=_REPLICAS) if found.metadata]
+        if left:
+            raise Missing("still there: " + ", ".join(left))
+
+    await until(gone, "the end of all that ReSide manages", deadline)
+
+
+def _resource(kind: Kind) -> Any:
+    group, _, version = kind.api_version.rpartition("/")
+    return create_namespaced_resource(group, version, kind.kind, kind.plural)
+
+
+async def _delete_all(client: lightkube.AsyncClient, resource: Any, labels: Any) -> None:
+    names = [found.metadata.name async for found in client.list(resource, labels=labels)]
+    for name in names:
+        try:
+            await client.delete(resource, name, cascade=CascadeType.BACKGROUND)
+        except ApiError as error:
+            if not is_missing(error):
+                raise

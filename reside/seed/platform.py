@@ -1,0 +1,198 @@
+"""The platform's Kubernetes objects as plain manifests: Jazz, etcd and what the Sentinel and the seed may do.
+
+Pure functions. Phase Storage creates these objects; after the hand-over the same manifests are the Sentinel's stack
+``platform``. Invariants: everything carries the managed-by label, or the Sentinel would refuse to adopt it; images are
+named by digest; no wildcard stands in RBAC; the seed may do no less than the Sentinel, or it could not bind its Role.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reside.model.constants import (
+    ETCD_PORT,
+    FIELD_MANAGER,
+    JAZZ_PORT,
+    MANAGED_BY_LABEL,
+    SEED_NAME,
+    SENTINEL_NAME,
+)
+from reside.model.kinds import KINDS
+
+if TYPE_CHECKING:
+    from stacks.settings import BootstrapSettings
+
+Manifest = dict[str, Any]
+
+JAZZ = "jazz"
+ETCD = "etcd"
+ENGINE_SECRET = "kubernetes-sentinel-engine"  # noqa: S105 - the name of a Secret
+ENGINE_KEY = "passphrase"
+CLAIM_SECRET = "super-admin-claim"  # noqa: S105 - the name of a Secret
+CLAIM_KEY = "code"
+
+_USER = 65532
+"""The user that all our images run as."""
+_VERBS = ["get", "list", "watch", "create", "update", "patch", "delete"]
+_RBAC_GROUP = "rbac.authorization.k8s.io"
+
+
+def metadata(name: str, namespace: str, labels: dict[str, str] | None = None) -> Manifest:
+    """Metadata of an object that the Sentinel manages."""
+    return {"name": name, "namespace": namespace, "labels": {MANAGED_BY_LABEL: FIELD_MANAGER, **(labels or {})}}
+
+
+def storage(settings: BootstrapSettings) -> list[Manifest]:
+    """Jazz and etcd: volume claim, Service and StatefulSet each."""
+    return [*_jazz(settings), *_etcd(settings)]
+
+
+def sentinel_access(namespace: str) -> list[Manifest]:
+    """The Sentinel's permanent ServiceAccount, Role and RoleBinding."""
+    return _access(SENTINEL_NAME, namespace)
+
+
+def seed_access(namespace: str) -> list[Manifest]:
+    """The seed's ServiceAccount, Role and RoleBinding: the same rights, for as long as its Job lives."""
+    return _access(SEED_NAME, namespace)
+
+
+def secret(name: str, namespace: str, values: dict[str, str] | None = None) -> Manifest:
+    """A Secret; without values only its frame."""
+    manifest: Manifest = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata(name, namespace),
+        "type": "Opaque",
+    }
+    return manifest if values is None else {**manifest, "stringData": values}
+
+
+def sentinel_rules() -> list[Manifest]:
+    """What the Sentinel may do in its namespace: exactly the kinds that a stack may hold, and to look at pods."""
+    groups: dict[str, list[str]] = {}
+    for kind in KINDS:
+        group = kind.api_version.rpartition("/")[0]
+        groups.setdefault(group, []).append(kind.plural)
+    rules: list[Manifest] = [
+        {"apiGroups": [group], "resources": sorted(resources), "verbs": _VERBS}
+        for group, resources in sorted(groups.items())
+    ]
+    return [*rules, {"apiGroups": [""], "resources": ["events", "pods"], "verbs": ["get", "list", "watch"]}]
+
+
+def _access(name: str, namespace: str) -> list[Manifest]:
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(name, namespace)},
+        {
+            "apiVersion": f"{_RBAC_GROUP}/v1",
+            "kind": "Role",
+            "metadata": metadata(name, namespace),
+            "rules": sentinel_rules(),
+        },
+        {
+            "apiVersion": f"{_RBAC_GROUP}/v1",
+            "kind": "RoleBinding",
+            "metadata": metadata(name, namespace),
+            "roleRef": {"apiGroup": _RBAC_GROUP, "kind": "Role", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+        },
+    ]
+
+
+def _jazz(settings: BootstrapSettings) -> list[Manifest]:
+    folder = "/data"
+    container = {
+        "env": [
+            {"name": "HOST", "value": "0.0.0.0"},  # noqa: S104 - a pod serves its Service
+            {"name": "PORT", "value": str(JAZZ_PORT)},
+            {"name": "DB", "value": f"{folder}/jazz.db"},
+        ],
+        "image": settings.images.jazz,
+        "livenessProbe": _http_probe("/health", JAZZ_PORT, failures=6),
+        "readinessProbe": _http_probe("/health", JAZZ_PORT, failures=2),
+        "resources": _resources("100m", "128Mi", "1Gi"),
+    }
+    return _stateful(JAZZ, JAZZ_PORT, folder, container, settings)
+
+
+def _etcd(settings: BootstrapSettings) -> list[Manifest]:
+    folder = "/var/lib/etcd"
+    container = {
+        "args": [
+            f"--data-dir={folder}/data",
+            f"--listen-client-urls=http://0.0.0.0:{ETCD_PORT}",
+            f"--advertise-client-urls=http://{ETCD}:{ETCD_PORT}",
+            "--listen-peer-urls=http://127.0.0.1:2380",
+            "--auto-compaction-mode=periodic",
+            "--auto-compaction-retention=1h",
+            "--quota-backend-bytes=268435456",
+        ],
+        "image": settings.images.etcd,
+        "livenessProbe": _http_probe("/livez", ETCD_PORT, failures=6),
+        "readinessProbe": _http_probe("/readyz", ETCD_PORT, failures=2),
+        "resources": _resources("100m", "64Mi", "512Mi"),
+    }
+    return _stateful(ETCD, ETCD_PORT, folder, container, settings)
+
+
+def _stateful(name: str, port: int, folder: str, container: Manifest, settings: BootstrapSettings) -> list[Manifest]:
+    selector = {"app.kubernetes.io/name": name}
+    labels = metadata(name, settings.namespace, selector)
+    claim: Manifest = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": settings.storage_size}},
+    }
+    if settings.storage_class is not None:
+        claim["storageClassName"] = settings.storage_class
+    pod: Manifest = {
+        "automountServiceAccountToken": False,
+        "containers": [
+            {
+                "name": name,
+                "ports": [{"containerPort": port, "name": "client", "protocol": "TCP"}],
+                "volumeMounts": [{"mountPath": folder, "name": "data"}],
+                **container,
+            }
+        ],
+        "enableServiceLinks": False,
+        "securityContext": {"fsGroup": _USER, "runAsGroup": _USER, "runAsNonRoot": True, "runAsUser": _USER},
+        "terminationGracePeriodSeconds": 30,
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}],
+    }
+    return [
+        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": labels, "spec": claim},
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": labels,
+            "spec": {
+                "ports": [{"name": "client", "port": port, "protocol": "TCP", "targetPort": "client"}],
+                "selector": selector,
+            },
+        },
+        {
+            "apiVersion": "apps/v1",
+            "kind": "StatefulSet",
+            "metadata": labels,
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": selector},
+                "serviceName": name,
+                "template": {"metadata": {"labels": selector}, "spec": pod},
+            },
+        },
+    ]
+
+
+def _http_probe(path: str, port: int, failures: int) -> Manifest:
+    return {
+        "failureThreshold": failures,
+        "httpGet": {"path": path, "port": port},
+        "periodSeconds": 5,
+        "timeoutSeconds": 3,
+    }
+
+
+def _resources(cpu: str, memory: str, limit: str) -> Manifest:
+    return {"limits": {"memory": limit}, "requests": {"cpu": cpu, "memory": memory}}

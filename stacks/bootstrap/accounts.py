@@ -1,0 +1,27 @@
+"""Phase 2: who Alpha and the Sentinel are: Secrets, Jazz accounts, control blocks; and what the Sentinel may do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from reside.seed import platform
+from stacks.bootstrap.dynamic import Identities
+
+if TYPE_CHECKING:
+    from stacks.bootstrap.cluster import Cluster
+    from stacks.bootstrap.storage import Storage
+    from stacks.settings import BootstrapSettings
+
+
+class Accounts(pulumi.ComponentResource):
+    """Alpha's and the Sentinel's accounts with their data; the Sentinel's ServiceAccount, Role and RoleBinding."""
+
+    def __init__(self, settings: BootstrapSettings, cluster: Cluster, after: Storage) -> None:
+        super().__init__("reside:bootstrap:Accounts", "accounts")
+        before: list[pulumi.Resource] = [after.ready]
+        for manifest in platform.sentinel_access(settings.namespace):
+            before.append(cluster.object(manifest, self, before))
+        self.identities = Identities("identities", settings, pulumi.ResourceOptions(parent=self, depends_on=before))
+        self.register_outputs({"alphaAccountId": self.identities.alpha, "sentinelAccountId": self.identities.sentinel})

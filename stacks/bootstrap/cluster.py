@@ -1,0 +1,77 @@
+"""Kubernetes objects as Pulumi resources, made from manifests by token, with one explicit provider."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+
+from reside.model.constants import FIELD_MANAGER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stacks.settings import BootstrapSettings
+
+PROVIDER_VERSION = "4.25.0"
+ANNOTATIONS = {"pulumi.com/patchFieldManager": FIELD_MANAGER, "pulumi.com/skipAwait": "true"}
+"""The Sentinel's field manager, so that it adopts the objects without a conflict; readiness is waited for by us."""
+HANDED_OVER = ["metadata.labels", "spec", "rules", "roleRef", "subjects"]
+"""After the hand-over the Sentinel's stack ``platform`` says what these are."""
+
+
+class Cluster:
+    """The provider for one Kubernetes cluster, and how to make objects with it."""
+
+    def __init__(self, settings: BootstrapSettings) -> None:
+        config = {
+            "kubeconfig": settings.kubeconfig,
+            "context": settings.kube_context,
+            "namespace": settings.namespace,
+            "enableConfigMapMutable": "true",
+            "enableSecretMutable": "true",
+        }
+        self.provider = pulumi.ProviderResource(
+            "kubernetes",
+            "cluster",
+            {key: value for key, value in config.items() if value is not None},
+            pulumi.ResourceOptions(version=PROVIDER_VERSION),
+        )
+
+    def object(
+        self,
+        manifest: dict[str, Any],
+        parent: pulumi.Resource,
+        depends_on: Sequence[pulumi.Resource] = (),
+        *,
+        retain: bool = False,
+    ) -> pulumi.CustomResource:
+        """Declare a Kubernetes object; ``retain`` leaves it in the cluster when the stack is destroyed."""
+        return pulumi.CustomResource(
+            token(manifest),
+            f"{manifest['kind']}-{manifest['metadata']['name']}".lower(),
+            annotated(manifest),
+            pulumi.ResourceOptions(
+                parent=parent,
+                provider=self.provider,
+                depends_on=list(depends_on),
+                ignore_changes=HANDED_OVER,
+                retain_on_delete=retain,
+                version=PROVIDER_VERSION,
+            ),
+        )
+
+
+def token(manifest: dict[str, Any]) -> str:
+    """Pulumi's type of a manifest, e.g. ``kubernetes:apps/v1:StatefulSet``; the core group is called core."""
+    version = manifest["apiVersion"]
+    return f"kubernetes:{version if '/' in version else 'core/' + version}:{manifest['kind']}"
+
+
+def annotated(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The manifest with the annotations that every object of the bootstrap carries."""
+    metadata = manifest["metadata"]
+    return {
+        **manifest,
+        "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **ANNOTATIONS}},
+    }

@@ -1,0 +1,176 @@
+"""The bootstrap's own resources: each is one step whose create may be run again at any time.
+
+Pulumi's state holds these providers pickled by the names of this module and its classes: neither may ever be renamed,
+or old stacks could not be destroyed ("No module named"); a test freezes them. Their code runs in the dynamic provider's
+process, which sees neither the program nor its environment: all they know are their inputs. They are chained, since
+that process runs at most four creates at a time. Nothing secret is among inputs and outputs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
+
+if TYPE_CHECKING:
+    from stacks.settings import BootstrapSettings
+
+
+class StepProvider(ResourceProvider):
+    """One step; ``watched`` names the settings whose change runs it again."""
+
+    watched: tuple[str, ...] = ()
+
+    def run(self, _settings: BootstrapSettings) -> dict[str, Any]:
+        """Do the step, or find that it is done; returns the outputs."""
+        raise NotImplementedError
+
+    def undo(self, settings: BootstrapSettings) -> None:
+        """Remove what the step made; nothing, if an earlier or later step does so."""
+
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        """Run the step; its id is the step's name and namespace."""
+        return CreateResult(id_=f"{type(self).__name__}-{_settings(props).namespace}", outs=self._outputs(props))
+
+    def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
+        """Run the step again with new settings."""
+        return UpdateResult(outs=self._outputs(news))
+
+    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
+        """Another namespace is another cluster; otherwise only watched settings count."""
+        old, new = _settings(olds), _settings(news)
+        replaces = ["settings"] if old.namespace != new.namespace else []
+        changed = any(getattr(old, member) != getattr(new, member) for member in self.watched)
+        return DiffResult(changes=changed or bool(replaces), replaces=replaces, delete_before_replace=True)
+
+    def delete(self, _id: str, props: dict[str, Any]) -> None:
+        """Undo the step; needs the Kubernetes API at most, never the program."""
+        self.undo(_settings(props))
+
+    def _outputs(self, props: dict[str, Any]) -> dict[str, Any]:
+        return {"settings": props["settings"], **self.run(_settings(props))}
+
+
+def _settings(props: dict[str, Any]) -> BootstrapSettings:
+    from stacks.settings import BootstrapSettings  # noqa: PLC0415 - the provider's process imports when it needs to
+
+    return BootstrapSettings.from_json(props["settings"])
+
+
+class ReadyProvider(StepProvider):
+    """Waits until Jazz and etcd are ready."""
+
+    def run(self, settings: BootstrapSettings) -> dict[str, Any]:
+        """Wait."""
+        from reside.seed import steps  # noqa: PLC0415 - see _settings
+
+        return steps.ready(settings)
+
+
+class IdentitiesProvider(StepProvider):
+    """Makes, or finds, the accounts of Alpha and the Sentinel and their data."""
+
+    def run(self, settings: BootstrapSettings) -> dict[str, Any]:
+        """Make or find them; the outputs are their account ids."""
+        from reside.seed import steps  # noqa: PLC0415 - see _settings
+
+        return steps.identities(settings)
+
+    def undo(self, settings: BootstrapSettings) -> None:
+        """Delete the Secrets: without them nobody is Alpha any more."""
+        from reside.seed import steps  # noqa: PLC0415 - see _settings
+
+        steps.forget_identities(settings)
+
+
+class LaunchedProvider(StepProvider):
+    """Starts Alpha and the Sentinel in this process and waits for their permissions."""
+
+    def run(self, settings: BootstrapSettings) -> dict[str, Any]:
+        """Start and wait."""
+        from reside.seed import steps  # noqa: PLC0415 - see _settings
+
+        return steps.launch(settings)
+
+
+class LoadedProvider(StepProvider):
+    """Loads the seed, the Sentinel and Alpha."""
+
+    watched = ("images", "registry_mirrors", "domain", "cluster_issuer", "default_placement_group")
+
+    def run(self, settings: BootstrapSettings) -> dict[str, Any]:
+        """Load them; what is loaded already stays."""
+        from reside.seed import steps  # noqa: PLC0415 - see _settings
+
+        return steps.load(settings)
+
+
+class HandedOverProvider(StepProvider):
+    """Declares the stack ``platform`` and ends the careful mode."""
+
+    watched = ("images", "storage_class", "storage_size")
+
+    def run(self, settings: BootstrapSettings) -> dict[str, Any]:
+        """Hand over."""
+        from reside.seed import steps  # noqa: PLC0415 - see _settings
+
+        return steps.hand_over(settings)
+
+    def undo(self, settings: BootstrapSettings) -> None:
+        """Stop the Sentinel, then delete all that it manages."""
+        from reside.seed import steps  # noqa: PLC0415 - see _settings
+
+        steps.take_back(settings)
+
+
+class _Step(Resource):
+    """A step as a resource of the program."""
+
+    def __init__(
+        self,
+        provider: StepProvider,
+        name: str,
+        settings: BootstrapSettings,
+        options: pulumi.ResourceOptions,
+        outputs: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(provider, name, {"settings": settings.to_json(), **dict.fromkeys(outputs)}, options)
+
+
+class Ready(_Step):
+    """Jazz and etcd are ready."""
+
+    def __init__(self, name: str, settings: BootstrapSettings, options: pulumi.ResourceOptions) -> None:
+        super().__init__(ReadyProvider(), name, settings, options)
+
+
+class Identities(_Step):
+    """The accounts of Alpha and the Sentinel."""
+
+    alpha: pulumi.Output[str]
+    sentinel: pulumi.Output[str]
+
+    def __init__(self, name: str, settings: BootstrapSettings, options: pulumi.ResourceOptions) -> None:
+        super().__init__(IdentitiesProvider(), name, settings, options, ("alpha", "sentinel"))
+
+
+class Launched(_Step):
+    """Alpha and the Sentinel ran in the seed, and every expected permission is granted."""
+
+    def __init__(self, name: str, settings: BootstrapSettings, options: pulumi.ResourceOptions) -> None:
+        super().__init__(LaunchedProvider(), name, settings, options)
+
+
+class Loaded(_Step):
+    """Seed, Sentinel and Alpha are loaded, the latter two as pods."""
+
+    def __init__(self, name: str, settings: BootstrapSettings, options: pulumi.ResourceOptions) -> None:
+        super().__init__(LoadedProvider(), name, settings, options)
+
+
+class HandedOver(_Step):
+    """The Sentinel in the cluster manages the platform."""
+
+    def __init__(self, name: str, settings: BootstrapSettings, options: pulumi.ResourceOptions) -> None:
+        super().__init__(HandedOverProvider(), name, settings, options)

@@ -1,0 +1,24 @@
+"""Phase 5: the platform becomes a stack of the Sentinel, which then leaves its careful mode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from stacks.bootstrap.dynamic import HandedOver
+
+if TYPE_CHECKING:
+    from stacks.bootstrap.load import Load
+    from stacks.settings import BootstrapSettings
+
+
+class Handover(pulumi.ComponentResource):
+    """See the module."""
+
+    def __init__(self, settings: BootstrapSettings, after: Load) -> None:
+        super().__init__("reside:bootstrap:Handover", "handover")
+        self.handed_over = HandedOver(
+            "handed-over", settings, pulumi.ResourceOptions(parent=self, depends_on=[after.loaded])
+        )
+        self.register_outputs({"handover": self.handed_over.id})

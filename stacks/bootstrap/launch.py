@@ -1,0 +1,24 @@
+"""Phase 3: Alpha and the Sentinel inside the seed, until every expected permission is granted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from stacks.bootstrap.dynamic import Launched
+
+if TYPE_CHECKING:
+    from stacks.bootstrap.accounts import Accounts
+    from stacks.settings import BootstrapSettings
+
+
+class Launch(pulumi.ComponentResource):
+    """See the module."""
+
+    def __init__(self, settings: BootstrapSettings, after: Accounts) -> None:
+        super().__init__("reside:bootstrap:Launch", "launch")
+        self.launched = Launched(
+            "launched", settings, pulumi.ResourceOptions(parent=self, depends_on=[after.identities])
+        )
+        self.register_outputs({"launch": self.launched.id})

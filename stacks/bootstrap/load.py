@@ -1,0 +1,22 @@
+"""Phase 4: load requests and versions of the seed, the Sentinel and Alpha, until their pods lead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from stacks.bootstrap.dynamic import Loaded
+
+if TYPE_CHECKING:
+    from stacks.bootstrap.launch import Launch
+    from stacks.settings import BootstrapSettings
+
+
+class Load(pulumi.ComponentResource):
+    """See the module."""
+
+    def __init__(self, settings: BootstrapSettings, after: Launch) -> None:
+        super().__init__("reside:bootstrap:Load", "load")
+        self.loaded = Loaded("loaded", settings, pulumi.ResourceOptions(parent=self, depends_on=[after.launched]))
+        self.register_outputs({"load": self.loaded.id})

@@ -1,0 +1,32 @@
+"""Phase 1: Jazz and etcd, and the wait until both are ready."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from reside.seed import platform
+from stacks.bootstrap.dynamic import Ready
+
+if TYPE_CHECKING:
+    from stacks.bootstrap.cluster import Cluster
+    from stacks.settings import BootstrapSettings
+
+
+class Storage(pulumi.ComponentResource):
+    """Volume claim, Service and StatefulSet of Jazz and of etcd; ``ready`` ends when both serve."""
+
+    def __init__(self, settings: BootstrapSettings, cluster: Cluster) -> None:
+        super().__init__("reside:bootstrap:Storage", "storage")
+        before: list[pulumi.Resource] = []
+        if settings.access != "in-cluster":
+            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": settings.namespace}}
+            before = [cluster.object(namespace, self, retain=True)]
+        claims, rest = [], []
+        for manifest in platform.storage(settings):
+            (claims if manifest["kind"] == "PersistentVolumeClaim" else rest).append(manifest)
+        volumes = [cluster.object(manifest, self, before) for manifest in claims]
+        objects = [cluster.object(manifest, self, volumes) for manifest in rest]
+        self.ready = Ready("ready", settings, pulumi.ResourceOptions(parent=self, depends_on=objects))
+        self.register_outputs({"ready": self.ready.id})
