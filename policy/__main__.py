@@ -1,0 +1,60 @@
+"""The rules of rules.py as a CrossGuard pack: ``pulumi preview --policy-pack policy``.
+
+The pack judges each resource of the Kubernetes provider by its inputs, which are the manifest. The namespace to compare
+with is the pack's configuration ``namespace`` of each policy; without it the namespace is not compared.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pulumi_policy import (
+    EnforcementLevel,
+    PolicyConfigSchema,
+    PolicyPack,
+    ReportViolation,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+)
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the engine runs the pack from this folder
+
+from policy import rules  # needs the path above
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SCHEMA = PolicyConfigSchema(properties={"namespace": {"type": "string"}})
+_PREFIX = "kubernetes:"
+
+
+def _validate(rule: rules.Rule) -> Callable[[ResourceValidationArgs, ReportViolation], None]:
+    def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
+        if not args.resource_type.startswith(_PREFIX):
+            return
+        manifest = _manifest(args)
+        for message in rule(manifest, rules.Context(namespace=args.get_config().get("namespace"))):
+            report(f"{rules.object_name(manifest)}: {message}", None)
+
+    return validate
+
+
+def _manifest(args: ResourceValidationArgs) -> dict[str, Any]:
+    """The resource's inputs with the kind out of its type token, which programs may leave out of the inputs."""
+    return {"kind": args.resource_type.rpartition(":")[2], **args.props}
+
+
+def _describe(rule: rules.Rule) -> str:
+    return (rule.__doc__ or "").strip()
+
+
+PolicyPack(
+    name="reside",
+    enforcement_level=EnforcementLevel.MANDATORY,
+    policies=[
+        ResourceValidationPolicy(name, _describe(rule), _validate(rule), config_schema=_SCHEMA)
+        for name, rule in rules.RULES.items()
+    ],
+)

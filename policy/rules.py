@@ -1,0 +1,211 @@
+"""The rules that every Kubernetes object of a ReSide cluster obeys, as pure functions over one manifest.
+
+A rule is a function from a manifest and a :class:`Context` to complaints, each saying what to do. :func:`check` runs
+all of them over all objects. The Sentinel asks before every apply and preview; ``policy/__main__.py`` shows the same
+rules to ``pulumi preview --policy-pack policy``.
+
+Invariants: only the standard library is imported, so that every room may use this one; a message never holds a value
+out of a Secret or of an environment variable; a manifest of unexpected shape never raises, it is judged by what is
+there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+Manifest = Mapping[str, Any]
+
+MANAGED_BY_LABEL: Final = "app.kubernetes.io/managed-by"
+ALLOWED_KINDS: Final = frozenset(
+    {
+        "Deployment",
+        "StatefulSet",
+        "Job",
+        "Secret",
+        "ConfigMap",
+        "Service",
+        "Ingress",
+        "NetworkPolicy",
+        "PersistentVolumeClaim",
+        "ServiceAccount",
+        "Role",
+        "RoleBinding",
+    }
+)
+_BY_DIGEST = re.compile(r"[^@\s]+@sha256:[0-9a-f]{64}")
+_TEMPLATED = frozenset({"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job"})
+_ESCALATING = ("escalate", "bind", "impersonate")
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the rules compare with: the cluster's namespace (None: not known, not compared) and the manager's label."""
+
+    namespace: str | None
+    manager: str = "kubernetes-sentinel"
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One broken rule: its name, the object as ``Kind/name``, and what to do about it."""
+
+    rule: str
+    object: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.object} breaks {self.rule}: {self.message}"
+
+
+Rule = Callable[[Manifest, Context], Iterator[str]]
+
+
+def check(objects: Iterable[Manifest], context: Context) -> list[Violation]:
+    """All violations of ``objects``, in the order of objects and rules."""
+    return [violation for manifest in objects for violation in check_object(manifest, context)]
+
+
+def check_object(manifest: Manifest, context: Context) -> list[Violation]:
+    """All violations of one object."""
+    name = object_name(manifest)
+    return [Violation(rule, name, message) for rule, judge in RULES.items() for message in judge(manifest, context)]
+
+
+def object_name(manifest: Manifest) -> str:
+    """``Kind/name`` of a manifest; ``?`` stands for what is missing."""
+    return f"{manifest.get('kind') or '?'}/{_map(manifest, 'metadata').get('name') or '?'}"
+
+
+def kinds(manifest: Manifest, _: Context) -> Iterator[str]:
+    """Only the twelve namespaced kinds that ReSide manages."""
+    kind = manifest.get("kind")
+    if kind not in ALLOWED_KINDS:
+        yield f"kind {kind} is not managed here: declare one of {', '.join(sorted(ALLOWED_KINDS))}"
+
+
+def namespace(manifest: Manifest, context: Context) -> Iterator[str]:
+    """Objects stay in the cluster's namespace."""
+    wanted = _map(manifest, "metadata").get("namespace")
+    if wanted and context.namespace and wanted != context.namespace:
+        yield f"namespace {wanted} is not this cluster's: leave it out or set it to {context.namespace}"
+
+
+def managed_by(manifest: Manifest, context: Context) -> Iterator[str]:
+    """Every object says who manages it."""
+    labels = _map(_map(manifest, "metadata"), "labels")
+    if labels.get(MANAGED_BY_LABEL) != context.manager:
+        yield f"set the label {MANAGED_BY_LABEL}: {context.manager}"
+
+
+def images_by_digest(manifest: Manifest, _: Context) -> Iterator[str]:
+    """Images are named by digest, so that what was approved is what runs."""
+    for container in _containers(manifest):
+        image = container.get("image")
+        if not isinstance(image, str) or not _BY_DIGEST.fullmatch(image):
+            name = container.get("name")
+            yield f"container {name} uses image {image}: name it by digest, NAME@sha256:<64 hex digits>"
+
+
+def privileges(manifest: Manifest, _: Context) -> Iterator[str]:
+    """No privileged container, no added capability."""
+    for container in _containers(manifest):
+        name, security = container.get("name"), _map(container, "securityContext")
+        if security.get("privileged"):
+            yield f"container {name} is privileged: remove securityContext.privileged"
+        added = _list(_map(security, "capabilities"), "add")
+        if added:
+            yield f"container {name} adds capabilities {', '.join(map(str, added))}: remove capabilities.add"
+        if security.get("procMount", "Default") != "Default":
+            yield f"container {name} unmasks /proc: remove securityContext.procMount"
+
+
+def host_access(manifest: Manifest, _: Context) -> Iterator[str]:
+    """Nothing of the node: no host network, PID or IPC namespace, no host path, no host port."""
+    for pod in _pod_specs(manifest):
+        for member in ("hostNetwork", "hostPID", "hostIPC"):
+            if pod.get(member):
+                yield f"{member} is on: remove it"
+        for volume in _maps(pod, "volumes"):
+            if volume.get("hostPath") is not None:
+                yield f"volume {volume.get('name')} is a host path: use a PersistentVolumeClaim or an emptyDir"
+    for container in _containers(manifest):
+        for port in _maps(container, "ports"):
+            if port.get("hostPort"):
+                yield f"container {container.get('name')} takes host port {port['hostPort']}: use a Service"
+
+
+def rbac(manifest: Manifest, _: Context) -> Iterator[str]:
+    """Roles name what they allow, and do not allow to gain more."""
+    if manifest.get("kind") not in ("Role", "ClusterRole"):
+        return
+    for rule in _maps(manifest, "rules"):
+        for member in ("apiGroups", "resources", "verbs"):
+            if any("*" in str(value) for value in _list(rule, member)):
+                yield f"{member} holds a wildcard: name each one"
+        for verb in _list(rule, "verbs"):
+            if verb in _ESCALATING:
+                yield f"verb {verb} lets its holder gain other rights: remove it"
+
+
+def bindings(manifest: Manifest, context: Context) -> Iterator[str]:
+    """Role bindings bind Roles of the namespace to service accounts of the namespace."""
+    if manifest.get("kind") not in ("RoleBinding", "ClusterRoleBinding"):
+        return
+    role = _map(manifest, "roleRef")
+    if role.get("kind") != "Role":
+        yield f"roleRef names {role.get('kind')} {role.get('name')}: bind a Role of this namespace"
+    for subject in _maps(manifest, "subjects"):
+        if subject.get("kind") != "ServiceAccount":
+            yield f"subject {subject.get('kind')} {subject.get('name')}: bind a ServiceAccount of this namespace"
+        elif context.namespace and subject.get("namespace", context.namespace) != context.namespace:
+            yield f"subject {subject.get('name')} is in namespace {subject['namespace']}: use {context.namespace}"
+
+
+RULES: Final[dict[str, Rule]] = {
+    "allowed-kinds": kinds,
+    "namespace-confinement": namespace,
+    "managed-by-label": managed_by,
+    "images-by-digest": images_by_digest,
+    "no-privileges": privileges,
+    "no-host-access": host_access,
+    "no-rbac-wildcards": rbac,
+    "local-role-bindings": bindings,
+}
+"""Name of each rule → the rule. Names are stable: users see them, and tests freeze them."""
+
+
+def _pod_specs(manifest: Manifest) -> Iterator[Manifest]:
+    """The pod spec inside a manifest, if its kind has one."""
+    kind, spec = manifest.get("kind"), _map(manifest, "spec")
+    if kind == "Pod":
+        yield spec
+    elif kind == "CronJob":
+        yield _map(_map(_map(_map(spec, "jobTemplate"), "spec"), "template"), "spec")
+    elif kind in _TEMPLATED:
+        yield _map(_map(spec, "template"), "spec")
+
+
+def _containers(manifest: Manifest) -> Iterator[Manifest]:
+    for pod in _pod_specs(manifest):
+        for member in ("initContainers", "containers", "ephemeralContainers"):
+            yield from _maps(pod, member)
+
+
+def _map(parent: Manifest, member: str) -> Manifest:
+    """The mapping ``parent[member]``, or an empty one where it is missing or something else."""
+    value = parent.get(member)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _maps(parent: Manifest, member: str) -> Iterator[Manifest]:
+    """The mappings of the list ``parent[member]``."""
+    return (entry for entry in _list(parent, member) if isinstance(entry, Mapping))
+
+
+def _list(parent: Manifest, member: str) -> Sequence[Any]:
+    """The list ``parent[member]``, or an empty one where it is missing or something else."""
+    value = parent.get(member)
+    return value if isinstance(value, list | tuple) else ()

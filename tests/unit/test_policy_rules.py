@@ -1,0 +1,202 @@
+"""Each rule refuses what it names, says what to do, and lets the rest pass."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policy import rules
+from policy.rules import Context, check
+from reside.model import constants
+from reside.model.kinds import BY_KIND
+
+CONTEXT = Context(namespace="reside")
+DIGEST = "registry.reside.internal/demo@sha256:" + "a" * 64
+LABELS = {"app.kubernetes.io/managed-by": "kubernetes-sentinel"}
+
+
+def manifest(kind: str, **members: Any) -> dict[str, Any]:
+    """An object that breaks no rule by its metadata."""
+    return {"kind": kind, "metadata": {"name": "demo", "namespace": "reside", "labels": LABELS}, **members}
+
+
+def with_pod(kind: str, pod: dict[str, Any]) -> dict[str, Any]:
+    """An object of ``kind`` around a pod spec."""
+    template = {"template": {"spec": pod}}
+    specs = {"Pod": pod, "CronJob": {"jobTemplate": {"spec": template}}}
+    return manifest(kind, spec=specs.get(kind, template))
+
+
+def container(**members: Any) -> dict[str, Any]:
+    return {"name": "main", "image": DIGEST, **members}
+
+
+def broken(*objects: dict[str, Any], context: Context = CONTEXT) -> set[str]:
+    """Names of the rules that the objects break, kinds aside."""
+    return {violation.rule for violation in check(objects, context)} - {"allowed-kinds"}
+
+
+POD_KINDS = ["Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob"]
+
+
+@pytest.mark.parametrize("kind", POD_KINDS)
+@pytest.mark.parametrize("member", ["containers", "initContainers", "ephemeralContainers"])
+@pytest.mark.parametrize(
+    "image",
+    ["demo", "demo:v1", "demo@sha256:short", "demo@sha512:" + "a" * 64, DIGEST + "a", DIGEST.upper(), "", None],
+)
+def test_image_without_digest_is_refused_everywhere(kind: str, member: str, image: str | None) -> None:
+    assert broken(with_pod(kind, {member: [container(image=image)]})) == {"images-by-digest"}
+
+
+@pytest.mark.parametrize("kind", POD_KINDS)
+def test_image_by_digest_passes(kind: str) -> None:
+    assert broken(with_pod(kind, {"containers": [container()], "initContainers": [container()]})) == set()
+
+
+@pytest.mark.parametrize("kind", POD_KINDS)
+@pytest.mark.parametrize(
+    ("pod", "rule"),
+    [
+        ({"hostNetwork": True}, "no-host-access"),
+        ({"hostPID": True}, "no-host-access"),
+        ({"hostIPC": True}, "no-host-access"),
+        ({"volumes": [{"name": "etc", "hostPath": {"path": "/etc"}}]}, "no-host-access"),
+        ({"containers": [container(ports=[{"containerPort": 80, "hostPort": 80}])]}, "no-host-access"),
+        ({"containers": [container(securityContext={"privileged": True})]}, "no-privileges"),
+        ({"initContainers": [container(securityContext={"privileged": True})]}, "no-privileges"),
+        ({"containers": [container(securityContext={"capabilities": {"add": ["NET_ADMIN"]}})]}, "no-privileges"),
+        ({"containers": [container(securityContext={"procMount": "Unmasked"})]}, "no-privileges"),
+    ],
+)
+def test_access_to_the_node_is_refused(kind: str, pod: dict[str, Any], rule: str) -> None:
+    assert broken(with_pod(kind, pod)) == {rule}
+
+
+def test_harmless_pod_settings_pass() -> None:
+    pod = {
+        "hostNetwork": False,
+        "volumes": [{"name": "tmp", "emptyDir": {}}, {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+        "containers": [
+            container(
+                securityContext={"privileged": False, "capabilities": {"drop": ["ALL"]}},
+                ports=[{"containerPort": 8080}],
+            )
+        ],
+    }
+    assert broken(with_pod("Deployment", pod)) == set()
+
+
+@pytest.mark.parametrize("labels", [{}, None, {"app.kubernetes.io/managed-by": "Helm"}])
+def test_managed_by_label_is_required(labels: dict[str, str] | None) -> None:
+    found = check([{"kind": "ConfigMap", "metadata": {"name": "demo", "labels": labels}}], CONTEXT)
+    assert [(v.rule, v.object) for v in found] == [("managed-by-label", "ConfigMap/demo")]
+    assert "app.kubernetes.io/managed-by: kubernetes-sentinel" in found[0].message
+
+
+def test_foreign_namespace_is_refused_and_an_absent_one_passes() -> None:
+    foreign = manifest("ConfigMap")
+    foreign["metadata"] = {**foreign["metadata"], "namespace": "kube-system"}
+    assert broken(foreign) == {"namespace-confinement"}
+    assert broken(foreign, context=Context(namespace=None)) == set()
+    del foreign["metadata"]["namespace"]
+    assert broken(foreign) == set()
+
+
+@pytest.mark.parametrize("kind", ["Namespace", "ClusterRole", "Pod", "CustomResourceDefinition", "DaemonSet", None])
+def test_other_kinds_are_refused(kind: str | None) -> None:
+    assert "allowed-kinds" in {v.rule for v in check([{**manifest("x"), "kind": kind}], CONTEXT)}
+
+
+def test_allowed_kinds_and_label_are_the_models() -> None:
+    assert set(BY_KIND) == rules.ALLOWED_KINDS
+    assert rules.MANAGED_BY_LABEL == constants.MANAGED_BY_LABEL
+    assert CONTEXT.manager == constants.FIELD_MANAGER
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"apiGroups": ["*"], "resources": ["pods"], "verbs": ["get"]},
+        {"apiGroups": [""], "resources": ["*"], "verbs": ["get"]},
+        {"apiGroups": [""], "resources": ["pods/*"], "verbs": ["get"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["*"]},
+        {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"], "verbs": ["escalate"]},
+        {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"], "verbs": ["bind"]},
+        {"apiGroups": [""], "resources": ["serviceaccounts"], "verbs": ["impersonate"]},
+    ],
+)
+def test_wide_roles_are_refused(rule: dict[str, Any]) -> None:
+    assert broken(manifest("Role", rules=[rule])) == {"no-rbac-wildcards"}
+
+
+def test_narrow_role_passes() -> None:
+    assert (
+        broken(manifest("Role", rules=[{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}])) == set()
+    )
+
+
+ROLE = {"kind": "Role", "name": "demo"}
+ACCOUNT = {"kind": "ServiceAccount", "name": "demo", "namespace": "reside"}
+
+
+def test_role_bindings_stay_in_the_namespace() -> None:
+    assert broken(manifest("RoleBinding", roleRef=ROLE, subjects=[ACCOUNT])) == set()
+    for role, subject in (
+        ({"kind": "ClusterRole", "name": "admin"}, ACCOUNT),
+        (ROLE, {"kind": "Group", "name": "system:authenticated"}),
+        (ROLE, {**ACCOUNT, "namespace": "default"}),
+    ):
+        assert broken(manifest("RoleBinding", roleRef=role, subjects=[subject])) == {"local-role-bindings"}
+
+
+def test_names_of_the_rules_are_frozen() -> None:
+    assert list(rules.RULES) == [
+        "allowed-kinds",
+        "namespace-confinement",
+        "managed-by-label",
+        "images-by-digest",
+        "no-privileges",
+        "no-host-access",
+        "no-rbac-wildcards",
+        "local-role-bindings",
+    ]
+
+
+def test_secret_values_never_stand_in_a_message() -> None:
+    secret = {"kind": "Secret", "metadata": {"name": "s", "namespace": "x"}, "stringData": {"key": "hunter2"}}
+    pod = {"hostPID": True, "containers": [container(image="x", env=[{"name": "A", "value": "hunter2"}])]}
+    assert "hunter2" not in " ".join(map(str, check([secret, with_pod("Deployment", pod)], CONTEXT)))
+
+
+def test_only_the_standard_library_is_imported() -> None:
+    tree = ast.parse(Path(rules.__file__).read_text())
+    imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    assert {name.partition(".")[0] for name in imported} <= set(sys.stdlib_module_names)
+
+
+MEMBERS = ["metadata", "spec", "template", "containers", "ports", "securityContext", "rules", "labels", "verbs", "add"]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(MEMBERS), inner),
+    max_leaves=20,
+)
+
+
+@given(
+    kind=st.sampled_from([*POD_KINDS, "Role", "RoleBinding", None]),
+    members=st.dictionaries(st.sampled_from(["metadata", "spec", "rules"]), JSON),
+)
+def test_manifests_of_any_shape_are_judged_without_an_exception(kind: str, members: dict[str, Any]) -> None:
+    subject = {"kind": kind, **members}
+    before = copy.deepcopy(subject)
+    check([subject], CONTEXT)
+    assert subject == before
