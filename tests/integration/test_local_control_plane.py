@@ -78,11 +78,12 @@ def test_a_second_up_changes_nothing(cluster: LocalCluster) -> None:
 @pytest.mark.parametrize("victims", [*([name] for name in COMPONENTS), COMPONENTS], ids="+".join)
 def test_up_after_kill_repairs_and_keeps_the_data(cluster: LocalCluster, victims: list[str]) -> None:
     info = cluster.up()
-    kubectl(info, "create", "configmap", "kept", "--from-literal=a=b")
+    name = f"kept-{len(victims)}-{victims[0]}"
+    kubectl(info, "create", "configmap", name, "--from-literal=a=b")
     kill(cluster, *victims)
     assert {status.name for status in cluster.status() if status.state == "stopped"} >= set(victims)
     assert cluster.up() == info
-    assert kubectl(info, "get", "configmap", "kept", "-o", "jsonpath={.data.a}") == "b"
+    assert kubectl(info, "get", "configmap", name, "-o", "jsonpath={.data.a}") == "b"
     assert [status.state for status in cluster.status()] == ["running"] * 3
 
 
@@ -108,10 +109,10 @@ def test_up_restarts_what_hangs(cluster: LocalCluster) -> None:
 
 def test_down_leaves_no_process_and_keeps_the_state(cluster: LocalCluster) -> None:
     info = cluster.up()
-    kubectl(info, "create", "configmap", "kept")
+    kubectl(info, "create", "configmap", "kept-by-down")
     cluster.down()
     assert list(marked(cluster.state)) == []
-    kubectl(cluster.up(), "get", "configmap", "kept")
+    kubectl(cluster.up(), "get", "configmap", "kept-by-down")
 
 
 def test_down_with_deleted_state_leaves_nothing(cluster: LocalCluster) -> None:
