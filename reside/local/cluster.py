@@ -13,7 +13,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reside.local import claims, components, health, info, kubeconfigs, pki, processes
+from reside.local import (
+    cgroups,
+    claims,
+    components,
+    health,
+    info,
+    kubeconfigs,
+    machine,
+    namespaces,
+    network,
+    node,
+    pki,
+    processes,
+    workload,
+)
 from reside.local.components import Component
 from reside.local.errors import NeedsRootError, NoSuchInstanceError, UnknownComponentError, UsageError
 from reside.local.events import ComponentStatus, Event, Phase, Progress, State, silent
@@ -28,6 +42,10 @@ START_SECONDS = 90.0
 
 PATIENCE_SECONDS = 5.0
 """How long a component that runs already may be unhealthy before it is restarted."""
+
+
+POD_SECONDS = 5.0
+"""How long the processes of pods may take to end when the cluster goes down."""
 
 
 def default_state(name: str) -> Path:
@@ -128,6 +146,9 @@ class LocalCluster:
             layout = self._claim()
             supervisor = self._prepare(layout, clock)
             self._start_all(supervisor, self._components(layout), clock)
+            if not layout.control_plane_only:
+                for part in workload.install(layout, self._toolchain.find):
+                    clock.tell(part, "ready")
             result = info.describe(layout)
             info.write_info(self.state, result)
         return result
@@ -177,18 +198,35 @@ class LocalCluster:
 
     def _is_usable(self, index: int) -> bool:
         layout = Layout(self.name, index, self.state, self.control_plane_only)
-        return all(_is_free(port) for port in layout.loopback_ports)
+        if not all(_is_free(port) for port in layout.loopback_ports):
+            return False
+        return layout.control_plane_only or not network.is_used_by_others(layout)
 
     def _components(self, layout: Layout) -> list[Component]:
-        return components.control_plane(layout, self._toolchain.find)
+        find = self._toolchain.find
+        whole = [] if layout.control_plane_only else node.node(layout, find)
+        return [*components.control_plane(layout, find), *whole]
 
     def _supervisor(self, layout: Layout) -> Supervisor:
-        return Supervisor(self.state, layout.pids, layout.logs, self._toolchain.search)
+        if layout.control_plane_only:
+            return Supervisor(self.state, layout.pids, layout.logs, self._toolchain.search)
+        return Supervisor(
+            self.state,
+            layout.pids,
+            layout.logs,
+            self._toolchain.search,
+            namespaces.entry(layout),
+            namespaces.token(layout),
+        )
 
     def _prepare(self, layout: Layout, clock: _Clock) -> Supervisor:
         written = pki.ensure(layout.pki, pki.certificates(layout))
         kubeconfigs.write_kubeconfigs(layout)
         clock.tell("certificates", "ready" if written else "unchanged")
+        if not layout.control_plane_only:
+            self._toolchain.find_all(node.NODE_TOOLS)
+            made = machine.ensure(layout, self._toolchain.find)
+            clock.tell("network", "ready" if made else "unchanged")
         return self._supervisor(layout)
 
     def _start_all(self, supervisor: Supervisor, wanted: Sequence[Component], clock: _Clock) -> None:
@@ -228,14 +266,23 @@ class LocalCluster:
         return wait_until(lambda: health.is_healthy(component.health), PATIENCE_SECONDS)
 
     def _stop_all(self, layout: Layout, clock: _Clock) -> None:
-        supervisor = self._supervisor(layout)
+        supervisor = Supervisor(self.state, layout.pids, layout.logs, self._toolchain.search)
         names = [path.stem for path in layout.pids.glob("*.json")] if layout.pids.exists() else []
+        if not layout.control_plane_only:
+            supervisor.stop(["kubelet"])  # first, as it would start again what ends
+            clock.tell("pods", "stopping")
+            end_processes(cgroups.processes(layout.cgroup), POD_SECONDS)
+            clock.tell("pods", "stopped")
         for name in names:
             clock.tell(name, "stopping")
         supervisor.stop(names)
-        end_processes(list(processes.marked(self.state)))
+        end_processes(processes.marked(self.state))
         for name in names:
             clock.tell(name, "stopped")
+        if not layout.control_plane_only:
+            end_processes(cgroups.processes(layout.cgroup), 0)
+            machine.remove(layout)
+            clock.tell("network", "stopped")
 
     @staticmethod
     def _status(supervisor: Supervisor, component: Component) -> ComponentStatus:

@@ -147,8 +147,8 @@ class Layout:
 
     @property
     def registry_bridge_port(self) -> int:
-        """Of the image registry on the link to the node."""
-        return 5000
+        """Of the image registry on the link to the node: the same, as 5000 is every registry's default."""
+        return self.registry_loopback_port
 
     # Names
 
@@ -228,3 +228,8 @@ class Layout:
     def mount_namespace_file(self) -> Path:
         """Where the mount namespace is pinned."""
         return self.runtime / "pins" / "mnt"
+
+    @property
+    def kubelet_root(self) -> Path:
+        """The kubelet's folder as the kubelet sees it: `state / "kubelet"`, mounted under a short name."""
+        return self.runtime / "kubelet"

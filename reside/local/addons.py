@@ -1,0 +1,164 @@
+"""The Kubernetes objects that every whole cluster has from the start: DNS and a StorageClass.
+
+`objects` is pure; `apply` writes them with server-side apply, so writing them again changes nothing.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from reside.local.layout import CLUSTER_DOMAIN, REGISTRY_HOST, Layout
+
+DNS_PORT = 5353  # not 53: the pod needs neither root nor a capability
+DNS_LABELS = {"k8s-app": "kube-dns"}
+
+
+@dataclass(frozen=True)
+class ApiObject:
+    """A Kubernetes object and where it is kept.
+
+    Args:
+        path: Its path in the API.
+        manifest: The object.
+    """
+
+    path: str
+    manifest: dict[str, Any]
+
+
+def objects(layout: Layout, dns_image: str, *, forwards: bool) -> list[ApiObject]:
+    """Return the objects of every cluster.
+
+    Args:
+        layout: The instance.
+        dns_image: CoreDNS's image, which is on the node already.
+        forwards: Whether the machine has a resolver for names outside the cluster.
+    """
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    system = "/api/v1/namespaces/kube-system"
+    return [
+        ApiObject("/apis/storage.k8s.io/v1/storageclasses/standard", _storage_class()),
+        ApiObject(f"{system}/serviceaccounts/coredns", _object("v1", "ServiceAccount", "coredns")),
+        ApiObject(f"{rbac}/clusterroles/system:coredns", _dns_role()),
+        ApiObject(f"{rbac}/clusterrolebindings/system:coredns", _dns_role_binding()),
+        ApiObject(f"{system}/configmaps/coredns", _dns_config(layout, forwards=forwards)),
+        ApiObject(f"{system}/services/kube-dns", _dns_service(layout)),
+        ApiObject("/apis/apps/v1/namespaces/kube-system/deployments/coredns", _dns_deployment(dns_image)),
+    ]
+
+
+def _object(api_version: str, kind: str, name: str, *, namespaced: bool = True, **rest: Any) -> dict[str, Any]:
+    metadata = {"name": name, **({"namespace": "kube-system"} if namespaced else {})}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **rest}
+
+
+def _storage_class() -> dict[str, Any]:
+    manifest = _object(
+        "storage.k8s.io/v1",
+        "StorageClass",
+        "standard",
+        namespaced=False,
+        provisioner="kubernetes.io/host-path",
+        reclaimPolicy="Delete",
+        volumeBindingMode="Immediate",
+    )
+    manifest["metadata"]["annotations"] = {"storageclass.kubernetes.io/is-default-class": "true"}
+    return manifest
+
+
+def _dns_role() -> dict[str, Any]:
+    look = ["list", "watch"]
+    return _object(
+        "rbac.authorization.k8s.io/v1",
+        "ClusterRole",
+        "system:coredns",
+        namespaced=False,
+        rules=[
+            {"apiGroups": [""], "resources": ["endpoints", "services", "pods", "namespaces"], "verbs": look},
+            {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": look},
+        ],
+    )
+
+
+def _dns_role_binding() -> dict[str, Any]:
+    return _object(
+        "rbac.authorization.k8s.io/v1",
+        "ClusterRoleBinding",
+        "system:coredns",
+        namespaced=False,
+        roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "system:coredns"},
+        subjects=[{"kind": "ServiceAccount", "name": "coredns", "namespace": "kube-system"}],
+    )
+
+
+def corefile(layout: Layout, *, forwards: bool) -> str:
+    """Return CoreDNS's configuration; names outside the cluster are unknown where the machine has no resolver."""
+    forward = "    forward . /etc/resolv.conf\n" if forwards else ""
+    return f""".:{DNS_PORT} {{
+    errors
+    health :8080 {{
+        lameduck 1s
+    }}
+    ready :8181
+    kubernetes {CLUSTER_DOMAIN} in-addr.arpa ip6.arpa {{
+        pods insecure
+        fallthrough in-addr.arpa ip6.arpa
+        ttl 5
+    }}
+    hosts {{
+        {layout.host_address} {REGISTRY_HOST}
+        fallthrough
+    }}
+{forward}    cache 5
+    reload
+}}
+"""
+
+
+def _dns_config(layout: Layout, *, forwards: bool) -> dict[str, Any]:
+    return _object("v1", "ConfigMap", "coredns", data={"Corefile": corefile(layout, forwards=forwards)})
+
+
+def _dns_service(layout: Layout) -> dict[str, Any]:
+    ports = [
+        {"name": name, "port": 53, "targetPort": DNS_PORT, "protocol": protocol}
+        for name, protocol in (("dns", "UDP"), ("dns-tcp", "TCP"))
+    ]
+    spec = {"clusterIP": layout.dns_address, "selector": DNS_LABELS, "ports": ports}
+    return _object("v1", "Service", "kube-dns", spec=spec)
+
+
+def _dns_deployment(image: str) -> dict[str, Any]:
+    container = {
+        "name": "coredns",
+        "image": image,
+        "imagePullPolicy": "Never",
+        "args": ["-conf", "/etc/coredns/Corefile"],
+        "ports": [
+            {"name": "dns", "containerPort": DNS_PORT, "protocol": "UDP"},
+            {"name": "dns-tcp", "containerPort": DNS_PORT, "protocol": "TCP"},
+        ],
+        "readinessProbe": {"httpGet": {"path": "/ready", "port": 8181}, "periodSeconds": 1},
+        "livenessProbe": {"httpGet": {"path": "/health", "port": 8080}, "failureThreshold": 5},
+        "resources": {"requests": {"cpu": "50m", "memory": "50Mi"}, "limits": {"memory": "170Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+            "runAsNonRoot": True,
+            "runAsUser": 65534,
+        },
+        "volumeMounts": [{"name": "config", "mountPath": "/etc/coredns", "readOnly": True}],
+    }
+    pod = {
+        "serviceAccountName": "coredns",
+        "priorityClassName": "system-cluster-critical",
+        "dnsPolicy": "Default",
+        "containers": [container],
+        "volumes": [{"name": "config", "configMap": {"name": "coredns"}}],
+    }
+    spec = {
+        "replicas": 1,
+        "selector": {"matchLabels": DNS_LABELS},
+        "template": {"metadata": {"labels": DNS_LABELS}, "spec": pod},
+    }
+    return _object("apps/v1", "Deployment", "coredns", spec=spec)

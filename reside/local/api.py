@@ -1,0 +1,73 @@
+"""The few calls that this package makes to its own API server, as the administrator."""
+
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import yaml
+
+from reside.local.addons import ApiObject
+from reside.local.errors import LocalError
+from reside.local.layout import Layout
+from reside.local.pki import KUBERNETES_CA, certificate_path, key_path
+
+FIELD_MANAGER = "reside-local"
+_TIMEOUT = 15.0
+
+
+class ApiError(LocalError):
+    """The API server refused; the message has its reason."""
+
+
+class Api:
+    """A client of one instance's API server.
+
+    Args:
+        client: An HTTP client that trusts the server and identifies itself.
+    """
+
+    def __init__(self, client: httpx.Client) -> None:
+        self._client = client
+
+    def get(self, path: str) -> dict[str, Any] | None:
+        """Read an object; None if there is none."""
+        answer = self._client.get(path)
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            return None
+        return self._checked(answer)
+
+    def apply(self, wanted: ApiObject) -> None:
+        """Create or change an object to what is wanted, whoever wrote it before."""
+        answer = self._client.patch(
+            wanted.path,
+            params={"fieldManager": FIELD_MANAGER, "force": "true"},
+            headers={"Content-Type": "application/apply-patch+yaml"},
+            content=yaml.safe_dump(wanted.manifest),
+        )
+        self._checked(answer)
+
+    @staticmethod
+    def _checked(answer: httpx.Response) -> dict[str, Any]:
+        if answer.is_error:
+            raise ApiError(
+                f"{answer.request.method} {answer.request.url.path}: {answer.status_code} {answer.text[:500]}"
+            )
+        document: dict[str, Any] = answer.json()
+        return document
+
+
+@contextmanager
+def connect(layout: Layout) -> Iterator[Api]:
+    """Connect to an instance's API server as its administrator."""
+    context = ssl.create_default_context(cafile=str(certificate_path(layout.pki, KUBERNETES_CA)))
+    context.load_cert_chain(str(certificate_path(layout.pki, "admin")), str(key_path(layout.pki, "admin")))
+    with httpx.Client(base_url=layout.api_url, verify=context, timeout=_TIMEOUT, trust_env=False) as client:
+        yield Api(client)
+
+
+def has_condition(document: dict[str, Any] | None, kind: str) -> bool:
+    """Tell whether an object's status says that a condition is true."""
+    conditions = ((document or {}).get("status") or {}).get("conditions") or []
+    return any(item["type"] == kind and item["status"] == "True" for item in conditions)

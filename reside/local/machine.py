@@ -1,0 +1,69 @@
+"""What a whole cluster needs of the machine before its components start, and how that is given back."""
+
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from reside.local import cgroups, namespaces, network
+from reside.local.components import Find
+from reside.local.layout import Layout
+from reside.local.node import config_files
+
+_RESOLVERS = (Path("/run/systemd/resolve/resolv.conf"), Path("/etc/resolv.conf"))
+
+
+def ensure(layout: Layout, find: Find) -> bool:
+    """Make control group, namespaces, link and configuration files; tell whether something was missing."""
+    layout.runtime.mkdir(parents=True, exist_ok=True, mode=0o700)
+    cgroups.ensure(layout.cgroup)
+    made = namespaces.ensure(layout)
+    made = network.ensure(layout) or made
+    (layout.config / "cni").mkdir(parents=True, exist_ok=True, mode=0o700)
+    return _write_files(config_files(layout, find, _registry_secret(layout), nameservers())) or made
+
+
+def remove(layout: Layout) -> None:
+    """Remove all of it but the files in the state folder. No process of the instance must be left."""
+    network.remove(layout)
+    namespaces.remove(layout)
+    cgroups.remove(layout.cgroup)
+    if layout.runtime.exists():
+        shutil.rmtree(layout.runtime)
+
+
+def nameservers() -> list[str]:
+    """Return the machine's resolvers that pods can use, too: not those on its loopback."""
+    for path in _RESOLVERS:
+        if path.exists():
+            words = [line.split() for line in path.read_text().splitlines()]
+            servers = [line[1] for line in words if len(line) > 1 and line[0] == "nameserver"]
+            usable = [server for server in servers if not server.startswith("127.") and server != "::1"]
+            if usable:
+                return usable
+    return []
+
+
+def _registry_secret(layout: Layout) -> str:
+    path = layout.config / "registry-secret"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _write(path, secrets.token_hex(32))
+    return path.read_text()
+
+
+def _write_files(files: Mapping[Path, str]) -> bool:
+    changed = [path for path, content in files.items() if not path.exists() or path.read_text() != content]
+    for path in changed:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _write(path, files[path])
+    return bool(changed)
+
+
+def _write(path: Path, content: str) -> None:
+    draft = path.with_name(f".{path.name}")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as handle:
+        handle.write(content)
+    draft.replace(path)

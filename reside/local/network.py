@@ -1,0 +1,117 @@
+"""The link between the machine and an instance's node, its routes, and the machine's few packet filter rules for it.
+
+One pair of virtual interfaces: the machine's end bears `layout.host_address`, the node's end `layout.node_address`.
+The machine routes all of the instance's addresses to the node, so pods and Services are reachable from the machine,
+and nothing for a cluster address leaves it while the link is up. Inside the node, addresses that nobody has are
+unreachable rather than sent back.
+
+The rules on the machine let pods reach the world (behind the machine's address) and keep the world, and other
+instances, away from the pods and from what listens on the link. They carry the instance's name as a comment.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from reside.local.layout import Layout
+from reside.local.shell import run, succeeds
+
+_NODE_INTERFACE = "uplink"
+_FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One iptables rule.
+
+    Args:
+        table: Its table.
+        chain: Its chain.
+        spec: What it matches and does.
+    """
+
+    table: str
+    chain: str
+    spec: tuple[str, ...]
+
+    def command(self, action: str) -> list[str]:
+        """Return the command that checks (`-C`), inserts (`-I`) or deletes (`-D`) it."""
+        return ["iptables", "-w", "-t", self.table, action, self.chain, *self.spec]
+
+
+def rules(layout: Layout) -> list[Rule]:
+    """Return the machine's rules for an instance; of each chain the last one is to stand first."""
+    comment = ("-m", "comment", "--comment", f"reside-local:{layout.name}")
+    strangers = ("-m", "addrtype", "!", "--src-type", "LOCAL")
+    net, link = layout.network, layout.link
+    return [
+        Rule("nat", "POSTROUTING", ("-s", net, "!", "-d", net, "!", "-o", link, *comment, "-j", "MASQUERADE")),
+        Rule("filter", "FORWARD", ("-o", link, *comment, "-j", "DROP")),
+        Rule("filter", "FORWARD", ("-i", link, "!", "-o", "reside+", *comment, "-j", "ACCEPT")),
+        Rule(
+            "filter",
+            "FORWARD",
+            ("-o", link, "-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED", *comment, "-j", "ACCEPT"),
+        ),
+        # Linux answers for any of its addresses on any interface: keep strangers from the link's address
+        Rule(
+            "filter",
+            "INPUT",
+            ("-d", layout.host_address, "!", "-i", link, *strangers, *comment, "-j", "DROP"),
+        ),
+    ]
+
+
+def ensure(layout: Layout) -> bool:
+    """Make link, addresses, routes and rules if they are missing; tell whether the link was made."""
+    if _FORWARDING.read_text().strip() != "1":
+        _FORWARDING.write_text("1")
+    made = _ensure_link(layout)
+    for command in _addresses_and_routes(layout):
+        run(*command)
+    for rule in rules(layout):
+        if not succeeds(*rule.command("-C")):
+            run(*rule.command("-I"))
+    return made
+
+
+def remove(layout: Layout) -> None:
+    """Remove link, routes (they go with it) and rules."""
+    if succeeds("ip", "link", "show", layout.link):
+        run("ip", "link", "delete", layout.link)
+    for rule in rules(layout):
+        while succeeds(*rule.command("-C")):
+            run(*rule.command("-D"))
+
+
+def is_used_by_others(layout: Layout) -> bool:
+    """Tell whether the machine has a route or an interface of its own inside the instance's network."""
+    prefix = layout.network.removesuffix(".0.0/16") + "."
+    routes = json.loads(run("ip", "-j", "route", "show", "table", "all"))
+    return any(str(route.get("dst", "")).startswith(prefix) for route in routes)
+
+
+def _ensure_link(layout: Layout) -> bool:
+    inside = ["ip", "-n", layout.namespace, "link", "show", _NODE_INTERFACE]
+    if succeeds("ip", "link", "show", layout.link):
+        if succeeds(*inside):
+            return False
+        run("ip", "link", "delete", layout.link)
+    peer = ["peer", "name", _NODE_INTERFACE, "netns", layout.namespace]
+    run("ip", "link", "add", layout.link, "type", "veth", *peer)
+    return True
+
+
+def _addresses_and_routes(layout: Layout) -> Iterator[list[str]]:
+    node = ["ip", "-n", layout.namespace]
+    yield ["ip", "address", "replace", f"{layout.host_address}/30", "dev", layout.link]
+    yield ["ip", "link", "set", layout.link, "up"]
+    yield [*node, "link", "set", "lo", "up"]
+    yield [*node, "address", "replace", f"{layout.node_address}/30", "dev", _NODE_INTERFACE]
+    yield [*node, "link", "set", _NODE_INTERFACE, "up"]
+    yield [*node, "route", "replace", "default", "via", layout.host_address]
+    yield [*node, "route", "replace", "unreachable", layout.network]
+    # A process of the node needs some route to a Service, or the packet never gets to kube-proxy's rules
+    yield [*node, "route", "replace", layout.service_range, "dev", _NODE_INTERFACE]
+    yield ["ip", "route", "replace", layout.network, "via", layout.node_address, "dev", layout.link]

@@ -1,0 +1,286 @@
+"""A node as data: scheduler, containerd, kubelet, kube-proxy and the image registry, with their configuration files.
+
+Pure, like `components`. The registry is the only part that runs outside the node's namespaces, because the machine's
+own tools push to it over loopback: two processes, one for each address that it listens on, with one store.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from reside.local.components import (
+    CONTROL_PLANE_TOOLS,
+    Component,
+    Find,
+    HttpHealth,
+    SocketHealth,
+    flags,
+    serving,
+    serving_health,
+)
+from reside.local.kubeconfigs import component_kubeconfig
+from reside.local.layout import CLUSTER_DOMAIN, REGISTRY_HOST, Layout
+from reside.local.pki import KUBERNETES_CA, certificate_path, key_path
+
+PAUSE_IMAGE = f"{REGISTRY_HOST}/pause:1"
+CNI_PLUGINS = Path("/usr/lib/cni")
+NODE_TOOLS = (
+    *CONTROL_PLANE_TOOLS,
+    "kube-scheduler",
+    "kubelet",
+    "kube-proxy",
+    "coredns",
+    "pause",
+    "containerd",
+    "containerd-shim-runc-v2",
+    "ctr",
+    "runc",
+    "docker-registry",
+    "iptables",
+    "conntrack",
+    "ip",
+    "mount",
+    "nsenter",
+    "unshare",
+)
+SCHEDULER_PORT = 10259
+KUBELET_HEALTH_PORT = 10248
+PROXY_HEALTH_PORT = 10256
+_API_SERVER = ("kube-apiserver",)
+
+
+def node(layout: Layout, find: Find) -> list[Component]:
+    """Return what makes a control plane a whole cluster."""
+    registries = {"registry-loopback": "127.0.0.1", "registry-bridge": layout.host_address}
+    return [
+        *(_registry(layout, find, name, address) for name, address in registries.items()),
+        Component(
+            "kube-scheduler",
+            (
+                str(find("kube-scheduler")),
+                *flags({**serving(layout, "kube-scheduler"), "secure-port": SCHEDULER_PORT}),
+            ),
+            serving_health(layout, SCHEDULER_PORT),
+            _API_SERVER,
+        ),
+        Component(
+            "containerd",
+            (str(find("containerd")), "--config", str(layout.config / "containerd.toml")),
+            SocketHealth(layout.containerd_socket),
+        ),
+        Component(
+            "kubelet",
+            (
+                str(find("kubelet")),
+                *flags(
+                    {
+                        "config": layout.config / "kubelet.yaml",
+                        "kubeconfig": component_kubeconfig(layout, "kubelet"),
+                        "root-dir": layout.kubelet_root,
+                        "node-ip": layout.node_address,
+                        "hostname-override": layout.node_name,
+                    }
+                ),
+            ),
+            HttpHealth(f"http://{layout.node_address}:{KUBELET_HEALTH_PORT}/healthz"),
+            ("kube-apiserver", "containerd"),
+        ),
+        Component(
+            "kube-proxy",
+            (str(find("kube-proxy")), *flags({"config": layout.config / "kube-proxy.yaml"})),
+            HttpHealth(f"http://{layout.node_address}:{PROXY_HEALTH_PORT}/livez"),
+            _API_SERVER,
+        ),
+    ]
+
+
+def _registry(layout: Layout, find: Find, name: str, address: str) -> Component:
+    return Component(
+        name,
+        (str(find("docker-registry")), "serve", str(layout.config / f"{name}.yaml")),
+        HttpHealth(f"http://{address}:{layout.registry_loopback_port}/v2/"),
+        in_node=False,
+    )
+
+
+def config_files(layout: Layout, find: Find, registry_secret: str, nameservers: list[str]) -> Mapping[Path, str]:
+    """Return every configuration file with its content.
+
+    Args:
+        layout: The instance.
+        find: Where binaries are.
+        registry_secret: Signs the registry's upload sessions, which both of its processes must understand.
+        nameservers: The machine's own, for names outside the cluster.
+    """
+    config = layout.config
+    return {
+        config / "containerd.toml": containerd_config(layout, find("runc")),
+        config / "registries" / REGISTRY_HOST / "hosts.toml": registry_hosts(layout),
+        config / "cni" / "10-reside.conflist": json.dumps(cni_config(layout), indent=2),
+        config / "kubelet.yaml": _yaml(kubelet_config(layout)),
+        config / "kube-proxy.yaml": _yaml(proxy_config(layout)),
+        config / "resolv.conf": "".join(f"nameserver {server}\n" for server in nameservers),
+        config / "registry-loopback.yaml": _yaml(registry_config(layout, "127.0.0.1", registry_secret)),
+        config / "registry-bridge.yaml": _yaml(registry_config(layout, layout.host_address, registry_secret)),
+    }
+
+
+def containerd_config(layout: Layout, runc: Path) -> str:
+    """Return containerd's configuration: own root, state and socket, nothing shared with another containerd."""
+    runtime = "io.containerd.runc.v2"
+    cri = 'plugins."io.containerd.grpc.v1.cri"'
+    return f"""version = 2
+root = "{layout.state}/containerd"
+state = "{layout.runtime}/containerd"
+disabled_plugins = [
+  "io.containerd.internal.v1.opt",
+  "io.containerd.snapshotter.v1.aufs",
+  "io.containerd.snapshotter.v1.btrfs",
+  "io.containerd.snapshotter.v1.devmapper",
+  "io.containerd.snapshotter.v1.zfs",
+]
+
+[grpc]
+address = "{layout.containerd_socket}"
+
+[{cri}]
+sandbox_image = "{PAUSE_IMAGE}"
+# Without CAP_SYS_RESOURCE no process may get a lower score than its parent, and every sandbox would die
+restrict_oom_score_adj = true
+# Pods' network namespaces lie below `state`, not in the folder shared by all of the machine
+netns_mounts_under_state_dir = true
+
+[{cri}.containerd]
+default_runtime_name = "runc"
+
+[{cri}.containerd.runtimes.runc]
+runtime_type = "{runtime}"
+
+[{cri}.containerd.runtimes.runc.options]
+BinaryName = "{runc}"
+SystemdCgroup = false
+
+[{cri}.cni]
+bin_dir = "{CNI_PLUGINS}"
+conf_dir = "{layout.config}/cni"
+
+[{cri}.registry]
+config_path = "{layout.config}/registries"
+"""
+
+
+def registry_hosts(layout: Layout) -> str:
+    """Return containerd's map from the registry's name to the plain HTTP of this machine."""
+    address = f"http://{layout.host_address}:{layout.registry_bridge_port}"
+    return f"""server = "{address}"
+
+[host."{address}"]
+capabilities = ["pull", "resolve"]
+"""
+
+
+def cni_config(layout: Layout) -> dict[str, Any]:
+    """Return the pods' network: a routed pair of interfaces each.
+
+    Routed and not bridged: between two pods on a bridge, answers of a Service would take a short cut past its
+    address translation, unless the kernel shows bridged packets to the packet filter, which not every machine's does.
+    """
+    return {
+        "cniVersion": "0.4.0",
+        "name": "reside",
+        "plugins": [
+            {
+                "type": "ptp",
+                "ipMasq": False,
+                "ipam": {
+                    "type": "host-local",
+                    "dataDir": "/var/lib/cni/networks",
+                    "ranges": [[{"subnet": layout.pod_range, "gateway": layout.pod_gateway}]],
+                    "routes": [{"dst": "0.0.0.0/0"}],
+                },
+            },
+            {"type": "portmap", "capabilities": {"portMappings": True}},
+        ],
+    }
+
+
+def kubelet_config(layout: Layout) -> dict[str, Any]:
+    """Return the kubelet's configuration."""
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "address": layout.node_address,
+        "healthzBindAddress": layout.node_address,
+        "healthzPort": KUBELET_HEALTH_PORT,
+        "authentication": {
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
+            "x509": {"clientCAFile": str(certificate_path(layout.pki, KUBERNETES_CA))},
+        },
+        "authorization": {"mode": "Webhook"},
+        "tlsCertFile": str(certificate_path(layout.pki, "kubelet")),
+        "tlsPrivateKeyFile": str(key_path(layout.pki, "kubelet")),
+        "containerRuntimeEndpoint": f"unix://{layout.containerd_socket}",
+        "cgroupDriver": "cgroupfs",
+        "cgroupRoot": f"/{layout.cgroup}",
+        "clusterDNS": [layout.dns_address],
+        "clusterDomain": CLUSTER_DOMAIN,
+        "resolvConf": str(layout.config / "resolv.conf"),
+        "failSwapOn": False,
+        "oomScoreAdj": 0,  # a lower one needs CAP_SYS_RESOURCE
+        "podLogsDir": str(layout.state / "pod-logs"),
+        "volumePluginDir": str(layout.state / "volume-plugins"),
+        "serializeImagePulls": False,
+        # A user's disk is often nearly full, and images here can't be had again from anywhere: never collect them
+        "imageGCHighThresholdPercent": 100,
+        "evictionHard": {
+            "memory.available": "50Mi",
+            "nodefs.available": "1%",
+            "nodefs.inodesFree": "1%",
+            "imagefs.available": "1%",
+        },
+    }
+
+
+def proxy_config(layout: Layout) -> dict[str, Any]:
+    """Return kube-proxy's configuration."""
+    return {
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+        "kind": "KubeProxyConfiguration",
+        "mode": "iptables",
+        "clientConnection": {"kubeconfig": str(component_kubeconfig(layout, "kube-proxy"))},
+        "clusterCIDR": layout.pod_range,
+        "hostnameOverride": layout.node_name,
+        "bindAddress": layout.node_address,
+        "healthzBindAddress": f"{layout.node_address}:{PROXY_HEALTH_PORT}",
+        "metricsBindAddress": "127.0.0.1:10249",
+        "oomScoreAdj": 0,
+        "iptables": {"minSyncPeriod": "100ms"},  # one node with few Services: be quick
+        # The machine-wide limits can't be set from a network namespace of one's own
+        "conntrack": {
+            "maxPerCore": 0,
+            "min": 0,
+            "tcpEstablishedTimeout": "0s",
+            "tcpCloseWaitTimeout": "0s",
+        },
+    }
+
+
+def registry_config(layout: Layout, address: str, secret: str) -> dict[str, Any]:
+    """Return the configuration of one of the registry's processes; no cache, as the other one writes, too."""
+    return {
+        "version": "0.1",
+        "log": {"level": "warn", "accesslog": {"disabled": True}},
+        "storage": {
+            "filesystem": {"rootdirectory": str(layout.state / "registry")},
+            "delete": {"enabled": True},
+        },
+        "http": {"addr": f"{address}:{layout.registry_loopback_port}", "secret": secret, "relativeurls": True},
+    }
+
+
+def _yaml(document: dict[str, Any]) -> str:
+    return str(yaml.safe_dump(document, sort_keys=False))

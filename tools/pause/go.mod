@@ -1,0 +1,3 @@
+module reside.example/tools/pause
+
+go 1.26
