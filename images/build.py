@@ -1,0 +1,51 @@
+"""Build ReSide's images and push them to a registry: ``python images/build.py --push 127.0.0.1:5000``.
+
+Prints a JSON object, image → reference by digest, on standard output; what it is doing on standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # run as a script, the folder above is not on the path
+
+from images.builder import build_images
+from reside.local.errors import LocalError
+from reside.model.errors import ResideError
+from reside.registry import RegistryError
+
+__all__ = ["build_images"]
+
+
+def main(
+    push: Annotated[str, typer.Option(help="host:port of the registry on loopback")],
+    only: Annotated[str | None, typer.Option(help="names of images, separated by commas; all by default")] = None,
+    write: Annotated[Path | None, typer.Option(help="file that gets the JSON as well")] = None,
+) -> None:
+    """Build what the registry does not have yet."""
+    console = Console(stderr=True, highlight=False)
+    start = time.monotonic()
+    try:
+        found = build_images(
+            push,
+            only.split(",") if only else None,
+            lambda line: console.print(f"[dim]{time.monotonic() - start:6.1f}[/dim] {line}", soft_wrap=True),
+        )
+    except (LocalError, ResideError, RegistryError) as error:
+        console.print(f"[red]{error}[/red]", soft_wrap=True)
+        raise typer.Exit(1) from error
+    text = json.dumps(found, indent=2)
+    if write is not None:
+        write.write_text(text + "\n")
+    sys.stdout.write(text + "\n")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,149 @@
+"""Builds the images that a registry does not have yet, and pushes them there.
+
+Every image is tagged ``in-<hash of its inputs>``: what the registry has under that tag need not be built, and where
+nothing changed, no daemon is started. Contents are put together side by side, images built one after the other.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import anyio
+
+from images import cache
+from images.context import Context
+from images.daemon import Daemon, Item, timed
+from images.errors import ImageBuildError
+from images.recipes import CHECKOUT, Recipe, contract_labels, recipes
+from reside.local.dockerd import private_dockerd
+from reside.model.constants import RESIDE_REGISTRY
+from reside.registry import ImageNotFound, ImageReference, RegistryClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+
+def build_images(
+    registry_push: str,
+    only: Collection[str] | None = None,
+    progress: Callable[[str], None] = lambda _line: None,
+    checkout: Path = CHECKOUT,
+) -> dict[str, str]:
+    """Bring ReSide's images into a registry.
+
+    Not to be called from a running event loop: give it a thread.
+
+    Args:
+        registry_push: ``host:port`` of the registry, on loopback (plain HTTP).
+        only: Names of the images; all if None. What they stand on is built as well, if they must be built.
+        progress: Called with one line for each step.
+        checkout: The folder that holds ``images/``.
+
+    Returns:
+        Name of each image → ``registry.reside.internal/<repository>@<digest>``.
+
+    Raises:
+        ImageBuildError: an image was not built, or ``only`` names one that does not exist.
+        RegistryError: the registry can't be used.
+        LocalError: a tool is missing, or no Docker daemon can be had.
+    """
+    contracts = contract_labels(checkout)
+    known = recipes(checkout)
+    wanted = list(only) if only is not None else [*known, *contracts]
+    for name in wanted:
+        if name not in known and name not in contracts:
+            raise ImageBuildError(name, f"there is no such image: choose of {', '.join([*known, *contracts])}")
+    client = RegistryClient({RESIDE_REGISTRY: f"http://{registry_push}"})
+    with timed("inputs compared with the registry", progress):
+        items = _items(known, [name for name in wanted if name in known])
+        digests = anyio.run(_present, client, items.values())
+    missing = [name for name in wanted if name in known and name not in digests]
+    if missing:
+        with private_dockerd(progress) as docker:
+            _build_missing(missing, items, digests, Daemon(docker, registry_push, progress))
+        digests = anyio.run(_present, client, items.values())
+    found = {name: str(items[name].reference.pinned(digests[name])) for name in wanted if name in known}
+    for name in wanted:
+        if name in contracts:
+            reference = ImageReference(RESIDE_REGISTRY, f"reside/contracts/{name}", "latest")
+            found[name] = str(reference.pinned(anyio.run(client.push_label_image, reference, contracts[name])))
+    return found
+
+
+def _items(known: Mapping[str, Recipe], wanted: Iterable[str]) -> dict[str, Item]:
+    """The wanted images and all that they stand on, parents first."""
+    needed: set[str] = set()
+    for name in wanted:
+        step: str | None = name
+        while step is not None:
+            needed.add(step)
+            step = known[step].parent
+    keys: dict[str, str] = {}
+    for name, recipe in known.items():
+        if name in needed:
+            keys[name] = recipe.key(keys[recipe.parent] if recipe.parent else "")
+    return {name: Item(known[name], f"in-{key[:32]}") for name, key in keys.items()}
+
+
+async def _present(client: RegistryClient, items: Iterable[Item]) -> dict[str, str]:
+    """Digests of those images that the registry has."""
+    found: dict[str, str] = {}
+    for item in items:
+        try:
+            found[item.recipe.name] = await client.resolve(item.reference)
+        except ImageNotFound:
+            continue
+    return found
+
+
+def _build_missing(
+    missing: Collection[str], items: Mapping[str, Item], present: Collection[str], daemon: Daemon
+) -> None:
+    """Build what must be built, and push all that is missing or new."""
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(TemporaryDirectory(prefix=cache.HALF_MADE, dir=cache.folder())))
+        to_build = _to_build(missing, items, present, daemon)
+        pool = stack.enter_context(ThreadPoolExecutor(max_workers=4, thread_name_prefix="image"))
+        contexts = {name: pool.submit(_stage, items[name], scratch, daemon) for name in to_build}
+        pushes: list[Future[None]] = []
+        for name, item in items.items():
+            if name in contexts:
+                parent = items[item.recipe.parent].local if item.recipe.parent else ""
+                daemon.build(item, parent, contexts[name].result())
+            if name not in present and (name in missing or name in contexts):
+                pushes.append(pool.submit(daemon.push, item))
+        for push in pushes:
+            push.result()
+        daemon.forget_old(list(items.values()))
+
+
+def _to_build(
+    missing: Collection[str], items: Mapping[str, Item], present: Collection[str], daemon: Daemon
+) -> list[str]:
+    """The images that must be built: the missing ones, and what they stand on where it can't be had otherwise."""
+    found: list[str] = []
+    for name in reversed(list(items)):  # children first
+        is_parent = any(items[child].recipe.parent == name for child in found)
+        if not (name in missing or is_parent) or daemon.has(items[name]):
+            continue
+        if name in present:
+            daemon.pull(items[name])
+        else:
+            found.append(name)
+    return found[::-1]
+
+
+def _stage(item: Item, scratch: Path, daemon: Daemon) -> Path:
+    """Write the build context of an image into a file."""
+    name = item.recipe.name
+    path = scratch / f"{name}.tar"
+    with timed(f"{name}: contents put together", daemon.progress), path.open("wb") as file:
+        context = Context(file)
+        context.data("Dockerfile", item.recipe.dockerfile.encode())
+        item.recipe.content.write(context, lambda line: daemon.progress(f"{name}: {line}"))
+        context.close()
+    return path

@@ -1,0 +1,126 @@
+"""What goes into the images that are copies of files: ReSide's code, the tools, the Jazz server, etcd."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from images.cache import cached
+from images.context import Context, digest, file_digest, files_in
+from images.errors import ImageBuildError
+from images.wheels import compile_all, compiles
+from reside.local.toolchain import Toolchain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ENGINE_TOOLS: Final = (
+    "pulumi",
+    "pulumi-language-python",
+    "pulumi-language-python-exec",
+    "pulumi-resource-kubernetes",
+    "pulumi-resource-pulumi-python",
+    "kubectl",
+)
+CODE_FOLDERS: Final = ("reside", "stacks", "policy")
+CODE_FILES: Final = ("Pulumi.yaml", "__main__.py")
+MANIFEST_NAMES: Final = ("manifest.yaml", "contract.yaml")
+_LAUNCHER: Final = b"""#!/opt/reside/.venv/bin/python
+from reside.cli.main import main
+
+main()
+"""
+
+
+class Binaries:
+    """Programs of the toolchain, in one folder of the image."""
+
+    def __init__(self, folder: str, tools: tuple[str, ...], empty: tuple[str, ...] = ()) -> None:
+        self._folder = folder
+        self._tools = tools
+        self._empty = empty
+
+    def key(self) -> str:
+        """The programs' content."""
+        found = Toolchain.default().find_all(self._tools)
+        return digest(self._folder, *self._empty, *(f"{name} {file_digest(path)}" for name, path in found.items()))
+
+    def write(self, context: Context, _progress: Callable[[str], None]) -> None:
+        """Add the programs, and empty folders for the Dockerfile to give away."""
+        for name, path in Toolchain.default().find_all(self._tools).items():
+            context.copy(f"files{self._folder}/{name}", path.resolve(), executable=True)
+        for name in self._empty:
+            context.folder(name)
+
+
+class Code:
+    """ReSide itself: its packages, the bootstrap program and the manifests of its own images."""
+
+    def __init__(self, checkout: Path) -> None:
+        self._checkout = checkout
+
+    def _files(self) -> dict[str, Path]:
+        """Path in ``/opt/reside`` → file of the checkout."""
+        paths = [path for name in CODE_FOLDERS for path in files_in(self._checkout / name, _is_source)]
+        paths += [self._checkout / name for name in CODE_FILES]
+        paths += files_in(self._checkout / "images", lambda path: path.name in MANIFEST_NAMES)
+        return {str(path.relative_to(self._checkout)): path for path in paths}
+
+    def key(self) -> str:
+        """Names and contents of all files."""
+        return digest(str(compiles()), _LAUNCHER, *(f"{n} {file_digest(p)}" for n, p in self._files().items()))
+
+    def write(self, context: Context, _progress: Callable[[str], None]) -> None:
+        """Add the files with their byte code."""
+        with tempfile.TemporaryDirectory() as scratch:
+            for name, path in self._files().items():
+                target = Path(scratch) / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
+            compile_all(Path(scratch), "/opt/reside")
+            context.tree("files/opt/reside", Path(scratch))
+        context.data("files/opt/reside/bin/reside", _LAUNCHER, executable=True)
+
+
+class JazzServer:
+    """The sync server's script and its packages, Node among them, as locked in package-lock.json."""
+
+    def __init__(self, checkout: Path) -> None:
+        self._folder = checkout / "images/jazz"
+
+    def _files(self) -> list[Path]:
+        return [path for path in sorted(self._folder.iterdir()) if path.suffix in {".mjs", ".js", ".json"}]
+
+    def key(self) -> str:
+        """Script and lock file."""
+        return digest(*(f"{path.name} {file_digest(path)}" for path in self._files()))
+
+    def write(self, context: Context, progress: Callable[[str], None]) -> None:
+        """Add the script, the packages and an empty data folder."""
+        context.tree("files/opt/jazz/node_modules", self.packages(progress))
+        for path in self._files():
+            context.copy(f"files/opt/jazz/{path.name}", path)
+        context.folder("data")
+
+    def packages(self, progress: Callable[[str], None] = lambda _line: None) -> Path:
+        """The folder ``node_modules``, out of the cache or installed there."""
+        names = ("package.json", "package-lock.json")
+        key = digest(*(file_digest(self._folder / name) for name in names))
+
+        def install(folder: Path) -> None:
+            progress("installing the locked packages")
+            for name in names:
+                shutil.copyfile(self._folder / name, folder / name)
+            command = ["npm", "ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"]
+            finished = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+            if finished.returncode != 0:
+                raise ImageBuildError("jazz", f"`npm ci` failed:\n{finished.stderr[-2000:]}")
+
+        return cached("jazz", key, install) / "node_modules"
+
+
+def _is_source(path: Path) -> bool:
+    return "__pycache__" not in path.parts and path.suffix != ".pyc"

@@ -1,0 +1,118 @@
+"""What the builder asks of a Docker daemon: build, pull and push one image."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import docker.errors
+
+from images.errors import ImageBuildError
+from reside.model.constants import RESIDE_REGISTRY
+from reside.registry import ImageReference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from pathlib import Path
+
+    from docker import DockerClient
+
+    from images.recipes import Recipe
+
+
+@dataclass(frozen=True)
+class Item:
+    """A recipe with the tag that its inputs give."""
+
+    recipe: Recipe
+    tag: str
+
+    @property
+    def local(self) -> str:
+        """Name in the daemon's own store, the same for every registry."""
+        return f"reside/{self.recipe.name}:{self.tag}"
+
+    @property
+    def reference(self) -> ImageReference:
+        """Name in the registry, by its inputs."""
+        return ImageReference(RESIDE_REGISTRY, self.recipe.repository, self.tag)
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """A Docker daemon and the registry that it pushes to.
+
+    Args:
+        client: The daemon.
+        registry: ``host:port`` on loopback.
+        progress: Called with one line for each step.
+    """
+
+    client: DockerClient
+    registry: str
+    progress: Callable[[str], None]
+
+    def has(self, item: Item) -> bool:
+        """Whether the image lies in the daemon's store."""
+        try:
+            self.client.images.get(item.local)
+        except docker.errors.ImageNotFound:
+            return False
+        return True
+
+    def pull(self, item: Item) -> None:
+        """Bring the image from the registry into the daemon's store."""
+        remote = f"{self.registry}/{item.recipe.repository}"
+        with timed(f"{item.recipe.name}: pulled", self.progress):
+            self.client.images.pull(remote, tag=item.tag).tag(item.local)
+            self.client.images.remove(f"{remote}:{item.tag}")
+
+    def build(self, item: Item, parent: str, context: Path) -> None:
+        """Build the image out of a context, which is removed."""
+        name = item.recipe.name
+        with timed(f"{name}: built", self.progress), context.open("rb") as file:
+            lines = self.client.api.build(
+                fileobj=file,
+                custom_context=True,
+                tag=item.local,
+                buildargs={"PARENT": parent},
+                labels=dict(item.recipe.labels),
+                rm=True,
+                forcerm=True,
+                decode=True,
+            )
+            for line in lines:
+                if "error" in line:
+                    raise ImageBuildError(name, f"Docker can't build it: {line['error']}")
+        context.unlink()
+
+    def push(self, item: Item) -> None:
+        """Push the image under the tag of its inputs."""
+        name = item.recipe.name
+        remote = f"{self.registry}/{item.recipe.repository}"
+        with timed(f"{name}: pushed", self.progress):
+            self.client.images.get(item.local).tag(remote, tag=item.tag)
+            try:
+                for line in self.client.api.push(remote, tag=item.tag, stream=True, decode=True):
+                    if "error" in line:
+                        raise ImageBuildError(name, f"registry {self.registry} does not take it: {line['error']}")
+            finally:
+                self.client.images.remove(f"{remote}:{item.tag}")
+
+    def forget_old(self, items: Collection[Item]) -> None:
+        """Remove earlier builds of these images from the store; layers go where nothing else uses them."""
+        current = {item.local for item in items}
+        for item in items:
+            for image in self.client.images.list(name=f"reside/{item.recipe.name}"):
+                for tag in set(image.tags) - current:
+                    self.client.images.remove(tag, force=True)
+
+
+@contextmanager
+def timed(what: str, progress: Callable[[str], None]) -> Iterator[None]:
+    """Tell that something was done, and how long it took."""
+    start = time.monotonic()
+    yield
+    progress(f"{what} in {time.monotonic() - start:.1f} s")
