@@ -1,0 +1,93 @@
+"""A real etcd of one member on loopback, for tests: started, killed, frozen, started again on the same data."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import stamina
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_READY_WITHIN_S = 30.0
+
+
+class EtcdServer:
+    """One etcd process.
+
+    Attributes:
+        url: its client address.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        binary = shutil.which("etcd")
+        if binary is None:
+            raise RuntimeError("no etcd on PATH: build the toolchain (tools/), it holds etcd")
+        self._binary = binary
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        client, peer = _free_ports(2)
+        self.url = f"http://127.0.0.1:{client}"
+        self._peer = f"http://127.0.0.1:{peer}"
+
+    def start(self) -> None:
+        """Start the process and wait until it answers as healthy."""
+        arguments = [
+            *("--name", "test", "--data-dir", str(self._folder / "data"), "--log-level", "error"),
+            *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),
+            *("--listen-peer-urls", self._peer, "--initial-advertise-peer-urls", self._peer),
+            *("--initial-cluster", f"test={self._peer}", "--unsafe-no-fsync"),
+        ]
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen([self._binary, *arguments], stdout=log, stderr=log)
+        for attempt in stamina.retry_context(on=Exception, attempts=None, timeout=_READY_WITHIN_S, wait_max=0.2):
+            with attempt:
+                if self._process.poll() is not None:
+                    raise RuntimeError(f"etcd ended: {(self._folder / 'log').read_text()[-2000:]}")
+                httpx.get(f"{self.url}/health", trust_env=False).raise_for_status()
+
+    def kill(self) -> None:
+        """End the process at once; what it has stored stays."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def freeze(self) -> None:
+        """Let the process stop answering without closing its connections."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let a frozen process go on."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
+
+
+@contextmanager
+def etcd_server() -> Iterator[EtcdServer]:
+    """A running etcd, gone with its data when the block is left."""
+    folder = Path(tempfile.mkdtemp(prefix="reside-etcd-"))
+    server = EtcdServer(folder)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [taken.getsockname()[1] for taken in sockets]
+    for taken in sockets:
+        taken.close()
+    return ports
