@@ -1,1 +1,68 @@
-"""A client for Jazz (CoJSON); knows nothing of ReSide."""
+"""A native asyncio client for Jazz (CoJSON), interoperable with the official JavaScript packages (cojson 0.20.19).
+
+It knows nothing of ReSide. Servers relay whatever is signed and check no permissions, so this package validates every
+transaction itself: what a caller reads was allowed, by the roles of the owning group, at the time it was written.
+
+Start at `Node`.
+"""
+
+from .account import Account, Credentials
+from .cofeed import CoFeed, FeedEntry
+from .colist import CoList, ListEdit
+from .comap import CoMap, Edit
+from .errors import (
+    InvalidContent,
+    InvalidCredentials,
+    JazzError,
+    JazzTimeout,
+    JazzUnavailable,
+    NodeClosed,
+    NotPermitted,
+    TokenRefused,
+    ValueNotFound,
+    WrongKind,
+)
+from .group import Group
+from .ids import EVERYONE, AccountId, CoId, Everyone, Json, Role, SessionId
+from .node import Node, now_ms
+from .tokens import RequestVerifier, read_request_account, sign_jazz_token, sign_request, verify_jazz_token
+from .value import Value
+from .watch import Watch
+
+__all__ = [
+    "EVERYONE",
+    "Account",
+    "AccountId",
+    "CoFeed",
+    "CoId",
+    "CoList",
+    "CoMap",
+    "Credentials",
+    "Edit",
+    "Everyone",
+    "FeedEntry",
+    "Group",
+    "InvalidContent",
+    "InvalidCredentials",
+    "JazzError",
+    "JazzTimeout",
+    "JazzUnavailable",
+    "Json",
+    "ListEdit",
+    "Node",
+    "NodeClosed",
+    "NotPermitted",
+    "RequestVerifier",
+    "Role",
+    "SessionId",
+    "TokenRefused",
+    "Value",
+    "ValueNotFound",
+    "Watch",
+    "WrongKind",
+    "now_ms",
+    "read_request_account",
+    "sign_jazz_token",
+    "sign_request",
+    "verify_jazz_token",
+]

@@ -1,0 +1,160 @@
+"""The valid, readable transactions of a value that a group owns, and the view that is built of them.
+
+Nothing reaches a caller but through here: a transaction is taken only if its author's role allowed it at its time, and
+all of them are judged again when the owning group or a parent of it changed.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from .covalue import Core
+from .crypto import decrypt_text, transaction_material
+from .encoding import parse_json
+from .errors import InvalidContent
+from .keys import find_secret
+from .permissions import GroupState, decode_trusting, refusal_of_write
+from .session import Transaction
+from .store import Store
+
+
+class View(Protocol):
+    """What is built of a value's valid transactions; it keeps the order of time by itself."""
+
+    def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
+        """Builds all anew; `losers` are the orders of arrival of transactions that lost to a first writer."""
+
+    def extend(self, transactions: Sequence[Transaction]) -> None:
+        """Takes in more transactions, in their order of arrival."""
+
+
+class Content:
+    """The valid content of one value.
+
+    Args:
+        store: Where the owning group is.
+        core: The value.
+        view: Gets the valid transactions.
+    """
+
+    def __init__(self, store: Store, core: Core, view: View) -> None:
+        self._store = store
+        self._core = core
+        self._view = view
+        self._seen = 0
+        self._valid: list[Transaction] = []
+        self._losers: frozenset[int] = frozenset()
+        self._owner_revision = -1
+        self.latest = 0
+
+    def refresh(self) -> None:
+        """Brings the view up to date with the log and the permissions."""
+        core = self._core
+        if not core.stale or core.header is None:
+            return
+        core.stale = False
+        owner = self._owner(core.header.owner)
+        revision = 0 if core.header.owner is None else self._store.core(core.header.owner).revision
+        seen, self._seen = self._seen, len(core.transactions)
+        if revision == self._owner_revision:
+            self._extend([item for item in core.transactions[seen:] if self._accepts(item, owner)])
+        else:
+            self._owner_revision = revision
+            self._rejudge([item for item in core.transactions if self._accepts(item, owner)])
+
+    def refusals(self) -> list[tuple[Transaction, str | None]]:
+        """Each transaction of the log with the reason why it does not count, None if it does."""
+        owner = self._owner(None if self._core.header is None else self._core.header.owner)
+        found = []
+        for item in self._core.transactions:
+            refusal = self._refusal(item, owner)
+            if refusal is None and self._decode(item) is None:
+                refusal = "it can't be read: its key was not revealed to this account, or it is malformed"
+            found.append((item, refusal))
+        return found
+
+    def _extend(self, fresh: list[Transaction]) -> None:
+        if not fresh:
+            return
+        self._valid.extend(fresh)
+        self.latest = max(self.latest, max(item.made_at for item in fresh))
+        if self._losers or any(item.meta_value for item in fresh):
+            self._reset()
+        else:
+            self._view.extend(fresh)
+        self._core.revision += 1
+
+    def _rejudge(self, valid: list[Transaction]) -> None:
+        if valid == self._valid:
+            return
+        self._valid = valid
+        self.latest = max((item.made_at for item in valid), default=0)
+        self._reset()
+        self._core.revision += 1
+
+    def _reset(self) -> None:
+        self._losers = _losers(self._valid)
+        self._view.reset(self._valid, self._losers)
+
+    def _owner(self, owner_id: str | None) -> GroupState | None:
+        if owner_id is None:
+            return None
+        owner = self._store.group_state(owner_id)
+        return owner if isinstance(owner, GroupState) else None
+
+    def _accepts(self, transaction: Transaction, owner: GroupState | None) -> bool:
+        return self._refusal(transaction, owner) is None and self._decode(transaction) is not None
+
+    def _refusal(self, transaction: Transaction, owner: GroupState | None) -> str | None:
+        if owner is not None:
+            return refusal_of_write(owner, transaction)
+        if self._core.header is not None and self._core.header.owner is None:
+            return None
+        return "the owning group is not loaded"
+
+    def _decode(self, transaction: Transaction) -> list[Any] | None:
+        if transaction.changes is not None:
+            return transaction.changes
+        if transaction.key_used is None:
+            changes = decode_trusting(transaction)
+            transaction.meta_value = _meta(transaction.meta)
+            return changes
+        owner_id = None if self._core.header is None else self._core.header.owner
+        secret = None if owner_id is None else find_secret(self._store, owner_id, transaction.key_used)
+        if secret is None:
+            return None
+        material = transaction_material(self._core.co_id, transaction.session, transaction.index)
+        try:
+            changes = parse_json(decrypt_text(transaction.payload, secret, material))
+            meta = None if transaction.meta is None else decrypt_text(transaction.meta, secret, material)
+        except InvalidContent:
+            return None
+        if not isinstance(changes, list):
+            return None
+        transaction.meta_value = _meta(meta)
+        transaction.changes = changes
+        return changes
+
+
+def _meta(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        meta = parse_json(text)
+    except InvalidContent:
+        return None
+    return meta if isinstance(meta, dict) else None
+
+
+def _losers(valid: Sequence[Transaction]) -> frozenset[int]:
+    """Transactions that name a first-writer-wins key that an earlier one won."""
+    winners: dict[str, Transaction] = {}
+    losers = set()
+    for item in sorted(valid, key=lambda transaction: transaction.made_at):
+        key = item.meta_value.get("fww") if item.meta_value else None
+        if not isinstance(key, str):
+            continue
+        if key in winners:
+            losers.add(item.order)
+        else:
+            winners[key] = item
+    return frozenset(losers)

@@ -1,0 +1,91 @@
+"""One value as this node holds it: its header and the verified logs of its sessions, in the order of their arrival.
+
+Nothing here says what counts: that is `permissions` and `content`.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .header import Header
+from .ids import CoId, SessionId
+from .permissions import GroupState
+from .session import SessionLog, Transaction
+
+
+@dataclass(slots=True)
+class Batch:
+    """Transactions of one session that arrived together under one signature."""
+
+    session: SessionId
+    after: int
+    transactions: list[Transaction]
+    signature: str
+
+
+@dataclass(slots=True, eq=False)
+class Core:
+    """A value's log.
+
+    Attributes:
+        co_id: The value's id.
+        header: None until it arrived.
+        sessions: Verified logs.
+        transactions: All verified transactions in the order of arrival.
+        expected: What the server announced to stream: session to count.
+        parked: Batches whose author's account is not here yet, by author.
+        rejected: Sessions with a batch that did not verify: not asked for again on this connection.
+        absent: Whether the server said that it does not have the value.
+        header_acknowledged: Whether the server ever said that it has the header.
+        dependants: Ids of the values whose content depends on this group or account.
+        group_state: The validated state of a group; None when it must be computed anew.
+        revision: Grows with every change of the valid content; of a group also when a parent's content changes.
+        secrets: Read key secrets found so far.
+        stale: Whether the content must be looked at again.
+    """
+
+    co_id: CoId
+    header: Header | None = None
+    sessions: dict[SessionId, SessionLog] = field(default_factory=dict)
+    transactions: list[Transaction] = field(default_factory=list)
+    expected: dict[str, int] = field(default_factory=dict)
+    parked: dict[str, list[Batch]] = field(default_factory=dict)
+    rejected: set[str] = field(default_factory=set)
+    absent: bool = False
+    header_acknowledged: bool = False
+    dependants: set[CoId] = field(default_factory=set)
+    group_state: GroupState | None = None
+    partial_state: GroupState | None = None
+    group_key: Any = None
+    revision: int = 0
+    secrets: dict[str, str] = field(default_factory=dict)
+    stale: bool = True
+
+    def log(self, session: SessionId) -> SessionLog:
+        """The log of a session, made if it is new."""
+        log = self.sessions.get(session)
+        if log is None:
+            log = self.sessions[session] = SessionLog(session)
+        return log
+
+    def count(self, session: str) -> int:
+        """How many transactions of a session are here."""
+        log = self.sessions.get(SessionId(session))
+        return 0 if log is None else len(log.transactions)
+
+    def counts(self) -> dict[str, int]:
+        """How many transactions are here, by session."""
+        return {session: len(log.transactions) for session, log in self.sessions.items() if log.transactions}
+
+    def is_complete(self) -> bool:
+        """Whether all that the server announced arrived, but for what it can't have meant seriously."""
+        for session, count in self.expected.items():
+            if session in self.rejected or session.split("_session", 1)[0] in self.parked:
+                continue
+            if self.count(session) < count:
+                return False
+        return self.header is not None
+
+    def add(self, transaction: Transaction) -> None:
+        """Takes a verified transaction into the order of arrival."""
+        transaction.order = len(self.transactions)
+        self.transactions.append(transaction)

@@ -1,0 +1,182 @@
+"""Text encodings of the protocol: base58, base64, and JSON exactly as the JavaScript library writes it.
+
+Hashes are taken over these texts, so a single different byte makes another id (jazz-protocol.md §0).
+"""
+
+import base64
+import binascii
+import json
+import math
+import re
+from functools import lru_cache
+from typing import Any
+
+from .errors import InvalidContent
+
+_ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
+_BASE_10 = 58**10
+_DIGITS = {character: value for value, character in enumerate(_ALPHABET)}
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MAX_SAFE_INTEGER = 2**53
+_JS_EXPONENT_FROM = 21
+_JS_EXPONENT_BELOW = -6
+_RAW_PREFIXES = ("encrypted_U", "binary_U")
+
+
+def b58encode(data: bytes) -> str:
+    """Base58 (Bitcoin alphabet, no checksum)."""
+    number = int.from_bytes(data, "big")
+    chunks = []
+    while number:
+        number, rest = divmod(number, _BASE_10)
+        chunk = ""
+        for _ in range(5):
+            rest, pair = divmod(rest, 58 * 58)
+            chunk = _PAIRS[pair] + chunk
+        chunks.append(chunk)
+    text = "".join(reversed(chunks)).lstrip("1")
+    zeros = len(data) - len(data.lstrip(b"\0"))
+    return "1" * zeros + text
+
+
+def b58decode(text: str) -> bytes:
+    """The bytes of a base58 text.
+
+    Raises:
+        InvalidContent: A character is not of the alphabet.
+    """
+    number = 0
+    try:
+        for character in text:
+            number = number * 58 + _DIGITS[character]
+    except KeyError:
+        raise InvalidContent("a base58 text contains a character outside of its alphabet") from None
+    zeros = len(text) - len(text.lstrip("1"))
+    return b"\0" * zeros + number.to_bytes((number.bit_length() + 7) // 8, "big")
+
+
+def b64encode(data: bytes) -> str:
+    """URL-safe base64 with padding."""
+    return base64.urlsafe_b64encode(data).decode("ascii")
+
+
+def b64decode(text: str) -> bytes:
+    """The bytes of a URL-safe base64 text; missing padding is tolerated.
+
+    Raises:
+        InvalidContent: It is not base64.
+    """
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidContent("a base64 text is malformed") from None
+
+
+def quote(text: str) -> str:
+    r"""A JSON string as `JSON.stringify` writes it: lone surrogates escaped, all else but controls literal."""
+    if text.startswith(_RAW_PREFIXES):
+        return f'"{text}"'
+    return _escape_surrogates(json.dumps(text, ensure_ascii=False))
+
+
+def compact_json(value: Any) -> str:
+    """JSON without white space in insertion order, as `JSON.stringify`: not-a-number and infinity become null.
+
+    Raises:
+        InvalidContent: The value is not JSON.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        text = json.dumps(_without_nan(value), ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, RecursionError) as error:
+        raise InvalidContent(f"not a JSON value: {error}") from None
+    return _escape_surrogates(text)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        InvalidContent: It is not JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidContent("a JSON text is malformed") from None
+
+
+def stable_json(value: Any) -> str:
+    """The canonical JSON that hashes are taken over: sorted keys, numbers as JavaScript prints them.
+
+    Raises:
+        InvalidContent: The value is not JSON.
+    """
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, int | float):
+        return _js_number(value)
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(stable_json(item) for item in value) + "]"
+    if isinstance(value, dict):
+        keys = sorted(value, key=_utf16)
+        return "{" + ",".join(f"{quote(key)}:{stable_json(value[key])}" for key in keys) + "}"
+    raise InvalidContent(f"not a JSON value: {type(value).__name__}")
+
+
+@lru_cache(maxsize=1024)
+def _utf16(key: str) -> bytes:
+    return key.encode("utf-16-be", "surrogatepass")
+
+
+def _escape_surrogates(text: str) -> str:
+    if text.isascii():
+        return text
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    return value
+
+
+def _js_number(value: float) -> str:
+    """A number as JavaScript's `String(value)` (ECMA-262, Number::toString)."""
+    if isinstance(value, int):
+        if abs(value) <= _MAX_SAFE_INTEGER:
+            return str(value)
+        try:
+            value = float(value)
+        except OverflowError:
+            return "null"
+    if not math.isfinite(value):
+        return "null"
+    if value == 0:
+        return "0"
+    sign = "-" if value < 0 else ""
+    mantissa, _, exponent_text = f"{abs(value)!r}".partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    point = len(whole) + int(exponent_text or 0) - (len(whole + fraction) - len(digits))
+    digits = digits.rstrip("0")
+    count = len(digits)
+    if count <= point <= _JS_EXPONENT_FROM:
+        return sign + digits + "0" * (point - count)
+    if 0 < point <= _JS_EXPONENT_FROM:
+        return f"{sign}{digits[:point]}.{digits[point:]}"
+    if _JS_EXPONENT_BELOW < point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    exponent = f"{'+' if point > 0 else '-'}{abs(point - 1)}"
+    return sign + digits[0] + (f".{digits[1:]}" if count > 1 else "") + "e" + exponent

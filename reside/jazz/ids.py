@@ -1,0 +1,56 @@
+"""Identifiers of the protocol: their prefixes and how they are made (jazz-protocol.md §1)."""
+
+import secrets
+from typing import Any, Literal, NewType, TypeAlias
+
+from .encoding import b58encode
+
+CoId = NewType("CoId", str)
+"""Id of any value, `co_z…`."""
+AccountId = NewType("AccountId", str)
+"""Id of an account, `co_z…`; the account's own value has the same id."""
+SessionId = NewType("SessionId", str)
+"""Id of one writer's log, `<account or agent>_session_z…`."""
+
+Json: TypeAlias = Any
+"""A JSON value: None, bool, int, float, str, list or dict with str keys."""
+
+Role: TypeAlias = Literal[
+    "admin",
+    "manager",
+    "writer",
+    "reader",
+    "writeOnly",
+    "adminInvite",
+    "managerInvite",
+    "writerInvite",
+    "readerInvite",
+    "writeOnlyInvite",
+]
+"""A member's role in a group; `revoked` is shown as None."""
+
+Everyone: TypeAlias = Literal["everyone"]
+EVERYONE: Everyone = "everyone"
+
+_RANDOM_ID_BYTES = 12
+_SESSION_BYTES = 8
+
+
+def new_uniqueness() -> str:
+    """A random `uniqueness` of a fresh header."""
+    return "z" + b58encode(secrets.token_bytes(_RANDOM_ID_BYTES))
+
+
+def new_session_tail() -> str:
+    """The random end of session ids; a process start takes a new one, because a session has one writer for ever."""
+    return "_session_z" + b58encode(secrets.token_bytes(_SESSION_BYTES))
+
+
+def author_of(session_id: str) -> str:
+    """The account id or agent id that writes a session."""
+    return session_id.split("_session", 1)[0]
+
+
+def is_account_id(author: str) -> bool:
+    """Whether an author or a member key is an account (and not an agent, a key or `everyone`)."""
+    return author.startswith("co_")

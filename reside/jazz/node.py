@@ -1,0 +1,574 @@
+"""A node: one account's view of the values on a sync server.
+
+Values are kept in memory, written locally at once, and synced in the background. All of it runs on one event loop.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+from .account import Account, Credentials
+from .cofeed import CoFeed
+from .colist import CoList
+from .comap import CoMap
+from .covalue import Core
+from .crypto import Agent, encrypt_text, transaction_material
+from .encoding import compact_json
+from .errors import (
+    InvalidContent,
+    InvalidCredentials,
+    JazzError,
+    JazzTimeout,
+    NodeClosed,
+    NotPermitted,
+    ValueNotFound,
+    WrongKind,
+)
+from .group import Group
+from .header import Header, account_header, group_header, owned_header, unique_header
+from .ids import EVERYONE, AccountId, CoId, Json, SessionId, new_session_tail
+from .keys import current_key_id, find_secret
+from .permissions import WRITERS, GroupState
+from .readiness import Absent, missing_for
+from .session import Transaction
+from .store import Store
+from .sync import Sync
+from .transport import Transport
+from .value import OwnedValue, Value
+from .watch import Watches
+
+V = TypeVar("V", bound=Value)
+_ABSENT_GRACE_S: Final = 2.0
+"""How long `load` waits for a value that the server does not have: its writer may be uploading it right now."""
+_UNSIGNED_CHARACTERS: Final = 100_000
+
+
+def now_ms() -> int:
+    """The clock: ms since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+class Node:
+    """One account's view: its values, and their sync with a server.
+
+    Use it as an async context manager; `register` or `login` comes next::
+
+        async with Node(url, credentials) as node:
+            await node.register("alice")
+            group = node.create_group()
+            greeting = group.create_map({"text": "hello"})
+            await node.flush()
+
+    Args:
+        url: The sync server, `ws://…` or `wss://…`.
+        credentials: Who it is.
+        clock: Gives ms since the epoch.
+        connect_timeout: How long entering it waits for the first connection, in seconds.
+
+    Attributes:
+        account_id: The account of the credentials.
+        watches: The watchers, for this package.
+        store: The values, for this package.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        credentials: Credentials,
+        *,
+        clock: Callable[[], int] = now_ms,
+        connect_timeout: float = 15.0,
+    ) -> None:
+        agent = Agent.from_secret(credentials.agent_secret)
+        self._account_header = account_header(agent.agent_id)
+        if self._account_header.co_id != credentials.account_id:
+            raise InvalidCredentials(f"the agent secret belongs to another account than {credentials.account_id}")
+        self.account_id = credentials.account_id
+        self._clock = clock
+        self._connect_timeout = connect_timeout
+        self.store = Store(agent, self.account_id, self._changed)
+        self.watches = Watches()
+        self._transport = Transport(
+            url, on_connect=self._connected, on_disconnect=self._disconnected, on_frame=self._received
+        )
+        self._sync = Sync(self.store, self._transport.send, self._acknowledged)
+        tail = new_session_tail()
+        self._session = SessionId(self.account_id + tail)
+        self._agent_session = SessionId(agent.agent_id + tail)
+        self._sync.own_sessions |= {self._session, self._agent_session}
+        self._values: dict[CoId, Value] = {}
+        self._waiters: dict[CoId, list[asyncio.Future[None]]] = {}
+        self._flushes: list[asyncio.Future[None]] = []
+        self._open: Core | None = None
+        self._wake_planned = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._runner: asyncio.Task[None] | None = None
+        self._end: JazzError | None = NodeClosed("the node was not entered; use `async with Node(…)`")
+
+    # Life
+
+    async def __aenter__(self) -> Self:
+        """Connects.
+
+        Raises:
+            JazzUnavailable: No connection within `connect_timeout`.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._end = None
+        self._runner = asyncio.create_task(self._transport.run(), name=f"jazz {self.account_id}")
+        self._runner.add_done_callback(self._runner_ended)
+        try:
+            await self._transport.wait_connected(self._connect_timeout)
+            if self._end is not None:
+                raise self._end
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Ends the connection; what was not flushed is lost. Everything that waits gets `NodeClosed`."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            runner.cancel()
+            await asyncio.wait([runner])
+        self._finish(NodeClosed("the node was closed"))
+
+    def now_ms(self) -> int:
+        """The node's clock: ms since the epoch."""
+        return self._clock()
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection now; without one, writes wait for the next."""
+        return self._transport.connected.is_set()
+
+    # Accounts
+
+    @property
+    def account(self) -> Account:
+        """The own account, after `register` or `login`.
+
+        Raises:
+            InvalidContent: Neither was done yet.
+        """
+        value = self._values.get(CoId(self.account_id))
+        if not isinstance(value, Account):
+            raise InvalidContent("no account yet: await node.register(name) or node.login() first")
+        return value
+
+    async def register(self, name: str) -> Account:
+        """Publishes the account of the credentials, with a profile that everyone can read; loads it if it exists.
+
+        Args:
+            name: The profile's name, for a new account.
+        """
+        try:
+            account = await self._load(CoId(self.account_id), Account, grace=0.0)
+        except ValueNotFound:
+            core = self._new(self._account_header)
+            account = self._wrap(core, Account)
+            account.initialise()
+        if account.profile_id is None:
+            group = self.create_group()
+            await group.add_member(EVERYONE, "reader")
+            account.set_profile(group.create_map({"name": name}))
+            await self.flush()
+        else:
+            await account.load_profile()
+        return account
+
+    async def login(self) -> Account:
+        """Loads the own account.
+
+        Raises:
+            ValueNotFound: The server does not have it: `register` it first.
+            InvalidCredentials: It has no profile, so it was never completed: `register` it.
+        """
+        account = await self._load(CoId(self.account_id), Account)
+        if account.profile_id is None:
+            raise InvalidCredentials(f"the account {self.account_id} has no profile; register it first")
+        await account.load_profile()
+        return account
+
+    # Loading
+
+    async def load(self, co_id: str, *, timeout: float = 30.0) -> Value:  # noqa: ASYNC109 - raises our own error
+        """Loads a value completely, with its group, the parents of that, and all authors.
+
+        Raises:
+            ValueNotFound: The server does not have it, or its owner.
+            JazzTimeout: It did not come in time.
+        """
+        return await self._load(CoId(co_id), Value, timeout)
+
+    async def load_map(self, co_id: str, *, timeout: float = 30.0) -> CoMap:  # noqa: ASYNC109 - as load
+        """Loads a map; `WrongKind` if it is none. See `load`."""
+        return await self._load(CoId(co_id), CoMap, timeout)
+
+    async def load_list(self, co_id: str, *, timeout: float = 30.0) -> CoList:  # noqa: ASYNC109 - as load
+        """Loads a list; `WrongKind` if it is none. See `load`."""
+        return await self._load(CoId(co_id), CoList, timeout)
+
+    async def load_feed(self, co_id: str, *, timeout: float = 30.0) -> CoFeed:  # noqa: ASYNC109 - as load
+        """Loads a feed; `WrongKind` if it is none. See `load`."""
+        return await self._load(CoId(co_id), CoFeed, timeout)
+
+    async def load_group(self, co_id: str, *, timeout: float = 30.0) -> Group:  # noqa: ASYNC109 - as load
+        """Loads a group; `WrongKind` if it is none. See `load`."""
+        return await self._load(CoId(co_id), Group, timeout)
+
+    async def load_account(self, co_id: str, *, timeout: float = 30.0) -> Account:  # noqa: ASYNC109 - as load
+        """Loads an account; `WrongKind` if it is none. See `load`."""
+        return await self._load(CoId(co_id), Account, timeout)
+
+    async def _load(self, co_id: CoId, kind: type[V], timeout: float = 30.0, grace: float = _ABSENT_GRACE_S) -> V:  # noqa: ASYNC109 - as load
+        self._check_open()
+        core = self.store.core(co_id)
+        try:
+            async with asyncio.timeout(timeout):
+                await self._ready(core, grace)
+        except TimeoutError:
+            state = "the server did not answer" if self.connected else "there is no connection"
+            raise JazzTimeout(f"{co_id} could not be loaded within {timeout:g} s: {state}") from None
+        return self._wrap(core, kind)
+
+    async def _ready(self, core: Core, grace: float) -> None:
+        """Waits until a value and all that it needs is here."""
+        asked_again = False
+        while True:
+            missing = missing_for(self.store, core)
+            if not missing:
+                return
+            if isinstance(missing, Absent):
+                if asked_again and not await self._changes([missing.core], grace):
+                    self._forget(missing.core)
+                    raise ValueNotFound(core.co_id, missing.why)
+                # What the server lacked earlier on this connection, it may have now.
+                if not asked_again:
+                    asked_again = True
+                    missing.core.absent = False
+                    self._sync.request(missing.core, again=True)
+                continue
+            for needed in missing:
+                self._sync.request(needed)
+                asked_again = asked_again or needed is core
+            await self._changes(missing, None)
+
+    def _forget(self, core: Core) -> None:
+        """Drops the trace of a value that nobody has, so that asking for made-up ids can't fill the memory."""
+        if core.header is None and not core.dependants and not core.parked and core.co_id not in self._waiters:
+            self.store.cores.pop(core.co_id, None)
+            self._sync.forget(core)
+
+    async def _changes(self, cores: Sequence[Core], timeout: float | None) -> bool:  # noqa: ASYNC109 - tells it by value
+        """Waits until one of the values changes; False if none did in time."""
+        self._check_open()
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        for core in cores:
+            self._waiters.setdefault(core.co_id, []).append(future)
+        try:
+            async with asyncio.timeout(timeout):
+                await future
+        except TimeoutError:
+            return False
+        finally:
+            for core in cores:
+                waiters = self._waiters.get(core.co_id, [])
+                if future in waiters:
+                    waiters.remove(future)
+                if not waiters:
+                    self._waiters.pop(core.co_id, None)
+        return True
+
+    # Creating
+
+    def create_group(self, name: str | None = None) -> Group:
+        """A new group with this account as its admin.
+
+        Args:
+            name: Shown by tools; readable by everybody, never changes.
+        """
+        core = self._new(group_header(self.account_id, name, self._clock()))
+        group = self._wrap(core, Group)
+        group.initialise()
+        return group
+
+    def create_map(self, owner: Group, init: Mapping[str, Json]) -> CoMap:
+        """A new map; see `Group.create_map`."""
+        value = self._wrap(self._new_owned(owner, "comap"), CoMap)
+        value.update(init)
+        return value
+
+    def create_list(self, owner: Group, items: Iterable[Json]) -> CoList:
+        """A new list; see `Group.create_list`."""
+        value = self._wrap(self._new_owned(owner, "colist"), CoList)
+        value.extend(items)
+        return value
+
+    def create_feed(self, owner: Group) -> CoFeed:
+        """A new feed; see `Group.create_feed`."""
+        return self._wrap(self._new_owned(owner, "costream"), CoFeed)
+
+    def unique_map_id(self, owner: str, unique: str) -> CoId:
+        """The id of the one map of this name in a group: everybody computes the same."""
+        return unique_header("comap", owner, unique).co_id
+
+    async def find_unique_map(self, owner: str, unique: str) -> CoMap | None:
+        """Loads the map of a name in a group; None if nobody made it yet."""
+        try:
+            return await self._load(self.unique_map_id(owner, unique), CoMap, grace=0.0)
+        except ValueNotFound:
+            return None
+
+    async def unique_map(self, owner: Group, unique: str, init: Mapping[str, Json] | None = None) -> CoMap:
+        """Loads the map of a name in a group, or makes it.
+
+        Args:
+            owner: The owning group.
+            unique: The name, not empty.
+            init: First content of a new map. Where two make it at once, only the earlier one's content counts.
+        """
+        header = unique_header("comap", owner.id, unique)
+        found = await self.find_unique_map(owner.id, unique)
+        if found is not None:
+            return found
+        core = self.store.core(header.co_id)
+        if core.header is None:
+            self._may_write(header.co_id, owner.id)
+            self._adopt(core, header)
+            value = self._wrap(core, CoMap)
+            value.initialise(init or {})
+            return value
+        return self._wrap(core, CoMap)
+
+    # Sending
+
+    async def flush(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises our own error
+        """Waits until the server acknowledged everything written here so far.
+
+        Raises:
+            JazzTimeout: It did not in time; the writes stay queued.
+        """
+        self._check_open()
+        self._close_open()
+        wanted = {co_id: self.store.core(co_id).counts() for co_id in self._sync.unacknowledged}
+        try:
+            async with asyncio.timeout(timeout):
+                while wanted := {co_id: counts for co_id, counts in wanted.items() if self._lacks(co_id, counts)}:
+                    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                    self._flushes.append(future)
+                    await future
+        except TimeoutError:
+            state = "the server did not acknowledge it" if self.connected else "there is no connection"
+            values = ", ".join(sorted(wanted)[:3])
+            raise JazzTimeout(f"{len(wanted)} values not flushed within {timeout:g} s ({values}): {state}") from None
+
+    def _lacks(self, co_id: str, counts: Mapping[str, int]) -> bool:
+        core = self.store.core(co_id)
+        own = (core.sessions.get(SessionId(session)) for session in counts if session in self._sync.own_sessions)
+        return not core.header_acknowledged or any(
+            log is not None and log.acknowledged < counts[log.session] for log in own
+        )
+
+    # Writing, for this package
+
+    def session_for(self, core: Core) -> SessionId:
+        """The session this node writes a value in: the own account is written as its agent."""
+        return self._agent_session if core.co_id == self.account_id else self._session
+
+    def write_trusting(self, core: Core, key: str, value: Json, *, latest: int) -> None:
+        """Sets one key of a group or an account, readable by all."""
+        payload = compact_json([{"op": "set", "key": key, "value": value}])
+        self._append(core, self._made_at(core, latest), payload)
+
+    def write_private(
+        self, core: Core, changes: Sequence[Json], *, latest: int, meta: dict[str, Json] | None = None
+    ) -> None:
+        """Writes an encrypted transaction to a value that a group owns.
+
+        Raises:
+            NotPermitted: The account's role does not allow it, or it has no key.
+        """
+        owner_id = None if core.header is None else core.header.owner
+        if owner_id is None:
+            raise InvalidContent(f"{core.co_id} has no owning group; such values can't be written")
+        state = self._may_write(core.co_id, owner_id)
+        key_id = current_key_id(self.store, state)
+        secret = None if key_id is None else find_secret(self.store, owner_id, key_id)
+        if key_id is None or secret is None:
+            raise self._refusal(core.co_id, state, "a read key that was revealed to it")
+        made_at = self._made_at(core, latest)
+        if state.role_of(self.account_id, made_at) not in WRITERS:
+            # The role was given by a clock ahead of ours: before it, nothing that we write counts.
+            made_at = max(made_at, state.epochs()[-1])
+        material = transaction_material(core.co_id, self.session_for(core), core.count(self.session_for(core)))
+        payload = encrypt_text(compact_json(changes), secret, material)
+        cipher_meta = None if meta is None else encrypt_text(compact_json(meta), secret, material)
+        self._append(core, made_at, payload, key_id, cipher_meta)
+
+    def owner_of(self, core: Core) -> Group:
+        """The group (or account) that owns a value."""
+        owner_id = None if core.header is None else core.header.owner
+        if owner_id is None:
+            raise InvalidContent(f"{core.co_id} has no owning group")
+        return self._wrap(self.store.core(owner_id), Group)
+
+    def child_groups(self, group: Group) -> list[Group]:
+        """The loaded groups that extend a group."""
+        found = []
+        for co_id in self.store.core(group.id).dependants:
+            state = self.store.group_state(co_id)
+            if isinstance(state, GroupState) and group.id in state.parent_ids():
+                found.append(self._wrap(self.store.core(co_id), Group))
+        return found
+
+    def _may_write(self, co_id: str, owner_id: str) -> GroupState:
+        state = self.store.group_state(owner_id)
+        if not isinstance(state, GroupState):
+            raise InvalidContent(f"the owner {owner_id} of {co_id} is {state}")
+        if state.role_of(self.account_id) not in WRITERS:
+            raise self._refusal(co_id, state, "writer")
+        return state
+
+    def _refusal(self, co_id: str, state: GroupState, needs: str) -> NotPermitted:
+        role = state.role_of(self.account_id)
+        return NotPermitted(co_id, group=state.co_id, role=role, act="write to", needs=needs)
+
+    def _made_at(self, core: Core, latest: int) -> int:
+        """After everything that counts in this value: what was read before a write never wins over it."""
+        log = core.sessions.get(self.session_for(core))
+        own = log.transactions[-1].made_at if log is not None and log.transactions else 0
+        return max(self._clock(), own + 1, latest + 1)
+
+    def _append(
+        self, core: Core, made_at: int, payload: str, key_used: str | None = None, meta: str | None = None
+    ) -> None:
+        self._check_open()
+        session = self.session_for(core)
+        log = core.log(session)
+        transaction = Transaction(
+            session, len(log.transactions), made_at, payload, key_used, meta, session.split("_session")[0]
+        )
+        if self._open is not core:
+            self._close_open()
+            self._open = core
+            asyncio.get_running_loop().call_soon(self._close_open)
+        log.append_own(transaction)
+        core.add(transaction)
+        self._sync.unacknowledged[core.co_id] = None
+        self.store.changed(core)
+
+    def _close_open(self) -> None:
+        """Sends what was written to one value in a row, under one signature."""
+        core, self._open = self._open, None
+        if core is not None:
+            self._sync.push(core)
+
+    def _new(self, header: Header) -> Core:
+        core = self.store.core(header.co_id)
+        self._adopt(core, header)
+        return core
+
+    def _new_owned(self, owner: Group, value_type: str) -> Core:
+        header = owned_header(value_type, owner.id, self._clock())  # type: ignore[arg-type] # called with literals only
+        self._may_write(header.co_id, owner.id)
+        return self._new(header)
+
+    def _adopt(self, core: Core, header: Header) -> None:
+        """Takes a header made here."""
+        self._check_open()
+        self.store.set_header(core, header)
+        self._sync.created(core)
+        self._sync.unacknowledged[core.co_id] = None
+        self._close_open()
+        self._open = core
+        asyncio.get_running_loop().call_soon(self._close_open)
+
+    def _wrap(self, core: Core, kind: type[V]) -> V:
+        value = self._values.get(core.co_id)
+        if value is None:
+            value = self._values[core.co_id] = _object_for(self, core)
+        if not isinstance(value, kind):
+            raise WrongKind(core.co_id, expected=kind.kind, actual=value.kind)
+        return value
+
+    # Events
+
+    def _connected(self) -> None:
+        self._sync.connect()
+
+    def _disconnected(self) -> None:
+        self._sync.disconnect()
+
+    def _received(self, frame: str) -> None:
+        self._sync.receive(frame)
+
+    def _changed(self, core: Core) -> None:
+        for future in self._waiters.get(core.co_id, ()):
+            if not future.done():
+                future.set_result(None)
+        if self.watches.mark(core.co_id) and not self._wake_planned:
+            self._wake_planned = True
+            asyncio.get_running_loop().call_soon(self._wake)
+
+    def _wake(self) -> None:
+        self._wake_planned = False
+        self.watches.wake()
+
+    def _acknowledged(self, core: Core) -> None:
+        del core  # every flush looks at what it waits for
+        flushes, self._flushes = self._flushes, []
+        for future in flushes:
+            if not future.done():
+                future.set_result(None)
+
+    def _runner_ended(self, runner: asyncio.Task[None]) -> None:
+        if runner.cancelled():
+            return
+        error = runner.exception()
+        if isinstance(error, JazzError):
+            self._finish(error)
+        elif error is not None:
+            closed = NodeClosed(f"the connection task broke: {type(error).__name__}: {error}")
+            closed.__cause__ = error
+            self._finish(closed)
+
+    def _finish(self, end: JazzError) -> None:
+        """Nothing will come any more: everything that waits gets to know."""
+        if self._end is None:
+            self._end = end
+        self._sync.disconnect()
+        self._transport.connected.set() if self._runner is not None else None
+        waiting = [future for waiters in self._waiters.values() for future in waiters] + self._flushes
+        self._flushes = []
+        for future in waiting:
+            if not future.done():
+                future.set_exception(self._end)
+        self.watches.close()
+
+    def _check_open(self) -> None:
+        if self._end is not None:
+            raise self._end
+
+
+def _object_for(node: Node, core: Core) -> Value:
+    header = core.header
+    if header is None:
+        raise ValueNotFound(core.co_id, "it was not loaded")
+    if header.is_account:
+        return Account(node, core)
+    if header.is_group:
+        return Group(node, core)
+    kinds: dict[str, type[OwnedValue]] = {"comap": CoMap, "colist": CoList, "costream": CoFeed}
+    kind = kinds.get(header.value_type)
+    if kind is None:
+        raise WrongKind(core.co_id, expected="map, list, feed, group or account", actual=header.value_type)
+    return kind(node, core)  # type: ignore[call-arg] # each of them makes its own view

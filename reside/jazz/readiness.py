@@ -1,0 +1,49 @@
+"""What a value still lacks before its content can be believed: itself, its owner, parent groups, authors."""
+
+from dataclasses import dataclass
+
+from .covalue import Core
+from .permissions import GroupState
+from .store import Store
+
+
+@dataclass(frozen=True)
+class Absent:
+    """Something indispensable that the server does not have."""
+
+    core: Core
+    why: str
+
+
+def missing_for(store: Store, core: Core) -> list[Core] | Absent:
+    """The values that must arrive before a value is complete; empty if it is.
+
+    Parents and authors that the server does not have are not waited for: without them there are fewer rights, never more.
+    """
+    missing: dict[str, Core] = {}
+    seen: set[str] = set()
+    indispensable = [core]
+    optional: list[Core] = []
+    while indispensable or optional:
+        needed = bool(indispensable)
+        current = indispensable.pop() if needed else optional.pop()
+        if current.co_id in seen:
+            continue
+        seen.add(current.co_id)
+        if current.header is None:
+            if not current.absent:
+                missing[current.co_id] = current
+            elif needed:
+                why = "the sync server does not have it"
+                return Absent(current, why if current is core else f"its owner {current.co_id} is not on the server")
+            continue
+        if not current.is_complete():
+            missing[current.co_id] = current
+        optional.extend(store.core(author) for author in current.parked)
+        if current.header.owner is not None:
+            (indispensable if needed else optional).append(store.core(current.header.owner))
+        if current.header.is_group:
+            state = store.group_state(current.co_id)
+            if isinstance(state, GroupState):
+                optional.extend(store.core(parent) for parent in (*state.missing, *state.parents))
+    return list(missing.values())

@@ -1,0 +1,153 @@
+"""One writer's append-only log of one value: transactions, their hash chain and its signature.
+
+A signature covers the whole log up to its transaction, so a batch is verified with one check, and nothing of a batch is
+kept unless all of it is verified (jazz-protocol.md §3).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from blake3 import blake3
+
+from .crypto import Agent, verify
+from .encoding import b58encode, quote
+from .errors import InvalidContent
+from .ids import Json, SessionId, author_of
+
+_MAX_TRANSACTION_CHARACTERS = 102_400
+_MAX_SAFE_INTEGER = 2**53
+
+
+@dataclass(slots=True, eq=False)
+class Transaction:
+    """One transaction of a session.
+
+    Attributes:
+        session: The log it stands in.
+        index: Its place in that log.
+        made_at: The author's clock, ms since the epoch; nothing proves it.
+        payload: JSON text of the changes, or their encryption where `key_used` is set.
+        key_used: Id of the read key; None for a trusting (plain) transaction.
+        meta: JSON text of the meta object, encrypted like the payload; None without.
+        author: Account id or agent id.
+        order: Place in the order of arrival at this node, over all sessions of the value.
+        changes: The decoded changes, None as long as they can't be read.
+        meta_value: The decoded meta.
+    """
+
+    session: SessionId
+    index: int
+    made_at: int
+    payload: str
+    key_used: str | None
+    meta: str | None
+    author: str
+    order: int = 0
+    changes: list[dict[str, Json]] | list[Json] | None = None
+    meta_value: dict[str, Json] | None = None
+
+    @property
+    def is_private(self) -> bool:
+        """Whether it is encrypted."""
+        return self.key_used is not None
+
+    def canonical(self) -> str:
+        """The JSON text that is hashed; it is also what goes over the wire."""
+        meta = "" if self.meta is None else f',"meta":{quote(self.meta)}'
+        if self.key_used is None:
+            return f'{{"changes":{quote(self.payload)},"madeAt":{self.made_at}{meta},"privacy":"trusting"}}'
+        return (
+            f'{{"encryptedChanges":{quote(self.payload)},"keyUsed":{quote(self.key_used)},"madeAt":{self.made_at}{meta},'
+            '"privacy":"private"}'
+        )
+
+
+@dataclass(slots=True, eq=False)
+class SessionLog:
+    """The verified log of one session of one value."""
+
+    session: SessionId
+    transactions: list[Transaction] = field(default_factory=list)
+    signature: str | None = None
+    signed_count: int = 0
+    acknowledged: int = 0
+    checkpoints: dict[int, str] = field(default_factory=dict)
+    _hasher: Any = field(default_factory=blake3)
+    _since_checkpoint: int = 0
+
+    def append_verified(self, batch: Sequence[Transaction], signature: str, signer_id: str) -> bool:
+        """Appends a batch if `signature` covers the log with it; False, and nothing changed, if it does not."""
+        hasher = self._hasher.copy()
+        try:
+            hasher.update("".join([transaction.canonical() for transaction in batch]).encode())
+        except UnicodeEncodeError:
+            return False
+        if not verify(signature, _signed_text(hasher), signer_id):
+            return False
+        self._hasher = hasher
+        self.transactions.extend(batch)
+        self.signature, self.signed_count = signature, len(self.transactions)
+        self._count(sum(len(transaction.payload) for transaction in batch))
+        return True
+
+    def append_own(self, transaction: Transaction) -> None:
+        """Appends a transaction of our own; `sign` follows before anything is sent."""
+        self._hasher.update(transaction.canonical().encode())
+        self.transactions.append(transaction)
+
+    def sign(self, agent: Agent) -> None:
+        """Signs what was appended since the last signature."""
+        if self.signed_count == len(self.transactions):
+            return
+        size = sum(len(transaction.payload) for transaction in self.transactions[self.signed_count :])
+        self.signature, self.signed_count = agent.sign(_signed_text(self._hasher)), len(self.transactions)
+        self._count(size)
+
+    def pieces(self, start: int) -> list[tuple[int, int, str]]:
+        """The verifiable pieces of the log from `start`: (start, end, signature), cut at the checkpoints."""
+        if self.signature is None:
+            return []
+        cuts = [(index + 1, self.checkpoints[index]) for index in sorted(self.checkpoints) if start <= index]
+        if not cuts or cuts[-1][0] < self.signed_count:
+            cuts.append((self.signed_count, self.signature))
+        found = []
+        for end, signature in cuts:
+            if start < end:
+                found.append((start, end, signature))
+            start = end
+        return found
+
+    def _count(self, characters: int) -> None:
+        self._since_checkpoint += characters
+        if self._since_checkpoint > _MAX_TRANSACTION_CHARACTERS and self.signature is not None:
+            self.checkpoints[len(self.transactions) - 1] = self.signature
+            self._since_checkpoint = 0
+
+
+def parse_transaction(raw: Any, session: SessionId, index: int) -> Transaction:
+    """A transaction off the wire, checked for its shape; whether it is valid is for `permissions` to say.
+
+    Raises:
+        InvalidContent: It is not a transaction of the protocol.
+    """
+    if not isinstance(raw, dict):
+        raise InvalidContent("a transaction is not an object")
+    made_at, meta, privacy = raw.get("madeAt"), raw.get("meta"), raw.get("privacy")
+    if type(made_at) is not int or not 0 <= made_at <= _MAX_SAFE_INTEGER:
+        raise InvalidContent("a transaction's madeAt is not a non-negative integer")
+    if privacy == "trusting":
+        payload, key_used = raw.get("changes"), None
+    elif privacy == "private":
+        payload, key_used = raw.get("encryptedChanges"), raw.get("keyUsed")
+        if not isinstance(key_used, str):
+            raise InvalidContent("a private transaction names no key")
+    else:
+        raise InvalidContent("a transaction is neither trusting nor private")
+    if not isinstance(payload, str) or not isinstance(meta, str | None):
+        raise InvalidContent("a transaction's changes or meta are not text")
+    return Transaction(session, index, made_at, payload, key_used, meta, author_of(session))
+
+
+def _signed_text(hasher: Any) -> str:
+    return f'"hash_z{b58encode(hasher.digest())}"'

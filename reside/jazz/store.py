@@ -1,0 +1,132 @@
+"""All values of a node, the validated states of its groups, and who depends on whom.
+
+Invariants:
+    A change of a group's log drops the state of that group and of every group that extends it, and marks every value
+    owned by one of them stale, so that no content outlives the permissions it was judged by.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from .covalue import Core
+from .crypto import Agent
+from .header import Header
+from .ids import CoId, is_account_id
+from .permissions import GroupState, judge_group
+
+_MAX_NESTING: Final = 64
+
+
+class Store:
+    """The values of one node.
+
+    Args:
+        agent: The keys of the account that looks at them.
+        account_id: That account.
+        on_change: Called with each value that changed: its log, its availability, or the permissions above it.
+    """
+
+    def __init__(self, agent: Agent, account_id: str, on_change: Callable[[Core], None]) -> None:
+        self.agent = agent
+        self.account_id = account_id
+        self.cores: dict[CoId, Core] = {}
+        self._on_change = on_change
+        self._judging: list[Core] = []
+        self._tainted: set[CoId] = set()
+
+    def core(self, co_id: str) -> Core:
+        """The value of an id, made empty if it is new."""
+        core = self.cores.get(CoId(co_id))
+        if core is None:
+            core = self.cores[CoId(co_id)] = Core(CoId(co_id))
+        return core
+
+    def set_header(self, core: Core, header: Header) -> None:
+        """Gives a value its header."""
+        core.header = header
+        core.absent = False
+        if header.owner is not None:
+            self.link(header.owner, core.co_id)
+        self.changed(core)
+
+    def link(self, group: str, dependant: CoId) -> None:
+        """Notes that a value's content depends on a group."""
+        self.core(group).dependants.add(dependant)
+
+    def changed(self, core: Core) -> None:
+        """Drops everything that was derived from a value, and tells that it changed."""
+        seen: set[CoId] = set()
+        queue = [core]
+        while queue:
+            current = queue.pop()
+            if current.co_id in seen:
+                continue
+            seen.add(current.co_id)
+            current.stale = True
+            current.group_state = None
+            self._on_change(current)
+            if current.header is not None and (current.header.is_group or current is core):
+                queue.extend(self.cores[dependant] for dependant in current.dependants)
+
+    def agent_of(self, member: str) -> str | None:
+        """The agent id of an account or of an agent; None while the account is not here."""
+        if not is_account_id(member):
+            return member
+        core = self.cores.get(CoId(member))
+        if core is None or core.header is None or not core.header.is_account:
+            return None
+        return core.header.initial_admin
+
+    def group_state(self, co_id: str) -> GroupState | str:
+        """The validated state of a group or an account, or why there is none (`missing`: not loaded)."""
+        core = self.cores.get(CoId(co_id))
+        if core is None or core.header is None:
+            return "missing"
+        if core.header.initial_admin is None:
+            return "not a group"
+        if core.partial_state is not None:
+            self._taint(core)
+            return core.partial_state
+        if core.group_state is None and len(self._judging) >= _MAX_NESTING:
+            return "nested too deeply"
+        if core.group_state is None:
+            self._judge(core, core.header, core.header.initial_admin)
+        if core.group_state is None:
+            msg = "the judgement of a group left no state"
+            raise AssertionError(msg)
+        return core.group_state
+
+    def _judge(self, core: Core, header: Header, initial_admin: str) -> None:
+        def find_parent(parent_id: str) -> GroupState | str:
+            self.link(parent_id, core.co_id)
+            found = self.group_state(parent_id)
+            if isinstance(found, GroupState) and found.agent_id is not None:
+                return "not a group"
+            return found
+
+        state = GroupState(core.co_id, initial_admin if header.is_account else None, find_parent)
+        core.partial_state = state
+        self._judging.append(core)
+        try:
+            judge_group(state, core.transactions, initial_admin)
+        finally:
+            core.partial_state = None
+            self._judging.pop()
+        core.group_state = state
+        self._update_revision(core, state)
+        if not self._judging:
+            for tainted in self._tainted - {core.co_id}:
+                self.cores[tainted].group_state = None
+            self._tainted.clear()
+
+    def _taint(self, unfinished: Core) -> None:
+        """Notes the groups that are being judged by the unfinished state of another: they are judged again later."""
+        place = self._judging.index(unfinished)
+        self._tainted.update(core.co_id for core in self._judging[place + 1 :])
+
+    def _update_revision(self, core: Core, state: GroupState) -> None:
+        valid = [verdict.transaction for verdict in state.verdicts if verdict.refusal is None]
+        parents = {parent: self.core(parent).revision for parent in state.parents}
+        if core.group_key != (valid, parents):
+            core.group_key = (valid, parents)
+            core.revision += 1

@@ -1,0 +1,147 @@
+"""Being told of changes: a registry that wakes watchers once an event-loop turn, and the iterator they hold.
+
+A watcher holds no queue: it is woken, and then looks at the state as it is. So it can be slow, and can't grow.
+"""
+
+import asyncio
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from weakref import WeakSet
+
+from .errors import NodeClosed
+from .ids import CoId
+
+if TYPE_CHECKING:
+    from .value import Value
+
+T = TypeVar("T", bound="Value")
+
+
+class Watch(Generic[T]):
+    """An async iterator over the states of one value."""
+
+    def __init__(self, value: T, watches: "Watches") -> None:
+        self._value = value
+        self._watches = watches
+        self._revision: int | None = None
+        self._woken = asyncio.Event()
+        self._woken.set()
+        self._closed = False
+        watches.add(value.id, self)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> T:
+        """The value once it differs from what was last given.
+
+        Raises:
+            NodeClosed: The node was closed: nothing will ever change again.
+        """
+        while True:
+            await self._woken.wait()
+            if self._closed:
+                raise StopAsyncIteration
+            if self._watches.closed:
+                raise NodeClosed(f"the node was closed while {self._value.id} was watched")
+            self._woken.clear()
+            revision = self._value.refresh()
+            if revision != self._revision:
+                self._revision = revision
+                return self._value
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Unsubscribes; an iteration that waits ends."""
+        self._closed = True
+        self._watches.discard(self._value.id, self)
+        self._woken.set()
+
+    def wake(self) -> None:
+        """Makes the iterator look again."""
+        self._woken.set()
+
+
+class _Callback:
+    """A subscribed callback and the revision that it last heard of."""
+
+    def __init__(self, value: Any, callback: Callable[[Any], None]) -> None:
+        self.value = value
+        self.callback = callback
+        self.revision: int = value.refresh()
+
+
+class Watches:
+    """All watchers of a node, by value."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self._iterators: dict[CoId, WeakSet[Watch[Any]]] = {}
+        self._callbacks: dict[CoId, list[_Callback]] = {}
+        self._changed: dict[CoId, None] = {}
+
+    @property
+    def count(self) -> int:
+        """How many iterators and callbacks are subscribed."""
+        return sum(map(len, self._iterators.values())) + sum(map(len, self._callbacks.values()))
+
+    def add(self, co_id: CoId, watch: Watch[Any]) -> None:
+        """Subscribes an iterator; it is dropped by itself when nobody holds it any more."""
+        self._iterators.setdefault(co_id, WeakSet()).add(watch)
+
+    def discard(self, co_id: CoId, watch: Watch[Any]) -> None:
+        """Unsubscribes an iterator."""
+        watches = self._iterators.get(co_id)
+        if watches is not None:
+            watches.discard(watch)
+            if not watches:
+                del self._iterators[co_id]
+
+    def add_callback(self, value: T, callback: Callable[[T], None]) -> Callable[[], None]:
+        """Subscribes a callback; gives the function that unsubscribes it."""
+        entry = _Callback(value, callback)
+        self._callbacks.setdefault(value.id, []).append(entry)
+
+        def unsubscribe() -> None:
+            entries = self._callbacks.get(value.id, [])
+            if entry in entries:
+                entries.remove(entry)
+            if not entries:
+                self._callbacks.pop(value.id, None)
+
+        return unsubscribe
+
+    def mark(self, co_id: CoId) -> bool:
+        """Notes that a value may have changed; whether anybody watches it and `wake` should follow."""
+        if co_id not in self._iterators and co_id not in self._callbacks:
+            return False
+        self._changed[co_id] = None
+        return True
+
+    def wake(self) -> None:
+        """Wakes the watchers of all values noted. A callback's failure goes to the loop's exception handler."""
+        changed, self._changed = self._changed, {}
+        for co_id in changed:
+            for watch in list(self._iterators.get(co_id, ())):
+                watch.wake()
+            for entry in list(self._callbacks.get(co_id, ())):
+                revision = entry.value.refresh()
+                if revision != entry.revision:
+                    entry.revision = revision
+                    asyncio.get_running_loop().call_soon(entry.callback, entry.value)
+
+    def close(self) -> None:
+        """Ends all iterators with `NodeClosed`, and forgets the callbacks."""
+        self.closed = True
+        self._callbacks.clear()
+        for watches in list(self._iterators.values()):
+            for watch in list(watches):
+                watch.wake()
