@@ -19,7 +19,11 @@ _V2_CONTROLLERS = ("cpuset", "cpu", "io", "memory", "hugetlb", "pids")
 
 def ensure(name: str) -> None:
     """Make the group in every hierarchy."""
-    for mount, kind in _hierarchies():
+    hierarchies = list(_hierarchies())
+    versions = {kind for _, kind in hierarchies}
+    for mount, kind in hierarchies:
+        if kind == "cgroup2" and "cgroup" in versions:
+            continue  # version 2 beside version 1 has no controllers; runc makes its groups there itself
         if kind == "cgroup2":
             _delegate(mount)
         group = mount / name
@@ -53,10 +57,10 @@ def remove(name: str) -> None:
 
 
 def _hierarchies() -> Iterator[tuple[Path, str]]:
-    """Yield mount and kind of those that the kubelet uses: all of version 1, or version 2 where it is the only one."""
+    """Yield mount and kind of every hierarchy."""
     for line in _MOUNTS.read_text().splitlines():
         _, mount, kind, *_ = line.split()
-        if (kind == "cgroup" and mount.startswith(str(_ROOT))) or (kind == "cgroup2" and mount == str(_ROOT)):
+        if kind in {"cgroup", "cgroup2"} and mount.startswith(str(_ROOT)):
             yield Path(mount), kind
 
 

@@ -28,7 +28,7 @@ from reside.local import (
     processes,
     workload,
 )
-from reside.local.components import Component
+from reside.local.components import Component, Find
 from reside.local.errors import NeedsRootError, NoSuchInstanceError, UnknownComponentError, UsageError
 from reside.local.events import ComponentStatus, Event, Phase, Progress, State, silent
 from reside.local.info import ClusterInfo
@@ -118,7 +118,7 @@ class LocalCluster:
         """
         layout = self._existing_layout()
         supervisor = self._supervisor(layout)
-        return [self._status(supervisor, component) for component in self._components(layout)]
+        return [self._status(supervisor, component) for component in self._components(layout, Path)]
 
     def log(self, component: str) -> Path:
         """Return the log file of a component.
@@ -127,7 +127,7 @@ class LocalCluster:
             UnknownComponentError: There is no such component.
         """
         layout = self._existing_layout()
-        known = components.names(self._components(layout))
+        known = components.names(self._components(layout, Path))
         if component not in known:
             raise UnknownComponentError(component, known)
         return self._supervisor(layout).log(component)
@@ -145,7 +145,7 @@ class LocalCluster:
         with claims.file_lock(self._lock_file()):
             layout = self._claim()
             supervisor = self._prepare(layout, clock)
-            self._start_all(supervisor, self._components(layout), clock)
+            self._start_all(supervisor, self._components(layout, self._toolchain.find), clock)
             if not layout.control_plane_only:
                 for part in workload.install(layout, self._toolchain.find):
                     clock.tell(part, "ready")
@@ -202,8 +202,9 @@ class LocalCluster:
             return False
         return layout.control_plane_only or not network.is_used_by_others(layout)
 
-    def _components(self, layout: Layout) -> list[Component]:
-        find = self._toolchain.find
+    @staticmethod
+    def _components(layout: Layout, find: Find) -> list[Component]:
+        """Return what the instance consists of; who only wants names and health checks needs no binaries."""
         whole = [] if layout.control_plane_only else node.node(layout, find)
         return [*components.control_plane(layout, find), *whole]
 
@@ -267,18 +268,19 @@ class LocalCluster:
 
     def _stop_all(self, layout: Layout, clock: _Clock) -> None:
         supervisor = Supervisor(self.state, layout.pids, layout.logs, self._toolchain.search)
-        names = [path.stem for path in layout.pids.glob("*.json")] if layout.pids.exists() else []
         if not layout.control_plane_only:
             supervisor.stop(["kubelet"])  # first, as it would start again what ends
             clock.tell("pods", "stopping")
             end_processes(cgroups.processes(layout.cgroup), POD_SECONDS)
             clock.tell("pods", "stopped")
-        for name in names:
-            clock.tell(name, "stopping")
-        supervisor.stop(names)
+        names = [path.stem for path in layout.pids.glob("*.json")] if layout.pids.exists() else []
+        for wave in components.stop_order(names):
+            for name in wave:
+                clock.tell(name, "stopping")
+            supervisor.stop(wave)
+            for name in wave:
+                clock.tell(name, "stopped")
         end_processes(processes.marked(self.state))
-        for name in names:
-            clock.tell(name, "stopped")
         if not layout.control_plane_only:
             end_processes(cgroups.processes(layout.cgroup), 0)
             machine.remove(layout)

@@ -203,6 +203,13 @@ def serving_health(layout: Layout, port: int) -> HttpHealth:
     return HttpHealth(f"https://{layout.node_address}:{port}/healthz", certificate_path(layout.pki, KUBERNETES_CA))
 
 
+def stop_order(running: Sequence[str]) -> list[list[str]]:
+    """Return which components to stop together, one group after the other: who serves others stops after them."""
+    last = ["kube-apiserver", "etcd"]
+    groups = [[name for name in running if name not in last], *([name] for name in last if name in running)]
+    return [group for group in groups if group]
+
+
 def names(components: Sequence[Component]) -> list[str]:
     """Return the components' names."""
     return [component.name for component in components]
