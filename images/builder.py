@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING
 import anyio
 
 from images import cache
-from images.context import Context
 from images.daemon import Daemon, Item, timed
 from images.errors import ImageBuildError
 from images.recipes import CHECKOUT, Recipe, contract_labels, recipes
+from reside.local.docker_context import Context
 from reside.local.dockerd import private_dockerd
 from reside.model.constants import RESIDE_REGISTRY
 from reside.registry import ImageNotFound, ImageReference, RegistryClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
+
+LATEST = "latest"  # for people and for `reside build`; whatever is deployed is named by digest
 
 
 def build_images(
@@ -51,7 +53,7 @@ def build_images(
         RegistryError: the registry can't be used.
         LocalError: a tool is missing, or no Docker daemon can be had.
     """
-    contracts = contract_labels(checkout)
+    contracts = contract_labels()
     known = recipes(checkout)
     wanted = list(only) if only is not None else [*known, *contracts]
     for name in wanted:
@@ -66,11 +68,16 @@ def build_images(
         with private_dockerd(progress) as docker:
             _build_missing(missing, items, digests, Daemon(docker, registry_push, progress))
         digests = anyio.run(_present, client, items.values())
-    found = {name: str(items[name].reference.pinned(digests[name])) for name in wanted if name in known}
+    found: dict[str, str] = {}
     for name in wanted:
-        if name in contracts:
-            reference = ImageReference(RESIDE_REGISTRY, f"reside/contracts/{name}", "latest")
-            found[name] = str(reference.pinned(anyio.run(client.push_label_image, reference, contracts[name])))
+        if name in known:
+            reference = items[name].reference
+            digest = digests[name]
+            anyio.run(client.tag, reference.pinned(digest), LATEST)
+        else:
+            reference = ImageReference(RESIDE_REGISTRY, f"reside/contracts/{name}", LATEST)
+            digest = anyio.run(client.push_label_image, reference, contracts[name])
+        found[name] = str(reference.pinned(digest))
     return found
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from images.cache import cached
-from images.context import Context, digest, file_digest, files_in
 from images.errors import ImageBuildError
 from images.wheels import compile_all, compiles
+from reside.local.docker_context import Context, digest, file_digest, files_in
 from reside.local.toolchain import Toolchain
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ ENGINE_TOOLS: Final = (
 )
 CODE_FOLDERS: Final = ("reside", "stacks", "policy")
 CODE_FILES: Final = ("Pulumi.yaml", "__main__.py")
-MANIFEST_NAMES: Final = ("manifest.yaml", "contract.yaml")
 _LAUNCHER: Final = b"""#!/opt/reside/.venv/bin/python
 from reside.cli.main import main
 
@@ -66,7 +65,7 @@ class Code:
         """Path in ``/opt/reside`` → file of the checkout."""
         paths = [path for name in CODE_FOLDERS for path in files_in(self._checkout / name, _is_source)]
         paths += [self._checkout / name for name in CODE_FILES]
-        paths += files_in(self._checkout / "images", lambda path: path.name in MANIFEST_NAMES)
+        paths += files_in(self._checkout / "images", lambda path: path.name == "manifest.yaml")
         return {str(path.relative_to(self._checkout)): path for path in paths}
 
     def key(self) -> str:

@@ -14,8 +14,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from images.cache import cached
-from images.context import Context, digest
 from images.errors import ImageBuildError
+from reside.local.docker_context import Context, digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, Final, Protocol
 import yaml
 
 from images.contents import ENGINE_TOOLS, Binaries, Code, JazzServer
-from images.context import Context, digest
 from images.debootstrap import Debootstrap
 from images.wheels import Dependencies
+from reside.alpha.contract import PACKAGED
+from reside.local.docker_context import Context, digest
 from reside.model.constants import MANIFEST_LABEL
-from reside.model.manifest import Manifest, encode_label, parse_manifest
+from reside.model.manifest import encode_label, parse_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 REPLICAS: Final = ("alpha", "kubernetes-sentinel", "seed")
-CONTRACTS: Final = ("alpha.v1", "kubernetes-sentinel.v1")
+CONTRACTS: Final = {identity.rpartition("/")[2]: contract for identity, contract in PACKAGED.items()}
 
 
 class Content(Protocol):
@@ -94,18 +95,9 @@ def recipes(checkout: Path = CHECKOUT) -> dict[str, Recipe]:
     return {recipe.name: recipe for recipe in found}
 
 
-def contract_labels(checkout: Path = CHECKOUT) -> dict[str, dict[str, str]]:
+def contract_labels() -> dict[str, dict[str, str]]:
     """The labels of ReSide's own contracts, by name."""
-    return {name: _labels(checkout / "images/contracts" / name / "contract.yaml") for name in CONTRACTS}
-
-
-def load_manifest(path: Path) -> Manifest:
-    """The manifest that a YAML file writes.
-
-    Raises:
-        InvalidManifest: it does not fit the schema.
-    """
-    return parse_manifest(yaml.safe_load(path.read_text()))
+    return {name: {MANIFEST_LABEL: encode_label(contract)} for name, contract in CONTRACTS.items()}
 
 
 def _recipe(name: str, checkout: Path, parent: str | None = None, content: Content | None = None) -> Recipe:
@@ -121,4 +113,4 @@ def _replica(name: str, checkout: Path) -> Recipe:
 
 
 def _labels(path: Path) -> dict[str, str]:
-    return {MANIFEST_LABEL: encode_label(load_manifest(path))}
+    return {MANIFEST_LABEL: encode_label(parse_manifest(yaml.safe_load(path.read_text())))}

@@ -14,8 +14,8 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from images.cache import cached
-from images.context import Context, digest
 from images.errors import ImageBuildError
+from reside.local.docker_context import Context, digest
 from reside.local.dockerd import cache_folder
 
 if TYPE_CHECKING:

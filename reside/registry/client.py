@@ -110,6 +110,21 @@ class RegistryClient:
             )
         return digest_of(manifest)
 
+    async def tag(self, reference: ImageReference, tag: str) -> None:
+        """Let another tag of the same repository name the image that ``reference`` names.
+
+        Raises:
+            RegistryError: see `reside.registry.errors`.
+        """
+        async with self._open(reference) as connection:
+            answer = await connection.send("GET", connection.url(f"manifests/{reference.target}"), headers=_ACCEPT)
+            await connection.send(
+                "PUT",
+                connection.url(f"manifests/{reference.tagged(tag).tag}"),
+                headers={"Content-Type": answer.headers.get("Content-Type", OCI_MANIFEST)},
+                content=answer.body,
+            )
+
     @asynccontextmanager
     async def _open(self, reference: ImageReference) -> AsyncIterator[Connection]:
         """A connection whose whole use has a deadline."""

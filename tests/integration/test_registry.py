@@ -158,3 +158,9 @@ async def test_a_registry_that_is_down_is_unavailable_and_named() -> None:
 async def test_a_name_that_nobody_serves_is_unavailable_and_named() -> None:
     with pytest.raises(RegistryUnavailable, match=r"'registry\.invalid'.*check its name"):
         await RegistryClient({}).resolve(ImageReference.parse("registry.invalid/a:v1"))
+
+
+async def test_another_tag_names_the_same_image(server: Registry, client: RegistryClient) -> None:
+    pushed = Raw(server, "tagged").image("v1", DOCKER_MANIFEST, "amd64", {"a": "b"})
+    await client.tag(reference("tagged:v1"), "latest")
+    assert await client.resolve(reference("tagged")) == pushed["digest"]
