@@ -1,1 +1,36 @@
-"""What every replica is made of."""
+"""What every replica is made of: start, control block, permission loop, RPC, transactions, health (model.md §7).
+
+The idea: a replica's code declares functions on a ``Replica`` and says ``launch()``; the rest is the same for all.
+
+    greeter = Replica(load_contract(Path("contract.yaml")))
+
+    @greeter.method(GREETING, "greet")
+    async def greet(call: Call) -> dict[str, Any]:
+        call.require("greet")
+        return {"message": f"Hello, {call.body['name']}"}
+
+Invariants: importing a replica's code has no side effects; a permission counts only while the own control block's
+``current`` grants it to the caller; nothing of a transaction is written once its lock is lost.
+"""
+
+from reside.replica.call import Call
+from reside.replica.context import Context
+from reside.replica.contracts import load_contract
+from reside.replica.control_block import ControlBlock
+from reside.replica.declaration import Json
+from reside.replica.peers import Peer
+from reside.replica.replica import Replica
+from reside.replica.settings import ReplicaSettings
+from reside.replica.transactions import Transaction
+
+__all__ = [
+    "Call",
+    "Context",
+    "ControlBlock",
+    "Json",
+    "Peer",
+    "Replica",
+    "ReplicaSettings",
+    "Transaction",
+    "load_contract",
+]

@@ -1,0 +1,60 @@
+"""The HTTP surface of a replica: RPC, probes, metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from reside.replica.health import Health
+    from reside.replica.rpc import RpcServer
+
+RPC_ROUTE = "/replicas/{replica}/rpc/{contract:path}/{method}"
+
+
+def build_app(health: Health, rpc: RpcServer) -> ASGIApp:
+    """The application that a replica serves on its listen port."""
+
+    async def live(_: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def ready(_: Request) -> Response:
+        missing = health.missing()
+        return JSONResponse({"ready": not missing, "missing": missing}, 503 if missing else 200)
+
+    async def metrics(_: Request) -> Response:
+        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+
+    async def call(request: Request) -> Response:
+        return await rpc(request)
+
+    routes = [
+        Route("/healthz", live),
+        Route("/readyz", ready),
+        Route("/metrics", metrics),
+        Route(RPC_ROUTE, call, methods=["POST"]),
+    ]
+    return _LeaveWhileDraining(Starlette(routes=routes), health)
+
+
+class _LeaveWhileDraining:
+    """Closes each connection after its answer once the process is to stop, so that clients move to another pod."""
+
+    def __init__(self, app: ASGIApp, health: Health) -> None:
+        self._app = app
+        self._health = health
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start" and self._health.draining:
+                message["headers"] = [*message.get("headers", []), (b"connection", b"close")]
+            await send(message)
+
+        await self._app(scope, receive, sending)

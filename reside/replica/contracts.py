@@ -1,0 +1,33 @@
+"""Reads the manifests of contracts that a replica's code implements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import yaml
+
+from reside.model.errors import InvalidManifest
+from reside.model.manifest import ContractManifest, parse_manifest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def load_contract(path: Path) -> ContractManifest:
+    """The contract described by a YAML or JSON file.
+
+    Raises:
+        InvalidManifest: the file is missing, is no YAML, or describes something else than a contract.
+    """
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidManifest(f"contract {path} can't be read: {error.strerror}; is it in the image?") from error
+    except yaml.YAMLError as error:
+        raise InvalidManifest(f"contract {path} is not YAML: {error}") from error
+    if isinstance(data, dict):
+        data.setdefault("type", "contract")
+    manifest = parse_manifest(data)
+    if not isinstance(manifest, ContractManifest):
+        raise InvalidManifest(f"{path} describes a {manifest.type}, not a contract")
+    return manifest

@@ -1,0 +1,176 @@
+"""Replica control blocks in Jazz: a live reader, and the writes that Alpha and the replica make.
+
+One map per block, one map of permissions in it, one map per permission (docs/architecture.md). Alpha writes the member
+``expected`` of a permission, the replica ``current``, so neither overwrites the other.
+
+Invariants: what is read is validated by Jazz (written by an account that may) and by shape; an entry whose key does not
+say the same as its members is no permission.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from reside.jazz import AccountId, CoId, JazzTimeout, ValueNotFound, WrongKind
+from reside.model.errors import NotReady
+from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from reside.jazz import CoMap, Node
+
+_log = structlog.get_logger(__name__)
+
+
+class ControlBlock:
+    """One control block, loaded. Reads are synchronous and see the present state.
+
+    Attributes:
+        root: the block's map.
+        changed: set whenever the block or one of its permissions has changed; whoever waits for it clears it.
+    """
+
+    def __init__(self, node: Node, root: CoMap, permissions: CoMap) -> None:
+        self.root = root
+        self.changed = asyncio.Event()
+        self._node = node
+        self._permissions = permissions
+        self._entries: dict[str, CoMap] = {}
+        self._subscriptions: dict[str, Callable[[], None]] = {}
+        for value in (root, permissions):
+            self._subscribe(value)
+
+    @classmethod
+    async def load(cls, node: Node, control_block_id: str) -> ControlBlock:
+        """Load a block with all its permissions.
+
+        Raises:
+            ValueNotFound: there is no such block.
+            NotReady: the block is there but its content is not, e.g. because this account may not read it (yet).
+        """
+        root = await node.load_map(CoId(control_block_id))
+        permissions_id = root.get("permissions")
+        if not isinstance(permissions_id, str):
+            raise NotReady(f"control block {control_block_id} has no readable content: was it made for this account?")
+        block = cls(node, root, await node.load_map(CoId(permissions_id)))
+        await block.refresh()
+        return block
+
+    @property
+    def id(self) -> CoId:
+        """Id of the block's map."""
+        return self.root.id
+
+    @property
+    def number(self) -> int:
+        """The block's ``id`` member, which is the replica's id."""
+        number = self.root.get("id")
+        if not isinstance(number, int):
+            raise NotReady(f"control block {self.id} has no id yet")
+        return number
+
+    @property
+    def name(self) -> str:
+        """Name of the replica."""
+        return str(self.root.get("name", ""))
+
+    def requirements(self) -> dict[str, list[AccountId]]:
+        """Requirement key → accounts of the replicas that serve it."""
+        found = self.root.get("requirements")
+        named = found if isinstance(found, dict) else {}
+        return {
+            key: [AccountId(account) for account in accounts if isinstance(account, str)]
+            for key, accounts in named.items()
+            if isinstance(accounts, list)
+        }
+
+    def permissions(self) -> tuple[ControlBlockPermission, ...]:
+        """All permissions that are loaded; ``refresh`` loads those that were added."""
+        parsed = (parse_permission(key, self._entries[key].as_dict()) for key in self._permissions if self._known(key))
+        return tuple(permission for permission in parsed if permission is not None)
+
+    def find(self, ref: PermissionRef) -> ControlBlockPermission | None:
+        """The entry of a permission; None if there is none."""
+        if not self._known(ref.key):
+            return None
+        permission = parse_permission(ref.key, self._entries[ref.key].as_dict())
+        return permission if permission is not None and permission.ref == ref else None
+
+    async def refresh(self) -> None:
+        """Load the permissions that were added or replaced since the last time."""
+        for key, value in list(self._permissions.items()):
+            if self._known(key) or not isinstance(value, str):
+                continue
+            try:
+                self._entries[key] = await self._node.load_map(CoId(value))
+            except (ValueNotFound, JazzTimeout, WrongKind) as error:
+                _log.warning("permission can't be loaded", control_block=self.id, key=key, error=str(error))
+                continue
+            self._subscribe(self._entries[key])
+
+    async def expect(self, ref: PermissionRef, grant: Grant) -> None:
+        """Write what the replica shall do about a permission (Alpha's act); does nothing if that stands there already.
+
+        Hold the block's transaction when two may do so at once: an entry is made where there is none.
+        """
+        await self.refresh()
+        entry = self.find(ref)
+        if entry is not None:
+            if entry.expected != grant:
+                self._entries[ref.key].set("expected", grant.document())
+            return
+        made = self.root.group.create_map(_document(ref, grant))
+        self._permissions.set(ref.key, made.id)
+        self._entries[ref.key] = made
+        self._subscribe(made)
+
+    def note(self, ref: PermissionRef, grant: Grant) -> None:
+        """Write what is in force now (the replica's act).
+
+        Raises:
+            NotReady: the block has no such permission.
+        """
+        if self.find(ref) is None:
+            raise NotReady(f"control block {self.id} has no permission {ref.key}")
+        self._entries[ref.key].set("current", grant.document())
+
+    def require(self, requirements: Mapping[str, list[AccountId]]) -> None:
+        """Write which replicas serve each requirement (Alpha's act)."""
+        wanted = {key: list(accounts) for key, accounts in requirements.items()}
+        if self.root.get("requirements") != wanted:
+            self.root.set("requirements", wanted)
+
+    def close(self) -> None:
+        """Stop being told of changes."""
+        for unsubscribe in self._subscriptions.values():
+            unsubscribe()
+        self._subscriptions.clear()
+
+    def _known(self, key: str) -> bool:
+        return key in self._entries and self._permissions.get(key) == self._entries[key].id
+
+    def _subscribe(self, value: CoMap) -> None:
+        if value.id not in self._subscriptions:
+            self._subscriptions[value.id] = value.on_change(lambda _: self.changed.set())
+
+
+def parse_permission(key: str, members: Mapping[str, Any]) -> ControlBlockPermission | None:
+    """A permission from its map's members; None if they don't fit each other, which grants nothing."""
+    account, contract, name = members.get("account"), members.get("identity"), members.get("name")
+    instance_id = members.get("instanceId")
+    if not isinstance(account, str) or not isinstance(contract, str) or not isinstance(name, str):
+        return None
+    ref = PermissionRef(account, contract, name, instance_id if isinstance(instance_id, str) else None)
+    if ref.key != key:
+        return None
+    expected = Grant.parse(members.get("expected")) or Grant(granted=False)
+    return ControlBlockPermission(ref, expected, Grant.parse(members.get("current")))
+
+
+def _document(ref: PermissionRef, expected: Grant) -> dict[str, Any]:
+    members = {"identity": ref.contract, "name": ref.name, "account": ref.account, "expected": expected.document()}
+    return members if ref.instance_id is None else {**members, "instanceId": ref.instance_id}

@@ -1,0 +1,176 @@
+"""The permission loop: makes true what Alpha expects of the own control block (model.md §4).
+
+Level-triggered: each pass compares ``expected`` with ``current`` for all permissions, whatever woke it, at the start
+and at every change of the control block. ``current`` is written only after the handler has ended well; one that fails
+leaves it as it was, is logged and tried again with growing pauses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import structlog
+
+from reside.jazz import AccountId, JazzError
+from reside.locks import LockError
+from reside.model.errors import NotReady, ResideError
+from reside.model.lookup import granted_permissions
+from reside.replica.declaration import NO_HANDLERS
+from reside.replica.health import GRANTS_FAILED, GRANTS_PENDING, LAST_GRANTS_PASS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef
+    from reside.replica.context import Context
+    from reside.replica.declaration import Declaration, PermissionHandler
+
+_log = structlog.get_logger(__name__)
+
+HANDLER_TIMEOUT_S = 60.0
+_FIRST_PAUSE_S = 1.0
+_LONGEST_PAUSE_S = 60.0
+
+Act = Literal["granted", "revoked", "updated"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One change to carry out."""
+
+    ref: PermissionRef
+    act: Act
+    grant: Grant
+
+
+def next_steps(permissions: Iterable[ControlBlockPermission]) -> list[Step]:
+    """What is to be done so that ``current`` says what is expected; revocations first."""
+    steps = [Step(p.ref, _act(p.expected, p.current), p.expected) for p in permissions if not p.settled]
+    return sorted(steps, key=lambda step: step.act != "revoked")
+
+
+def _act(expected: Grant, current: Grant | None) -> Act:
+    if not expected.granted:
+        return "revoked"
+    return "updated" if current is not None and current.granted else "granted"
+
+
+def pause_after(failures: int) -> float | None:
+    """Seconds until the next pass after so many failed ones in a row; None: until something changes."""
+    return None if failures == 0 else min(_FIRST_PAUSE_S * 2.0 ** min(failures - 1, 16), _LONGEST_PAUSE_S)
+
+
+async def keep_grants(context: Context, declaration: Declaration) -> None:
+    """Run the loop until cancelled."""
+    failures = 0
+    while True:
+        context.rcb.changed.clear()
+        failures = 0 if await reconcile(context, declaration) else failures + 1
+        try:
+            async with asyncio.timeout(pause_after(failures)):
+                await context.rcb.changed.wait()
+        except TimeoutError:
+            continue
+
+
+async def reconcile(context: Context, declaration: Declaration) -> bool:
+    """One pass over all permissions; whether everything is as expected now."""
+    try:
+        await context.rcb.refresh()
+        steps = next_steps(context.rcb.permissions())
+        done = [await _try(context, declaration, step) for step in steps]
+        await publish(context)
+    except (JazzError, LockError) as error:
+        _log.warning("permissions can't be reconciled now", replica=context.name, error=str(error))
+        return False
+    GRANTS_PENDING.labels(context.name).set(done.count(False))
+    LAST_GRANTS_PASS.labels(context.name).set(time.time())
+    return all(done)
+
+
+async def _try(context: Context, declaration: Declaration, step: Step) -> bool:
+    try:
+        await _carry_out(context, declaration, step)
+    except Exception as error:  # noqa: BLE001 - a handler's bug must not stop other permissions; it is tried again
+        GRANTS_FAILED.labels(context.name).inc()
+        # Not the message of a foreign error: it may hold anything. ReSide's and Jazz's own never hold a secret.
+        known = isinstance(error, ResideError | JazzError | LockError)
+        _log.error(
+            "permission not carried out",
+            replica=context.name,
+            permission=step.ref.key,
+            act=step.act,
+            error=f"{type(error).__name__}: {error}" if known else type(error).__name__,
+        )
+        return False
+    _log.info("permission carried out", replica=context.name, permission=step.ref.key, act=step.act)
+    return True
+
+
+async def _carry_out(context: Context, declaration: Declaration, step: Step) -> None:
+    """Run the handler and note the result, one process at a time, unless another one has just done it."""
+    async with context.transaction(f"grant/{context.rcb.id}") as tx:
+        await context.rcb.refresh()
+        entry = context.rcb.find(step.ref)
+        if entry is None or entry.settled or entry.expected != step.grant:
+            return
+        handler = _handler(declaration, step)
+        if handler is not None:
+            async with asyncio.timeout(HANDLER_TIMEOUT_S):
+                await handler(context, step.ref, step.grant)
+        tx.stage(lambda: context.rcb.note(step.ref, step.grant))
+
+
+def _handler(declaration: Declaration, step: Step) -> PermissionHandler | None:
+    """The declared handler.
+
+    Raises:
+        InvalidInput: the contract is not implemented here, so nobody could carry the permission out.
+        NotReady: this version of the replica does not know the permission.
+    """
+    contract = declaration.contract(step.ref.contract)
+    if step.act != "revoked" and step.ref.name not in contract.permissions:
+        raise NotReady(f"contract {contract.identity} as built into this version has no permission {step.ref.name}")
+    handlers = declaration.permissions.get((step.ref.contract, step.ref.name), NO_HANDLERS)
+    if step.act == "granted":
+        return handlers.granted
+    if step.act == "revoked":
+        return handlers.revoked
+    return handlers.updated or handlers.granted
+
+
+async def publish(context: Context) -> None:
+    """Publish to each grantee what is granted to it.
+
+    A unique map ``granted-permissions:for-account:<accountId>`` in the public group points (member ``target``) to a map
+    that the grantee alone can read: permission key → params.
+    """
+    wanted: dict[AccountId, dict[str, Any]] = {}
+    for permission in context.rcb.permissions():
+        granted = wanted.setdefault(AccountId(permission.ref.account), {})
+        if permission.current is not None and permission.current.granted:
+            granted[permission.ref.key] = permission.current.params
+    for account, granted in wanted.items():
+        await _publish_to(context, account, granted)
+
+
+async def _publish_to(context: Context, account: AccountId, granted: dict[str, Any]) -> None:
+    name = granted_permissions(account)
+    pointer = await context.node.find_unique_map(context.public.id, name)
+    target = None if pointer is None else pointer.get("target")
+    if isinstance(target, str):
+        published = await context.node.load_map(target)
+    elif granted:
+        group = context.node.create_group(name)
+        await group.add_member(account, "reader")
+        published = group.create_map({})
+        pointer = await context.node.unique_map(context.public, name)
+        pointer.set("target", published.id)
+    else:
+        return
+    published.update({key: params for key, params in granted.items() if published.get(key) != params})
+    for key in [key for key in published if key not in granted]:
+        published.delete(key)

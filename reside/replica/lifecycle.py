@@ -1,0 +1,170 @@
+"""The start sequence of a replica and its way back (model.md §7).
+
+    1 settings → 2 log in → 3 control block → 4 peers → 5 permission loop → 6 RPC → 7 the replica's own code
+
+The probes are served from the first moment; RPC answers "not ready" until step 6. On the way back: no new calls, calls
+in progress end, loops are cancelled, what was written reaches the sync server, connections are closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+import httpx
+import stamina
+import structlog
+
+from reside.jazz import (
+    AccountId,
+    CoId,
+    Credentials,
+    InvalidCredentials,
+    JazzError,
+    JazzTimeout,
+    JazzUnavailable,
+    Node,
+    RequestVerifier,
+)
+from reside.locks import LockService
+from reside.model.errors import NotReady
+from reside.replica.app import build_app
+from reside.replica.background import in_background
+from reside.replica.context import Context
+from reside.replica.control_block import ControlBlock
+from reside.replica.grants import keep_grants
+from reside.replica.health import Health
+from reside.replica.profile import load_profile, publish_profile
+from reside.replica.rpc import RpcServer
+from reside.replica.serving import bind, serving
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from reside.jazz import CoMap
+    from reside.replica.declaration import Declaration
+    from reside.replica.settings import ReplicaSettings
+
+_log = structlog.get_logger(__name__)
+
+START_WITHIN_S = 300.0
+"""How long a start waits for a sync server that does not answer; then the process fails and Kubernetes tries again."""
+_PEERS_WITHIN_S = 10.0
+_CONNECTIONS = httpx.Limits(max_connections=64, max_keepalive_connections=16)
+
+
+@asynccontextmanager
+async def started(declaration: Declaration, settings: ReplicaSettings, *, serve: bool = True) -> AsyncIterator[Context]:
+    """See ``Replica.start``."""
+    health = Health()
+    rpc = RpcServer(settings.replica_name, declaration)
+    async with AsyncExitStack() as stack:
+        http_server = await stack.enter_async_context(AsyncExitStack())
+        endpoint = settings.internal_endpoint or f"http://{settings.replica_name}"
+        if serve:
+            listener = bind(settings.listen_host, settings.listen_port)
+            if settings.internal_endpoint is None and settings.listen_port == 0:
+                endpoint = f"http://{settings.listen_host}:{listener.getsockname()[1]}"
+            await http_server.enter_async_context(serving(build_app(health, rpc), listener))
+        context = await _connect(stack, settings, health)
+        await _publish(context, declaration, endpoint)
+        await _greet_peers(context)
+        stack.push_async_callback(_flush, context)
+        await stack.enter_async_context(in_background(permissions=keep_grants(context, declaration)))
+        if declaration.methods:
+            rpc.open(context, RequestVerifier(context.node, context.node.account_id))
+        stack.push_async_callback(http_server.aclose)  # first on the way back: no new calls, and those here end
+        health.started = True
+        _log.info(
+            "started", replica=context.name, account=context.node.account_id, endpoint=endpoint if serve else None
+        )
+        yield context
+        health.started = False
+
+
+async def _connect(stack: AsyncExitStack, settings: ReplicaSettings, health: Health) -> Context:
+    """Steps 2 and 3: the account, the control block, the locks."""
+    credentials = _credentials(settings)
+    async for attempt in stamina.retry_context(
+        on=(JazzUnavailable, JazzTimeout), attempts=None, timeout=START_WITHIN_S, wait_max=5.0
+    ):
+        with attempt:
+            async with AsyncExitStack() as one_try:
+                node = await one_try.enter_async_context(Node(settings.sync_server_url, credentials))
+                await node.login()
+                rcb = await ControlBlock.load(node, settings.control_block_id)
+                one_try.callback(rcb.close)
+                await stack.enter_async_context(one_try.pop_all())
+    locks = await stack.enter_async_context(LockService(settings.etcd_hosts, holder=settings.replica_name))
+    http = await stack.enter_async_context(httpx.AsyncClient(limits=_CONNECTIONS, trust_env=False))
+    health.checks["connected to the sync server"] = lambda: node.connected
+    return Context(
+        node=node,
+        credentials=credentials,
+        settings=settings,
+        health=health,
+        rcb=rcb,
+        locks=locks,
+        public=node.account.profile.group,
+        http=http,
+    )
+
+
+def _credentials(settings: ReplicaSettings) -> Credentials:
+    credentials = Credentials.from_secret(settings.agent_secret.get_secret_value())
+    if credentials.account_id != settings.account_id:
+        raise InvalidCredentials(
+            f"RESIDE_AGENT_SECRET belongs to {credentials.account_id}, not to RESIDE_ACCOUNT_ID {settings.account_id}"
+        )
+    return credentials
+
+
+async def _publish(context: Context, declaration: Declaration, endpoint: str) -> None:
+    """The data of the contracts, created and migrated, and then the profile that points to it."""
+    for identity, factory in declaration.data.items():
+        context.data[identity] = await factory(context)
+    endpoints = {"internal": endpoint}
+    if context.settings.external_endpoint is not None:
+        endpoints["external"] = context.settings.external_endpoint
+    publish_profile(
+        context.node.account.profile,
+        name=context.name,
+        replica_id=context.rcb.number,
+        endpoints=endpoints,
+        contracts={identity: _id(context.data.get(identity)) for identity in declaration.contracts},
+    )
+    await context.node.flush()
+
+
+def _id(data: CoMap | None) -> CoId | None:
+    return None if data is None else data.id
+
+
+async def _greet_peers(context: Context) -> None:
+    """Step 4: load the profiles of required replicas now, so that the first call is quick.
+
+    A peer that is not there yet does not hold up the start, since two replicas may need each other; it is looked for
+    again when it is asked for.
+    """
+    accounts = {account for named in context.rcb.requirements().values() for account in named}
+    results = await asyncio.gather(*(_greet(context, account) for account in sorted(accounts)))
+    _log.info("peers", replica=context.name, ready=results.count(True), missing=results.count(False))
+
+
+async def _greet(context: Context, account: AccountId) -> bool:
+    try:
+        async with asyncio.timeout(_PEERS_WITHIN_S):
+            await load_profile(context.node, account)
+    except (NotReady, TimeoutError) as error:
+        _log.info("peer is not ready yet", replica=context.name, account=account, error=str(error))
+        return False
+    return True
+
+
+async def _flush(context: Context) -> None:
+    """Give what was written last a chance to reach the server; the process ends anyway."""
+    try:
+        await context.node.flush(timeout=10.0)
+    except JazzError as error:
+        _log.error("the last writes may not have reached the sync server", replica=context.name, error=str(error))

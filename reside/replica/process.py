@@ -1,0 +1,96 @@
+"""A replica as a process of its own: signals, the way out, exit codes."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+import structlog
+from pydantic import ValidationError
+
+from reside.replica.lifecycle import started
+from reside.replica.logs import configure_logs
+from reside.replica.settings import ReplicaSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reside.replica.context import Context
+    from reside.replica.declaration import Declaration
+
+_log = structlog.get_logger(__name__)
+
+DRAIN_S = 3.0
+"""Seconds between "not ready" and the end of serving. Kubernetes stops sending to a pod some time after it told the pod
+to stop, and tells nobody when."""
+EXIT_FAILED = 1
+EXIT_BAD_SETTINGS = 2
+
+
+async def run(declaration: Declaration, settings: ReplicaSettings | None = None) -> None:
+    """See ``Replica.run``."""
+    chosen = settings if settings is not None else ReplicaSettings()  # type: ignore[call-arg]  # from the environment
+    stop = asyncio.Event()
+    with _told_by_signals(stop):
+        work = asyncio.create_task(_work(declaration, chosen), name=f"replica {chosen.replica_name}")
+        told = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait({work, told}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            told.cancel()
+            work.cancel()
+            await asyncio.wait({work})
+    if not work.cancelled():
+        work.result()
+
+
+async def _work(declaration: Declaration, settings: ReplicaSettings) -> None:
+    async with started(declaration, settings) as context:
+        try:
+            await _main(declaration, context)
+        except asyncio.CancelledError:
+            context.health.draining = True
+            _log.info("stopping", replica=context.name)
+            if declaration.methods:
+                await asyncio.sleep(DRAIN_S)
+            raise
+
+
+async def _main(declaration: Declaration, context: Context) -> None:
+    if declaration.main is None:
+        await asyncio.Event().wait()  # serve until told to stop
+    else:
+        await declaration.main(context)
+
+
+@contextmanager
+def _told_by_signals(stop: asyncio.Event) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGTERM, signal.SIGINT)
+    for number in signals:
+        loop.add_signal_handler(number, stop.set)
+    try:
+        yield
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
+
+
+def launch(declaration: Declaration) -> NoReturn:
+    """See ``Replica.launch``."""
+    try:
+        settings = ReplicaSettings()  # type: ignore[call-arg]  # from the environment
+    except ValidationError as error:
+        faults = "; ".join(f"RESIDE_{str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors(include_input=False))
+        sys.stderr.write(f"this replica's environment is incomplete: {faults}\n")
+        sys.exit(EXIT_BAD_SETTINGS)
+    configure_logs(settings.replica_name)
+    try:
+        asyncio.run(run(declaration, settings))
+    except Exception:  # noqa: BLE001 - the outermost edge: log as JSON what Python would print
+        _log.exception("replica failed")
+        sys.exit(EXIT_FAILED)
+    sys.exit(0)

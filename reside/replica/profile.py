@@ -1,0 +1,97 @@
+"""The public profile of a replica: where it is called and where its contracts' data stands (model.md §3).
+
+It is the profile map of the replica's Jazz account, readable by everyone and written by that account alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from reside.jazz import CoId, InvalidContent, JazzTimeout, ValueNotFound
+from reside.model.errors import NotReady
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reside.jazz import AccountId, CoMap, Group, Node
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a replica says of itself.
+
+    Attributes:
+        endpoints: addresses by ``internal`` and ``external``.
+        contracts: identity of each implemented contract → id of its data map; None for a contract without data.
+        group: the profile's group, home of the replica's public unique maps.
+    """
+
+    account: AccountId
+    name: str
+    replica_id: int | None
+    endpoints: Mapping[str, str]
+    contracts: Mapping[str, CoId | None]
+    group: Group = field(repr=False, compare=False)
+
+    def endpoint(self, access: Literal["internal", "external"]) -> str:
+        """The base address for calls.
+
+        Raises:
+            NotReady: the replica publishes none for this way of access.
+        """
+        try:
+            return self.endpoints[access]
+        except KeyError:
+            raise NotReady(f"replica {self.name} publishes no {access} endpoint") from None
+
+
+async def load_profile(node: Node, account: AccountId) -> Profile:
+    """The profile of another replica.
+
+    Raises:
+        NotReady: the account can't be loaded, or the replica has not started yet.
+    """
+    try:
+        content = await (await node.load_account(account)).load_profile()
+    except (ValueNotFound, JazzTimeout, InvalidContent) as error:
+        raise NotReady(f"the profile of replica account {account} can't be loaded: {error}") from error
+    return parse_profile(account, content)
+
+
+def parse_profile(account: AccountId, content: CoMap) -> Profile:
+    """The profile that a profile map holds.
+
+    Raises:
+        NotReady: it is not (yet) that of a replica.
+    """
+    name, endpoints, contracts = content.get("name"), content.get("endpoints"), content.get("contracts")
+    if not isinstance(name, str) or not isinstance(endpoints, dict) or not isinstance(contracts, dict):
+        raise NotReady(f"the account {account} publishes no profile of a replica yet: it has not started")
+    number = content.get("replicaId")
+    return Profile(
+        account=account,
+        name=name,
+        replica_id=number if isinstance(number, int) else None,
+        endpoints={key: value for key, value in endpoints.items() if isinstance(value, str)},
+        contracts={key: CoId(value) if isinstance(value, str) else None for key, value in contracts.items()},
+        group=content.group,
+    )
+
+
+def publish_profile(
+    content: CoMap,
+    *,
+    name: str,
+    replica_id: int,
+    endpoints: Mapping[str, str],
+    contracts: Mapping[str, CoId | None],
+) -> None:
+    """Write what differs into the own profile map, so that a restart writes nothing."""
+    wanted: dict[str, Any] = {
+        "name": name,
+        "replicaId": replica_id,
+        "endpoints": dict(endpoints),
+        "contracts": dict(contracts),
+    }
+    content.update({key: value for key, value in wanted.items() if content.get(key) != value})

@@ -1,0 +1,133 @@
+"""The RPC server: authenticates the caller by its token, calls the declared function, and names errors on the wire."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from starlette.responses import JSONResponse
+
+from reside.jazz import JazzTimeout, JazzUnavailable, TokenRefused
+from reside.locks import LockError
+from reside.model.errors import Conflict, InvalidInput, NotAllowed, NotReady, ResideError
+from reside.replica.call import Call
+from reside.replica.health import RPC_CALLS, RPC_SECONDS
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from reside.jazz import AccountId, RequestVerifier
+    from reside.replica.context import Context
+    from reside.replica.declaration import Declaration, Json
+
+_log = structlog.get_logger(__name__)
+
+MAX_BODY_BYTES = 1 << 20
+_STATUS: tuple[tuple[type[ResideError], int], ...] = (
+    (InvalidInput, 400),
+    (NotAllowed, 403),
+    (Conflict, 409),
+    (NotReady, 503),
+)
+
+
+class _NoSuchMethod(ResideError):  # noqa: N818 - named after what is wrong, as in reside.model.errors
+    code = "not-found"
+
+
+class _Unauthenticated(ResideError):  # noqa: N818 - see above
+    code = "unauthenticated"
+
+
+@dataclass
+class RpcServer:
+    """Answers ``POST /replicas/<replica>/rpc/<contract identity>/<method>``.
+
+    Attributes:
+        replica: name of the own instance.
+        context: None until the start sequence has come to serving; calls before that are told to come back.
+        verifier: proves the caller's account; None as long as ``context``.
+    """
+
+    replica: str
+    declaration: Declaration
+    context: Context | None = None
+    verifier: RequestVerifier | None = None
+
+    def open(self, context: Context, verifier: RequestVerifier) -> None:
+        """Begin to answer calls."""
+        self.context, self.verifier = context, verifier
+
+    async def __call__(self, request: Request) -> Response:
+        """Answer one request."""
+        contract, method = request.path_params["contract"], request.path_params["method"]
+        known = (contract, method) in self.declaration.methods
+        labels = (self.replica, contract if known else "unknown", method if known else "unknown")
+        with RPC_SECONDS.labels(*labels).time():
+            response = await self._respond(request, contract, method)
+        RPC_CALLS.labels(*labels, str(response.status_code)).inc()
+        return response
+
+    async def _respond(self, request: Request, contract: str, method: str) -> Response:
+        try:
+            return JSONResponse(await self._answer(request, contract, method))
+        except ResideError as error:
+            return _refusal(error)
+        except (LockError, JazzUnavailable, JazzTimeout) as error:
+            _log.warning("call can't be served now", contract=contract, method=method, error=str(error))
+            return _refusal(NotReady(f"{self.replica} can't serve {method} now: {error}"))
+        except Exception:  # noqa: BLE001 - the outermost edge: a handler's bug must not end the server
+            _log.exception("call failed", contract=contract, method=method)
+            return _refusal(ResideError(f"{self.replica} failed to serve {method}: see its log"))
+
+    async def _answer(self, request: Request, contract: str, method: str) -> Json:
+        if self.context is None or self.verifier is None:
+            raise NotReady(f"{self.replica} is starting: try again")
+        content = await _read(request)
+        account = await self._authenticate(self.verifier, request, content)
+        if request.path_params["replica"] != self.replica:
+            raise _NoSuchMethod(f"this is replica {self.replica}, not {request.path_params['replica']}")
+        handler = self.declaration.methods.get((contract, method))
+        if handler is None:
+            raise _NoSuchMethod(f"{self.replica} has no method {method} of {contract}")
+        return await handler(Call(self.context, account, contract, method, _parse(content)))
+
+    async def _authenticate(self, verifier: RequestVerifier, request: Request, content: bytes) -> AccountId:
+        try:
+            return await verifier.verify(
+                request.headers.get("authorization"), method=request.method, path=request.url.path, body=content
+            )
+        except TokenRefused as error:
+            raise _Unauthenticated(str(error)) from None
+
+
+async def _read(request: Request) -> bytes:
+    content = bytearray()
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > MAX_BODY_BYTES:
+            raise InvalidInput(f"the body is longer than {MAX_BODY_BYTES} bytes")
+    return bytes(content)
+
+
+def _parse(content: bytes) -> dict[str, Any]:
+    try:
+        body = json.loads(content or b"{}")
+    except ValueError:
+        raise InvalidInput("the body is not JSON: send a JSON object") from None
+    if not isinstance(body, dict):
+        raise InvalidInput("the body is no JSON object: send one, e.g. {}")
+    return body
+
+
+def _refusal(error: ResideError) -> Response:
+    if isinstance(error, _Unauthenticated):
+        status = 401
+    elif isinstance(error, _NoSuchMethod):
+        status = 404
+    else:
+        status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+    return JSONResponse({"error": {"code": error.code, "message": str(error)}}, status)

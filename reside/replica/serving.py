@@ -1,0 +1,69 @@
+"""The HTTP server inside a replica: uvicorn in the current loop, without signal handlers of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from reside.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from starlette.types import ASGIApp
+
+_GRACE_S = 20
+"""Seconds that calls in progress have to end when the server stops."""
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the process (in the seed we run in a thread, and the process is Pulumi's)."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.listening.set()
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes any free one.
+
+    Raises:
+        InvalidInput: the address can't be listened on.
+    """
+    try:
+        return socket.create_server((host, port), backlog=128)
+    except OSError as error:
+        raise InvalidInput(
+            f"can't listen on {host}:{port}: {error.strerror}; set RESIDE_LISTEN_HOST and RESIDE_LISTEN_PORT"
+        ) from error
+
+
+@asynccontextmanager
+async def serving(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
+    """Serve ``app`` while the block is open; then take no new connection and let calls in progress end."""
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, lifespan="off", server_header=False, timeout_graceful_shutdown=_GRACE_S
+    )
+    server = _Server(config)
+    task = asyncio.create_task(server.serve(sockets=[listener]), name="http")
+    up = asyncio.create_task(server.listening.wait())
+    try:
+        await asyncio.wait({task, up}, return_when=asyncio.FIRST_COMPLETED)
+        yield
+    finally:
+        up.cancel()
+        server.should_exit = True
+        await task
+        listener.close()

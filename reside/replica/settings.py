@@ -1,0 +1,54 @@
+"""Settings of a replica, from the environment that Alpha renders into its pod (model.md §6)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from reside.model.constants import LISTEN_PORT
+
+
+class ReplicaSettings(BaseSettings):
+    """What a replica must know before it can log in.
+
+    Each member is read from ``RESIDE_<MEMBER>``, e.g. ``RESIDE_CONTROL_BLOCK_ID``.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="RESIDE_", extra="ignore", frozen=True, hide_input_in_errors=True)
+
+    replica_name: str
+    """Name of the own instance; it stands in the path of every RPC call."""
+    control_block_id: str
+    """CoId of the own replica control block."""
+    account_id: str
+    """Id of the own Jazz account."""
+    agent_secret: SecretStr
+    """Secret of the own Jazz account."""
+    sync_server_url: str
+    """WebSocket address of the Jazz sync server, e.g. ``ws://jazz:4200``."""
+    etcd_hosts: Annotated[tuple[str, ...], NoDecode]
+    """Addresses of etcd; in the environment separated by commas, e.g. ``http://etcd:2379``."""
+    internal_endpoint: str | None = None
+    """Address under which other pods reach this replica; None: ``http://<replica_name>``, its Service."""
+    external_endpoint: str | None = None
+    """Address under which clients outside of the cluster reach it; None: there is none."""
+    access_context: Literal["internal", "external"] = "internal"
+    """Which endpoint of a peer this replica calls."""
+    listen_host: str = "0.0.0.0"  # noqa: S104 - a pod serves its Service; who may call is decided by token
+    """Address to listen on."""
+    listen_port: int = Field(default=LISTEN_PORT, ge=0, le=65535)
+    """Port to listen on; 0: any free one; an internal endpoint that is not set is then ``http://<listen_host>:<port>``."""
+
+    @field_validator("etcd_hosts", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("etcd_hosts")
+    @classmethod
+    def _some(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        if not hosts:
+            raise ValueError("names no etcd: set it to e.g. http://etcd:2379")
+        return hosts
