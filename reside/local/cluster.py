@@ -147,8 +147,10 @@ class LocalCluster:
             supervisor = self._prepare(layout, clock)
             self._start_all(supervisor, self._components(layout, self._toolchain.find), clock)
             if not layout.control_plane_only:
-                for part in workload.install(layout, self._toolchain.find):
-                    clock.tell(part, "ready")
+                for step, act in workload.steps(layout, self._toolchain.find):
+                    clock.tell(step, "starting")
+                    act()
+                    clock.tell(step, "ready")
             result = info.describe(layout)
             info.write_info(self.state, result)
         return result

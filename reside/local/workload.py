@@ -1,6 +1,6 @@
 """What runs on the node from the start: its images, DNS and StorageClass; and when the cluster is usable."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from reside.local import addons, api, dns, machine, namespaces
@@ -19,35 +19,46 @@ class NotReadyError(LocalError):
     """The components run, but node or DNS did not become ready."""
 
 
-def install(layout: Layout, find: Find) -> Iterator[str]:
-    """Bring images and objects in, then wait until node and DNS are ready; yields each part that is done.
+Step = tuple[str, Callable[[], None]]
+"""A step's name, and what it does."""
 
-    Raises:
-        NotReadyError: Node or DNS are not ready in time.
+
+def steps(layout: Layout, find: Find) -> list[Step]:
+    """Return what brings images and objects in and then waits until node and DNS are ready, in this order.
+
+    Each step does nothing if it was done before. The last two raise `NotReadyError` if there is no success in time.
     """
     dns_image = BinaryImage(f"{REGISTRY_HOST}/coredns:{binary_tag(find('coredns'))}", find("coredns"))
-    _import_missing(layout, find, [BinaryImage(PAUSE_IMAGE, find("pause")), dns_image])
-    yield "images"
+    return [
+        ("images", lambda: _import_missing(layout, find, [BinaryImage(PAUSE_IMAGE, find("pause")), dns_image])),
+        ("objects", lambda: _apply_objects(layout, dns_image.reference)),
+        ("node", lambda: _wait_for_node(layout)),
+        ("dns", lambda: _wait_for_dns(layout)),
+    ]
+
+
+def _apply_objects(layout: Layout, dns_image: str) -> None:
     with api.connect(layout) as client:
-        for wanted in addons.objects(layout, dns_image.reference, forwards=bool(machine.nameservers())):
+        for wanted in addons.objects(layout, dns_image, forwards=bool(machine.nameservers())):
             client.apply(wanted)
-        yield "objects"
-        _wait_for_node(layout, client)
-    yield "node"
-    if not wait_until(
-        lambda: dns.resolves(layout.dns_address, f"kubernetes.default.svc.{CLUSTER_DOMAIN}"), READY_SECONDS
-    ):
+
+
+def _wait_for_node(layout: Layout) -> None:
+    path = f"/api/v1/nodes/{layout.node_name}"
+    with api.connect(layout) as client:
+        if not wait_until(lambda: api.has_condition(client.get(path), "Ready"), READY_SECONDS):
+            raise NotReadyError(
+                f"The node was not ready in {READY_SECONDS:.0f} s: see the kubelet's log in {layout.logs}."
+            )
+
+
+def _wait_for_dns(layout: Layout) -> None:
+    name = f"kubernetes.default.svc.{CLUSTER_DOMAIN}"
+    if not wait_until(lambda: dns.resolves(layout.dns_address, name), READY_SECONDS):
         raise NotReadyError(
             f"The cluster's DNS did not answer on {layout.dns_address} in {READY_SECONDS:.0f} s: "
             f"see the pods of kube-system, and the kubelet's log in {layout.logs}."
         )
-    yield "dns"
-
-
-def _wait_for_node(layout: Layout, client: api.Api) -> None:
-    path = f"/api/v1/nodes/{layout.node_name}"
-    if not wait_until(lambda: api.has_condition(client.get(path), "Ready"), READY_SECONDS):
-        raise NotReadyError(f"The node was not ready in {READY_SECONDS:.0f} s: see the kubelet's log in {layout.logs}.")
 
 
 def _import_missing(layout: Layout, find: Find, images: list[BinaryImage]) -> None:

@@ -1,0 +1,161 @@
+"""`reside local`: the embedded Kubernetes from the command line.
+
+Exit codes: 0 done, 1 the user's mistake or a component that failed (one clear message on stderr, no traceback).
+`status` exits with 1 if anything is not running.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from reside.local.cluster import LocalCluster
+from reside.local.errors import LocalError
+from reside.local.progress import LiveProgress
+
+app = typer.Typer(no_args_is_help=True, help="The embedded Kubernetes: real upstream binaries on this machine.")
+
+Name = Annotated[str, typer.Option("--name", help="Which local cluster: several stand side by side.")]
+State = Annotated[Path | None, typer.Option("--state", help="The folder of its state, instead of the default one.")]
+
+
+class Output(StrEnum):
+    """How results are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to print the result.")]
+
+
+@app.command()
+def up(
+    name: Name = "default",
+    state: State = None,
+    *,
+    control_plane_only: Annotated[
+        bool, typer.Option("--control-plane-only", help="Only etcd, API server and controller-manager; needs no root.")
+    ] = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Bring the cluster up, or repair it; does nothing if it is up."""
+    with _one_line_errors():
+        cluster = LocalCluster(name, state, control_plane_only=control_plane_only)
+        with LiveProgress(_console(output)) as progress:
+            info = cluster.up(progress)
+        if output is Output.JSON:
+            _print_json(info.to_json())
+        else:
+            typer.echo(f"Local cluster {name!r} is up.  export KUBECONFIG={info.kubeconfig}")
+
+
+@app.command()
+def down(
+    name: Name = "default",
+    state: State = None,
+    *,
+    delete_state: Annotated[
+        bool, typer.Option("--delete-state", help="Forget everything: objects, images, volumes.")
+    ] = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Stop the cluster and remove its processes, interfaces, mounts and packet filter rules; its state stays."""
+    with _one_line_errors():
+        cluster = LocalCluster(name, state)
+        with LiveProgress(_console(output)) as progress:
+            cluster.down(delete_state, progress)
+        if output is Output.JSON:
+            _print_json({"name": name, "deleted": delete_state})
+        else:
+            typer.echo(f"Local cluster {name!r} is down{' and forgotten' if delete_state else ''}.")
+
+
+@app.command()
+def status(name: Name = "default", state: State = None, output: OutputOption = Output.TEXT) -> None:
+    """Show how every component is."""
+    with _one_line_errors():
+        found = LocalCluster(name, state).status()
+    if output is Output.JSON:
+        _print_json([asdict(item) for item in found])
+    else:
+        table = Table("component", "state", "pid", "log")
+        colours = {"running": "green", "unhealthy": "yellow", "stopped": "red"}
+        for item in found:
+            table.add_row(item.name, f"[{colours[item.state]}]{item.state}", str(item.pid or ""), item.log)
+        Console().print(table)
+    if any(item.state != "running" for item in found):
+        raise typer.Exit(1)
+
+
+@app.command()
+def logs(
+    component: Annotated[str, typer.Argument(help="A component as `status` names it.")],
+    name: Name = "default",
+    state: State = None,
+    *,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on showing what is written.")] = False,
+) -> None:
+    """Print a component's log."""
+    with _one_line_errors():
+        log = LocalCluster(name, state).log(component)
+        if not log.exists():
+            raise LocalError(f"{component} has never run: there is no {log}.")
+    if follow:
+        # tail follows the file also where it is put aside and begun anew; it ends with Ctrl-C
+        raise typer.Exit(subprocess.call(["tail", "-n", "100", "-F", str(log)]))
+    with log.open(errors="replace") as handle:
+        shutil.copyfileobj(handle, sys.stdout)
+
+
+@app.command()
+def kubeconfig(name: Name = "default", state: State = None, output: OutputOption = Output.TEXT) -> None:
+    """Print the path of the administrator's kubeconfig."""
+    with _one_line_errors():
+        info = LocalCluster(name, state).info()
+    if output is Output.JSON:
+        _print_json({"kubeconfig": str(info.kubeconfig), "context": info.context})
+    else:
+        typer.echo(info.kubeconfig)
+
+
+@app.command()
+def info(name: Name = "default", state: State = None, output: OutputOption = Output.TEXT) -> None:
+    """Show addresses: API server, Services, registry."""
+    with _one_line_errors():
+        found = LocalCluster(name, state).info().to_json()
+    if output is Output.JSON:
+        _print_json(found)
+    else:
+        table = Table(show_header=False, box=None)
+        for key, value in found.items():
+            table.add_row(key, str(value if value is not None else "-"))
+        Console().print(table)
+
+
+def _console(output: Output) -> Console:
+    """Return where progress goes: never into a JSON document."""
+    return Console(stderr=output is Output.JSON)
+
+
+def _print_json(document: Any) -> None:
+    typer.echo(json.dumps(document, indent=2))
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    try:
+        yield
+    except LocalError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from error
