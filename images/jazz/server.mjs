@@ -34,6 +34,12 @@ for (const [method, level] of [["log", "info"], ["info", "info"], ["debug", "deb
   console[method] = (...parts) => log(level, parts.map(asText).join(" "));
 }
 
+// node:sqlite still warns that it is experimental.
+process.removeAllListeners("warning");
+process.on("warning", (warning) => {
+  if (warning.name !== "ExperimentalWarning") log("warning", String(warning));
+});
+
 function asText(part) {
   if (typeof part === "string") return part;
   if (part instanceof Error) return part.stack ?? part.message;

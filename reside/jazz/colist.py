@@ -1,7 +1,7 @@
 """CoList: an ordered list that several writers may change at once, in exactly the JavaScript library's order.
 
-Every insertion names the item it goes after or before. Items that go after the same item stand latest first; the list is
-flattened from its two ends by a walk over these trees (jazz-protocol.md §7).
+Every insertion names the item it goes after or before. Items that go after the same item stand latest first; the list
+is flattened from its two ends by a walk over these trees (jazz-protocol.md §7).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -51,7 +51,12 @@ class ListView:
     def __init__(self, may_delete: Callable[[Transaction], bool]) -> None:
         self._may_delete = may_delete
         self._all: list[Transaction] = []
-        self._clear()
+        self._nodes: dict[OpKey, _Node] = {}
+        self._deleted: set[OpKey] = set()
+        self._start: list[_Node] = []
+        self._end: list[_Node] = []
+        self._latest = 0
+        self._flat: list[_Node] | None = None
 
     def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
         """Builds all anew; what losers of a first-writer-wins race inserted stays as invisible anchors."""
@@ -78,12 +83,10 @@ class ListView:
         return self._flat
 
     def _clear(self) -> None:
-        self._nodes: dict[OpKey, _Node] = {}
-        self._deleted: set[OpKey] = set()
-        self._start: list[_Node] = []
-        self._end: list[_Node] = []
+        self._nodes, self._deleted = {}, set()
+        self._start, self._end = [], []
         self._latest = 0
-        self._flat: list[_Node] | None = None
+        self._flat = None
 
     def _shows(self, node: _Node) -> bool:
         return node.visible and node.key not in self._deleted

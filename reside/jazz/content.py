@@ -76,7 +76,7 @@ class Content:
         if not fresh:
             return
         self._valid.extend(fresh)
-        self.latest = max(self.latest, max(item.made_at for item in fresh))
+        self.latest = max(self.latest, *(item.made_at for item in fresh))
         if self._losers or any(item.meta_value for item in fresh):
             self._reset()
         else:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import nacl._sodium
+import nacl._sodium  # type: ignore[import-not-found] # the compiled library has no stub
 from blake3 import blake3
 from nacl.bindings import crypto_scalarmult, crypto_scalarmult_base, crypto_secretbox, crypto_secretbox_open
 from nacl.exceptions import BadSignatureError, CryptoError
@@ -25,7 +25,7 @@ _SHORT_HASH_BYTES = 19
 _KEY_ID_BYTES = 12
 _SIGNATURE_BYTES = 64
 
-# PyNaCl binds secretbox (with its MAC) but not the bare stream cipher that the protocol uses; the library it ships has it.
+# PyNaCl binds secretbox (with its MAC) but not the bare stream cipher of the protocol; the library it ships has it.
 _xsalsa20_xor = ctypes.PyDLL(nacl._sodium.__file__).crypto_stream_xsalsa20_xor  # noqa: SLF001 - see above
 _xsalsa20_xor.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulonglong, ctypes.c_char_p, ctypes.c_char_p]
 _xsalsa20_xor.restype = ctypes.c_int
@@ -137,7 +137,7 @@ def transaction_material(co_id: str, session_id: str, index: int) -> str:
 
 
 def encrypt_text(plain: str, key_secret: str, material: str) -> str:
-    """`encrypted_U…`: the bare XSalsa20 stream over a JSON text. There is no MAC: the session's signature protects it."""
+    """`encrypted_U…`: the bare XSalsa20 stream over a JSON text. It has no MAC: the session's signature protects it."""
     return "encrypted_U" + b64encode(_xsalsa20(plain.encode(), nonce_of(material), _symmetric_key(key_secret)))
 
 

@@ -107,7 +107,7 @@ def parse_json(text: str | bytes) -> Any:
         raise InvalidContent("a JSON text is malformed") from None
 
 
-def stable_json(value: Any) -> str:
+def stable_json(value: Any) -> str:  # noqa: PLR0911 - one return a JSON type
     """The canonical JSON that hashes are taken over: sorted keys, numbers as JavaScript prints them.
 
     Raises:
@@ -152,7 +152,7 @@ def _without_nan(value: Any) -> Any:
     return value
 
 
-def _js_number(value: float) -> str:
+def _js_number(value: float) -> str:  # noqa: PLR0911 - one return a case of the standard
     """A number as JavaScript's `String(value)` (ECMA-262, Number::toString)."""
     if isinstance(value, int):
         if abs(value) <= _MAX_SAFE_INTEGER:

@@ -1,7 +1,7 @@
 """Groups: members with roles, and the read keys that make a role more than a word (jazz-protocol.md §5).
 
-A group's changes are trusting transactions of exactly one `set` each. Whoever may read gets the read key sealed to their
-account; whoever is removed stops getting new ones, because the key is changed first.
+A group's changes are trusting transactions of exactly one `set` each. Whoever may read gets the read key sealed to the
+own account; whoever is removed stops getting new ones, because the key is changed first.
 """
 
 import asyncio

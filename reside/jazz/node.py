@@ -28,7 +28,7 @@ from .errors import (
 )
 from .group import Group
 from .header import Header, account_header, group_header, owned_header, unique_header
-from .ids import EVERYONE, AccountId, CoId, Json, SessionId, new_session_tail
+from .ids import EVERYONE, CoId, Json, SessionId, new_session_tail
 from .keys import current_key_id, find_secret
 from .permissions import WRITERS, GroupState
 from .readiness import Absent, missing_for
@@ -83,7 +83,7 @@ class Node:
     ) -> None:
         agent = Agent.from_secret(credentials.agent_secret)
         self._account_header = account_header(agent.agent_id)
-        if self._account_header.co_id != credentials.account_id:
+        if str(self._account_header.co_id) != credentials.account_id:
             raise InvalidCredentials(f"the agent secret belongs to another account than {credentials.account_id}")
         self.account_id = credentials.account_id
         self._clock = clock
@@ -121,8 +121,7 @@ class Node:
         self._runner.add_done_callback(self._runner_ended)
         try:
             await self._transport.wait_connected(self._connect_timeout)
-            if self._end is not None:
-                raise self._end
+            self._check_open()
         except BaseException:
             await self.close()
             raise
@@ -382,7 +381,7 @@ class Node:
 
     def session_for(self, core: Core) -> SessionId:
         """The session this node writes a value in: the own account is written as its agent."""
-        return self._agent_session if core.co_id == self.account_id else self._session
+        return self._agent_session if str(core.co_id) == self.account_id else self._session
 
     def write_trusting(self, core: Core, key: str, value: Json, *, latest: int) -> None:
         """Sets one key of a group or an account, readable by all."""

@@ -171,9 +171,9 @@ def judge_group(state: GroupState, transactions: Iterable[Transaction], initial_
     """Judges all transactions of a group or an account.
 
     Args:
-        state: Empty; it is filled. Its `find_parent` gives a parent's state, or the reason why it has none (`missing` if
-            it is not loaded). Where two groups extend each other, it may give a state that is still being filled: the
-            older of the two extensions counts then.
+        state: Empty; it is filled. Its `find_parent` gives a parent's state, or the reason why it has none (`missing`
+            if it is not loaded). Where two groups extend each other, it may give a state that is still being filled:
+            the older of the two extensions counts then.
         transactions: In the order of arrival; ties of time between sessions keep it, as the JavaScript library does.
         initial_admin: The account or agent that may make itself admin.
     """
@@ -291,7 +291,9 @@ class _GroupJudge:
         self._set_write_keys.add(key)
         return None
 
-    def _refusal_of_role(self, transaction: Transaction, role: str | None, member: str, assigned: Json) -> str | None:
+    def _refusal_of_role(  # noqa: PLR0911 - one return a rule of the protocol
+        self, transaction: Transaction, role: str | None, member: str, assigned: Json
+    ) -> str | None:
         author = transaction.author
         if not isinstance(assigned, str) or assigned not in _ASSIGNABLE:
             return "not a role"

@@ -18,7 +18,7 @@ class Absent:
 def missing_for(store: Store, core: Core) -> list[Core] | Absent:
     """The values that must arrive before a value is complete; empty if it is.
 
-    Parents and authors that the server does not have are not waited for: without them there are fewer rights, never more.
+    Parents and authors that the server does not have are not waited for: without them there are fewer rights, not more.
     """
     missing: dict[str, Core] = {}
     seen: set[str] = set()

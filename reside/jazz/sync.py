@@ -1,8 +1,9 @@
 """The sync protocol as a state machine: messages in, messages out, no clock and no socket (jazz-protocol.md §4).
 
-For each value and connection it keeps what the server acknowledged, and what it was sent (optimistic); what is sent next
-is what goes beyond both. A correction by the server replaces the record and drops the optimism. On a new connection all
-records are empty, and every value held is asked for anew, dependencies first, which also shows what the server lacks.
+For each value and connection it keeps what the server acknowledged, and what it was sent (optimistic); what is sent
+next is what goes beyond both. A correction by the server replaces the record and drops the optimism. On a new
+connection all records are empty, and every value held is asked for anew, dependencies first, which also shows what
+the server lacks.
 """
 
 import logging

