@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from reside.model.errors import InvalidInput
+from reside.seed.kubernetes import Access, Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,7 +24,6 @@ SETTINGS_VARIABLE = "RESIDE_BOOTSTRAP_SETTINGS"
 SETTINGS_FILE_VARIABLE = "RESIDE_BOOTSTRAP_SETTINGS_FILE"
 
 ImageReference = Annotated[str, StringConstraints(pattern=r"^[a-z0-9.:-]+(/[a-z0-9._-]+)+@sha256:[0-9a-f]{64}$")]
-Access = Literal["in-cluster", "direct", "port-forward"]
 
 
 class _Settings(BaseModel):
@@ -68,6 +68,11 @@ class BootstrapSettings(_Settings):
         if bool(self.domain) != bool(self.cluster_issuer):
             raise ValueError("a domain needs a cluster issuer for its certificates, and an issuer a domain: give both")
         return self
+
+    @property
+    def target(self) -> Target:
+        """Which cluster, and how it is reached."""
+        return Target(self.namespace, self.access, self.kubeconfig, self.kube_context, self.deadline)
 
     def to_json(self) -> str:
         """Canonical JSON, the form in which settings travel."""
@@ -176,3 +181,8 @@ def local_cluster(name: str) -> dict[str, Any]:
         "kube_context": info.context,
         "registry_mirrors": mirrors,
     }
+
+
+def missing(variable: str) -> InvalidInput:
+    """The error for settings that nobody gave."""
+    return InvalidInput(f"{variable} is not set: render the seed with `reside cluster manifest`")

@@ -35,7 +35,8 @@ def create_account(name: str) -> config.Account:
 
 def credentials_of(account: config.Account) -> Credentials:
     """The account's credentials, decrypted with this user's key."""
-    return Credentials(account.account_id, Vault().decrypt(account.encrypted_agent_secret, f"account {account.name!r}"))
+    secret = Vault().decrypt(account.encrypted_agent_secret, f"account {account.name!r}")
+    return Credentials.from_secret(secret)
 
 
 @app.command("create")

@@ -1,4 +1,4 @@
-"""How whoever bootstraps reaches Jazz and etcd: by name in a pod, by cluster address, or through the Kubernetes API.
+"""How whoever bootstraps or administers reaches Jazz, etcd and Alpha: by name, by cluster address, or by port-forward.
 
 The seed's own connections use these addresses; what it renders for others always bears the in-cluster names.
 """
@@ -8,18 +8,20 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reside.kube import PortForward
-from reside.model.constants import ETCD_PORT, JAZZ_PORT
-from reside.seed.kubernetes import connect, service_address
+from reside.local import Toolchain
+from reside.model.constants import ETCD_PORT, JAZZ_PORT, SERVICE_PORT
+from reside.seed.kubernetes import Target, connect, service_address
 from reside.seed.platform import ETCD, JAZZ
 from reside.seed.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from stacks.settings import BootstrapSettings
+__all__ = ["IN_CLUSTER", "Addresses", "Target", "addresses", "jazz_address", "replica_address"]
 
 
 @dataclass(frozen=True)
@@ -34,15 +36,40 @@ IN_CLUSTER = Addresses(jazz=f"ws://{JAZZ}:{JAZZ_PORT}", etcd=f"http://{ETCD}:{ET
 
 
 @asynccontextmanager
-async def addresses(settings: BootstrapSettings) -> AsyncIterator[Addresses]:
-    """Addresses that are valid while the block is open."""
-    if settings.access == "in-cluster":
-        yield IN_CLUSTER
-    elif settings.access == "direct":
-        async with connect(settings) as client:
-            jazz = await until(partial(service_address, client, JAZZ), f"Service {JAZZ}", settings.deadline)
-            etcd = await until(partial(service_address, client, ETCD), f"Service {ETCD}", settings.deadline)
-        yield Addresses(jazz=f"ws://{jazz}:{JAZZ_PORT}", etcd=f"http://{etcd}:{ETCD_PORT}")
-    else:
-        async with _forward(settings, JAZZ, JAZZ_PORT) as jazz, _forward(settings, ETCD, ETCD_PORT) as etcd:
-            yield Addresses(jazz=f"ws://{jazz}", etcd=f"http://{etcd}")
+async def addresses(target: Target) -> AsyncIterator[Addresses]:
+    """Addresses of Jazz and etcd, valid while the block is open."""
+    async with jazz_address(target) as jazz, _host_port(target, ETCD, ETCD_PORT) as etcd:
+        yield Addresses(jazz=jazz, etcd=f"http://{etcd}")
+
+
+@asynccontextmanager
+async def jazz_address(target: Target) -> AsyncIterator[str]:
+    """``ws://…`` of Jazz, valid while the block is open."""
+    async with _host_port(target, JAZZ, JAZZ_PORT) as address:
+        yield f"ws://{address}"
+
+
+@asynccontextmanager
+async def replica_address(target: Target, name: str) -> AsyncIterator[str]:
+    """``http://…`` of a replica's Service, valid while the block is open."""
+    async with _host_port(target, name, SERVICE_PORT) as address:
+        yield f"http://{address}"
+
+
+@asynccontextmanager
+async def _host_port(target: Target, service: str, port: int) -> AsyncIterator[str]:
+    if target.access == "in-cluster":
+        yield f"{service}:{port}"
+        return
+    async with connect(target) as client:
+        look = partial(service_address, client, service)
+        address = await until(look, f"Service {service} in namespace {target.namespace}", target.deadline)
+    if target.access == "direct":
+        yield f"{address}:{port}"
+        return
+    kubeconfig = Path(target.kubeconfig) if target.kubeconfig else None
+    kubectl = Toolchain.default().find("kubectl")
+    async with PortForward(
+        kubeconfig, target.kube_context, target.namespace, f"svc/{service}", port, kubectl=kubectl
+    ) as forward:
+        yield forward.address

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import base64
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+import httpx2
 import lightkube
 from lightkube import operators as lightkube_operators
 from lightkube.core.exceptions import ApiError, ConfigError
@@ -19,43 +21,68 @@ from lightkube.resources.core_v1 import Pod, Secret, Service
 from lightkube.types import CascadeType
 
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, REPLICA_LABEL
-from reside.model.errors import InvalidInput
+from reside.model.errors import InvalidInput, NotReady, ResideError
 from reside.model.kinds import KINDS, Kind
 from reside.seed.waiting import Missing, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from stacks.settings import BootstrapSettings
+Access = Literal["in-cluster", "direct", "port-forward"]
 
-_OURS = {MANAGED_BY_LABEL: FIELD_MANAGER}
-_REPLICAS = {REPLICA_LABEL: lightkube_operators.exists()}
+_OURS: dict[str, Any] = {MANAGED_BY_LABEL: FIELD_MANAGER}
+_REPLICAS: dict[str, Any] = {REPLICA_LABEL: lightkube_operators.exists()}
 _LAST = "PersistentVolumeClaim"
 """Deleted after the rest: a volume claim goes only when no pod uses it."""
 
 
+@dataclass(frozen=True)
+class Target:
+    """Which cluster, and how it is reached.
+
+    Args:
+        namespace: the namespace that is the ReSide cluster.
+        access: by names (in a pod), by cluster addresses, or by port-forward through the Kubernetes API.
+        kubeconfig: path; None: the usual places.
+        kube_context: the kubeconfig's context; None: its current one.
+        deadline: seconds that one wait may take.
+    """
+
+    namespace: str
+    access: Access
+    kubeconfig: str | None
+    kube_context: str | None
+    deadline: float
+
+
 @asynccontextmanager
-async def connect(settings: BootstrapSettings) -> AsyncIterator[lightkube.AsyncClient]:
-    """A client of the cluster's API, bound to the settings' namespace.
+async def connect(target: Target) -> AsyncIterator[lightkube.AsyncClient]:
+    """A client of the cluster's API, bound to the target's namespace.
 
     Raises:
         InvalidInput: the kubeconfig or its context can't be used.
     """
     try:
-        if settings.access == "in-cluster":
+        if target.access == "in-cluster":
             config = lightkube.KubeConfig.from_service_account()
-        elif settings.kubeconfig is not None:
-            config = lightkube.KubeConfig.from_file(settings.kubeconfig)
+        elif target.kubeconfig is not None:
+            config = lightkube.KubeConfig.from_file(target.kubeconfig)
         else:
             config = lightkube.KubeConfig.from_env()
-        single = config.get(settings.kube_context)
+        single = config.get(target.kube_context)
     except (ConfigError, OSError) as error:
-        raise InvalidInput(f"kubeconfig {settings.kubeconfig or ''} can't be used: {error}") from None
+        raise InvalidInput(f"kubeconfig {target.kubeconfig or ''} can't be used: {error}") from None
     if single is None:
-        raise InvalidInput(f"context {settings.kube_context!r} is not in kubeconfig {settings.kubeconfig or ''}")
-    client = lightkube.AsyncClient(config=single, namespace=settings.namespace, field_manager=FIELD_MANAGER)
+        raise InvalidInput(f"context {target.kube_context!r} is not in kubeconfig {target.kubeconfig or ''}")
+    client = lightkube.AsyncClient(config=single, namespace=target.namespace, field_manager=FIELD_MANAGER)
     try:
         yield client
+    except ApiError as error:
+        raise ResideError(f"Kubernetes at {single.cluster.server} refused: {error.status.message or error}") from None
+    except httpx2.TransportError as error:
+        raise NotReady(
+            f"Kubernetes at {single.cluster.server} can't be reached: {error or type(error).__name__}"
+        ) from None
     finally:
         await client.close()
 
@@ -83,7 +110,8 @@ async def ensure_secret(client: lightkube.AsyncClient, manifest: dict[str, Any])
     if kept is not None:
         return kept
     try:
-        await client.create(Secret.from_dict(manifest))
+        body: Any = Secret.from_dict(manifest)
+        await client.create(body)
     except ApiError as error:
         if error.status.code != HTTPStatus.CONFLICT:
             raise
@@ -176,7 +204,8 @@ async def sweep(client: lightkube.AsyncClient, stop_first: str, deadline: float)
             for kind in KINDS
             async for found in client.list(_resource(kind), labels=_OURS)
         ]
-        left += [f"Pod/{found.metadata.name}" async for found in client.list(Pod, labels=_REPLICAS) if found.metadata]
+        pods: Any = Pod
+        left += [f"Pod/{found.metadata.name}" async for found in client.list(pods, labels=_REPLICAS) if found.metadata]
         if left:
             raise Missing("still there: " + ", ".join(left))
 

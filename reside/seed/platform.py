@@ -68,6 +68,16 @@ def secret(name: str, namespace: str, values: dict[str, str] | None = None) -> M
     return manifest if values is None else {**manifest, "stringData": values}
 
 
+def pod_security() -> Manifest:
+    """No pod of the platform runs as root; its volumes belong to its group."""
+    return {"fsGroup": _USER, "runAsGroup": _USER, "runAsNonRoot": True, "runAsUser": _USER}
+
+
+def sentinel_volume(settings: BootstrapSettings) -> Manifest:
+    """The volume claim of the Sentinel: engine state and the stacks it validated last."""
+    return _claim(SENTINEL_NAME, settings)
+
+
 def sentinel_rules() -> list[Manifest]:
     """What the Sentinel may do in its namespace: exactly the kinds that a stack may hold, and to look at pods."""
     groups: dict[str, list[str]] = {}
@@ -109,8 +119,8 @@ def _jazz(settings: BootstrapSettings) -> list[Manifest]:
             {"name": "DB", "value": f"{folder}/jazz.db"},
         ],
         "image": settings.images.jazz,
-        "livenessProbe": _http_probe("/health", JAZZ_PORT, failures=6),
-        "readinessProbe": _http_probe("/health", JAZZ_PORT, failures=2),
+        "livenessProbe": _http_probe("/healthz", JAZZ_PORT, failures=6),
+        "readinessProbe": _http_probe("/healthz", JAZZ_PORT, failures=2),
         "resources": _resources("100m", "128Mi", "1Gi"),
     }
     return _stateful(JAZZ, JAZZ_PORT, folder, container, settings)
@@ -139,12 +149,6 @@ def _etcd(settings: BootstrapSettings) -> list[Manifest]:
 def _stateful(name: str, port: int, folder: str, container: Manifest, settings: BootstrapSettings) -> list[Manifest]:
     selector = {"app.kubernetes.io/name": name}
     labels = metadata(name, settings.namespace, selector)
-    claim: Manifest = {
-        "accessModes": ["ReadWriteOnce"],
-        "resources": {"requests": {"storage": settings.storage_size}},
-    }
-    if settings.storage_class is not None:
-        claim["storageClassName"] = settings.storage_class
     pod: Manifest = {
         "automountServiceAccountToken": False,
         "containers": [
@@ -156,12 +160,12 @@ def _stateful(name: str, port: int, folder: str, container: Manifest, settings: 
             }
         ],
         "enableServiceLinks": False,
-        "securityContext": {"fsGroup": _USER, "runAsGroup": _USER, "runAsNonRoot": True, "runAsUser": _USER},
+        "securityContext": pod_security(),
         "terminationGracePeriodSeconds": 30,
         "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}],
     }
     return [
-        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": labels, "spec": claim},
+        _claim(name, settings),
         {
             "apiVersion": "v1",
             "kind": "Service",
@@ -183,6 +187,21 @@ def _stateful(name: str, port: int, folder: str, container: Manifest, settings: 
             },
         },
     ]
+
+
+def _claim(name: str, settings: BootstrapSettings) -> Manifest:
+    spec: Manifest = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": settings.storage_size}},
+    }
+    if settings.storage_class is not None:
+        spec["storageClassName"] = settings.storage_class
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": metadata(name, settings.namespace),
+        "spec": spec,
+    }
 
 
 def _http_probe(path: str, port: int, failures: int) -> Manifest:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from reside.model.constants import SENTINEL_NAME
 from reside.seed import platform
-from reside.seed.kubernetes import connect, delete_secrets, sweep, wait_for_stateful_set
+from reside.seed.kubernetes import connect, wait_for_stateful_set
 
 if TYPE_CHECKING:
     from stacks.settings import BootstrapSettings
@@ -22,7 +21,7 @@ def ready(settings: BootstrapSettings) -> Outputs:
     """Wait until Jazz and etcd serve."""
 
     async def wait() -> None:
-        async with connect(settings) as client:
+        async with connect(settings.target) as client:
             for name in (platform.JAZZ, platform.ETCD):
                 await wait_for_stateful_set(client, name, settings.deadline)
 

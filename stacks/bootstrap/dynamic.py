@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pulumi
+import pulumi  # noqa: TC002 - Pulumi evaluates the annotations of resource classes
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
 if TYPE_CHECKING:

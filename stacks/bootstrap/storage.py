@@ -23,9 +23,9 @@ class Storage(pulumi.ComponentResource):
         if settings.access != "in-cluster":
             namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": settings.namespace}}
             before = [cluster.object(namespace, self, retain=True)]
-        claims, rest = [], []
-        for manifest in platform.storage(settings):
-            (claims if manifest["kind"] == "PersistentVolumeClaim" else rest).append(manifest)
+        manifests = platform.storage(settings)
+        claims = [m for m in manifests if m["kind"] == "PersistentVolumeClaim"]
+        rest = [m for m in manifests if m not in claims]
         volumes = [cluster.object(manifest, self, before) for manifest in claims]
         objects = [cluster.object(manifest, self, volumes) for manifest in rest]
         self.ready = Ready("ready", settings, pulumi.ResourceOptions(parent=self, depends_on=objects))

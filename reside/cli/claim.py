@@ -1,0 +1,80 @@
+"""Becoming super admin: the first account that shows the one-time code of the bootstrap, once a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from reside.cli.config import Cluster, Config
+from reside.cli.session import DEADLINE, Session, open_session, target_of
+from reside.model.errors import InvalidInput
+from reside.seed.kubernetes import Target, connect, read_secret
+from reside.seed.platform import CLAIM_KEY, CLAIM_SECRET
+from reside.seed.waiting import Missing, until
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ALPHA_SECRET = "alpha"  # noqa: S105 - the name of a Secret
+
+
+async def find_cluster(name: str, namespace: str, where: Mapping[str, Any]) -> Cluster:
+    """Describe a cluster that was bootstrapped by a manifest, by what its Kubernetes says.
+
+    Raises:
+        InvalidInput: there is no ReSide in that namespace.
+    """
+    target = Target(namespace, where["access"], where["kubeconfig"], where["kube_context"], DEADLINE)
+    async with connect(target) as client:
+        secret = await read_secret(client, ALPHA_SECRET)
+    if not secret or "accountId" not in secret:
+        raise InvalidInput(f"namespace {namespace} holds no ReSide (no Secret {ALPHA_SECRET}): bootstrap it first")
+    return Cluster(name=name, namespace=namespace, alpha_replica_id=secret["accountId"], **where)
+
+
+async def claim(config: Config, context: str) -> None:
+    """Claim super admin for a context's account.
+
+    Raises:
+        InvalidInput: the bootstrap left no code.
+        ResideError: Alpha refused; a second claim always is.
+    """
+    cluster = config.cluster(config.context(context).cluster)
+    async with connect(target_of(cluster)) as client:
+        secret = await read_secret(client, CLAIM_SECRET)
+    if not secret or CLAIM_KEY not in secret:
+        raise InvalidInput(f"namespace {cluster.namespace} has no Secret {CLAIM_SECRET} with the one-time code")
+    async with open_session(config, context) as session:
+        await _ready_for_calls(session)
+        await session.call("claim-super-admin", {"code": secret[CLAIM_KEY]})
+
+
+async def claim_if_free(config: Config, context: str) -> bool:
+    """Claim super admin unless somebody has it; returns whether it was claimed now.
+
+    Raises:
+        InvalidInput: somebody else has it already.
+    """
+    async with open_session(config, context) as session:
+        holder = session.data.get("superAdminAccount")
+        if holder == session.node.account_id:
+            return False
+        if holder is not None:
+            raise InvalidInput(f"cluster {context} has another super admin already: {holder}")
+    await claim(config, context)
+    return True
+
+
+async def _ready_for_calls(session: Session) -> None:
+    """Wait until Alpha's Service has a pod that answers."""
+
+    async def look() -> None:
+        try:
+            async with asyncio.timeout(5):
+                response = await session.http.get(f"{session.endpoint}/readyz")
+        except (OSError, TimeoutError) as error:
+            raise Missing(f"Alpha does not answer: {error or type(error).__name__}") from None
+        if not response.is_success:
+            raise Missing(f"Alpha is not ready: {response.text[:200]}")
+
+    await until(look, "Alpha", DEADLINE)

@@ -1,0 +1,47 @@
+"""After a killed engine: what it left in the state of the root's stack, and how that is taken away.
+
+A killed `pulumi up` leaves its lock file and, in the middle of a create, a pending operation. The lock file names the
+process that took it; on this machine that process is dead if no `pulumi` of that id runs. Clearing a pending create is
+right because every create of the bootstrap finds what an earlier one made.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pulumi.automation import Stack
+
+
+def remove_dead_locks(state: Path, stack: str, processes: Path = Path("/proc")) -> bool:
+    """Remove the lock files of engines that are no more; returns whether there were any.
+
+    Args:
+        state: folder of the file backend.
+        stack: the stack's name.
+        processes: the folder of running processes; another one in tests.
+    """
+    dead = [path for path in (state / ".pulumi/locks").glob(f"**/{stack}/*.json") if not _lives(path, processes)]
+    for path in dead:
+        path.unlink()
+    return bool(dead)
+
+
+def _lives(lock: Path, processes: Path) -> bool:
+    try:
+        holder = json.loads(lock.read_text()).get("pid")
+    except ValueError:
+        return False  # torn by the same crash
+    try:
+        return (processes / str(holder) / "comm").read_text().strip() == "pulumi"
+    except OSError:
+        return False
+
+
+def clear_pending(stack: Stack) -> None:
+    """Take pending operations out of a stack's state."""
+    exported = stack.export_stack()
+    if (exported.deployment or {}).pop("pending_operations", None):
+        stack.import_stack(exported)

@@ -1,0 +1,160 @@
+"""The way of one image as its operator sees it: request, what it asks for, approval, and the version until it runs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+from rich.console import Group
+from rich.markup import escape
+
+from reside.cli import output
+from reside.cli.replicas import ReplicaView, Row
+from reside.model.entities import ApproveRequest, LoadRequest, LoadWish
+from reside.model.errors import Conflict, InvalidInput, LoadRefused, NotReady
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from rich.console import RenderableType
+
+    from reside.cli.session import Session
+    from reside.jazz import CoMap
+
+VALIDATION_S = 120.0
+"""Seconds for Alpha to validate a request and for the Sentinel to preview it."""
+RUNNING_S = 300.0
+"""Seconds for a version to run, or to complete."""
+APPROVALS = 3
+"""How often a preview that the world overtook is shown and approved again."""
+SETTLED = ("running", "completed", "error")
+
+
+async def create_request(session: Session, wish: LoadWish) -> tuple[int, CoMap]:
+    """Write the request value and have Alpha make a load request of it; returns its id and map."""
+    group = session.node.create_group()
+    await group.add_member(session.alpha, "reader")
+    value = group.create_map(wish.document())
+    await session.node.flush()
+    answer = await session.call("create-load-request", {"wish": value.id})
+    return int(answer["id"]), await session.node.load_map(str(answer["loadRequest"]))
+
+
+async def wait_validated(request: CoMap, tell: Callable[[str], None]) -> LoadRequest:
+    """Wait until a request can be decided on.
+
+    Raises:
+        LoadRefused: it is invalid; the message is Alpha's reason.
+        NotReady: that was not known in time.
+    """
+    async for current in _states(request, VALIDATION_S, "validation"):
+        tell(f"request {current.id}: {current.status}")
+        if current.status == "invalid":
+            raise LoadRefused(f"load request {current.id} is invalid: {current.error_message}")
+        if current.status == "requires-approval":
+            if (current.preview or {}).get("violations"):
+                raise LoadRefused(
+                    f"load request {current.id} breaks the policy: {'; '.join(current.preview['violations'])}"  # type: ignore[index]
+                )
+            return current
+        if current.status in ("approved", "rejected"):
+            raise Conflict(f"load request {current.id} was {current.status} by somebody else")
+    raise NotReady("the load request is gone")
+
+
+async def approve(session: Session, request: CoMap, seen: LoadRequest, tell: Callable[[str], None]) -> int:
+    """Approve a request as it was seen; if the world moved in between, look again at most a few times.
+
+    Returns:
+        the number of the new version.
+    """
+    for attempt in range(APPROVALS):
+        body: dict[str, Any] = {"id": seen.id, "revision": (seen.preview or {}).get("revision"), "choices": {}}
+        try:
+            await session.call("approve-load-request", body)
+            break
+        except Conflict as error:
+            if attempt == APPROVALS - 1:
+                raise
+            tell(f"{error}: looking again")
+            seen = await wait_validated(request, tell)
+    async for current in _states(request, VALIDATION_S, "the new version"):
+        if current.status == "approved" and current.version is not None:
+            return current.version
+    raise NotReady("the load request is gone")
+
+
+async def follow_version(session: Session, name: str, version: int, tell: Callable[[Row], None]) -> Row:
+    """Follow a version until it runs, completed or failed.
+
+    Raises:
+        NotReady: it did neither in time.
+    """
+    last = "nothing"
+    try:
+        async with asyncio.timeout(RUNNING_S):
+            async for rows in ReplicaView(session.node, session.data).changes():
+                for row in rows:
+                    if row["name"] != name or row["version"] != version:
+                        continue
+                    last = row["status"]
+                    tell(row)
+                    if last in SETTLED:
+                        return row
+    except TimeoutError:
+        pass
+    raise NotReady(f"version {version} of {name} does not run after {RUNNING_S:.0f} s, it is {last}")
+
+
+async def _states(request: CoMap, seconds: float, what: str) -> AsyncIterator[LoadRequest]:
+    try:
+        async with asyncio.timeout(seconds), request.watch() as changes:
+            async for value in changes:
+                try:
+                    yield LoadRequest.model_validate(value.as_dict())
+                except ValidationError:
+                    continue  # not all members have arrived
+    except TimeoutError:
+        raise NotReady(f"{what} took longer than {seconds:.0f} s: is the Sentinel running?") from None
+
+
+def described(request: LoadRequest) -> RenderableType:
+    """A request that requires approval, for a person: identity, requirements, permissions, preview."""
+    wanted = request.approve_request
+    if wanted is None:
+        raise InvalidInput(f"load request {request.id} has nothing to approve")
+    parts: list[RenderableType] = [output.table(["", ""], _head(request, wanted), title=f"load request {request.id}")]
+    if wanted.requirements:
+        parts.append(
+            output.table(
+                ["REQUIRES", "FROM", "ALTERNATIVES", "PERMISSIONS"], _requirements(wanted), title="\nrequirements"
+            )
+        )
+    changes = (request.preview or {}).get("changes") or []
+    rows = [(c["action"], c["object"], ", ".join(c.get("paths", ()))) for c in changes]
+    parts.append(output.table(["ACTION", "OBJECT", "PATHS"], rows, title="\npreview"))
+    return Group(*parts)
+
+
+def _head(request: LoadRequest, wanted: ApproveRequest) -> list[tuple[str, Any]]:
+    return [
+        ("name", wanted.name),
+        ("image", request.image),
+        ("identity", wanted.identity),
+        ("digest", wanted.digest),
+        ("class", wanted.info.kind + (", scalable" if wanted.info.scalable else "")),
+        ("implements", ", ".join(wanted.implementations.values()) or "nothing"),
+    ]
+
+
+def _requirements(wanted: ApproveRequest) -> list[tuple[str, ...]]:
+    return [
+        (
+            escape(f"{key} ({need.contract})" + (" optional" if need.optional else "")),
+            ", ".join(f"{r.name} ({r.id})" for r in need.replicas) or "nobody",
+            ", ".join(f"{r.name} ({r.id})" for r in need.alternatives),
+            ", ".join(p.permission + (f" for {p.instance_id}" if p.instance_id else "") for p in need.permissions),
+        )
+        for key, need in wanted.requirements.items()
+    ]

@@ -1,0 +1,49 @@
+"""What a long command is doing: one live line on a terminal, one line a step otherwise, and where the time went."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Self
+
+from rich.status import Status
+
+from reside.cli import output
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+class Steps:
+    """Tells about named steps; ``seconds`` says how long each took. Used as a context manager."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._status = Status(title, console=output.errors)
+        self._open: dict[str, float] = {}
+        self._live = output.errors.is_terminal
+        self.seconds: dict[str, float] = {}
+
+    def tell(self, step: str, what: str) -> None:
+        """Tell that a step ``begins``, is ``done`` or ``is unchanged``; anything else is a remark."""
+        now = time.monotonic()
+        if what == "begins":
+            self._open[step] = now
+        elif what in ("done", "is unchanged") and step in self._open:
+            self.seconds[step] = now - self._open.pop(step)
+        if self._live:
+            self._status.update(f"{self._title}: {', '.join(self._open) or step}")
+        if what != "is unchanged" and (not self._live or what != "begins"):
+            took = f" ({self.seconds[step]:.1f} s)" if what == "done" and step in self.seconds else ""
+            output.errors.print(f"{self._title}: {step} {what}{took}", highlight=False, markup=False, soft_wrap=True)
+
+    def __enter__(self) -> Self:
+        if self._live:
+            self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with suppress(RuntimeError):
+            self._status.stop()

@@ -1,0 +1,143 @@
+"""The bootstrap program run by the command: `pulumi up` at the root, with progress and one clear error.
+
+One run of Pulumi's Automation API over the root project, in place: the same program, the same state (``.state``) and
+therefore the same stack that `pulumi up` by hand works on.
+
+Invariants: the passphrase never stands in an argument or in the output; the encryption salt that Pulumi would leave in
+the stack's tracked configuration file is taken out again, because the state holds it as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reside.cli import crash, vault
+from reside.cli.config import config_folder, write_private
+from reside.local import Toolchain
+from reside.model.errors import ResideError
+from stacks.settings import SETTINGS_FILE_VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pulumi.automation import EngineEvent, Stack
+
+    from stacks.settings import BootstrapSettings
+
+ROOT = Path(__file__).resolve().parents[2]
+_SALT = "encryptionsalt:"
+
+
+class BootstrapFailedError(ResideError):
+    """The bootstrap program did not come to its end; running it again goes on where it stopped."""
+
+
+def project_root() -> Path:
+    """The folder of the bootstrap program.
+
+    Raises:
+        ResideError: this installation has none.
+    """
+    if not (ROOT / "Pulumi.yaml").exists():
+        raise ResideError(f"{ROOT} has no Pulumi.yaml: bootstrap from a checkout, or apply `reside cluster manifest`")
+    return ROOT
+
+
+def engine_environment(settings: BootstrapSettings, stack: str) -> dict[str, str]:
+    """Environment of Pulumi's engine for this stack; writes the settings where the program reads them."""
+    file = config_folder() / "bootstrap" / f"{stack}.json"
+    write_private(file, settings.to_json())
+    tools = str(Toolchain.default().find("pulumi").parent)
+    return {
+        SETTINGS_FILE_VARIABLE: str(file),
+        "PATH": os.pathsep.join([str(ROOT / ".venv/bin"), tools, os.environ.get("PATH", "")]),
+        "PULUMI_CONFIG_PASSPHRASE": vault.root_passphrase(),
+        "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER": "true",
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        "PULUMI_AUTOMATION_API_SKIP_VERSION_CHECK": "true",
+    }
+
+
+def up(settings: BootstrapSettings, stack: str, tell: Callable[[str, str], None]) -> dict[str, Any]:
+    """Run the bootstrap to its end; ``tell`` gets resource and what happens to it.
+
+    Returns:
+        the stack's outputs.
+
+    Raises:
+        BootstrapFailedError: a step failed; the message is the engine's last error.
+    """
+    with _stack(settings, stack) as opened, _explained():
+        result = opened.up(on_event=_narrator(tell), color="never", suppress_progress=True)
+        return {name: output.value for name, output in result.outputs.items()}
+
+
+def destroy(settings: BootstrapSettings, stack: str, tell: Callable[[str, str], None]) -> None:
+    """Take a cluster down: `pulumi destroy`."""
+    with _stack(settings, stack) as opened, _explained():
+        opened.destroy(on_event=_narrator(tell), color="never", suppress_progress=True)
+
+
+@contextlib.contextmanager
+def _stack(settings: BootstrapSettings, stack: str) -> Iterator[Stack]:
+    from pulumi import automation  # noqa: PLC0415 - slow to import, and only here
+
+    root = project_root()
+    (root / ".state").mkdir(mode=0o700, exist_ok=True)
+    options = automation.LocalWorkspaceOptions(env_vars=engine_environment(settings, stack))
+    file = root / "stacks" / f"Pulumi.{stack}.yaml"
+    with _without_salt(file), _explained():
+        opened = automation.create_or_select_stack(stack_name=stack, work_dir=str(root), opts=options)
+        if crash.remove_dead_locks(root / ".state", stack):
+            crash.clear_pending(opened)
+        yield opened
+
+
+@contextlib.contextmanager
+def _without_salt(file: Path) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        if file.exists():
+            lines = file.read_text().splitlines(keepends=True)
+            rest = [line for line in lines if not line.startswith(_SALT)]
+            if not "".join(rest).strip():
+                file.unlink()
+            elif rest != lines:
+                file.write_text("".join(rest))
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    from pulumi.automation import CommandError  # noqa: PLC0415 - see _stack
+
+    try:
+        yield
+    except CommandError as error:
+        raise BootstrapFailedError(_reason(str(error))) from None
+
+
+def _reason(text: str) -> str:
+    """The lines of the engine's output that say what went wrong."""
+    lines = [line.strip() for line in text.splitlines()]
+    telling = [line for line in lines if "error:" in line or "Exception" in line or "Error:" in line]
+    return " / ".join(dict.fromkeys(telling)) or " ".join(lines[-5:])
+
+
+def _narrator(tell: Callable[[str, str], None]) -> Callable[[EngineEvent], None]:
+    def narrate(event: EngineEvent) -> None:
+        if (begun := event.resource_pre_event) is not None:
+            tell(_name(begun.metadata.urn), "begins" if begun.metadata.op != "same" else "is unchanged")
+        elif (done := event.res_outputs_event) is not None:
+            tell(_name(done.metadata.urn), "done" if done.metadata.op != "same" else "is unchanged")
+
+    return narrate
+
+
+def _name(urn: str) -> str:
+    kind, _, name = urn.rpartition("::")
+    return f"{kind.rsplit('$')[-1].rsplit(':')[-1]} {name}"

@@ -1,0 +1,100 @@
+"""``reside replica``: load images into a cluster and list what runs there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Annotated
+
+import typer
+from rich.live import Live
+
+from reside.cli import config, loading, output
+from reside.cli.progress import Steps
+from reside.cli.replicas import COLUMNS, ReplicaView, Row
+from reside.cli.session import open_session
+from reside.model.entities import LoadWish
+from reside.model.errors import ResideError
+
+app = typer.Typer(no_args_is_help=True, help="Replicas: load, list.")
+
+ContextName = Annotated[str | None, typer.Option("--context", help="Context; the current one if not given.")]
+
+
+@app.command("load")
+def load(
+    image: Annotated[str, typer.Argument(help="Image: by tag, by digest or bare.")],
+    *,
+    name: Annotated[str | None, typer.Option(help="Name of a new instance; the manifest's one if not given.")] = None,
+    owner_id: Annotated[str | None, typer.Option(help="Account that shall own the request.")] = None,
+    replica_id: Annotated[int | None, typer.Option(help="Instance to update; a new one if not given.")] = None,
+    auto_approve: Annotated[bool, typer.Option("--auto-approve", help="Do not ask.")] = False,
+    context: ContextName = None,
+) -> None:
+    """Load an image: show what it asks for, approve it, and follow its version until it runs."""
+    wish = LoadWish(image=image, name=name, replica_id=replica_id, owner_id=owner_id)
+    row = asyncio.run(load_image(context, wish, auto_approve=auto_approve))
+    output.console.print(f"{row['name']} (id {row['id']}) version {row['version']} is {row['status']}")
+
+
+async def load_image(context: str | None, wish: LoadWish, *, auto_approve: bool) -> Row:
+    """The whole way of one image.
+
+    Raises:
+        ResideError: refused, invalid, rejected by the operator, or the version failed.
+    """
+    known = config.load()
+    async with open_session(known, context) as session:
+        with Steps("load") as steps:
+            number, request = await loading.create_request(session, wish)
+            steps.tell(f"request {number}", "created")
+            seen = await loading.wait_validated(request, lambda line: steps.tell(line, ""))
+        output.console.print(loading.described(seen))
+        if not auto_approve and not await asyncio.to_thread(typer.confirm, "Approve?"):
+            await session.call("reject-load-request", {"id": number, "reason": "rejected by the operator"})
+            raise ResideError(f"load request {number} was rejected: nothing was changed")
+        with Steps("load") as steps:
+            version = await loading.approve(session, request, seen, lambda line: steps.tell(line, ""))
+            wanted = seen.approve_request.name if seen.approve_request else ""
+            row = await loading.follow_version(session, wanted, version, lambda r: steps.tell(_progress(r), ""))
+    if row["status"] == "error":
+        raise ResideError(f"version {version} of {row['name']} failed: look at its pods (`kubectl describe`)")
+    return row
+
+
+def _progress(row: Row) -> str:
+    older = [f"version {v['id']} {v['status']}" for v in row["versions"] if v["id"] != row["version"]]
+    return f"{row['name']}: " + ", ".join([f"version {row['version']} {row['status']}", *older])
+
+
+@app.command("list")
+def list_replicas(
+    *,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on showing changes until interrupted.")] = False,
+    form: Annotated[output.Output, typer.Option("--output", "-o", help="Form of the listing.")] = output.Output.table,
+    context: ContextName = None,
+) -> None:
+    """List the replicas: id, name, version, status, image."""
+    asyncio.run(_watch(context, form) if watch else _list(context, form))
+
+
+async def _list(context: str | None, form: output.Output) -> None:
+    async with open_session(config.load(), context) as session:
+        rows = await ReplicaView(session.node, session.data).rows()
+    output.listing(rows, COLUMNS, form)
+
+
+async def _watch(context: str | None, form: output.Output) -> None:
+    async with open_session(config.load(), context) as session:
+        changes = ReplicaView(session.node, session.data).changes()
+        if form is output.Output.json or not output.console.is_terminal:
+            async for rows in changes:
+                if form is output.Output.json:
+                    output.console.out(json.dumps(rows), highlight=False)
+                else:
+                    output.listing(rows, COLUMNS, form)
+            return
+        with Live(console=output.console, auto_refresh=False) as live:
+            async for rows in changes:
+                cells = ([row.get(c) for c in COLUMNS] for row in rows)
+                live.update(output.table([c.upper() for c in COLUMNS], cells), refresh=True)

@@ -1,0 +1,89 @@
+"""The replicas of a cluster, read from Alpha's data: rows for ``reside replica list``."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from reside.jazz import CoList, CoMap, Node, ValueNotFound
+from reside.model.entities import ReplicaVersion
+from reside.model.errors import NotAllowed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+COLUMNS = ("id", "name", "version", "status", "image")
+SETTLE_S = 0.1
+"""How long changes are gathered before the list is read again."""
+
+Row = dict[str, Any]
+
+
+class ReplicaView:
+    """Alpha's replicas with their versions, loaded once and then followed."""
+
+    def __init__(self, node: Node, data: CoMap) -> None:
+        self._node = node
+        self._data = data
+        self._changed = asyncio.Event()
+        self._followed: set[str] = set()
+
+    async def rows(self) -> list[Row]:
+        """One row a replica, by id.
+
+        Raises:
+            NotAllowed: the account may not read replicas.
+        """
+        entries = await self._list(self._data, "replicas")
+        rows = [await self._row(await self._map(str(entry))) for entry in entries]
+        return sorted(rows, key=lambda row: row["id"])
+
+    async def changes(self) -> AsyncIterator[list[Row]]:
+        """The rows now and after each change."""
+        while True:
+            self._changed.clear()
+            yield await self.rows()
+            await self._changed.wait()
+            await asyncio.sleep(SETTLE_S)
+
+    async def _row(self, replica: CoMap) -> Row:
+        versions = [await self._map(str(entry)) for entry in await self._list(replica, "versions")]
+        parsed = {v.id: v for v in (ReplicaVersion.model_validate(version.as_dict()) for version in versions)}
+        number = replica.get("currentVersion")
+        current = parsed.get(number) if isinstance(number, int) else None
+        identity = str(replica.get("identity"))
+        return {
+            "id": replica.get("id"),
+            "name": replica.get("name"),
+            "version": number,
+            "status": current.status if current else "unknown",
+            "image": f"{identity}@{current.digest}" if current else identity,
+            "requested": current.image if current else None,
+            "identity": identity,
+            "account": replica.get("account"),
+            "versions": [{"id": v.id, "status": v.status, "digest": v.digest} for v in parsed.values()],
+        }
+
+    async def _list(self, owner: CoMap, member: str) -> CoList:
+        reference = owner.get(member)
+        if not isinstance(reference, str):
+            raise NotAllowed(
+                f"{member} can't be read: the account needs replica:read:all "
+                "(`reside cluster claim-super-admin-access` for the first administrator)"
+            )
+        found = await self._node.load_list(reference)
+        self._follow(found)
+        return found
+
+    async def _map(self, reference: str) -> CoMap:
+        try:
+            found = await self._node.load_map(reference)
+        except ValueNotFound as error:
+            raise NotAllowed(f"a replica can't be read: {error}") from None
+        self._follow(found)
+        return found
+
+    def _follow(self, value: CoMap | CoList) -> None:
+        if value.id not in self._followed:
+            self._followed.add(value.id)
+            value.on_change(lambda _value: self._changed.set())

@@ -1,0 +1,104 @@
+"""A session of the command with one cluster: Jazz logged in, Alpha found by its account, its methods called.
+
+Reads come from Jazz and are validated there; writes are a request value of our own and calls of Alpha's methods, each
+with a token that only Alpha takes and only for that call.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from reside.cli.accounts import credentials_of
+from reside.jazz import AccountId, CoMap, Credentials, JazzUnavailable, Node, ValueNotFound
+from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME
+from reside.model.errors import NotReady
+from reside.replica.client import call_method, rpc_path
+from reside.seed.connections import Target, jazz_address, replica_address
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from reside.cli.config import Cluster, Config
+
+DEADLINE = 60.0
+"""Seconds to wait for the cluster's Services and for Alpha's data."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a command works with while it is connected."""
+
+    node: Node
+    credentials: Credentials
+    data: CoMap
+    """Alpha's data map."""
+    alpha: AccountId
+    """Alpha's account."""
+    endpoint: str
+    http: httpx.AsyncClient
+
+    async def call(self, method: str, body: dict[str, Any]) -> Any:
+        """Call a method of Alpha.
+
+        Raises:
+            ResideError: what Alpha answered, or that it can't be reached.
+        """
+        path = rpc_path(ALPHA_NAME, ALPHA_CONTRACT, method)
+        return await call_method(
+            self.http, self.credentials, endpoint=self.endpoint, receiver=self.alpha, path=path, body=body
+        )
+
+
+def target_of(cluster: Cluster) -> Target:
+    """How the Kubernetes API of a configured cluster is reached."""
+    return Target(cluster.namespace, cluster.access, cluster.kubeconfig, cluster.kube_context, DEADLINE)
+
+
+@asynccontextmanager
+async def open_session(config: Config, context: str | None = None) -> AsyncIterator[Session]:
+    """Connect to a context's cluster with its account.
+
+    Raises:
+        InvalidInput: the configuration lacks something.
+        NotReady: Jazz or Alpha is not there.
+    """
+    chosen = config.context(context)
+    cluster, account = config.cluster(chosen.cluster), config.account(chosen.account)
+    target = target_of(cluster)
+    credentials = credentials_of(account)
+    async with (
+        jazz_address(target) as jazz,
+        replica_address(target, ALPHA_NAME) as endpoint,
+        _node(jazz, account.name, credentials) as node,
+        httpx.AsyncClient(trust_env=False) as http,
+    ):
+        alpha = AccountId(cluster.alpha_replica_id)
+        yield Session(node, credentials, await _alpha_data(node, alpha), alpha, endpoint, http)
+
+
+@asynccontextmanager
+async def _node(url: str, name: str, credentials: Credentials) -> AsyncIterator[Node]:
+    try:
+        async with Node(url, credentials) as node:
+            await node.register(name)
+            await node.flush()
+            yield node
+    except JazzUnavailable as error:
+        raise NotReady(f"Jazz can't be reached at {url}: {error}") from None
+
+
+async def _alpha_data(node: Node, alpha: str) -> CoMap:
+    try:
+        account = await node.load_account(alpha)
+        profile = await account.load_profile()
+    except ValueNotFound:
+        raise NotReady(f"Alpha's account {alpha} is not in this cluster's Jazz: was it bootstrapped anew?") from None
+    contracts = profile.get("contracts")
+    data = contracts.get(ALPHA_CONTRACT) if isinstance(contracts, dict) else None
+    if not isinstance(data, str):
+        raise NotReady("Alpha has not published its data yet: it is still starting")
+    return await node.load_map(data)

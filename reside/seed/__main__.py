@@ -1,0 +1,101 @@
+"""The seed as a process: runs the bootstrap program on the cluster that it is in, then ends.
+
+The engine's state is thrown away: every step finds what an earlier run made, and after the hand-over the Sentinel
+adopts the objects. SIGTERM reaches the engine once, which then finishes what it began and stops.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reside.model.errors import ResideError
+from reside.seed.manifest import SETTINGS_VARIABLE, external_names
+from stacks import settings as stack_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import FrameType
+
+STACK = "seed"
+PROJECT = Path(os.environ.get("RESIDE_PROJECT", "/opt/reside"))
+
+
+def settings_of(environment: Mapping[str, str]) -> stack_settings.BootstrapSettings:
+    """The Job's settings, with the placeholders filled in.
+
+    Raises:
+        InvalidInput: they are missing, malformed or contradict each other.
+    """
+    found = stack_settings.from_environment(environment)
+    if found is None:
+        raise stack_settings.missing(SETTINGS_VARIABLE)
+    names = external_names(environment)
+    return stack_settings.parse({**found.model_dump(by_alias=True, exclude_none=True), **names}, SETTINGS_VARIABLE)
+
+
+def engine_environment(settings: stack_settings.BootstrapSettings, folder: Path) -> dict[str, str]:
+    """The environment of the engine: everything in one folder, a passphrase for a state that nobody reads again."""
+    state = folder / "state"
+    state.mkdir()
+    return os.environ | {
+        SETTINGS_VARIABLE: settings.to_json(),
+        "PULUMI_BACKEND_URL": f"file://{state}",
+        "PULUMI_HOME": str(folder / "home"),
+        "PULUMI_CONFIG_PASSPHRASE": secrets.token_urlsafe(24),
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+    }
+
+
+def project_in(folder: Path) -> Path:
+    """A project folder whose program is the image's own: the root's Pulumi.yaml names paths of a checkout."""
+    project = folder / "project"
+    project.mkdir()
+    runtime = {"name": "python", "options": {"virtualenv": str(PROJECT / ".venv")}}
+    document = {"name": "reside", "runtime": runtime, "main": str(PROJECT)}
+    (project / "Pulumi.yaml").write_text(json.dumps(document))  # JSON is YAML
+    return project
+
+
+def main() -> int:
+    """Run `pulumi up`; returns its exit code, 2 for bad settings."""
+    try:
+        settings = settings_of(os.environ)
+    except ResideError as error:
+        sys.stderr.write(f"seed: {error}\n")
+        return 2
+    folder = Path(tempfile.mkdtemp(prefix="seed-"))
+    try:
+        return _bootstrap(project_in(folder), engine_environment(settings, folder))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _bootstrap(project: Path, environment: dict[str, str]) -> int:
+    made = subprocess.run(
+        ["pulumi", "stack", "init", STACK, "--non-interactive"], cwd=project, env=environment, check=False
+    )
+    if made.returncode != 0:
+        return made.returncode
+    command = ["pulumi", "up", "--yes", "--skip-preview", "--stack", STACK, "--non-interactive", "--color=never"]
+    process = subprocess.Popen(command, cwd=project, env=environment, start_new_session=True)
+
+    def forward(_number: int, _frame: FrameType | None) -> None:
+        process.send_signal(signal.SIGINT)  # once is graceful; the kubelet's SIGKILL comes after the grace period
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    signal.signal(signal.SIGTERM, forward)
+    return process.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
