@@ -7,15 +7,15 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
 
 @asynccontextmanager
-async def in_background(**loops: Coroutine[None, None, None]) -> AsyncIterator[None]:
+async def in_background(**loops: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
     """Run endless loops while the block is open; the failure of one cancels the block and is raised from it.
 
     Args:
-        loops: coroutines by the name of their task.
+        loops: coroutine functions by the name of their task.
     """
     try:
         async with asyncio.TaskGroup() as group:
@@ -29,6 +29,6 @@ async def in_background(**loops: Coroutine[None, None, None]) -> AsyncIterator[N
         raise
 
 
-async def _endless(name: str, loop: Coroutine[None, None, None]) -> None:
-    await loop
+async def _endless(name: str, loop: Callable[[], Awaitable[None]]) -> None:
+    await loop()
     raise RuntimeError(f"the loop {name} ended, which it never should: this is a bug")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import httpx
@@ -71,7 +72,7 @@ async def started(declaration: Declaration, settings: ReplicaSettings, *, serve:
         await _publish(context, declaration, endpoint)
         await _greet_peers(context)
         stack.push_async_callback(_flush, context)
-        await stack.enter_async_context(in_background(permissions=keep_grants(context, declaration)))
+        await stack.enter_async_context(in_background(permissions=partial(keep_grants, context, declaration)))
         if declaration.methods:
             rpc.open(context, RequestVerifier(context.node, context.node.account_id))
         stack.push_async_callback(http_server.aclose)  # first on the way back: no new calls, and those here end

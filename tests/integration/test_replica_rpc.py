@@ -1,0 +1,208 @@
+"""Calls between replicas over HTTP: authenticated, permitted by whoever owns the data, refused with a named error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from reside.jazz import now_ms, sign_request
+from reside.model.errors import Conflict, InvalidInput, NotAllowed, NotReady, ResideError
+from reside.model.permissions import Grant, PermissionRef
+from reside.replica import Call, Replica
+from reside.replica.client import rpc_path
+from tests.support.replicas import GREETING, Servers, World, call, endpoint_of, greeting_contract, servers, world
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from reside.jazz import Credentials
+    from reside.replica import Context
+    from tests.support.replicas import Identity
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def on() -> Iterator[Servers]:
+    with servers() as running:
+        yield running
+
+
+@pytest.fixture
+async def around(on: Servers) -> AsyncIterator[World]:
+    async with world(on) as made:
+        yield made
+
+
+@pytest.fixture
+async def identity(around: World) -> Identity:
+    return await around.identity("greeter")
+
+
+@pytest.fixture
+async def greeter(identity: Identity) -> AsyncIterator[Context]:
+    async with build_greeter().start(identity.settings) as context:
+        yield context
+
+
+@pytest.fixture
+async def client(around: World) -> Credentials:
+    return await around.account("client")
+
+
+def build_greeter() -> Replica:
+    replica = Replica(greeting_contract())
+
+    @replica.method(GREETING, "greet")
+    async def greet(call: Call) -> dict[str, Any]:
+        room = call.body.get("room")
+        permission = "greet" if room is None else "greet:room"
+        call.require(permission, room)
+        return {"message": f"Hello, {call.body['name']}", "params": call.params(permission, room)}
+
+    @replica.method(GREETING, "whoami")
+    async def whoami(call: Call) -> str:
+        return call.account
+
+    @replica.method(GREETING, "fail")
+    async def fail(call: Call) -> None:
+        errors = {"conflict": Conflict, "invalid": InvalidInput, "not-ready": NotReady}
+        raise errors.get(call.body["how"], KeyError)("said the handler")
+
+    return replica
+
+
+async def test_the_caller_is_the_account_that_signed(greeter: Context, client: Credentials) -> None:
+    assert await call(greeter, client, "whoami", {}) == client.account_id
+
+
+async def test_a_method_is_refused_before_the_grant_served_after_it_and_refused_again_after_the_revocation(
+    around: World, identity: Identity, greeter: Context, client: Credentials
+) -> None:
+    """The key stays in the control block after the revocation; it must not grant anything."""
+    ref = PermissionRef(client.account_id, GREETING, "greet")
+    with pytest.raises(NotAllowed, match=f"needs the permission greet of {GREETING}"):
+        await call(greeter, client, "greet", {"name": "Ada"})
+    granted = Grant(granted=True, params={"loud": True})
+    await around.expect(identity, ref, granted)
+    await around.until_current(identity, ref, granted)
+    answer = await call(greeter, client, "greet", {"name": "Ada"})
+    assert answer == {"message": "Hello, Ada", "params": {"loud": True}}
+    await around.expect(identity, ref, Grant(granted=False))
+    await around.until_current(identity, ref, Grant(granted=False))
+    with pytest.raises(NotAllowed):
+        await call(greeter, client, "greet", {"name": "Ada"})
+
+
+async def test_a_permission_for_one_instance_or_one_account_is_none_for_another(
+    around: World, identity: Identity, greeter: Context, client: Credentials
+) -> None:
+    ref = PermissionRef(client.account_id, GREETING, "greet:room", "blue")
+    await around.expect(identity, ref, Grant(granted=True))
+    await around.until_current(identity, ref, Grant(granted=True))
+    assert (await call(greeter, client, "greet", {"name": "Ada", "room": "blue"}))["message"] == "Hello, Ada"
+    with pytest.raises(NotAllowed, match="greet:room for red"):
+        await call(greeter, client, "greet", {"name": "Ada", "room": "red"})
+    with pytest.raises(NotAllowed):
+        await call(greeter, await around.account("other"), "greet", {"name": "Ada", "room": "blue"})
+
+
+@pytest.mark.parametrize(("how", "kind"), [("conflict", Conflict), ("invalid", InvalidInput), ("not-ready", NotReady)])
+async def test_a_handlers_error_reaches_the_caller_as_the_same_class(
+    greeter: Context, client: Credentials, how: str, kind: type[ResideError]
+) -> None:
+    with pytest.raises(kind, match="said the handler"):
+        await call(greeter, client, "fail", {"how": how})
+
+
+async def test_a_handlers_bug_is_an_error_without_its_details(greeter: Context, client: Credentials) -> None:
+    with pytest.raises(ResideError, match="failed to serve fail: see its log") as caught:
+        await call(greeter, client, "fail", {"how": "bug"})
+    assert "said the handler" not in str(caught.value)
+
+
+async def test_tokens_are_good_for_one_request_to_one_receiver(
+    around: World, greeter: Context, client: Credentials
+) -> None:
+    path = rpc_path("greeter", GREETING, "whoami")
+    stranger = await around.account("stranger")
+
+    def token(receiver: Any = greeter.node.account_id, body: bytes = b"{}", path: str = path) -> dict[str, str]:
+        signed = sign_request(client, receiver=receiver, method="POST", path=path, body=body, now_ms=now_ms())
+        return {"authorization": signed}
+
+    async with httpx.AsyncClient(base_url=endpoint_of(greeter), trust_env=False) as http:
+        once = token()
+        assert (await http.post(path, content=b"{}", headers=once)).status_code == 200
+        refused = {
+            "reused": await http.post(path, content=b"{}", headers=once),
+            "no token": await http.post(path, content=b"{}"),
+            "other receiver": await http.post(path, content=b"{}", headers=token(stranger.account_id)),
+            "other body": await http.post(path, content=b'{"a":1}', headers=token()),
+            "other path": await http.post(path, content=b"{}", headers=token(path="/elsewhere")),
+        }
+    assert {name: answer.status_code for name, answer in refused.items()} == dict.fromkeys(refused, 401)
+    assert {answer.json()["error"]["code"] for answer in refused.values()} == {"unauthenticated"}
+
+
+async def test_bad_requests_are_told_what_is_wrong(greeter: Context, client: Credentials) -> None:
+    async def post(path: str, body: bytes) -> tuple[int, str]:
+        receiver = greeter.node.account_id
+        signed = sign_request(client, receiver=receiver, method="POST", path=path, body=body, now_ms=now_ms())
+        async with httpx.AsyncClient(base_url=endpoint_of(greeter), trust_env=False) as http:
+            answer = await http.post(path, content=body, headers={"authorization": signed})
+        return answer.status_code, answer.json()["error"]["message"]
+
+    whoami = rpc_path("greeter", GREETING, "whoami")
+    assert await post(whoami, b"[]") == (400, "the body is no JSON object: send one, e.g. {}")
+    assert await post(whoami, b"{") == (400, "the body is not JSON: send a JSON object")
+    assert (await post(whoami, b" " * (1 << 20) + b"{}"))[0] == 400
+    assert await post(rpc_path("greeter", GREETING, "sing"), b"{}") == (
+        404,
+        f"greeter has no method sing of {GREETING}",
+    )
+    assert await post(rpc_path("other", GREETING, "whoami"), b"{}") == (404, "this is replica greeter, not other")
+
+
+async def test_a_receiver_that_is_not_there_is_not_ready(
+    around: World, client: Credentials, identity: Identity
+) -> None:
+    async with build_greeter().start(identity.settings) as gone:
+        pass
+    endpoint = gone.settings.internal_endpoint
+    assert endpoint is None
+    gone.health.started = False
+    with pytest.raises(NotReady, match="can't be reached"):
+        await call(gone, client, "whoami", {})
+
+
+async def test_a_required_peer_is_found_by_key_and_by_contract_and_called(
+    around: World, identity: Identity, greeter: Context
+) -> None:
+    caller = await around.identity("caller")
+    ref = PermissionRef(caller.credentials.account_id, GREETING, "greet")
+    await around.expect(identity, ref, Grant(granted=True))
+    await around.until_current(identity, ref, Grant(granted=True))
+    caller.rcb.require({"greeting": [identity.credentials.account_id]})
+    await around.alpha.flush()
+    async with Replica().start(caller.settings, serve=False) as context:
+        by_key, by_contract = await context.peers("greeting"), await context.peers(GREETING)
+        assert by_key == by_contract
+        assert [peer.name for peer in by_key] == ["greeter"]
+        assert (await by_key[0].call("greet", {"name": "Bob"}))["message"] == "Hello, Bob"
+        assert await context.peers("nothing") == []
+        assert await context.peers("registry.reside.internal/other.v1") == []
+        with pytest.raises(NotReady, match="publishes no data"):
+            await by_key[0].data()
+
+
+async def test_a_peer_that_never_started_is_not_ready(around: World) -> None:
+    caller, absent = await around.identity("caller"), await around.identity("absent")
+    caller.rcb.require({"greeting": [absent.credentials.account_id]})
+    await around.alpha.flush()
+    async with Replica().start(caller.settings, serve=False) as context:
+        for wanted in ("greeting", GREETING):
+            with pytest.raises(NotReady, match="has not started"):
+                await context.peers(wanted)

@@ -1,0 +1,154 @@
+"""A small world for replicas: a real sync server, a real etcd, an account that does Alpha's part, and replicas."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from reside.jazz import Credentials, Node
+from reside.model.manifest import ContractManifest
+from reside.model.permissions import Grant, PermissionRef
+from reside.replica import ControlBlock, Replica, ReplicaSettings
+from reside.replica.client import call_method, rpc_path
+from tests.support.etcd import EtcdServer, etcd_server
+from tests.support.jazz import JazzServer, jazz_server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from reside.jazz import AccountId
+    from reside.replica import Context, Json
+
+GREETING = "registry.reside.internal/reside/contracts/greeting.v1"
+
+
+def greeting_contract() -> ContractManifest:
+    """A contract with the method and the permission ``greet``, and one permission that names an instance."""
+    return ContractManifest.model_validate(
+        {
+            "type": "contract",
+            "identity": GREETING,
+            "permissions": {"greet": {}, "greet:room": {"instanceKeys": ["room"]}},
+            "methods": {"greet": {}, "fail": {}, "whoami": {}},
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Servers:
+    """What replicas stand on."""
+
+    jazz: JazzServer
+    etcd: EtcdServer
+
+
+@contextmanager
+def servers() -> Iterator[Servers]:
+    """A running sync server and a running etcd."""
+    with jazz_server() as jazz, etcd_server() as etcd:
+        yield Servers(jazz, etcd)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """An account with its control block."""
+
+    credentials: Credentials
+    settings: ReplicaSettings
+    rcb: ControlBlock
+    """The block as Alpha sees and writes it."""
+
+
+class World:
+    """Alpha's part: makes accounts and control blocks, expects permissions, calls as a client."""
+
+    def __init__(self, alpha: Node, on: Servers) -> None:
+        self.alpha = alpha
+        self.servers = on
+        self._count = 2
+
+    async def identity(self, name: str) -> Identity:
+        """A registered account with an empty control block of its own."""
+        self._count += 1
+        credentials = await self.account(name)
+        group = self.alpha.create_group()
+        await group.add_member(credentials.account_id, "writer")
+        permissions = group.create_map({})
+        root = group.create_map({"id": self._count, "name": name, "requirements": {}, "permissions": permissions.id})
+        await self.alpha.flush()
+        settings = ReplicaSettings(
+            replica_name=name,
+            control_block_id=root.id,
+            account_id=credentials.account_id,
+            agent_secret=credentials.agent_secret,
+            sync_server_url=self.servers.jazz.url,
+            etcd_hosts=(self.servers.etcd.url,),
+            listen_host="127.0.0.1",
+            listen_port=0,
+        )
+        return Identity(credentials, settings, await ControlBlock.load(self.alpha, root.id))
+
+    async def account(self, name: str) -> Credentials:
+        """A registered account."""
+        credentials = Credentials.generate()
+        async with Node(self.servers.jazz.url, credentials) as node:
+            await node.register(name)
+        return credentials
+
+    async def expect(self, identity: Identity, ref: PermissionRef, grant: Grant) -> None:
+        """Write a wish into a control block, as Alpha does."""
+        await identity.rcb.expect(ref, grant)
+        await self.alpha.flush()
+
+    async def until_current(self, identity: Identity, ref: PermissionRef, grant: Grant) -> None:
+        """Wait until the replica has noted ``grant`` for ``ref``."""
+        await until(identity.rcb, lambda: (found := identity.rcb.find(ref)) is not None and found.current == grant)
+
+
+async def until(block: ControlBlock, holds: Any) -> None:
+    """Wait for a condition on a control block, woken by its changes; the test's own timeout ends it."""
+    while not holds():
+        await block.changed.wait()
+        block.changed.clear()
+        await block.refresh()
+
+
+@asynccontextmanager
+async def world(on: Servers) -> AsyncIterator[World]:
+    """A world on running servers."""
+    credentials = Credentials.generate()
+    async with Node(on.jazz.url, credentials) as alpha:
+        await alpha.register("alpha")
+        yield World(alpha, on)
+
+
+async def call(
+    context: Context,
+    credentials: Credentials,
+    method: str,
+    body: dict[str, Any],
+    *,
+    contract: str = GREETING,
+    receiver: AccountId | None = None,
+) -> Json:
+    """Call a running replica over HTTP as a client."""
+    async with httpx.AsyncClient(trust_env=False) as http:
+        return await call_method(
+            http,
+            credentials,
+            endpoint=endpoint_of(context),
+            receiver=receiver or context.node.account_id,
+            path=rpc_path(context.name, contract, method),
+            body=body,
+        )
+
+
+def endpoint_of(context: Context) -> str:
+    """Where a running replica listens."""
+    return str(context.node.account.profile["endpoints"]["internal"])
+
+
+__all__ = ["GREETING", "Grant", "Identity", "PermissionRef", "Replica", "Servers", "World", "call", "world"]
