@@ -1,0 +1,90 @@
+"""Turns the end of a failed engine run into one error of errors.py.
+
+The command line says what went wrong in words only. These are the words of the pinned versions (engine 3.259, provider
+4.25); tests/integration/test_engine_failures.py asks the real ones.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from reside.sentinel.engine.errors import (
+    ApplyConflict,
+    ApplyRejected,
+    EngineBroken,
+    EngineError,
+    EngineKilled,
+    EngineUnavailable,
+    StackLocked,
+)
+from reside.sentinel.engine.masking import mask
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reside.sentinel.engine.events import Complaint
+
+LONGEST: Final = 400
+"""Messages are cut to this many characters: they are shown in lists and stored in Jazz."""
+
+_CONFLICT = re.compile(
+    r"Apply failed with \d+ conflicts?: (?P<fields>conflicts? with \"(?P<manager>[^\"]+)\".*)", re.DOTALL
+)
+_UNREACHABLE = re.compile(
+    r"cluster is unreachable|connection refused|connection reset|i/o timeout|no such host|TLS handshake timeout"
+    r"|no route to host|unable to load schema information|the server is currently unable|etcdserver:|context deadline"
+    r"|Too many requests|unexpected EOF|ServiceUnavailable|network is unreachable",
+    re.IGNORECASE,
+)
+_LOCKED = re.compile(r"the stack is currently locked by")
+_PASSPHRASE = re.compile(r"incorrect passphrase|passphrase must be set|failed to decrypt|message authentication failed")
+_CANCELLED = re.compile(r"update cancell?ed|preview cancell?ed|destroy cancell?ed|canceled while|termination requested")
+_NOISE = re.compile(
+    r"^(update|preview|destroy) failed$|^error: |^.* failed with an unhandled exception:|resource .* creation failed: "
+)
+
+
+def diagnose(code: int, complaints: Sequence[Complaint], stderr: str, secrets: Sequence[str]) -> EngineError:
+    """The error that an engine run with exit code ``code`` (negative: the signal that killed it) stands for."""
+    everything = "\n".join([*(complaint.message for complaint in complaints), stderr])
+    if code < 0:
+        return EngineKilled(f"the engine was ended by signal {-code}; the next operation will repair the stack")
+    if _LOCKED.search(everything):
+        return StackLocked("the stack is locked by another engine that is running now")
+    if _PASSPHRASE.search(everything):
+        return EngineBroken(
+            "the state cannot be decrypted: give the Sentinel the passphrase that the state was made with"
+        )
+    for complaint in complaints:
+        conflict = _CONFLICT.search(complaint.message)
+        if conflict:
+            return _conflict(conflict, complaint, secrets)
+    if _UNREACHABLE.search(everything):
+        return EngineUnavailable("the Kubernetes API did not answer: " + _short(_best(complaints, stderr), secrets))
+    if _CANCELLED.search(everything):
+        return EngineUnavailable("the operation was stopped before its end")
+    blamed = next((complaint for complaint in complaints if complaint.object), None)
+    if blamed is not None:
+        return ApplyRejected(_short(blamed.message, secrets), blamed.object)
+    return EngineBroken(f"the engine failed with code {code}: {_short(_best(complaints, stderr), secrets)}")
+
+
+def _conflict(found: re.Match[str], complaint: Complaint, secrets: Sequence[str]) -> ApplyConflict:
+    manager = found["manager"]
+    fields = _short(found["fields"], secrets)
+    return ApplyConflict(f"{manager} manages fields that the stack sets: {fields}", complaint.object, manager)
+
+
+def _best(complaints: Sequence[Complaint], stderr: str) -> str:
+    """The most telling message: the first complaint that is not a mere announcement, else the end of stderr."""
+    for complaint in complaints:
+        if not _NOISE.match(complaint.message.strip()):
+            return complaint.message
+    return complaints[0].message if complaints else stderr[-LONGEST:]
+
+
+def _short(message: str, secrets: Sequence[str]) -> str:
+    """One line without secrets, link and noise, cut to :data:`LONGEST` characters."""
+    line = " ".join(mask(message, secrets).split())
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"

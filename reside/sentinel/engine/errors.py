@@ -1,0 +1,75 @@
+"""What can go wrong in the engine, as a tree.
+
+    EngineError
+    ├── EngineUnavailable   transient: the cluster or the command line can't be used now; come back later
+    │   └── EngineKilled    the engine ended in the middle; the next operation repairs the state and converges
+    ├── ApplyConflict       another field manager holds a field of the object: somebody must decide
+    ├── ApplyRejected       the API server refused the object: the wish must change
+    ├── StackLocked         two operations on one stack at once: the caller broke its promise of one lane a stack
+    └── EngineBroken        wrong passphrase, unreadable state: an operator must look
+
+Invariant: a message is short and holds no secret value (see masking.py), so that it may be logged and stored in Jazz.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class EngineError(Exception):
+    """Any failure of an engine operation; ``object`` is ``Kind/name`` where one object is to blame."""
+
+    def __init__(self, message: str, object: str | None = None) -> None:  # noqa: A002 - the word of the whole package
+        super().__init__(message if object is None else f"{object}: {message}")
+        self.object = object
+        self.message = message
+
+    def details(self) -> dict[str, Any]:
+        """What it takes to raise the same error in another process (see :func:`from_details`)."""
+        return {"kind": type(self).__name__, "message": self.message, "object": self.object}
+
+
+class EngineUnavailable(EngineError):  # noqa: N818 - named after what is wrong
+    """The cluster cannot be reached or the engine cannot run now; trying again later is right."""
+
+
+class EngineKilled(EngineUnavailable):
+    """The engine ended in the middle of an operation; what it had done is found out by the next one."""
+
+
+class ApplyRejected(EngineError):  # noqa: N818 - see EngineUnavailable
+    """The API server refused an object; trying again without a change is useless."""
+
+
+class ApplyConflict(EngineError):  # noqa: N818 - see EngineUnavailable
+    """Another field manager owns fields that the object sets; ``manager`` names it."""
+
+    def __init__(self, message: str, object: str | None = None, manager: str = "unknown") -> None:  # noqa: A002 - as above
+        super().__init__(message, object)
+        self.manager = manager
+
+    def details(self) -> dict[str, Any]:
+        """See :meth:`EngineError.details`."""
+        return {**super().details(), "manager": self.manager}
+
+
+class StackLocked(EngineError):  # noqa: N818 - see EngineUnavailable
+    """The stack is in use by another operation at this moment."""
+
+
+class EngineBroken(EngineError):  # noqa: N818 - see EngineUnavailable
+    """The engine cannot work until an operator has mended its settings or its state."""
+
+
+_KINDS: dict[str, type[EngineError]] = {
+    kind.__name__: kind
+    for kind in (EngineError, EngineUnavailable, EngineKilled, ApplyRejected, ApplyConflict, StackLocked, EngineBroken)
+}
+
+
+def from_details(details: dict[str, Any]) -> EngineError:
+    """The error that ``details()`` of another process describes."""
+    kind = _KINDS.get(details["kind"], EngineError)
+    if kind is ApplyConflict:
+        return ApplyConflict(details["message"], details["object"], details["manager"])
+    return kind(details["message"], details["object"])

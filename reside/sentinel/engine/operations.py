@@ -1,0 +1,171 @@
+"""One engine operation from begin to end, blocking, inside a worker process.
+
+An operation is: mend what the last one left, make the stack if it is new, run the command line once with program and
+event log, read the result. Errors leave as errors of errors.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reside.sentinel.engine.diagnosis import diagnose
+from reside.sentinel.engine.errors import ApplyRejected, EngineBroken
+from reside.sentinel.engine.events import EventReader
+from reside.sentinel.engine.masking import secret_values
+from reside.sentinel.engine.port import ChangeSet, OnEvent, StackSpec
+from reside.sentinel.engine.servers import EventLog, serving
+from reside.sentinel.engine.settings import PROVIDER_VERSION, EngineSettings
+from reside.sentinel.engine.store import Store, without_pending, write_in_cluster_kubeconfig
+from stacks.replica import ProviderSettings, program
+
+if TYPE_CHECKING:
+    from pulumi.automation import CommandResult
+
+    from reside.sentinel.engine.command import EngineCommand
+
+_QUIET = ["--color", "never", "--suppress-outputs", "--suppress-progress"]
+_MISSING = "not found"
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What one run of the command line came to."""
+
+    result: CommandResult
+    reader: EventReader
+
+
+class Operations:
+    """Operations of one worker process, one at a time."""
+
+    def __init__(self, settings: EngineSettings, command: EngineCommand) -> None:
+        """Use ``command``; kubeconfig and environment are read here."""
+        self._settings = settings
+        self._command = command
+        self._environment = _environment(settings)
+
+    def preview(self, stack: StackSpec, on_event: OnEvent) -> ChangeSet:
+        """See :class:`reside.sentinel.engine.port.StackEngine`."""
+        store = Store(self._settings, stack.name)
+        new = not store.exists
+        try:
+            return self._change(["preview"], stack, on_event)
+        finally:
+            if new:
+                store.forget()
+
+    def apply(self, stack: StackSpec, on_event: OnEvent) -> ChangeSet:
+        """See :class:`reside.sentinel.engine.port.StackEngine`.
+
+        An object that the state knows but the cluster has lost makes an update fail; then the state is refreshed first.
+        """
+        try:
+            return self._change(["up", "--yes", "--skip-preview"], stack, on_event)
+        except ApplyRejected as error:
+            if _MISSING not in error.message:
+                raise
+            return self._change(["up", "--yes", "--skip-preview", "--refresh"], stack, on_event)
+
+    def destroy(self, name: str, on_event: OnEvent) -> ChangeSet:
+        """See :class:`reside.sentinel.engine.port.StackEngine`."""
+        store = Store(self._settings, name)
+        if not store.exists:
+            store.forget()
+            return ChangeSet((), 0.0)
+        # The program runs, with no objects, so that the provider's settings are today's and not those of the state.
+        result = self._change(["destroy", "--yes", "--skip-preview", "--run-program"], StackSpec(name, ()), on_event)
+        store.forget()
+        return result
+
+    def export(self, name: str) -> dict[str, Any]:
+        """See :class:`reside.sentinel.engine.port.StackEngine`."""
+        store = Store(self._settings, name)
+        if not store.exists:
+            return {}
+        store.prepare()
+        state: dict[str, Any] = json.loads(self._plain(store, ["stack", "export", "--stack", name]).stdout)
+        return state
+
+    def _change(self, arguments: list[str], stack: StackSpec, on_event: OnEvent) -> ChangeSet:
+        began = time.monotonic()
+        store = Store(self._settings, stack.name)
+        self._make_ready(store, stack.name)
+        store.begin()
+        run = self._run(store, [*arguments, *_QUIET, "--stack", stack.name], stack, on_event)
+        if run.result.code >= 0:
+            store.end()
+        if run.result.code != 0:
+            raise diagnose(run.result.code, run.reader.complaints, run.result.stderr, secret_values(stack.objects))
+        return ChangeSet(run.reader.changes, time.monotonic() - began)
+
+    def _make_ready(self, store: Store, name: str) -> None:
+        store.prepare()
+        if not store.exists:
+            self._plain(store, ["stack", "init", name, "--secrets-provider", "passphrase", "--no-select"])
+        elif store.interrupted:
+            self._repair(store, name)
+
+    def _repair(self, store: Store, name: str) -> None:
+        exported = json.loads(self._plain(store, ["stack", "export", "--stack", name]).stdout)
+        mended = without_pending(exported)
+        if mended is not None:
+            file = store.workspace / "mended.json"
+            file.write_text(json.dumps(mended), encoding="utf-8")
+            self._plain(store, ["stack", "import", "--stack", name, "--file", str(file)])
+            file.unlink()
+
+    def _run(self, store: Store, arguments: list[str], stack: StackSpec, on_event: OnEvent) -> _Run:
+        reader = EventReader()
+
+        def receive(event: dict[str, Any]) -> None:
+            progress = reader.read(event)
+            if progress is not None:
+                on_event(progress)
+
+        log = EventLog(receive)
+        provider = ProviderSettings(PROVIDER_VERSION, self._settings.namespace, self._settings.context)
+        with serving(program(stack.objects, provider), log) as address:
+            command = [
+                *arguments,
+                f"--client={address}",
+                "--exec-kind",
+                "auto.inline",
+                "--event-log",
+                f"tcp://{address}",
+            ]
+            result = self._command.run(command, str(store.workspace), self._environment)
+            complete = log.wait()
+        if result.code == 0 and (log.failure is not None or not complete):
+            raise EngineBroken(
+                f"the engine's event log cannot be read ({type(log.failure).__name__}): versions differ?"
+            )
+        return _Run(result, reader)
+
+    def _plain(self, store: Store, arguments: list[str]) -> CommandResult:
+        result = self._command.run([*arguments, "--color", "never"], str(store.workspace), self._environment)
+        if result.code != 0:
+            raise diagnose(result.code, (), result.stderr, ())
+        return result
+
+
+def _environment(settings: EngineSettings) -> dict[str, str]:
+    """Environment of the command line; the only place where the passphrase goes."""
+    kubeconfig = settings.kubeconfig or write_in_cluster_kubeconfig(settings, dict(os.environ))
+    folder = Path(settings.pulumi).parent
+    path = os.environ.get("PATH", os.defpath)
+    return {
+        "PATH": f"{folder}{os.pathsep}{path}" if folder.is_absolute() else path,
+        "PULUMI_HOME": str(settings.home),
+        "PULUMI_BACKEND_URL": f"file://{settings.state}",
+        "PULUMI_CONFIG_PASSPHRASE": settings.passphrase,
+        "PULUMI_DEBUG_COMMANDS": "true",  # the event log is hidden behind it
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+        "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        "KUBECONFIG": str(kubeconfig),
+    }

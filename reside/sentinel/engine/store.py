@@ -1,0 +1,110 @@
+"""Our own care for the file backend: what a crash leaves, what grows for ever, what a preview must not leave behind.
+
+Invariant: called only by the holder of the stack's lane. So a lock file found here belongs to an engine that is dead,
+whatever process id and host name it shows (both repeat and change in containers), and is removed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from reside.sentinel.engine.settings import PROJECT, EngineSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_RUNNING = ".running"
+_PROJECT_FILE = f"name: {PROJECT}\nruntime: python\ndescription: One desired-state stack of ReSide\n"
+
+
+class Store:
+    """The files of one stack. All calls are blocking and short."""
+
+    def __init__(self, settings: EngineSettings, stack: str) -> None:
+        """Name the files of ``stack``; nothing is touched yet."""
+        root = settings.state / ".pulumi"
+        self.workspace = settings.workspace(stack)
+        self._state_file = root / "stacks" / PROJECT / f"{stack}.json"
+        self._locks = root / "locks" / "organization" / PROJECT / stack
+        self._grown = [root / kind / PROJECT / stack for kind in ("history", "backups")]
+        self._running = self.workspace / _RUNNING
+
+    @property
+    def exists(self) -> bool:
+        """Whether the backend knows the stack."""
+        return self._state_file.exists()
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the last operation did not end by itself."""
+        return self._running.exists()
+
+    def prepare(self) -> None:
+        """Make the workspace and remove locks of dead engines."""
+        self.workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
+        project = self.workspace / "Pulumi.yaml"
+        if not project.exists():
+            project.write_text(_PROJECT_FILE, encoding="utf-8")
+        self.unlock()
+
+    def unlock(self) -> None:
+        """Remove the stack's lock files."""
+        for lock in self._locks.glob("*.json"):
+            lock.unlink(missing_ok=True)
+
+    def begin(self) -> None:
+        """Note that a changing operation runs; stays when the operation dies."""
+        self._running.touch()
+
+    def end(self) -> None:
+        """Note that the operation ended by itself, and drop what would grow for ever."""
+        self._running.unlink(missing_ok=True)
+        for folder in self._grown:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def forget(self) -> None:
+        """Remove every file of the stack, its encryption salt included."""
+        self.unlock()
+        for file in self._state_files():
+            file.unlink(missing_ok=True)
+        for folder in (*self._grown, self._locks, self.workspace):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _state_files(self) -> list[Path]:
+        return [self._state_file, *self._state_file.parent.glob(f"{self._state_file.name}.*")]
+
+
+def without_pending(deployment: dict[str, Any]) -> dict[str, Any] | None:
+    """An exported state without the operations that a crash left pending, or None if there are none.
+
+    Dropping them is right because every create is a server-side apply: an object that was created after all is taken
+    over by the next one.
+    """
+    inner = deployment.get("deployment") or {}
+    if not inner.get("pending_operations"):
+        return None
+    return {**deployment, "deployment": {key: value for key, value in inner.items() if key != "pending_operations"}}
+
+
+def write_in_cluster_kubeconfig(settings: EngineSettings, environment: dict[str, str]) -> Path:
+    """A kubeconfig for the pod's service account, so that an ambient one is never used by mistake.
+
+    Raises:
+        KeyError: not in a pod.
+    """
+    account = "/var/run/secrets/kubernetes.io/serviceaccount"
+    host = environment["KUBERNETES_SERVICE_HOST"]
+    server = f"https://{f'[{host}]' if ':' in host else host}:{environment['KUBERNETES_SERVICE_PORT']}"
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "pod",
+        "clusters": [{"name": "pod", "cluster": {"server": server, "certificate-authority": f"{account}/ca.crt"}}],
+        "users": [{"name": "pod", "user": {"tokenFile": f"{account}/token"}}],
+        "contexts": [{"name": "pod", "context": {"cluster": "pod", "user": "pod", "namespace": settings.namespace}}],
+    }
+    path = settings.folder / "in-cluster.kubeconfig"
+    path.write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
+    return path
