@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from reside.model.errors import NotReady
 from reside.replica.peers import find_peers
 from reside.replica.transactions import open_transaction
 
@@ -61,6 +62,17 @@ class Context:
             NotReady: a named replica has not published its profile yet.
         """
         return await find_peers(self, contract_or_key)
+
+    async def peer(self, contract_or_key: str) -> Peer:
+        """The first of ``peers``, for a requirement that is served by one replica.
+
+        Raises:
+            NotReady: there is none at this moment.
+        """
+        found = await self.peers(contract_or_key)
+        if not found:
+            raise NotReady(f"{self.name} was given no replica for {contract_or_key} (yet)")
+        return found[0]
 
     def transaction(self, object_id: str) -> AbstractAsyncContextManager[Transaction]:
         """A transaction on an object: its lock, the object afresh, staged writes made only while the lock is held.
