@@ -1,7 +1,7 @@
 """The inline program that turns one desired-state stack into Pulumi resources.
 
-Resources are made from manifests by token, so that the big generated SDK is neither installed nor imported. Every object
-goes out under the field manager ``kubernetes-sentinel`` and is not awaited (health is the Sentinel's own business).
+Resources are made from manifests by token, so that the big generated SDK is neither installed nor imported. Every
+object goes out under the field manager ``kubernetes-sentinel`` and is not awaited (health is the Sentinel's business).
 pulumi itself is imported only when the program runs, so that :func:`as_applied` is free for everybody.
 """
 
@@ -28,8 +28,8 @@ _WORKLOADS = frozenset({"Deployment", "StatefulSet", "Job"})
 class ProviderSettings:
     """The Kubernetes provider of a stack: its plugin version, default namespace and kubeconfig context.
 
-    The kubeconfig itself comes from the environment (KUBECONFIG), so that its place does not stand in the state, and the
-    cluster's identity is the namespace's name: a moved API server never makes the engine replace all objects.
+    The kubeconfig itself comes from the environment (KUBECONFIG), so that its place does not stand in the state, and
+    the cluster's identity is the namespace's name: a moved API server never makes the engine replace all objects.
     """
 
     version: str

@@ -47,27 +47,39 @@ _NOISE = re.compile(
 
 def diagnose(code: int, complaints: Sequence[Complaint], stderr: str, secrets: Sequence[str]) -> EngineError:
     """The error that an engine run with exit code ``code`` (negative: the signal that killed it) stands for."""
-    everything = "\n".join([*(complaint.message for complaint in complaints), stderr])
     if code < 0:
-        return EngineKilled(f"the engine was ended by signal {-code}; the next operation will repair the stack")
+        return EngineKilled(f"the engine was ended by signal {-code}; the next operation repairs the stack")
+    return (
+        _of_the_whole(complaints, stderr, secrets)
+        or _of_an_object(complaints, secrets)
+        or EngineBroken(f"the engine failed with code {code}: {_short(_best(complaints, stderr), secrets)}")
+    )
+
+
+def _of_the_whole(complaints: Sequence[Complaint], stderr: str, secrets: Sequence[str]) -> EngineError | None:
+    """An error that no single object is to blame for."""
+    everything = "\n".join([*(complaint.message for complaint in complaints), stderr])
     if _LOCKED.search(everything):
         return StackLocked("the stack is locked by another engine that is running now")
     if _PASSPHRASE.search(everything):
-        return EngineBroken(
-            "the state cannot be decrypted: give the Sentinel the passphrase that the state was made with"
-        )
-    for complaint in complaints:
-        conflict = _CONFLICT.search(complaint.message)
-        if conflict:
-            return _conflict(conflict, complaint, secrets)
+        return EngineBroken("the state cannot be decrypted: start with the passphrase that the state was made with")
     if _UNREACHABLE.search(everything):
         return EngineUnavailable("the Kubernetes API did not answer: " + _short(_best(complaints, stderr), secrets))
     if _CANCELLED.search(everything):
         return EngineUnavailable("the operation was stopped before its end")
-    blamed = next((complaint for complaint in complaints if complaint.object), None)
-    if blamed is not None:
-        return ApplyRejected(_short(blamed.message, secrets), blamed.object)
-    return EngineBroken(f"the engine failed with code {code}: {_short(_best(complaints, stderr), secrets)}")
+    return None
+
+
+def _of_an_object(complaints: Sequence[Complaint], secrets: Sequence[str]) -> EngineError | None:
+    """What the API server had against an object; a conflict comes first, because it names a culprit."""
+    for complaint in complaints:
+        conflict = _CONFLICT.search(complaint.message)
+        if conflict:
+            return _conflict(conflict, complaint, secrets)
+    for complaint in complaints:
+        if complaint.object:
+            return ApplyRejected(_short(complaint.message, secrets), complaint.object)
+    return None
 
 
 def _conflict(found: re.Match[str], complaint: Complaint, secrets: Sequence[str]) -> ApplyConflict:
