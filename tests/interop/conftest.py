@@ -1,0 +1,29 @@
+"""One sync server for all tests of this folder, and a JavaScript client for each that asks."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from support.jazz import JazzServer, jazz_server
+from support.jazz_js import JavaScript, javascript
+from support.jazz_nodes import Nodes
+
+
+@pytest.fixture(scope="session")
+def jazz() -> Iterator[JazzServer]:
+    """A running sync server."""
+    with jazz_server() as server:
+        yield server
+
+
+@pytest.fixture
+async def js() -> AsyncIterator[JavaScript]:
+    """A fresh JavaScript client."""
+    async with javascript() as driver:
+        yield driver
+
+
+@pytest.fixture
+async def nodes(jazz: JazzServer) -> AsyncIterator[Nodes]:
+    """Makes Python nodes on the server."""
+    async with Nodes(jazz.url) as made:
+        yield made

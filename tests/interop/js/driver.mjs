@@ -1,0 +1,153 @@
+// Drives the official cojson package for the tests: one JSON request a line on stdin, one JSON answer a line on stdout.
+//
+//   {"id": 1, "op": "set", "args": {...}}  ->  {"id": 1, "result": ...} or {"id": 1, "error": "..."}
+//
+// An actor is a LocalNode with an account, connected to the sync server; values are named by their ids.
+import { createInterface } from "node:readline";
+import { LocalNode, cojsonInternals } from "cojson";
+import { NapiCrypto } from "cojson/crypto/NapiCrypto";
+import { createWebSocketPeer } from "cojson-transport-ws";
+import { WebSocket } from "ws";
+
+for (const method of ["log", "info", "debug", "warn", "error"]) {
+  console[method] = (...parts) => process.stderr.write(`${parts.map(String).join(" ")}\n`);
+}
+
+const crypto = await NapiCrypto.create();
+const actors = new Map();
+const UNTIL_MS = 20_000;
+
+async function connect(url) {
+  const websocket = new WebSocket(url);
+  await new Promise((resolve, reject) => {
+    websocket.once("open", resolve);
+    websocket.once("error", reject);
+  });
+  return createWebSocketPeer({ id: `server_${crypto.uniquenessForHeader()}`, websocket, role: "server" });
+}
+
+function content(actor, id) {
+  return actors.get(actor).node.expectCoValueLoaded(id).getCurrentContent();
+}
+
+async function load(actor, id) {
+  const value = await actors.get(actor).node.load(id);
+  if (value === "unavailable") throw new Error(`unavailable: ${id}`);
+  return value;
+}
+
+function plain(value) {
+  if (value.type !== "costream") return value.toJSON();
+  const entries = Object.values(value.items).flat();
+  entries.sort((a, b) => a.madeAt - b.madeAt);
+  return entries.map((entry) => entry.value);
+}
+
+async function member(actor, id) {
+  return id === "everyone" ? id : load(actor, id);
+}
+
+const operations = {
+  async create({ actor, url, name }) {
+    const { node, accountID, accountSecret } = await LocalNode.withNewlyCreatedAccount({
+      creationProps: { name },
+      crypto,
+      peers: [await connect(url)],
+    });
+    actors.set(actor, { node });
+    return { accountID, accountSecret };
+  },
+  async login({ actor, url, accountID, accountSecret }) {
+    const node = await LocalNode.withLoadedAccount({
+      accountID,
+      accountSecret,
+      sessionID: crypto.newRandomSessionID(accountID),
+      crypto,
+      peers: [await connect(url)],
+    });
+    actors.set(actor, { node });
+    const account = content(actor, accountID);
+    const profile = await load(actor, account.get("profile"));
+    return { name: profile.get("name") };
+  },
+  async flush({ actor }) {
+    await actors.get(actor).node.syncManager.waitForAllCoValuesSync(UNTIL_MS);
+  },
+  async load({ actor, id }) {
+    return plain(await load(actor, id));
+  },
+  async until({ actor, id, expected }) {
+    const wanted = cojsonInternals.stableStringify(expected);
+    const value = await load(actor, id);
+    await new Promise((resolve, reject) => {
+      let unsubscribe = () => {};
+      const deadline = setTimeout(() => {
+        unsubscribe();
+        reject(new Error(`still ${JSON.stringify(plain(content(actor, id)))}, expected ${wanted}`));
+      }, UNTIL_MS);
+      const check = () => {
+        if (cojsonInternals.stableStringify(plain(content(actor, id))) !== wanted) return;
+        clearTimeout(deadline);
+        queueMicrotask(() => unsubscribe());
+        resolve();
+      };
+      unsubscribe = value.core.subscribe(check);
+      check();
+    });
+  },
+  group: ({ actor, name }) => actors.get(actor).node.createGroup(undefined, name ? { name } : undefined).id,
+  async addMember({ actor, group, account, role }) {
+    (await load(actor, group)).addMember(await member(actor, account), role);
+  },
+  async removeMember({ actor, group, account }) {
+    await (await load(actor, group)).removeMember(await member(actor, account));
+  },
+  async extend({ actor, group, parent, role }) {
+    (await load(actor, group)).extend(await load(actor, parent), role);
+  },
+  roleOf: async ({ actor, group, account }) => (await load(actor, group)).roleOf(account) ?? null,
+  map: async ({ actor, group, init }) => (await load(actor, group)).createMap(init).id,
+  list: async ({ actor, group, init }) => (await load(actor, group)).createList(init).id,
+  feed: async ({ actor, group }) => (await load(actor, group)).createStream().id,
+  set: async ({ actor, id, key, value }) => void (await load(actor, id)).set(key, value),
+  del: async ({ actor, id, key }) => void (await load(actor, id)).delete(key),
+  append: async ({ actor, id, value, after }) => void (await load(actor, id)).append(value, after),
+  appendItems: async ({ actor, id, values }) => void (await load(actor, id)).appendItems(values),
+  prepend: async ({ actor, id, value, before }) => void (await load(actor, id)).prepend(value, before),
+  remove: async ({ actor, id, at }) => void (await load(actor, id)).delete(at),
+  push: async ({ actor, id, value }) => void (await load(actor, id)).push(value),
+  // A transaction of any content and time, with no check: what a hostile or a slow client may send.
+  async transact({ actor, id, changes, privacy, meta, madeAt }) {
+    (await load(actor, id)).core.makeTransaction(changes, privacy ?? "private", meta, madeAt);
+  },
+  async verdicts({ actor, id }) {
+    const value = await load(actor, id);
+    plain(value);
+    return value.core.verifiedTransactions.map((tx) => [tx.txID.sessionID, tx.txID.txIndex, tx.isValid]);
+  },
+  async messages({ actor, id }) {
+    const value = await load(actor, id);
+    return value.core.newContentSince(undefined);
+  },
+  header({ header }) {
+    return cojsonInternals.idforHeader(header, crypto);
+  },
+  stableOf: ({ source }) => cojsonInternals.stableStringify(JSON.parse(source)),
+  accountID: ({ secret }) =>
+    cojsonInternals.idforHeader(cojsonInternals.accountHeaderForInitialAgentSecret(secret, crypto), crypto),
+  // Any function of the crypto provider, with JSON arguments.
+  crypto: ({ name, args }) => crypto[name](...args) ?? null,
+};
+
+createInterface({ input: process.stdin }).on("line", async (line) => {
+  const { id, op, args } = JSON.parse(line);
+  let answer;
+  try {
+    answer = { id, result: (await operations[op](args)) ?? null };
+  } catch (error) {
+    answer = { id, error: error?.stack ?? String(error) };
+  }
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+}).on("close", () => process.exit(0));
+
+process.stdout.write('{"id":0,"result":"ready"}\n');

@@ -1,0 +1,66 @@
+"""Short cuts for tests with several Jazz accounts on one server."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, Self
+
+from reside.jazz import CoFeed, CoList, CoMap, Credentials, Group, Node
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_WITHIN_S = 20.0
+
+
+class Nodes:
+    """Registered nodes that are closed with the block."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await self._stack.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._stack.__aexit__(*error)
+
+    async def __call__(self, name: str = "someone", **arguments: Any) -> Node:
+        """A node with a fresh account."""
+        node = await self._stack.enter_async_context(Node(self._url, Credentials.generate(), **arguments))
+        await node.register(name)
+        return node
+
+    async def again(self, credentials: Credentials) -> Node:
+        """Another node of the same account."""
+        node = await self._stack.enter_async_context(Node(self._url, credentials))
+        await node.login()
+        return node
+
+
+def content(value: Any) -> Any:
+    """A value's content as plain data."""
+    if isinstance(value, CoMap):
+        return value.as_dict()
+    if isinstance(value, CoList):
+        return value.as_list()
+    if isinstance(value, CoFeed):
+        return [entry.value for entry in value.entries()]
+    if isinstance(value, Group):
+        return value.members()
+    raise TypeError(type(value).__name__)
+
+
+async def until(value: Any, expected: Any) -> None:
+    """Waits until a value's content is as expected (or, given a function, until that is true of the value)."""
+    check: Callable[[Any], bool] = expected if callable(expected) else lambda value: bool(content(value) == expected)
+    try:
+        async with asyncio.timeout(_WITHIN_S), value.watch() as changes:
+            async for state in changes:
+                if check(state):
+                    return
+    except TimeoutError:
+        raise AssertionError(f"{value} is still {content(value)}, expected {expected}") from None
