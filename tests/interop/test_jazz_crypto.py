@@ -40,9 +40,7 @@ async def test_ids_and_hashes() -> None:
     async with javascript() as js:
         value = {"z": [1, "ä"], "a": None}
         assert ours.secure_hash(value) == await js("crypto", name="secureHash", args=[value])
-        assert "shortHash_z" + ours.short_hash(stable_json(value)) == await js(
-            "crypto", name="shortHash", args=[value]
-        )
+        assert "shortHash_z" + ours.short_hash(stable_json(value)) == await js("crypto", name="shortHash", args=[value])
         agent = ours.Agent.from_secret(SECRET)
         assert agent.agent_id == await js("crypto", name="getAgentID", args=[SECRET])
         assert Credentials.from_secret(SECRET).account_id == await js("accountID", secret=SECRET)
