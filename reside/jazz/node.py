@@ -5,9 +5,10 @@ Values are kept in memory, written locally at once, and synced in the background
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from .account import Account, Credentials
 from .cofeed import CoFeed
@@ -93,7 +94,7 @@ class Node:
         self._transport = Transport(
             url, on_connect=self._connected, on_disconnect=self._disconnected, on_frame=self._received
         )
-        self._sync = Sync(self.store, self._transport.send, self._acknowledged)
+        self._sync = Sync(self.store, self._transport.send, self._acknowledged, self._whole)
         tail = new_session_tail()
         self._session = SessionId(self.account_id + tail)
         self._agent_session = SessionId(agent.agent_id + tail)
@@ -101,6 +102,7 @@ class Node:
         self._values: dict[CoId, Value] = {}
         self._waiters: dict[CoId, list[asyncio.Future[None]]] = {}
         self._flushes: list[asyncio.Future[None]] = []
+        self._round_trips: deque[asyncio.Future[bool]] = deque()
         self._open: Core | None = None
         self._wake_planned = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -286,6 +288,32 @@ class Node:
                 if not waiters:
                     self._waiters.pop(core.co_id, None)
         return True
+
+    async def catch_up(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises our own error
+        """Waits until what the server had of all loaded values when asked is here.
+
+        It is one round trip for a small value, the own profile. The server answers in order, so what it has
+        acknowledged to other writers before comes before the answer.
+
+        Raises:
+            JazzTimeout: The server did not answer in time.
+            InvalidContent: Neither `register` nor `login` was done yet.
+        """
+        self._check_open()
+        small = self.store.core(self.account.profile.id)
+        try:
+            async with asyncio.timeout(timeout):
+                answered = False
+                while not answered:
+                    await self._transport.connected.wait()
+                    self._check_open()
+                    answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+                    self._round_trips.append(answer)
+                    self._sync.ask_whole(small)
+                    answered = await answer
+        except TimeoutError:
+            state = "the server did not answer" if self.connected else "there is no connection"
+            raise JazzTimeout(f"not caught up with the server within {timeout:g} s: {state}") from None
 
     # Creating
 
@@ -506,6 +534,19 @@ class Node:
 
     def _disconnected(self) -> None:
         self._sync.disconnect()
+        while self._round_trips:
+            self._answer_round_trip(answered=False)
+
+    def _whole(self, core: Core) -> None:
+        account = self._values.get(CoId(self.account_id))
+        if self._round_trips and isinstance(account, Account) and core.co_id == account.profile_id:
+            self._answer_round_trip(answered=True)
+
+    def _answer_round_trip(self, *, answered: bool) -> None:
+        """Ends the oldest round trip: answers come in the order of the questions."""
+        trip = self._round_trips.popleft()
+        if not trip.done():
+            trip.set_result(answered)
 
     def _received(self, frame: str) -> None:
         self._sync.receive(frame)
@@ -546,8 +587,10 @@ class Node:
             self._end = end
         self._sync.disconnect()
         self._transport.connected.set() if self._runner is not None else None
-        waiting = [future for waiters in self._waiters.values() for future in waiters] + self._flushes
+        waiting: list[asyncio.Future[Any]] = [future for waiters in self._waiters.values() for future in waiters]
+        waiting += [*self._flushes, *self._round_trips]
         self._flushes = []
+        self._round_trips.clear()
         for future in waiting:
             if not future.done():
                 future.set_exception(self._end)

@@ -48,12 +48,20 @@ class Sync:
         store: The values.
         send: Takes each outgoing message.
         on_acknowledged: Called with a value whose acknowledged state grew.
+        on_whole: Called with a value that came with its header: new here, or asked for by `ask_whole`.
     """
 
-    def __init__(self, store: Store, send: Callable[[str], None], on_acknowledged: Callable[[Core], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        send: Callable[[str], None],
+        on_acknowledged: Callable[[Core], None],
+        on_whole: Callable[[Core], None],
+    ) -> None:
         self._store = store
         self._send = send
         self._on_acknowledged = on_acknowledged
+        self._on_whole = on_whole
         self._peers: dict[str, _Peer] = {}
         self._parked: dict[str, set[str]] = {}
         self.connected = False
@@ -88,6 +96,10 @@ class Sync:
             return
         peer.requested = True
         self._send(_known("load", core))
+
+    def ask_whole(self, core: Core) -> None:
+        """Asks for a value as if nothing of it were here; by its header the answer differs from all other content."""
+        self._send(compact_json({"action": "load", "id": core.co_id, "header": False, "sessions": {}}))
 
     def forget(self, core: Core) -> None:
         """Drops the record of a value that neither side has."""
@@ -201,6 +213,8 @@ class Sync:
         if core.header is not None and core.header.is_account:
             self._unpark(core)
         self._send_delta(core, peer)
+        if message.get("header") is not None:
+            self._on_whole(core)
 
     def _apply_all(self, core: Core, peer: _Peer, batches: Iterable[Batch]) -> bool:
         """Applies batches that came from the server; whether one of them left a gap."""

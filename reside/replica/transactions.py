@@ -6,7 +6,7 @@
             raise Conflict(...)
         tx.stage(lambda: request.set("status", "approved"))
 
-The way: lock in etcd on the object's id → the object loaded afresh → the body, which reads and decides → the lock's
+The way: lock in etcd on the object's id → everything loaded brought up to date with the sync server → the body, which reads and decides → the lock's
 fencing revision confirmed → the staged writes → ``node.flush()`` → release.
 
 Invariants: if the body raises or the lock is lost, nothing staged is written; the lock is given back only after the
@@ -18,8 +18,6 @@ from __future__ import annotations
 import inspect
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
-
-from reside.replica.fresh import load_fresh
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -42,8 +40,8 @@ class Transaction:
         self._staged: list[Callable[[], object]] = []
 
     async def load(self, value_id: str) -> CoMap:
-        """A map with everything that was acknowledged to an earlier holder of the lock."""
-        return await load_fresh(self._node, value_id)
+        """A map, with everything that was acknowledged to earlier holders of the lock."""
+        return await self._node.load_map(value_id)
 
     def stage(self, write: Callable[[], Awaitable[object] | object]) -> None:
         """Note a write; it runs when the body is through and the lock is confirmed, in the order of staging.
@@ -74,6 +72,7 @@ class Transaction:
 async def open_transaction(context: Context, object_id: str) -> AsyncIterator[Transaction]:
     """See ``Context.transaction``."""
     async with context.locks.lock(f"transaction/{object_id}") as held:
+        await context.node.catch_up()
         transaction = Transaction(context.node, held)
         yield transaction
         await transaction.commit()
