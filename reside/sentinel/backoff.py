@@ -1,0 +1,57 @@
+"""How long to wait before the next try: pure, bounded, doubling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Waits ``first`` seconds after a failure and doubles up to ``longest``; the first ``free`` cost nothing."""
+
+    first: float = 0.5
+    longest: float = 60.0
+    free: int = 0
+
+    def pause(self, failures: int) -> float:
+        """Seconds to wait after so many failures in a row."""
+        steps = failures - self.free - 1
+        if steps < 0:
+            return 0.0
+        return min(self.first * 2.0 ** min(steps, 30), self.longest)
+
+
+APPLY_BACKOFF = Backoff(first=1.0, longest=60.0)
+"""Between tries of a stack: the engine costs about a second each time."""
+REPAIR_BACKOFF = Backoff(first=0.5, longest=60.0, free=5)
+"""Between repairs of one object: a hand is put back at once, a controller that fights us ever more slowly."""
+CONNECT_BACKOFF = Backoff(first=0.2, longest=10.0)
+"""Between tries to reach the Kubernetes API, Jazz or etcd."""
+
+
+@dataclass
+class Temper:
+    """How often each key was repaired of late; a calm while makes it forget.
+
+    Args:
+        backoff: pause before the next repair, by the number of those of late.
+        calm: seconds without a repair after which the count starts anew.
+    """
+
+    backoff: Backoff
+    calm: float
+    _repairs: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+    def note(self, key: str, now: float) -> None:
+        """A repair of ``key`` was needed."""
+        self._repairs[key] = (self._count(key, now) + 1, now)
+
+    def wait(self, key: str, now: float) -> float:
+        """Seconds until ``key`` may be repaired again."""
+        count = self._count(key, now)
+        last = self._repairs[key][1] if count else now
+        return max(0.0, last + self.backoff.pause(count) - now)
+
+    def _count(self, key: str, now: float) -> int:
+        count, last = self._repairs.get(key, (0, now))
+        return count if now - last <= self.calm else 0

@@ -1,0 +1,37 @@
+"""The contract ``kubernetes-sentinel.v1``: to declare and to read objects, a pair of permissions for each kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from reside.model.constants import SENTINEL_CONTRACT
+from reside.model.kinds import KINDS
+from reside.model.manifest import ContractManifest, ContractPermission, DisplayText
+
+if TYPE_CHECKING:
+    from reside.model.kinds import Kind
+
+
+def _pair(kind: Kind) -> dict[str, ContractPermission]:
+    return {
+        kind.read: _permission(f"Read every {kind.kind}", f"See every {kind.kind} of the cluster as it is live."),
+        kind.manage: _permission(f"Manage every {kind.kind}", f"Declare objects of kind {kind.kind}, within policy."),
+    }
+
+
+def _permission(title: str, description: str) -> ContractPermission:
+    return ContractPermission(display_info={"en": DisplayText(title=title, description=description)})
+
+
+CONTRACT: Final = ContractManifest(
+    type="contract",
+    identity=SENTINEL_CONTRACT,
+    display_info={
+        "en": DisplayText(
+            title="Kubernetes Sentinel",
+            description="Applies declared Kubernetes objects and reports what is live.",
+        )
+    },
+    permissions={name: permission for kind in KINDS for name, permission in _pair(kind).items()},
+)
+"""Permissions only: stacks are declared, and reports read, as data in Jazz."""

@@ -1,0 +1,90 @@
+"""Which key to handle next: the pure core of the queue, without clock or tasks.
+
+A key says only that something about it changed; whoever handles it reads the present state. Keys of one lane are
+handled one after another, several lanes at once up to a limit. A key that is added while it waits is there once; one
+that is added while it is handled is handled again afterwards. A failure puts it off, each time for longer; a change
+(another ``add``) does not wait for that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reside.sentinel.backoff import Backoff
+
+
+@dataclass
+class Lanes:
+    """The keys that wait, the ones that are handled, and when the failed ones are due again.
+
+    Args:
+        lane_of: the lane of a key.
+        limit: how many lanes are worked on at once.
+        backoff: pauses after failures.
+    """
+
+    lane_of: Callable[[str], str]
+    limit: int
+    backoff: Backoff
+    waiting: dict[str, float] = field(default_factory=dict)
+    """Key → time at which it is due, in the order of arrival."""
+    running: set[str] = field(default_factory=set)
+    failures: dict[str, int] = field(default_factory=dict)
+    _again: set[str] = field(default_factory=set)
+
+    def add(self, key: str, due: float = 0.0) -> None:
+        """Note that ``key`` needs to be looked at, not before ``due``."""
+        if key in self.running:
+            self._again.add(key)
+        else:
+            self.waiting[key] = min(self.waiting.get(key, due), due)
+
+    def take(self, now: float) -> str | None:
+        """The next key to handle, which counts as running from now on; None if there is nothing to do at present."""
+        if len(self.running) >= self.limit:
+            return None
+        busy = {self.lane_of(key) for key in self.running}
+        for key, due in self.waiting.items():
+            if due <= now and self.lane_of(key) not in busy:
+                del self.waiting[key]
+                self.running.add(key)
+                return key
+        return None
+
+    def next_due(self, now: float) -> float | None:
+        """Seconds until a waiting key becomes due; None if all that wait are due, or none waits."""
+        later = [due - now for due in self.waiting.values() if due > now]
+        return min(later) if later and len(self.running) < self.limit else None
+
+    def done(self, key: str) -> None:
+        """``key`` was handled, or failed in a way that only a change can cure."""
+        self.failures.pop(key, None)
+        self._end(key)
+
+    def failed(self, key: str, now: float) -> float:
+        """``key`` failed and shall be tried again; returns the pause in seconds."""
+        count = self.failures[key] = self.failures.get(key, 0) + 1
+        pause = self.backoff.pause(count)
+        self._end(key)
+        self.add(key, now + pause)
+        return pause
+
+    def forget(self, key: str) -> None:
+        """Drop a key that waits."""
+        self.waiting.pop(key, None)
+        self.failures.pop(key, None)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is handled, and nothing waits but for a later try."""
+        return not self.running and all(key in self.failures for key in self.waiting)
+
+    def _end(self, key: str) -> None:
+        self.running.discard(key)
+        if key in self._again:
+            self._again.discard(key)
+            self.add(key)

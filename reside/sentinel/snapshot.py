@@ -1,0 +1,136 @@
+"""The last validated stacks on the Sentinel's volume: what the fast path restores, with or without Jazz.
+
+One JSON file a stack. Invariants: a file is replaced as a whole or not at all; only the leading Sentinel writes; values
+of referenced secrets never stand here (they are in the vault).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from reside.model.stacks import DesiredStack, K8sObject, object_key
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class StoredStack:
+    """A stack that passed all checks.
+
+    Attributes:
+        name: name of the stack.
+        owner: the account that declared it first and alone may change it.
+        objects: its objects, with references in place of secret values.
+        applied: revision that was last applied through the engine; None: none yet, or the apply failed.
+        finished: Jobs that have ended, with the last that was seen of them.
+        pending: objects that an apply is changing, or has failed to change: not to be put back to what stands here.
+    """
+
+    name: str
+    owner: str
+    objects: tuple[K8sObject, ...] = ()
+    applied: str | None = None
+    finished: dict[str, K8sObject] = field(default_factory=dict)
+    pending: frozenset[str] = frozenset()
+
+    def by_key(self) -> dict[str, K8sObject]:
+        """The objects by ``Kind/name``."""
+        return {object_key(manifest): manifest for manifest in self.objects}
+
+    def keys(self) -> frozenset[str]:
+        """``Kind/name`` of every object."""
+        return frozenset(object_key(manifest) for manifest in self.objects)
+
+    @property
+    def revision(self) -> str:
+        """Revision of the objects."""
+        return DesiredStack(self.name, self.owner, self.objects).revision
+
+    def preparing(self, desired: DesiredStack) -> StoredStack:
+        """This stack as it is kept while a newer declaration is being applied."""
+        before, after = self.by_key(), {object_key(manifest): manifest for manifest in desired.objects}
+        changing = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+        return replace(self, pending=self.pending | changing)
+
+    def taking(self, desired: DesiredStack) -> StoredStack:
+        """This stack after a newer declaration was applied."""
+        keys = set(desired.keys())
+        finished = {key: live for key, live in self.finished.items() if key in keys}
+        return replace(self, objects=desired.objects, applied=desired.revision, finished=finished, pending=frozenset())
+
+
+class Snapshot:
+    """The stored stacks by name, in memory and on the volume.
+
+    Args:
+        folder: where the files are; made if it does not exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.stacks: dict[str, StoredStack] = {}
+        self.load()
+
+    def load(self) -> None:
+        """Read all files; another Sentinel may have written them."""
+        found = [_read(path) for path in sorted(self._folder.glob("*.json"))]
+        self.stacks = {stored.name: stored for stored in found if stored is not None}
+
+    def save(self, stored: StoredStack) -> None:
+        """Keep a stack."""
+        self.stacks[stored.name] = stored
+        document = {
+            "name": stored.name,
+            "owner": stored.owner,
+            "objects": list(stored.objects),
+            "applied": stored.applied,
+            "finished": stored.finished,
+            "pending": sorted(stored.pending),
+        }
+        write_file(self._path(stored.name), json.dumps(document, ensure_ascii=False, indent=1).encode())
+
+    def remove(self, name: str) -> None:
+        """Forget a stack."""
+        self.stacks.pop(name, None)
+        self._path(name).unlink(missing_ok=True)
+
+    def holder(self, key: str) -> str | None:
+        """Name of the stack that holds the object ``Kind/name``."""
+        return next((stored.name for stored in self.stacks.values() if key in stored.keys()), None)  # noqa: SIM118 - not a dict
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.json"
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Replace a file as a whole, readable by its owner only, on the disk when this returns."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def _read(path: Path) -> StoredStack | None:
+    try:
+        data: Any = json.loads(path.read_text(encoding="utf-8"))
+        objects = tuple(data["objects"])
+        for manifest in objects:
+            object_key(manifest)
+        return StoredStack(
+            data["name"], data["owner"], objects, data["applied"], data["finished"], frozenset(data["pending"])
+        )
+    except (ValueError, KeyError, TypeError) as error:  # a broken file is made anew from Jazz; the rest must work
+        _log.error("stored stack is unreadable and left alone", path=str(path), error=repr(error))
+        return None
