@@ -44,6 +44,7 @@ NODE_TOOLS = (
     "ip",
     "mount",
     "nsenter",
+    "setpriv",
     "unshare",
 )
 SCHEDULER_PORT = 10259

@@ -23,6 +23,7 @@ DEBIAN_PACKAGES: Mapping[str, str] = {
     "conntrack": "conntrack",
     "ip": "iproute2",
     "nsenter": "util-linux",
+    "setpriv": "util-linux",
     "unshare": "util-linux",
     "mount": "mount",
     "umount": "mount",
