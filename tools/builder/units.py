@@ -1,0 +1,111 @@
+"""What is built: every unit with its packages, flags and binaries, as data."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+PULUMI_VERSION = "v3.259.0"
+KUBERNETES_VERSION = "v1.34.3"
+ETCD_VERSION = "3.6.7"
+COREDNS_VERSION = "1.12.0"
+_KUBERNETES_LDFLAGS = " ".join(
+    [
+        "-s -w",
+        f"-X k8s.io/component-base/version.gitVersion={KUBERNETES_VERSION}",
+        "-X k8s.io/component-base/version.gitMajor=1",
+        "-X k8s.io/component-base/version.gitMinor=34",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class VersionCheck:
+    """How to tell whether a binary on PATH is of the right version.
+
+    Args:
+        arguments: What to run it with.
+        expected: What its output must contain, as a whole word.
+        by: Another binary of the same folder to run instead, for one that can't tell its version.
+    """
+
+    arguments: tuple[str, ...]
+    expected: str
+    by: str | None = None
+
+    def accepts(self, output: str) -> bool:
+        """Tell whether this output is the right version's."""
+        return re.search(rf"(?<![\w.-]){re.escape(self.expected)}(?![\w.+-])", output) is not None
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One Go module.
+
+    Args:
+        name: Its folder in tools/, and what `--only` names.
+        packages: From each binary to the Go package that it is built from.
+        ldflags: For the linker.
+        checks: From binaries that may be taken from PATH to how their version is told.
+        copies: Files to put beside the binaries: name → (module, path in the module).
+        together: Whether all of its binaries are taken from one folder of PATH, or none.
+    """
+
+    name: str
+    packages: Mapping[str, str]
+    ldflags: str = "-s -w"
+    checks: Mapping[str, VersionCheck] = field(default_factory=dict)
+    copies: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    together: bool = False
+
+    @property
+    def binaries(self) -> list[str]:
+        """Everything that the unit brings."""
+        return [*self.packages, *self.copies]
+
+
+def _all(names: list[str], check: Callable[[str], VersionCheck]) -> dict[str, VersionCheck]:
+    return {name: check(name) for name in names}
+
+
+_KUBERNETES = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"]
+_SDK = "github.com/pulumi/pulumi/sdk/v3"
+
+UNITS = (
+    Unit(
+        "kubernetes",
+        {name: f"k8s.io/kubernetes/cmd/{name}" for name in [*_KUBERNETES, "kubectl"]},
+        _KUBERNETES_LDFLAGS,
+        {
+            **_all(_KUBERNETES, lambda _: VersionCheck(("--version",), KUBERNETES_VERSION)),
+            "kubectl": VersionCheck(("version", "--client"), KUBERNETES_VERSION),
+        },
+    ),
+    Unit("etcd", {"etcd": "go.etcd.io/etcd/server/v3"}, checks={"etcd": VersionCheck(("--version",), ETCD_VERSION)}),
+    Unit(
+        "pulumi",
+        {"pulumi": "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"},
+        # Without its version, the engine refuses plugins and SDKs
+        f"-s -w -X {_SDK}/go/common/version.Version={PULUMI_VERSION}",
+        {"pulumi": VersionCheck(("version",), PULUMI_VERSION)},
+    ),
+    # The provider has no way to tell its version, so one on PATH is never taken for the right one
+    Unit("pulumi-kubernetes", {"pulumi-resource-kubernetes": "."}),
+    Unit(
+        "pulumi-language-python",
+        {"pulumi-language-python": "."},
+        # The official host has none either, but is always installed beside a pulumi of its version
+        checks={"pulumi-language-python": VersionCheck(("version",), PULUMI_VERSION, by="pulumi")},
+        copies={
+            "pulumi-language-python-exec": (_SDK, "python/cmd/pulumi-language-python-exec"),
+            "pulumi-resource-pulumi-python": (_SDK, "python/dist/pulumi-resource-pulumi-python"),
+        },
+        together=True,
+    ),
+    Unit(
+        "coredns",
+        {"coredns": "github.com/coredns/coredns"},
+        checks={"coredns": VersionCheck(("-version",), f"CoreDNS-{COREDNS_VERSION}")},
+    ),
+    Unit("pause", {"pause": "."}),
+)
+"""In the order of building: what takes longest and is needed first comes first."""
