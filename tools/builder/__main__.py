@@ -31,8 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
             for unit in wanted:
                 _bring(unit, root, progress)
             folder = _link(root)
-            if packages:
-                raise BuildError(f"Only root can install Debian packages: run `{debian.install_command(packages)}`")
+            _refuse(packages)
     except (BuildError, FileExistsError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -75,6 +74,12 @@ def _bring(unit: Unit, root: Path, progress: Progress) -> None:
         return
     with progress.item(unit.name, f"building ({fault})"):
         entry.write(lambda target: golang.build(unit, TOOLS / unit.name, target, progress.tell))
+
+
+def _refuse(packages: list[str]) -> None:
+    """End with an error if packages are still missing, after everything else was built."""
+    if packages:
+        raise BuildError(f"Only root can install Debian packages: run `{debian.install_command(packages)}`")
 
 
 def _link(root: Path) -> Path:
