@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from reside.model.constants import ALPHA_CONTRACT
+from reside.model.constants import ALPHA_CONTRACT, SENTINEL_CONTRACT
+from reside.model.kinds import KINDS
 from reside.model.manifest import ContractManifest, ContractMethod, ContractPermission, DisplayText
 
 CREATE_LOAD_REQUEST: Final = "create-load-request"
@@ -45,3 +46,16 @@ CONTRACT: Final = ContractManifest(
         CLAIM_SUPER_ADMIN: ContractMethod(display_info=_text("Become super admin with the one-time code")),
     },
 )
+
+
+def _sentinel() -> ContractManifest:
+    permissions = {
+        name: ContractPermission(display_info=_text(f"{verb} {kind.permission}s"))
+        for kind in KINDS
+        for verb, name in (("Read", kind.read), ("Declare", kind.manage))
+    }
+    return ContractManifest(type="contract", identity=SENTINEL_CONTRACT, permissions=permissions)
+
+
+PACKAGED: Final = {ALPHA_CONTRACT: CONTRACT, SENTINEL_CONTRACT: _sentinel()}
+"""The platform's own contracts, for a cluster whose registry does not hold their images."""

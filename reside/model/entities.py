@@ -80,7 +80,11 @@ class LoadWish(Entity):
 
 
 class LoadRequest(Entity):
-    """A load request as Alpha keeps it."""
+    """A load request as Alpha keeps it.
+
+    ``digest`` is fixed when the image is first resolved; ``target_replica`` and ``target_version`` when the approved
+    request begins to be carried out; ``version`` when that is done.
+    """
 
     id: int
     status: LoadRequestStatus
@@ -92,6 +96,9 @@ class LoadRequest(Entity):
     preview: dict[str, Any] | None = None
     error_message: str | None = None
     rejection_reason: str | None = None
+    digest: str | None = None
+    target_replica: int | None = None
+    target_version: int | None = None
     version: int | None = None
 
 

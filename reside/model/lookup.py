@@ -38,6 +38,11 @@ def load_request_by_id(number: int) -> str:
     return f"load-request.by-id.{number}"
 
 
+def load_request_by_wish(wish: str) -> str:
+    """The load request made from this request value (id of its map), so that a repeated create finds it."""
+    return f"load-request.by-wish.{wish}"
+
+
 def rcb_by_id(number: int) -> str:
     """The control block with this id."""
     return f"rcb.by-id.{number}"

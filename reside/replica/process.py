@@ -79,12 +79,13 @@ def _told_by_signals(stop: asyncio.Event) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-def launch(declaration: Declaration) -> NoReturn:
+def launch(declaration: Declaration, settings_type: type[ReplicaSettings] | None = None) -> NoReturn:
     """See ``Replica.launch``."""
     try:
-        settings = ReplicaSettings()  # type: ignore[call-arg]  # from the environment
+        settings = (settings_type or ReplicaSettings)()  # type: ignore[call-arg]  # from the environment
     except ValidationError as error:
-        faults = "; ".join(f"RESIDE_{str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors(include_input=False))
+        found = error.errors(include_input=False)
+        faults = "; ".join(f"RESIDE_{'_'.join(str(p) for p in e['loc']).upper()}: {e['msg']}" for e in found)
         sys.stderr.write(f"this replica's environment is incomplete: {faults}\n")
         sys.exit(EXIT_BAD_SETTINGS)
     configure_logs(settings.replica_name)

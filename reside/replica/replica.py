@@ -109,8 +109,12 @@ class Replica:
 
         await run(self.declaration, settings)
 
-    def launch(self) -> NoReturn:
-        """Be the process: JSON logs, ``run``, exit code 0 when done or stopped, 1 for an error, 2 for bad settings."""
+    def launch(self, settings_type: type[ReplicaSettings] | None = None) -> NoReturn:
+        """Be the process: JSON logs, ``run``, exit code 0 when done or stopped, 1 for an error, 2 for bad settings.
+
+        Args:
+            settings_type: what to read from the environment; None: what every replica needs.
+        """
         from reside.replica.process import launch  # noqa: PLC0415 - see start
 
-        launch(self.declaration)
+        launch(self.declaration, settings_type)

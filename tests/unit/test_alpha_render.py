@@ -11,7 +11,7 @@ import pytest
 from reside.alpha.stacks.render import render
 from reside.model import constants
 from reside.model.entities import Management
-from tests.support.alpha import CLUSTER, GREETER, GREETING, OWNER, digest, replica
+from support.alpha import CLUSTER, GREETER, GREETING, OWNER, digest, replica
 
 if TYPE_CHECKING:
     from reside.model.stacks import DesiredStack, K8sObject

@@ -9,7 +9,7 @@ import pytest
 from reside.alpha.loading.resolve import World, approve_request, choose, replica_manifest
 from reside.model.entities import ReplicaChoice
 from reside.model.errors import InvalidName, LoadRefused
-from tests.support.alpha import CALLER, GREETER, GREETING, contract, digest, manifest, replica
+from support.alpha import CALLER, GREETER, GREETING, contract, digest, manifest, replica
 
 if TYPE_CHECKING:
     from reside.model.entities import ApproveRequest

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reside.alpha.stacks.rollout import GONE, rollout
 from reside.model.entities import Management
 from reside.model.status import VersionStatus
-from tests.support.alpha import replica
+from support.alpha import replica
 
 STATUSES: list[VersionStatus] = list(get_args(VersionStatus))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from reside.alpha.stacks.render import render
 from reside.alpha.status import statuses
 from reside.model.stacks import DesiredStack, ObjectReport, StackReport
-from tests.support.alpha import CLUSTER, OWNER, replica
+from support.alpha import CLUSTER, OWNER, replica
 
 if TYPE_CHECKING:
     from reside.model.entities import Replica

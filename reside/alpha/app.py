@@ -1,0 +1,88 @@
+"""The Alpha replica: its contract's methods, permissions and data, and the loop that it leads.
+
+``replica()`` makes a new declaration each time, because the seed runs an Alpha of its own beside nothing else.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+
+from reside.alpha import contract, permissions, rpc
+from reside.alpha.data import ROOT_NAME, make_data, open_data
+from reside.alpha.loop import lead
+from reside.alpha.settings import AlphaSettings
+from reside.alpha.state import Alpha
+from reside.model.constants import ALPHA_CONTRACT
+from reside.model.errors import InvalidInput
+from reside.registry import RegistryClient
+from reside.replica import Replica
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from reside.jazz import CoMap
+    from reside.replica import Call, Context, Json
+
+_log = structlog.get_logger(__name__)
+
+
+def replica() -> Replica:
+    """Alpha's declaration."""
+    alpha = Replica(contract.CONTRACT)
+    alpha.data(ALPHA_CONTRACT)(_data)
+    for name in permissions.HANDLED:
+        alpha.permission(ALPHA_CONTRACT, name, granted=permissions.granted, revoked=permissions.revoked)
+    handlers: dict[str, Callable[[Alpha, Call], Awaitable[Json]]] = {
+        contract.CREATE_LOAD_REQUEST: rpc.create,
+        contract.APPROVE_LOAD_REQUEST: rpc.approve,
+        contract.REJECT_LOAD_REQUEST: rpc.reject,
+        contract.CLAIM_SUPER_ADMIN: _claim,
+    }
+    for name, handler in handlers.items():
+        alpha.method(ALPHA_CONTRACT, name)(_bound(handler))
+    alpha.main(main)
+    return alpha
+
+
+async def main(context: Context) -> None:
+    """Alpha's own code: lead whenever no other Alpha does."""
+    await lead(await running(context))
+
+
+@asynccontextmanager
+async def started(settings: AlphaSettings, *, serve: bool = True) -> AsyncIterator[Alpha]:
+    """Alpha without its loop, as the seed and tests need it: RPC, permissions, data. Add ``lead(alpha)`` as a task."""
+    async with replica().start(settings, serve=serve) as context:
+        yield await running(context)
+
+
+async def running(context: Context) -> Alpha:
+    """What Alpha's acts have at hand, out of a started replica."""
+    settings = _settings(context)
+    data = await open_data(context.node, context.data[ALPHA_CONTRACT])
+    return Alpha(context, data, settings.cluster(), RegistryClient(settings.registry_mirrors))
+
+
+async def _data(context: Context) -> CoMap:
+    async with context.transaction(context.node.unique_map_id(context.public.id, ROOT_NAME)):
+        return (await make_data(context.node, context.public)).root
+
+
+def _bound(handler: Callable[[Alpha, Call], Awaitable[Json]]) -> Callable[[Call], Awaitable[Json]]:
+    async def handle(call: Call) -> Json:
+        return await handler(await running(call.context), call)
+
+    return handle
+
+
+async def _claim(alpha: Alpha, call: Call) -> Json:
+    return await rpc.claim(alpha, call, _settings(alpha.context).claim_code)
+
+
+def _settings(context: Context) -> AlphaSettings:
+    if not isinstance(context.settings, AlphaSettings):
+        raise InvalidInput("Alpha must be started with AlphaSettings")
+    return context.settings

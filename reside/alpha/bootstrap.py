@@ -1,0 +1,154 @@
+"""What the seed calls to make Alpha's side of a cluster: data and control blocks, then the loads of the system itself.
+
+Everything here may be entered again after a kill: nothing is made twice. The order follows design.md §5: Alpha's
+expected permissions stand in the Sentinel's control block before anything is loaded, since loading needs previews.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from reside.alpha import blocks, instances, lookups, records, sentinel
+from reside.alpha.data import ROOT_NAME, AlphaData, make_data
+from reside.alpha.instances import Identity
+from reside.alpha.loading.approve import approve
+from reside.alpha.loading.create import create_request
+from reside.alpha.manifest import sentinel_grants
+from reside.alpha.previews import next_version
+from reside.jazz import AccountId, Node
+from reside.locks import LockService
+from reside.model import lookup
+from reside.model.constants import (
+    ALPHA_ID,
+    ALPHA_IDENTITY,
+    ALPHA_NAME,
+    SENTINEL_ID,
+    SENTINEL_IDENTITY,
+    SENTINEL_NAME,
+)
+from reside.model.errors import Conflict, LoadRefused
+from reside.model.stacks import DesiredStack
+from reside.registry import ImageReference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from reside.alpha.records import RequestRecord
+    from reside.alpha.state import Alpha
+    from reside.jazz import Credentials
+    from reside.model.stacks import K8sObject
+
+_log = structlog.get_logger(__name__)
+_SYSTEM: Final = ((ALPHA_ID, ALPHA_NAME, ALPHA_IDENTITY), (SENTINEL_ID, SENTINEL_NAME, SENTINEL_IDENTITY))
+
+
+@dataclass(frozen=True)
+class SystemBlocks:
+    """Ids of the control blocks that Alpha and the Sentinel start with."""
+
+    alpha: str
+    sentinel: str
+
+
+async def prepare(
+    sync_server_url: str, etcd_hosts: Sequence[str], alpha: Credentials, sentinel_account: Credentials
+) -> SystemBlocks:
+    """Phase Accounts: both accounts and control blocks, Alpha's data, what Alpha expects of the Sentinel."""
+    async with Node(sync_server_url, sentinel_account) as node:
+        await node.register(SENTINEL_NAME)
+        await node.flush()
+    async with Node(sync_server_url, alpha) as node, LockService(etcd_hosts, holder="seed") as locks:
+        public = (await node.register(ALPHA_NAME)).profile.group
+        await node.flush()
+        async with locks.lock(f"transaction/{node.unique_map_id(public.id, ROOT_NAME)}") as held:
+            data = await make_data(node, public)
+            await held.check()
+            made = await _system(data, {ALPHA_ID: alpha, SENTINEL_ID: sentinel_account})
+            await node.flush()
+    return made
+
+
+async def _system(data: AlphaData, credentials: dict[int, Credentials]) -> SystemBlocks:
+    watcher = AccountId(credentials[SENTINEL_ID].account_id)
+    await data.stacks_group.add_member(watcher, "reader")
+    await data.secrets_group.add_member(watcher, "reader")
+    made: dict[int, str] = {}
+    for number, name, identity in _SYSTEM:
+        account = credentials[number].account_id
+        made[number] = await blocks.make_block(data, number, name, account)
+        secret = await instances.secret_map(data, number)
+        loaded = await lookups.find(data, lookup.replica_by_id(number)) is not None
+        if "value" not in secret and not loaded:
+            secret.set("value", credentials[number].agent_secret)
+        await instances.register(data, identity, Identity(account, made[number], secret.id))
+    grantee = credentials[ALPHA_ID].account_id
+    await blocks.require(data.node, made[ALPHA_ID], {SENTINEL_NAME: [credentials[SENTINEL_ID].account_id]})
+    await blocks.add_expected(data.node, made[SENTINEL_ID], sentinel_grants(grantee))
+    return SystemBlocks(alpha=made[ALPHA_ID], sentinel=made[SENTINEL_ID])
+
+
+async def until_granted(alpha: Alpha, sentinel_block: str) -> None:
+    """Phase Launch: wait until the Sentinel has granted Alpha all that its manifest asks for."""
+    wanted = set(sentinel_grants(alpha.account))
+    async with blocks.opened(alpha.node, sentinel_block) as block:
+        while True:
+            block.changed.clear()
+            await block.refresh()
+            granted = {p.ref for p in block.permissions() if p.current is not None and p.current.granted}
+            if wanted <= granted:
+                return
+            await block.changed.wait()
+
+
+async def load_system(alpha: Alpha, images: Iterable[str]) -> None:
+    """Phase Load: load each image (``identity@digest``) in this order, approved by us; what is current already stays.
+
+    ``lead(alpha)`` must be running. The caller sets the deadline.
+
+    Raises:
+        LoadRefused: an image can't be loaded; names it and the reason.
+    """
+    for image in images:
+        await load(alpha, image)
+
+
+async def load(alpha: Alpha, image: str) -> None:
+    """Load one image as Alpha itself and wait until its version is made."""
+    reference = ImageReference.parse(image)
+    existing = next((r.value for r in await records.replicas_of(alpha.data, reference.identity)), None)
+    current = existing.version(existing.current_version) if existing and existing.current_version else None
+    if current is not None and current.digest == reference.digest:
+        return
+    wish_name = f"bootstrap.{next_version(existing)}.{image}"
+    wish = await alpha.node.unique_map(alpha.data.requests_group, wish_name, {"image": image})
+    await alpha.node.flush()
+    record = await create_request(alpha, wish.id, alpha.account)
+    await _until_done(alpha, record, image)
+
+
+async def _until_done(alpha: Alpha, record: RequestRecord, image: str) -> None:
+    async with record.map.watch() as changes:
+        async for _ in changes:
+            request = (await records.read_request(alpha.data, record.map.id)).value
+            if request.version is not None:
+                _log.info("loaded", image=image, request=request.id, version=request.version)
+                return
+            if request.status in ("invalid", "rejected"):
+                raise LoadRefused(f"{image} can't be loaded: {request.error_message or request.rejection_reason}")
+            if request.status == "requires-approval" and request.preview is not None:
+                try:
+                    await approve(alpha, request.id, str(request.preview["revision"]), {})
+                except Conflict as error:
+                    _log.info("previewed anew", image=image, why=str(error))
+
+
+async def declare_stack(alpha: Alpha, name: str, objects: Iterable[K8sObject]) -> str:
+    """Phase Handover: declare a stack of Alpha's own, such as ``platform``; returns its revision."""
+    stack = DesiredStack(name, alpha.account, tuple(objects))
+    view = await sentinel.connect(alpha.context)
+    sentinel.name_in(view.desired, name, await sentinel.write_stack(alpha.data, f"stack.{name}", stack))
+    await alpha.node.flush()
+    return stack.revision

@@ -1,0 +1,44 @@
+"""The super admin: the first account that claims it with the one-time code, once per cluster (model.md §4)."""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING
+
+from reside.alpha import blocks
+from reside.model.constants import ALPHA_CONTRACT, SUPER_ADMIN_PERMISSIONS
+from reside.model.errors import Conflict, NotAllowed, NotReady
+from reside.model.permissions import Grant, PermissionRef
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr
+
+    from reside.alpha.state import Alpha
+
+
+def super_admin_grants(account: str) -> dict[PermissionRef, Grant]:
+    """What the super admin gets."""
+    return {PermissionRef(account, ALPHA_CONTRACT, name): Grant(granted=True) for name in SUPER_ADMIN_PERMISSIONS}
+
+
+async def claim(alpha: Alpha, account: str, code: str, expected: SecretStr | None) -> None:
+    """Make ``account`` the super admin. The same account may claim again, and gets what it should have.
+
+    Raises:
+        NotReady: this cluster has no code.
+        NotAllowed: the code is wrong.
+        Conflict: another account is super admin.
+    """
+    if expected is None:
+        raise NotReady("nobody can claim super admin access: the Secret super-admin-claim has no code")
+    if not hmac.compare_digest(code.encode(), expected.get_secret_value().encode()):
+        raise NotAllowed("the code is wrong: it stands in the Secret super-admin-claim of the cluster's namespace")
+    async with alpha.transaction() as tx:
+        root = await tx.load(alpha.data.root.id)
+        holder = root.get("superAdminAccount")
+        if holder not in (None, account):
+            raise Conflict("super admin access is claimed already: it can be claimed once per cluster")
+        if holder is None:
+            tx.stage(lambda: root.set("superAdminAccount", account))
+        block = alpha.context.rcb.id
+        tx.stage(lambda: blocks.add_expected(alpha.node, block, super_admin_grants(account)))

@@ -1,0 +1,83 @@
+"""Contract entities: not versioned, each follows the manifest that was fetched last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reside.alpha import lookups
+from reside.alpha.contract import PACKAGED
+from reside.alpha.lookups import Claim
+from reside.model import lookup
+from reside.model.constants import MANIFEST_LABEL
+from reside.model.errors import InvalidManifest, LoadRefused
+from reside.model.manifest import ContractManifest, Manifest, decode_label, document
+from reside.registry import ImageNotFound, ImageReference, RegistryClient
+
+if TYPE_CHECKING:
+    from reside.alpha.data import AlphaData
+
+_MEMBERS = ("identity", "displayInfo", "permissions", "methods")
+
+
+async def fetch_manifest(registry: RegistryClient, reference: ImageReference, digest: str) -> Manifest:
+    """The manifest that an image's label holds.
+
+    Raises:
+        LoadRefused: the image has no such label.
+        InvalidManifest: the label is no manifest.
+        RegistryError: the image can't be read.
+    """
+    labels = await registry.labels(reference, digest)
+    if MANIFEST_LABEL not in labels:
+        raise LoadRefused(f"image {reference} has no label {MANIFEST_LABEL}: build it with `reside build`")
+    try:
+        return decode_label(labels[MANIFEST_LABEL])
+    except InvalidManifest as error:
+        raise InvalidManifest(f"image {reference}: {error}") from None
+
+
+async def fetch_contract(registry: RegistryClient, identity: str) -> ContractManifest:
+    """The latest manifest of a contract.
+
+    Raises:
+        LoadRefused: there is no such image, or it is not this contract's.
+        RegistryError: the image can't be read.
+    """
+    reference = ImageReference.parse(identity)
+    try:
+        manifest = await fetch_manifest(registry, reference, await registry.resolve(reference))
+    except ImageNotFound:
+        if identity in PACKAGED:
+            return PACKAGED[identity]
+        raise LoadRefused(f"contract {identity} is unknown: push its image with `reside build --push`") from None
+    if not isinstance(manifest, ContractManifest):
+        raise LoadRefused(f"image {identity} is a replica, not a contract: name a contract's image")
+    if manifest.identity != identity:
+        raise LoadRefused(f"the manifest of contract {identity} says that it is {manifest.identity}: push it there")
+    return manifest
+
+
+async def contract_id(data: AlphaData, identity: str) -> int | None:
+    """Id of a contract's entity; None if Alpha never met it."""
+    target = await lookups.find(data, lookup.contract_by_identity(identity))
+    return None if target is None else int((await data.node.load_map(target))["id"])
+
+
+async def refresh(data: AlphaData, manifest: ContractManifest) -> int:
+    """Bring a contract's entity up to its manifest, or make it; returns its id. The caller holds Alpha's lock."""
+    wanted = {key: value for key, value in document(manifest).items() if key in _MEMBERS}
+    target = await lookups.find(data, lookup.contract_by_identity(manifest.identity))
+    claim = Claim(manifest.identity, "nextContract")
+    if target is None:
+        number = await lookups.claim_id(data, lookup.contract_by_id, claim)
+        target = await lookups.find(data, lookup.contract_by_id(number))
+        entity = await data.node.load_map(target) if target else data.public.create_map({"id": number, **wanted})
+        await lookups.point(data, lookup.contract_by_id(number), entity.id)
+        await lookups.point(data, lookup.contract_by_identity(manifest.identity), entity.id)
+    else:
+        entity = await data.node.load_map(target)
+    lookups.add_once(data.contracts, entity.id)
+    lookups.settle_id(data, claim, entity["id"])
+    changed = {key: value for key, value in wanted.items() if entity.get(key) != value}
+    entity.update(changed)
+    return int(entity["id"])

@@ -1,0 +1,103 @@
+"""Alpha's data in Jazz (docs/architecture.md, "Data in Jazz"): made once, found at every later start.
+
+Invariants: everything can be entered again, since each member is made only if it is missing; whoever makes data
+holds Alpha's lock, so nothing is made twice; the public group is Alpha's own and readable by everyone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from reside.model.errors import NotReady
+
+if TYPE_CHECKING:
+    from reside.jazz import CoList, CoMap, Group, Node
+
+ROOT_NAME: Final = "alpha.v1"
+_GROUPS: Final = {
+    "replicasGroup": "replicas",
+    "loadRequestsGroup": "load requests",
+    "stacksGroup": "stacks",
+    "secretsGroup": "secrets",
+    "rcbManageGroup": "rcb managers",
+    "replicaManageGroup": "replica managers",
+}
+_LISTS: Final = {
+    "replicas": "replicasGroup",
+    "contracts": None,
+    "loadRequests": "loadRequestsGroup",
+    "controlBlocks": "rcbManageGroup",
+}
+
+
+@dataclass(frozen=True)
+class AlphaData:
+    """Handles of Alpha's data: the root map, the groups, the lists."""
+
+    node: Node
+    root: CoMap
+    public: Group
+    replicas_group: Group
+    requests_group: Group
+    stacks_group: Group
+    secrets_group: Group
+    blocks_group: Group
+    """Owns the list of control blocks; its writers may write every control block."""
+    management_group: Group
+    """Owns the management maps; its writers may enable, disable and place replicas."""
+    replicas: CoList
+    contracts: CoList
+    requests: CoList
+    blocks: CoList
+
+
+async def find_root(node: Node, public: Group) -> CoMap | None:
+    """Alpha's root map, if it was ever made."""
+    return await node.find_unique_map(public.id, ROOT_NAME)
+
+
+async def make_data(node: Node, public: Group) -> AlphaData:
+    """Make what is missing of Alpha's data, and open it. The caller holds Alpha's lock."""
+    root = await node.unique_map(public, ROOT_NAME)
+    for member, title in _GROUPS.items():
+        if member not in root:
+            root.set(member, node.create_group(title).id)
+    management, replicas = await _group(node, root, "replicaManageGroup"), await _group(node, root, "replicasGroup")
+    if replicas.id not in management.parents():
+        await management.extend(replicas, "reader")
+    for member, owner in _LISTS.items():
+        if member not in root:
+            root.set(member, (await _group(node, root, owner) if owner else public).create_list().id)
+    await node.flush()
+    return await open_data(node, root)
+
+
+async def open_data(node: Node, root: CoMap) -> AlphaData:
+    """Open Alpha's data.
+
+    Raises:
+        NotReady: it is not complete yet.
+    """
+    missing = [member for member in (*_GROUPS, *_LISTS) if member not in root]
+    if missing:
+        raise NotReady(f"Alpha's data lacks {', '.join(missing)}: whoever makes it is not done yet")
+    return AlphaData(
+        node=node,
+        root=root,
+        public=root.group,
+        replicas_group=await _group(node, root, "replicasGroup"),
+        requests_group=await _group(node, root, "loadRequestsGroup"),
+        stacks_group=await _group(node, root, "stacksGroup"),
+        secrets_group=await _group(node, root, "secretsGroup"),
+        blocks_group=await _group(node, root, "rcbManageGroup"),
+        management_group=await _group(node, root, "replicaManageGroup"),
+        replicas=await node.load_list(root["replicas"]),
+        contracts=await node.load_list(root["contracts"]),
+        requests=await node.load_list(root["loadRequests"]),
+        blocks=await node.load_list(root["controlBlocks"]),
+    )
+
+
+async def _group(node: Node, root: CoMap, member: str) -> Group:
+    return await node.load_group(root[member])

@@ -1,0 +1,123 @@
+"""The leader's loop: watches what Alpha's work depends on, and handles what has changed by key.
+
+Keys: ``scan`` (the lists), ``sentinel`` (its reports), ``request/<id>``, ``replica/<id>``. One Alpha of a cluster
+leads; it begins by handling everything, so whatever its predecessor left in the middle goes on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from reside.alpha import previews, records, sentinel
+from reside.alpha.loading.validate import validate
+from reside.alpha.queue import Queue
+from reside.alpha.rollouts import reconcile_replica
+from reside.alpha.versions import create_version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reside.alpha.state import Alpha
+    from reside.jazz import Value
+    from reside.model.entities import LoadRequest
+
+_log = structlog.get_logger(__name__)
+SCAN, SENTINEL = "scan", "sentinel"
+
+
+class Loop:
+    """One term of leadership."""
+
+    def __init__(self, alpha: Alpha) -> None:
+        self._alpha = alpha
+        self._queue = Queue(self._handle)
+        self._subscriptions: dict[str, Callable[[], None]] = {}
+        self._open: set[int] = set()
+        self._numbers: dict[str, int] = {}
+
+    async def run(self) -> None:
+        """Handle what there is and all that comes; ends by cancellation or an error."""
+        for values in (self._alpha.data.requests, self._alpha.data.replicas, self._alpha.data.contracts):
+            self._watch(values, SCAN)
+        self._queue.put(SCAN)
+        self._queue.put(SENTINEL)
+        try:
+            await self._queue.run()
+        finally:
+            for unsubscribe in self._subscriptions.values():
+                unsubscribe()
+            self._subscriptions.clear()
+
+    async def _handle(self, key: str) -> None:
+        kind, _, number = key.partition("/")
+        if kind == SCAN:
+            await self._scan()
+        elif kind == SENTINEL:
+            await self._follow_sentinel()
+        elif kind == "request":
+            await self._request(int(number))
+        else:
+            await reconcile_replica(self._alpha, int(number))
+
+    async def _scan(self) -> None:
+        """Watch and handle what stands in the lists and is not watched yet."""
+        for replica in await records.all_replicas(self._alpha.data):
+            key = f"replica/{replica.value.id}"
+            self._numbers[replica.value.name] = replica.value.id
+            fresh = self._watch(replica.map, key)
+            self._watch(replica.management, key)
+            if fresh:
+                self._queue.put(key)
+                self._queue.put(SENTINEL)
+        for co_id in self._alpha.data.requests.as_list():
+            if co_id not in self._subscriptions:
+                record = await records.read_request(self._alpha.data, co_id)
+                self._watch(record.map, f"request/{record.value.id}")
+                self._queue.put(f"request/{record.value.id}")
+
+    async def _follow_sentinel(self) -> None:
+        """Watch the reports, and handle what they and the previews speak of."""
+        view = await sentinel.connect(self._alpha.context)
+        self._watch(view.reports, SENTINEL)
+        self._watch(view.results, SENTINEL)
+        for stack, number in self._numbers.items():
+            target = view.reports.get(stack)
+            if isinstance(target, str) and target not in self._subscriptions:
+                self._watch(await self._alpha.node.load_map(target), f"replica/{number}")
+                self._queue.put(f"replica/{number}")
+        for number in self._open:
+            self._queue.put(f"request/{number}")
+
+    async def _request(self, number: int) -> None:
+        request = (await records.find_request(self._alpha.data, number)).value
+        if request.status == "validating":
+            self._open.add(number)
+            await validate(self._alpha, number)
+            return
+        self._open.discard(number)
+        if request.status == "approved" and request.version is None:
+            await create_version(self._alpha, number)
+            request = (await records.find_request(self._alpha.data, number)).value
+            if request.target_replica is not None:
+                self._queue.put(f"replica/{request.target_replica}")
+        if is_finished(request):
+            await previews.withdraw(self._alpha, await sentinel.connect(self._alpha.context), number)
+
+    def _watch(self, value: Value, key: str) -> bool:
+        """Have ``key`` handled whenever ``value`` changes; whether it was not watched before."""
+        if value.id in self._subscriptions:
+            return False
+        self._subscriptions[value.id] = value.on_change(lambda _: self._queue.put(key))
+        return True
+
+
+def is_finished(request: LoadRequest) -> bool:
+    """Whether nothing will ever happen to a request again."""
+    return request.status in ("invalid", "rejected") or request.version is not None
+
+
+async def lead(alpha: Alpha) -> None:
+    """Lead whenever no other Alpha does, until cancelled."""
+    await alpha.context.locks.leader("alpha").run(lambda _held: Loop(alpha).run())

@@ -1,0 +1,31 @@
+"""Alpha's own manifest as data; its image's label (images/alpha/manifest.yaml) says the same, which a test compares.
+
+The bootstrap needs it before any image is loaded: what Alpha shall be granted by the Sentinel is written first.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reside.model.constants import ALPHA_CONTRACT, ALPHA_IDENTITY, ALPHA_NAME, SENTINEL_CONTRACT, SENTINEL_NAME
+from reside.model.kinds import KINDS
+from reside.model.manifest import Implementation, ManifestRequirement, PermissionWish, ReplicaInfo, ReplicaManifest
+from reside.model.permissions import Grant, PermissionRef
+
+MANIFEST: Final = ReplicaManifest(
+    type="replica",
+    identity=ALPHA_IDENTITY,
+    info=ReplicaInfo(name=ALPHA_NAME, kind="long-running", exclusive=True, scalable=True),
+    implementations={ALPHA_NAME: Implementation(identity=ALPHA_CONTRACT)},
+    requirements={
+        SENTINEL_NAME: ManifestRequirement(
+            identity=SENTINEL_CONTRACT, permissions=tuple(PermissionWish(name=kind.manage) for kind in KINDS)
+        )
+    },
+)
+
+
+def sentinel_grants(account: str) -> dict[PermissionRef, Grant]:
+    """What the Sentinel shall grant to Alpha's account, as its manifest asks."""
+    wishes = MANIFEST.requirements[SENTINEL_NAME].permissions
+    return {PermissionRef(account, SENTINEL_CONTRACT, wish.name): Grant(granted=True) for wish in wishes}

@@ -1,0 +1,76 @@
+"""Who must grant what to a replica: a version's requirements as grants by granting replica. And Alpha's own handlers.
+
+Alpha grants nothing of others: it writes ``expected`` into the control block of each replica that serves a requirement;
+that replica carries it out and writes ``current`` (model.md §4).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reside.alpha import contract
+from reside.jazz import AccountId
+from reside.model.permissions import Grant, PermissionRef
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reside.jazz import Group
+    from reside.model.entities import Replica, Requirement
+    from reside.replica import Context
+
+Wanted = dict[int, dict[PermissionRef, Grant]]
+"""Id of the granting replica → what it shall grant."""
+
+
+def wanted_grants(account: str, requirements: Mapping[str, Requirement]) -> Wanted:
+    """What each serving replica shall grant to ``account`` for these requirements; rejected ones are left out."""
+    wanted: Wanted = {}
+    for requirement in requirements.values():
+        for replica in requirement.replicas:
+            grants = wanted.setdefault(replica.id, {})
+            for permission in requirement.permissions:
+                ref = PermissionRef(account, requirement.contract, permission.permission, permission.instance_id)
+                if permission.status == "approved":
+                    grants[ref] = Grant(granted=True, params=permission.params)
+    return wanted
+
+
+def granting_replicas(replica: Replica) -> set[int]:
+    """Ids of all replicas that ever served a requirement of this one: where grants of it may stand."""
+    return {
+        choice.id
+        for version in replica.versions
+        for requirement in version.requirements.values()
+        for choice in requirement.replicas
+    }
+
+
+HANDLED = {
+    contract.READ_REPLICAS: ("replicasGroup", "reader"),
+    contract.MANAGE_REPLICAS: ("replicaManageGroup", "writer"),
+    contract.READ_REQUESTS: ("loadRequestsGroup", "reader"),
+    contract.MANAGE_BLOCKS: ("rcbManageGroup", "writer"),
+}
+"""Alpha's permissions that are roles in its groups: name → (member of the root map that names the group, role).
+
+The others are asked for at each call.
+"""
+
+
+async def granted(context: Context, ref: PermissionRef, _grant: Grant) -> None:
+    """Carry out a permission on Alpha: a role in a group."""
+    group, role = await _group(context, ref)
+    await group.add_member(AccountId(ref.account), "reader" if role == "reader" else "writer")
+
+
+async def revoked(context: Context, ref: PermissionRef, _grant: Grant) -> None:
+    """Take the role away; the group's read key changes, so later content is closed to the account."""
+    group, _ = await _group(context, ref)
+    await group.remove_member(AccountId(ref.account))
+
+
+async def _group(context: Context, ref: PermissionRef) -> tuple[Group, str]:
+    member, role = HANDLED[ref.name]
+    root = context.data[ref.contract]
+    return await context.node.load_group(root[member]), role

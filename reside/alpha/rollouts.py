@@ -1,0 +1,81 @@
+"""One pass over one replica: live state → statuses → stack. Everything that happens to a running replica is this.
+
+Level-triggered: it reads what is reported and what is in force, and writes what differs. Nothing is kept in memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from reside.alpha import previews, records, sentinel
+from reside.alpha.status import statuses
+
+if TYPE_CHECKING:
+    from reside.alpha.records import ReplicaRecord
+    from reside.alpha.sentinel import SentinelData
+    from reside.alpha.state import Alpha
+    from reside.model.entities import Replica
+    from reside.model.stacks import DesiredStack, StackReport
+    from reside.model.status import VersionStatus
+
+_log = structlog.get_logger(__name__)
+
+
+async def reconcile_replica(alpha: Alpha, number: int) -> None:
+    """Bring a replica's statuses up to what is live, and its stack up to its versions and statuses.
+
+    Raises:
+        NotReady: the Sentinel can't be reached yet.
+    """
+    record = await records.find_replica(alpha.data, number)
+    if record is None:
+        return
+    view = await sentinel.connect(alpha.context)
+    replica = await _follow(alpha, view, record)
+    stack = await previews.render_now(alpha, replica)
+    if stack.objects:
+        await _declare(alpha, view, stack)
+
+
+async def _follow(alpha: Alpha, view: SentinelData, record: ReplicaRecord) -> Replica:
+    """Write the statuses that have changed; returns the replica with them."""
+    before = await sentinel.read_stack(alpha.data, previews.stack_name(record.value.name))
+    if before is None:
+        return record.value
+    report = await sentinel.read_report(alpha.node, view, record.value.name)
+    changed = statuses(record.value, before[1], report)
+    for version, status in changed.items():
+        _log.info("version status", replica=record.value.name, version=version, status=status)
+        record.versions[version].set("status", status)
+    await _forget_secret(alpha, record, report)
+    if changed:
+        await alpha.node.flush()
+    return with_statuses(record.value, changed)
+
+
+def with_statuses(replica: Replica, changed: dict[int, VersionStatus]) -> Replica:
+    """The replica with new statuses of some versions."""
+    versions = tuple(v.model_copy(update={"status": changed.get(v.id, v.status)}) for v in replica.versions)
+    return replica.model_copy(update={"versions": versions})
+
+
+async def _declare(alpha: Alpha, view: SentinelData, stack: DesiredStack) -> None:
+    """Let the Sentinel know the stack; equal stacks are not written again."""
+    target = await sentinel.write_stack(alpha.data, previews.stack_name(stack.name), stack)
+    sentinel.name_in(view.desired, stack.name, target)
+    await alpha.node.flush()
+
+
+async def _forget_secret(alpha: Alpha, record: ReplicaRecord, report: StackReport) -> None:
+    """Delete the agent secret once the live Secret holds it: from then on the Sentinel alone keeps it, encrypted."""
+    seen = report.objects.get(f"Secret/{record.value.name}")
+    live = (seen.live or {}) if seen is not None and seen.status == "updated" else {}
+    if record.value.agent_secret is None or "agentSecret" not in (live.get("data") or {}):
+        return
+    secret = await alpha.node.load_map(record.value.agent_secret)
+    if "value" in secret:
+        secret.delete("value")
+        _log.info("agent secret forgotten", replica=record.value.name)
+        await alpha.node.flush()

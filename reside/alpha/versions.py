@@ -1,0 +1,106 @@
+"""Step 4 of a load: an approved request becomes a version; a new instance first gets account, block and indexes.
+
+Every step can be entered again: it looks whether its result stands and goes on. What it makes has a name that everybody
+computes, or is pointed to by such a name before the next step, so a process that is killed anywhere leaves nothing that
+a later run makes a second time. The request's ``version`` is written last: until then the leader's loop comes back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reside.alpha import blocks, contracts, lookups, previews, records
+from reside.alpha.instances import instance_of
+from reside.alpha.permissions import granting_replicas, wanted_grants
+from reside.alpha.stacks.system import is_rendered
+from reside.model import lookup
+from reside.model.errors import LoadRefused
+
+if TYPE_CHECKING:
+    from reside.alpha.records import ReplicaRecord, RequestRecord
+    from reside.alpha.state import Alpha
+    from reside.jazz import CoMap
+    from reside.model.entities import ApproveRequest, ReplicaVersion
+
+
+async def create_version(alpha: Alpha, number: int) -> None:
+    """Carry out an approved request; does nothing if it is done, or in another state."""
+    async with alpha.transaction() as tx:
+        record = await records.find_request(alpha.data, number)
+        await tx.load(record.map.id)
+        tx.stage(lambda: _create_or_refuse(alpha, record.map, number))
+
+
+async def _create_or_refuse(alpha: Alpha, request: CoMap, number: int) -> None:
+    try:
+        await _create(alpha, number)
+    except LoadRefused as error:
+        request.update({"status": "invalid", "errorMessage": str(error)})
+
+
+async def _create(alpha: Alpha, number: int) -> None:
+    record = await records.find_request(alpha.data, number)
+    request = record.value
+    if request.status != "approved" or request.approve_request is None or request.version is not None:
+        return
+    approved = request.approve_request
+    replica = await instance_of(alpha, record, approved)
+    version = await _version(alpha, record, replica, approved)
+    replica = await records.read_replica(alpha.data, replica.map.id)
+    await _index_contracts(alpha, replica, version)
+    await _permissions(alpha, replica, version)
+    _switch(replica, version)
+    await alpha.node.flush()
+    record.map.set("version", version.id)
+
+
+async def _version(
+    alpha: Alpha, record: RequestRecord, replica: ReplicaRecord, approved: ApproveRequest
+) -> ReplicaVersion:
+    """The request's version in the replica's list."""
+    number = record.map.get("targetVersion")
+    if not isinstance(number, int):
+        number = previews.next_version(replica.value)
+        record.map.set("targetVersion", number)
+    if number in replica.versions:
+        return replica.value.version(number)
+    version = previews.version_of(approved, number, record.value.image)
+    if not is_rendered(approved.identity):  # the seed has run: that is how it came to be loaded
+        version = version.model_copy(update={"status": "completed"})
+    made: CoMap = alpha.data.replicas_group.create_map(version.document())
+    (await alpha.node.load_list(replica.map["versions"])).append(made.id)
+    return version
+
+
+async def _index_contracts(alpha: Alpha, replica: ReplicaRecord, version: ReplicaVersion) -> None:
+    """List the replica under the contracts of this version, and no longer under those of earlier ones only."""
+    now = set(version.implementations.values())
+    before = {identity for v in replica.value.versions for identity in v.implementations.values()}
+    for identity in sorted(now | before):
+        number = await contracts.contract_id(alpha.data, identity)
+        if number is None:
+            continue
+        change = lookups.enlist if identity in now else lookups.strike
+        await change(alpha.data, lookup.replicas_by_contract(number), replica.map.id)
+
+
+async def _permissions(alpha: Alpha, replica: ReplicaRecord, version: ReplicaVersion) -> None:
+    """Write what is required into the replica's own block, and what it shall be granted into those of others."""
+    account = replica.value.account
+    wanted = wanted_grants(account, version.requirements)
+    for number in sorted(granting_replicas(replica.value) | set(wanted)):
+        granting = await records.find_replica(alpha.data, number)
+        if granting is not None:
+            await blocks.expect(alpha.node, granting.value.control_block, account, wanted.get(number, {}))
+    named = {key: [choice.account for choice in r.replicas] for key, r in version.requirements.items()}
+    await blocks.require(alpha.node, replica.value.control_block, named)
+
+
+def _switch(replica: ReplicaRecord, version: ReplicaVersion) -> None:
+    """Make the version the current one; loading enables a disabled replica."""
+    current = replica.value.current_version
+    if current is not None and current >= version.id:
+        return
+    if not replica.value.management.enabled:
+        replica.management.set("enabled", True)
+    replica.map.set("currentVersion", version.id)
