@@ -6,8 +6,8 @@
             raise Conflict(...)
         tx.stage(lambda: request.set("status", "approved"))
 
-The way: lock in etcd on the object's id → everything loaded brought up to date with the sync server → the body, which reads and decides → the lock's
-fencing revision confirmed → the staged writes → ``node.flush()`` → release.
+The way: lock in etcd on the object's id → everything loaded brought up to date with the sync server → the body, which
+reads and decides → the lock's fencing revision confirmed → the staged writes → ``node.flush()`` → release.
 
 Invariants: if the body raises or the lock is lost, nothing staged is written; the lock is given back only after the
 sync server has acknowledged the writes. Between the confirmation and synchronous writes there is no pause at all.

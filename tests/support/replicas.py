@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
@@ -17,11 +18,12 @@ from tests.support.etcd import EtcdServer, etcd_server
 from tests.support.jazz import JazzServer, jazz_server
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from reside.jazz import AccountId
     from reside.replica import Context, Json
 
+_T = TypeVar("_T")
 GREETING = "registry.reside.internal/reside/contracts/greeting.v1"
 
 
@@ -114,6 +116,14 @@ async def until(block: ControlBlock, holds: Any) -> None:
         await block.changed.wait()
         block.changed.clear()
         await block.refresh()
+
+
+async def eventually(look: Callable[[], Awaitable[_T | None]], within_s: float = 30.0) -> _T:
+    """What ``look`` finds, as soon as it finds something; for states that nothing tells of."""
+    async with asyncio.timeout(within_s):
+        while (found := await look()) is None:  # noqa: ASYNC110 - the one place that polls: nothing tells of this state
+            await asyncio.sleep(0.05)
+        return found
 
 
 @asynccontextmanager

@@ -1,0 +1,195 @@
+"""The permission loop: what Alpha expects is carried out, noted, published to the grantee, tried again if it fails."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reside.jazz import Node
+from reside.model.lookup import granted_permissions
+from reside.model.permissions import Grant, PermissionRef
+from reside.replica import Context, Replica
+from reside.replica.profile import load_profile
+from tests.support.replicas import GREETING, Servers, World, eventually, greeting_contract, servers, until, world
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from reside.jazz import CoMap, Credentials
+    from tests.support.replicas import Identity
+
+pytestmark = pytest.mark.anyio
+
+GRANTED = Grant(granted=True, params={"room": "blue"})
+
+
+@pytest.fixture(scope="module")
+def on() -> Iterator[Servers]:
+    with servers() as running:
+        yield running
+
+
+@pytest.fixture
+async def around(on: Servers) -> AsyncIterator[World]:
+    async with world(on) as made:
+        yield made
+
+
+@pytest.fixture
+async def identity(around: World) -> Identity:
+    return await around.identity("greeter")
+
+
+@pytest.fixture
+async def client(around: World) -> Credentials:
+    return await around.account("client")
+
+
+@pytest.fixture
+def ref(client: Credentials) -> PermissionRef:
+    return PermissionRef(client.account_id, GREETING, "greet")
+
+
+class Handlers:
+    """Notes what it is called with; fails as often as it is told to."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.calls: list[tuple[str, Grant]] = []
+        self.failures = failures
+
+    def replica(self) -> Replica:
+        """A replica with these handlers."""
+        replica = Replica(greeting_contract())
+        replica.permission(GREETING, "greet", granted=self.granted, revoked=self.revoked, updated=self.updated)
+        return replica
+
+    async def granted(self, _: Context, __: PermissionRef, grant: Grant) -> None:
+        """Note the call, or fail."""
+        self.calls.append(("granted", grant))
+        if self.failures:
+            self.failures -= 1
+            raise ValueError("the secret is sesame")
+
+    async def revoked(self, _: Context, __: PermissionRef, grant: Grant) -> None:
+        """Note the call."""
+        self.calls.append(("revoked", grant))
+
+    async def updated(self, _: Context, __: PermissionRef, grant: Grant) -> None:
+        """Note the call."""
+        self.calls.append(("updated", grant))
+
+
+async def test_each_kind_of_change_runs_its_handler_once_and_is_noted(
+    around: World, identity: Identity, ref: PermissionRef
+) -> None:
+    handlers, other = Handlers(), Grant(granted=True, params={"room": "red"})
+    async with handlers.replica().start(identity.settings, serve=False):
+        for wish in (GRANTED, other, Grant(granted=False)):
+            await around.expect(identity, ref, wish)
+            await around.until_current(identity, ref, wish)
+    assert handlers.calls == [("granted", GRANTED), ("updated", other), ("revoked", Grant(granted=False))]
+
+
+async def test_what_was_expected_before_the_start_is_carried_out_at_the_start(
+    around: World, identity: Identity, ref: PermissionRef
+) -> None:
+    await around.expect(identity, ref, GRANTED)
+    handlers = Handlers()
+    async with handlers.replica().start(identity.settings, serve=False):
+        await around.until_current(identity, ref, GRANTED)
+    async with handlers.replica().start(identity.settings, serve=False) as again:
+        await around.expect(identity, PermissionRef(ref.account, GREETING, "greet:room", "a"), GRANTED)
+        await around.until_current(identity, PermissionRef(ref.account, GREETING, "greet:room", "a"), GRANTED)
+        assert again.rcb.find(ref) == identity.rcb.find(ref)
+    assert handlers.calls == [("granted", GRANTED)]
+
+
+async def test_a_failing_handler_leaves_current_is_tried_again_and_logged_without_its_message(
+    around: World, identity: Identity, ref: PermissionRef, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handlers = Handlers(failures=1)
+    await around.expect(identity, ref, GRANTED)
+    async with handlers.replica().start(identity.settings, serve=False):
+        await around.until_current(identity, ref, GRANTED)
+    assert handlers.calls == [("granted", GRANTED)] * 2
+    found = identity.rcb.find(ref)
+    assert found is not None
+    log = capsys.readouterr().out
+    assert "permission not carried out" in log
+    assert "ValueError" in log
+    assert "sesame" not in log
+    entry = identity.rcb._entries[ref.key]
+    assert [edit.value for edit in entry.history("current")] == [GRANTED.document()]
+
+
+async def test_two_processes_of_a_replica_run_a_handler_once(
+    around: World, identity: Identity, ref: PermissionRef
+) -> None:
+    handlers = Handlers()
+    async with (
+        handlers.replica().start(identity.settings, serve=False) as first,
+        handlers.replica().start(identity.settings, serve=False) as second,
+    ):
+        await around.expect(identity, ref, GRANTED)
+        await around.until_current(identity, ref, GRANTED)
+        for context in (first, second):
+            await until(context.rcb, lambda context=context: all(p.settled for p in context.rcb.permissions()))
+            async with context.transaction(f"grant/{context.rcb.id}"):
+                pass  # whoever still worked on it is through
+    assert handlers.calls == [("granted", GRANTED)]
+
+
+async def test_a_permission_that_this_version_does_not_know_is_not_granted(
+    around: World, identity: Identity, client: Credentials, ref: PermissionRef
+) -> None:
+    unknown = PermissionRef(client.account_id, GREETING, "sing")
+    foreign = PermissionRef(client.account_id, "registry.reside.internal/other.v1", "greet")
+    await around.expect(identity, unknown, GRANTED)
+    await around.expect(identity, foreign, GRANTED)
+    await around.expect(identity, ref, GRANTED)
+    async with Handlers().replica().start(identity.settings, serve=False):
+        await around.until_current(identity, ref, GRANTED)
+    for never in (unknown, foreign):
+        found = identity.rcb.find(never)
+        assert found is not None
+        assert found.current is None
+
+
+async def test_the_grantee_reads_what_it_was_granted_and_others_do_not(
+    around: World, identity: Identity, client: Credentials, ref: PermissionRef
+) -> None:
+    stranger = await around.account("stranger")
+    async with Handlers().replica().start(identity.settings, serve=False) as context:
+        await around.expect(identity, ref, GRANTED)
+        await around.until_current(identity, ref, GRANTED)
+        async with Node(around.servers.jazz.url, client) as reader:
+            await reader.login()
+            published = await _published(reader, context, client)
+            await _until(published, lambda: published.as_dict() == {ref.key: {"room": "blue"}})
+            async with Node(around.servers.jazz.url, stranger) as curious:
+                await curious.login()
+                assert (await curious.load_map(published.id)).as_dict() == {}
+            await around.expect(identity, ref, Grant(granted=False))
+            await _until(published, lambda: published.as_dict() == {})
+
+
+async def _published(reader: Node, context: Context, client: Credentials) -> CoMap:
+    """The map that a grantee finds from the granting replica's account alone."""
+    profile = await load_profile(reader, context.node.account_id)
+    name = granted_permissions(client.account_id)
+
+    async def found() -> CoMap | None:
+        pointer = await reader.find_unique_map(profile.group.id, name)
+        return None if pointer is None or "target" not in pointer else await reader.load_map(pointer["target"])
+
+    return await eventually(found)
+
+
+async def _until(value: CoMap, holds: object) -> None:
+    assert callable(holds)
+    async with asyncio.timeout(30), value.watch() as changes:
+        async for _ in changes:
+            if holds():
+                return

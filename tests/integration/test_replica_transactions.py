@@ -1,0 +1,128 @@
+"""Transactions of replicas: exclusive, on fresh content, written only while the lock is held."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reside.jazz import Node
+from reside.locks import LockLost
+from reside.locks.etcd import Etcd
+from reside.model.errors import Conflict
+from reside.replica import Context, Replica
+from tests.support.replicas import Servers, World, servers, world
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from reside.jazz import CoMap
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def on() -> Iterator[Servers]:
+    with servers() as running:
+        yield running
+
+
+@pytest.fixture
+async def around(on: Servers) -> AsyncIterator[World]:
+    async with world(on) as made:
+        yield made
+
+
+@pytest.fixture
+async def twins(around: World) -> AsyncIterator[tuple[Context, Context]]:
+    """Two processes of one replica, as during an update."""
+    identity = await around.identity("twin")
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(Replica().start(identity.settings, serve=False))
+        second = await stack.enter_async_context(Replica().start(identity.settings, serve=False))
+        yield first, second
+
+
+@pytest.fixture
+async def counter(twins: tuple[Context, Context]) -> CoMap:
+    made = twins[0].public.create_map({"count": 0})
+    await twins[0].node.flush()
+    return made
+
+
+async def test_increments_from_two_processes_are_all_kept(twins: tuple[Context, Context], counter: CoMap) -> None:
+    """Each transaction reads what the one before has written, though it wrote elsewhere and the reader never waited."""
+
+    async def increment(context: Context) -> None:
+        for _ in range(10):
+            async with context.transaction(counter.id) as tx:
+                count = await tx.load(counter.id)
+                seen = count["count"]
+                tx.stage(lambda count=count, seen=seen: count.set("count", seen + 1))
+
+    await asyncio.gather(*(increment(context) for context in twins))
+    async with twins[0].transaction(counter.id) as tx:
+        assert (await tx.load(counter.id))["count"] == 20
+
+
+async def test_writes_have_reached_the_server_when_the_transaction_ends(
+    around: World, twins: tuple[Context, Context], counter: CoMap
+) -> None:
+    async with twins[0].transaction(counter.id) as tx:
+        tx.stage(lambda: counter.set("count", 7))
+        assert counter["count"] == 0
+    async with Node(around.servers.jazz.url, await around.account("reader")) as reader:
+        await reader.login()
+        assert (await reader.load_map(counter.id))["count"] == 7
+
+
+async def test_an_error_in_the_body_writes_nothing_and_frees_the_object(
+    twins: tuple[Context, Context], counter: CoMap
+) -> None:
+    with pytest.raises(Conflict):
+        await _increment_then_refuse(twins[0], counter)
+    async with twins[1].transaction(counter.id) as tx:
+        assert (await tx.load(counter.id))["count"] == 0
+
+
+async def test_a_holder_that_lost_its_lock_writes_nothing(
+    around: World, twins: tuple[Context, Context], counter: CoMap
+) -> None:
+    """The lease ended while the body ran, as after a long pause of the process; another one has gone on since."""
+    with pytest.raises(LockLost):
+        await _increment_while_the_lease_ends(around, twins, counter)
+    assert counter["count"] == 1
+
+
+async def test_staged_writes_run_in_their_order_and_may_be_coroutines(
+    twins: tuple[Context, Context], counter: CoMap
+) -> None:
+    async def add_member() -> None:
+        await counter.group.add_member("everyone", "reader")
+        counter.set("count", 2)
+
+    async with twins[0].transaction(counter.id) as tx:
+        tx.stage(lambda: counter.set("count", 1))
+        tx.stage(add_member)
+    assert [edit.value for edit in counter.history("count")] == [0, 1, 2]
+
+
+async def _increment_then_refuse(context: Context, counter: CoMap) -> None:
+    async with context.transaction(counter.id) as tx:
+        tx.stage(lambda: counter.set("count", 1))
+        raise Conflict("seen something")
+
+
+async def _increment_while_the_lease_ends(around: World, twins: tuple[Context, Context], counter: CoMap) -> None:
+    slow, quick = twins
+    async with slow.transaction(counter.id) as tx:
+        tx.stage(lambda: counter.set("count", 99))
+        client = Etcd([around.servers.etcd.url])
+        await client.revoke(tx.held.lease)
+        await client.aclose()
+        async with quick.transaction(counter.id) as other:
+            count = await other.load(counter.id)
+            other.stage(lambda: count.set("count", 1))
+        await slow.node.catch_up()
