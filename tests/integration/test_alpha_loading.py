@@ -1,0 +1,293 @@
+"""Loading images through a running Alpha: a real sync server, etcd and registry, and the Sentinel's stand-in."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster, servers, until
+
+from reside.alpha import records
+from reside.alpha.blocks import opened
+from reside.alpha.lookups import find
+from reside.model.errors import Conflict, InvalidInput
+from reside.model.permissions import Grant
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+pytestmark = pytest.mark.anyio
+
+GREETING = f"{HOST}/contracts/greeting.v1"
+
+
+@pytest.fixture(scope="module")
+def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    with servers(tmp_path_factory.mktemp("alpha")) as running:
+        yield running
+
+
+@pytest.fixture
+async def cluster(on: Servers) -> AsyncIterator[AlphaCluster]:
+    async with alpha_cluster(on) as made:
+        yield made
+
+
+@pytest.fixture
+async def admin(cluster: AlphaCluster) -> Client:
+    return await cluster.admin()
+
+
+def info(name: str, **members: Any) -> dict[str, Any]:
+    return {"name": name, "class": "long-running", "exclusive": True, "scalable": True} | members
+
+
+async def push_greeter(on: Servers, version: int = 1, **members: Any) -> None:
+    permissions = {"greet": {"params": {"type": "object", "additionalProperties": {"type": "string"}}}}
+    await on.push("contracts/greeting.v1", type="contract", permissions=permissions, methods={"greet": {}})
+    document = {"info": info("greeter"), "implementations": {"greeting": {"identity": GREETING}}} | members
+    await on.push(f"examples/greeter:v{version}", type="replica", **document)
+
+
+async def push_caller(on: Servers, **members: Any) -> None:
+    wish = {"name": "greet", "params": {"from": "{replica.name}"}}
+    document = {
+        "info": info("caller", exclusive=False, scalable=False),
+        "requirements": {"greeting": {"identity": GREETING, "permissions": [wish]}},
+    } | members
+    await on.push("examples/caller:v1", type="replica", **document)
+
+
+async def test_an_image_becomes_a_running_replica(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
+    await push_greeter(on)
+    number = await admin.create("examples/greeter:v1")
+    request = await admin.settled(number)
+    assert (request.status, number) == ("requires-approval", 1)
+    assert request.approve_request is not None
+    assert request.approve_request.name == "greeter"
+    assert request.preview is not None
+    assert {c["object"] for c in request.preview["changes"]} == {
+        "Deployment/greeter-1",
+        "Secret/greeter",
+        "Service/greeter",
+    }
+    request = await admin.approve(number)
+    assert (request.version, request.target_replica) == (1, 3)
+    await cluster.has_status("greeter", "running")
+    assert await cluster.names() == {3: "greeter"}
+
+
+async def test_a_scalable_replica_changes_version_without_a_gap(
+    cluster: AlphaCluster, on: Servers, admin: Client
+) -> None:
+    for version in (1, 2):
+        await push_greeter(on, version)
+    await admin.load("examples/greeter:v1")
+    await cluster.has_status("greeter", "running")
+    cluster.orders.hold.add("Deployment/greeter-2")
+    await admin.load("examples/greeter:v2")
+    await cluster.has_status("greeter", "running-outdated", "starting")
+    cluster.orders.hold.clear()
+    cluster.sentinel.poke()
+    await cluster.has_status("greeter", "stopped", "running")
+    assert all(sum(wanted.values()) >= 1 for wanted in cluster.orders.seen["greeter"])
+    assert cluster.orders.seen["greeter"][-1] == {"greeter-2": 1}
+
+
+async def test_a_non_scalable_replica_stops_first(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
+    await push_greeter(on)
+    await admin.load("examples/greeter:v1")
+    await push_caller(on)
+    await admin.load("examples/caller:v1")
+    await cluster.has_status("caller", "running")
+    await push_caller(on, displayInfo={"en": {"title": "Another"}})
+    await admin.load("examples/caller:v1", replicaId=4)
+    await cluster.has_status("caller", "stopped", "running")
+    seen = cluster.orders.seen["caller"]
+    assert all(sum(wanted.values()) <= 1 for wanted in seen)
+    assert {"caller-1": 0, "caller-2": 0} in seen
+    assert seen[-1] == {"caller-2": 1}
+
+
+async def test_a_requirement_becomes_an_expected_permission_of_the_serving_replica(
+    cluster: AlphaCluster, on: Servers, admin: Client
+) -> None:
+    await push_greeter(on)
+    await push_caller(on)
+    await admin.load("examples/greeter:v1")
+    number = await admin.create("examples/caller:v1")
+    request = await admin.settled(number)
+    assert request.approve_request is not None
+    requirement = request.approve_request.requirements["greeting"]
+    assert [r.name for r in requirement.replicas] == ["greeter"]
+    assert [(p.permission, p.params) for p in requirement.permissions] == [("greet", {"from": "caller"})]
+    await admin.approve(number)
+    greeter, caller = await cluster.replica("greeter"), await cluster.replica("caller")
+    async with opened(cluster.alpha.node, greeter.control_block) as block:
+        expected = [(p.ref.account, p.ref.name, p.expected, p.current) for p in block.permissions()]
+    assert expected == [(caller.account, "greet", Grant(granted=True, params={"from": "caller"}), None)]
+    async with opened(cluster.alpha.node, caller.control_block) as block:
+        assert block.requirements() == {"greeting": [greeter.account]}
+
+
+async def test_the_approver_may_choose_another_replica(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
+    await push_greeter(on, 1, info=info("greeter", exclusive=False))
+    await push_caller(on)
+    await admin.load("examples/greeter:v1")
+    await admin.load("examples/greeter:v1")
+    number = await admin.create("examples/caller:v1")
+    request = await admin.settled(number)
+    assert request.approve_request is not None
+    requirement = request.approve_request.requirements["greeting"]
+    assert [[c.name for c in some] for some in (requirement.replicas, requirement.alternatives)] == [
+        ["greeter"],
+        ["greeter-1"],
+    ]
+    with pytest.raises(InvalidInput, match="can't serve it"):
+        await admin.approve(number, choices={"greeting": [99]})
+    assert (await admin.settled(number)).status == "requires-approval"
+    await admin.approve(number, choices={"greeting": [4]})
+    caller = await cluster.replica("caller")
+    assert [c.name for c in caller.version(1).requirements["greeting"].replicas] == ["greeter-1"]
+
+
+async def test_withdrawn_requirements_are_withdrawn_from_the_serving_replica(
+    cluster: AlphaCluster, on: Servers, admin: Client
+) -> None:
+    await push_greeter(on)
+    await push_caller(on)
+    await admin.load("examples/greeter:v1")
+    await admin.load("examples/caller:v1")
+    await push_caller(on, requirements={})
+    await admin.load("examples/caller:v1", replicaId=4)
+    greeter = await cluster.replica("greeter")
+    async with opened(cluster.alpha.node, greeter.control_block) as block:
+        assert [p.expected for p in block.permissions()] == [Grant(granted=False)]
+
+
+async def test_a_oneshot_replica_ends_as_completed(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
+    oneshot = info("report", **{"class": "oneshot"})
+    await on.push("examples/report:v1", type="replica", info=oneshot)
+    await admin.load("examples/report:v1")
+    await cluster.has_status("report", "completed")
+
+
+async def test_the_same_wish_gives_the_same_request(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
+    await push_greeter(on)
+    wish = await admin.wish(image=f"{HOST}/examples/greeter:v1")
+    answers = [await admin.call("create-load-request", {"wish": wish.id}) for _ in range(2)]
+    assert answers[0] == answers[1]
+    assert len(cluster.alpha.data.requests.as_list()) == 1
+
+
+async def test_racing_requests_get_ids_and_names_of_their_own(
+    cluster: AlphaCluster, on: Servers, admin: Client
+) -> None:
+    await push_greeter(on, 1, info=info("greeter", exclusive=False))
+    numbers = await asyncio.gather(*(admin.create("examples/greeter:v1") for _ in range(4)))
+    assert sorted(numbers) == [1, 2, 3, 4]
+    await asyncio.gather(*(admin.approve(number) for number in numbers))
+    assert sorted((await cluster.names()).values()) == ["greeter", "greeter-1", "greeter-2", "greeter-3"]
+    assert sorted(await cluster.names()) == [3, 4, 5, 6]
+
+
+async def test_a_moved_world_is_previewed_anew(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
+    """Two requests for one exclusive replica: the first makes the instance, so the second does something else now."""
+    for version in (1, 2):
+        await push_greeter(on, version)
+    first, second = await admin.create("examples/greeter:v1"), await admin.create("examples/greeter:v2")
+    before = await admin.settled(second)
+    await admin.approve(first)
+    await cluster.has_status("greeter", "running")
+    with pytest.raises(Conflict, match="previewed anew"):
+        await admin.approve(second)
+    again = await admin.cluster_request(
+        second, lambda r: r.status == "requires-approval" and (r.preview or {}) != before.preview
+    )
+    assert again.existing_replica == 3
+    await admin.approve(second)
+    await cluster.has_status("greeter", "stopped", "running")
+
+
+async def test_another_revision_than_the_previewed_one_is_refused(
+    cluster: AlphaCluster, on: Servers, admin: Client
+) -> None:
+    await push_greeter(on)
+    number = await admin.create("examples/greeter:v1")
+    await admin.settled(number)
+    with pytest.raises(Conflict, match="another revision"):
+        await admin.call("approve-load-request", {"id": number, "revision": "0" * 64})
+    assert (await admin.settled(number)).status == "requires-approval"
+
+
+async def test_another_name_leads_to_a_new_preview(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
+    await push_greeter(on)
+    number = await admin.create("examples/greeter:v1")
+    request = await admin.settled(number)
+    with pytest.raises(Conflict, match="under the name hello"):
+        await admin.approve(number, name="hello")
+    request = await admin.cluster_request(
+        number, lambda r: r.approve_request is not None and r.status == "requires-approval"
+    )
+    assert request.approve_request is not None
+    assert request.approve_request.name == "hello"
+    await admin.approve(number)
+    assert await cluster.names() == {3: "hello"}
+
+
+async def test_a_request_is_approved_once_and_never_after_a_rejection(
+    cluster: AlphaCluster, on: Servers, admin: Client
+) -> None:
+    await push_greeter(on)
+    approved, rejected = await admin.create("examples/greeter:v1"), await admin.create("examples/greeter:v1")
+    invalid = await admin.create("examples/nothing:v1")
+    await admin.settled(rejected)
+    await admin.call("reject-load-request", {"id": rejected, "reason": "not today"})
+    request = await admin.approve(approved)
+    assert request.preview is not None
+    for number, state in ((approved, "approved"), (rejected, r"rejected \(not today\)"), (invalid, "invalid")):
+        await admin.settled(number)
+        body = {"id": number, "revision": request.preview["revision"]}
+        with pytest.raises(Conflict, match=f"load request {number} is {state}"):
+            await admin.call("approve-load-request", body)
+        with pytest.raises(Conflict, match=f"load request {number} is {state}"):
+            await admin.call("reject-load-request", {"id": number, "reason": "again"})
+    assert len((await cluster.replica("greeter")).versions) == 1
+
+
+async def test_the_agent_secret_is_forgotten_once_it_is_live(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
+    await push_greeter(on)
+    await admin.load("examples/greeter:v1")
+    await cluster.has_status("greeter", "running")
+    replica = await cluster.replica("greeter")
+    assert replica.agent_secret is not None
+    secret = await cluster.alpha.node.load_map(replica.agent_secret)
+    await until(lambda: "value" not in secret, "the secret to be forgotten")
+
+
+async def test_disabling_stops_a_replica_and_enabling_starts_it(
+    cluster: AlphaCluster, on: Servers, admin: Client
+) -> None:
+    await push_greeter(on)
+    await admin.load("examples/greeter:v1")
+    await cluster.has_status("greeter", "running")
+    target = await find(cluster.alpha.data, "replica.by-name.greeter")
+    assert target is not None
+    seen = await admin.node.load_map(target)
+    management = await admin.node.load_map(seen["management"])
+    management.set("enabled", False)
+    await cluster.has_status("greeter", "stopped")
+    management.set("enabled", True)
+    await cluster.has_status("greeter", "running")
+
+
+async def test_loading_enables_a_disabled_replica(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
+    for version in (1, 2):
+        await push_greeter(on, version)
+    await admin.load("examples/greeter:v1")
+    record = (await records.all_replicas(cluster.alpha.data))[0]
+    record.management.set("enabled", False)
+    await cluster.has_status("greeter", "stopped")
+    await admin.load("examples/greeter:v2")
+    await cluster.has_status("greeter", "stopped", "running")

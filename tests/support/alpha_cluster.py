@@ -1,0 +1,267 @@
+"""A cluster for Alpha's tests: real sync server, etcd and registry; Alpha itself; the Sentinel's stand-in; clients."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import httpx
+from support.etcd import EtcdServer, etcd_server
+from support.fake_sentinel import Cluster, Orders, fake_sentinel
+from support.jazz import JazzServer, jazz_server
+from support.registry import Registry, registry
+
+from reside.alpha import bootstrap, records
+from reside.alpha.app import started
+from reside.alpha.loop import lead
+from reside.alpha.settings import AlphaSettings
+from reside.jazz import Credentials, Node
+from reside.model import constants
+from reside.model.manifest import encode_label, parse_manifest
+from reside.registry import ImageReference, RegistryClient
+from reside.replica import ReplicaSettings
+from reside.replica.client import call_method, rpc_path
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
+
+    from reside.alpha.state import Alpha
+    from reside.jazz import CoMap
+    from reside.model.entities import LoadRequest, Replica
+
+CODE = "one-time-code"
+HOST = constants.RESIDE_REGISTRY
+_WITHIN_S = 30.0
+
+
+@dataclass(frozen=True)
+class Servers:
+    """What a cluster stands on."""
+
+    jazz: JazzServer
+    etcd: EtcdServer
+    registry: Registry
+
+    async def push(self, image: str, label: str | None = None, **manifest: Any) -> str:
+        """Push a label image of a manifest (or with this raw label); returns its digest.
+
+        Args:
+            image: reference below the registry, e.g. ``examples/greeter:v1``.
+            label: the label's value, instead of a manifest.
+            manifest: members of the manifest; the identity is the image's unless given.
+        """
+        reference = ImageReference.parse(f"{HOST}/{image}")
+        if label is None:
+            label = encode_label(parse_manifest({"identity": reference.identity, **manifest}))
+        client = RegistryClient(self.registry.mirrors)
+        labels = {constants.MANIFEST_LABEL: label, "unique": image} if label else {"unique": image}
+        return await client.push_label_image(reference, labels)
+
+
+@contextmanager
+def servers(folder: Path) -> Iterator[Servers]:
+    """Running servers."""
+    with jazz_server() as jazz, etcd_server() as etcd, registry(folder / "registry") as images:
+        yield Servers(jazz, etcd, images)
+
+
+@dataclass
+class AlphaCluster:
+    """A bootstrapped cluster with a running Alpha."""
+
+    servers: Servers
+    credentials: Credentials
+    blocks: bootstrap.SystemBlocks
+    orders: Orders
+    sentinel: Cluster
+    alpha: Alpha
+    leading: asyncio.Task[None] | None = None
+    accounts: dict[str, Credentials] = field(default_factory=dict)
+
+    def settings(self) -> AlphaSettings:
+        """Alpha's settings, as its pod would have them."""
+        return alpha_settings(self.servers, self.credentials, self.blocks.alpha)
+
+    async def client(self, name: str = "user") -> Client:
+        """A registered account with a node of its own."""
+        credentials = Credentials.generate()
+        node = await _clients.enter_async_context(Node(self.servers.jazz.url, credentials))
+        await node.register(name)
+        await node.flush()
+        return Client(self, credentials, node)
+
+    async def admin(self) -> Client:
+        """A client that has claimed super admin access."""
+        client = await self.client("admin")
+        await client.call("claim-super-admin", {"code": CODE})
+        await until(lambda: client.has("load-request:approve"), "the super admin's permissions")
+        return client
+
+    async def replica(self, name: str) -> Replica:
+        """A replica by name."""
+        found = [r.value for r in await records.all_replicas(self.alpha.data) if r.value.name == name]
+        assert len(found) == 1, f"{len(found)} replicas are called {name}"
+        return found[0]
+
+    async def names(self) -> dict[int, str]:
+        """Names of all replicas by id."""
+        return {r.value.id: r.value.name for r in await records.all_replicas(self.alpha.data)}
+
+    def lead(self) -> None:
+        """Start the leader's loop."""
+        self.leading = asyncio.create_task(lead(self.alpha), name="lead")
+
+    async def stop_leading(self) -> None:
+        """Cancel the leader's loop wherever it is."""
+        if self.leading is not None:
+            self.leading.cancel()
+            await asyncio.gather(self.leading, return_exceptions=True)
+            self.leading = None
+
+    async def has_status(self, name: str, *statuses: str) -> None:
+        """Wait until the versions of a replica have these statuses."""
+
+        async def look() -> bool:
+            return [v.status for v in (await self.replica(name)).versions] == list(statuses)
+
+        await until(look, f"{name} to be {statuses}")
+
+
+_clients = AsyncExitStack()
+
+
+@dataclass
+class Client:
+    """An account that talks to Alpha as the CLI does."""
+
+    cluster: AlphaCluster
+    credentials: Credentials
+    node: Node
+
+    def has(self, permission: str) -> bool:
+        """Whether Alpha has granted a permission to this client."""
+        block = self.cluster.alpha.context.rcb
+        return any(
+            p.ref.account == self.credentials.account_id
+            and p.ref.name == permission
+            and p.current
+            and p.current.granted
+            for p in block.permissions()
+        )
+
+    async def call(self, method: str, body: dict[str, Any]) -> Any:
+        """Call a method of Alpha over HTTP."""
+        context = self.cluster.alpha.context
+        async with httpx.AsyncClient(trust_env=False) as http:
+            return await call_method(
+                http,
+                self.credentials,
+                endpoint=str(context.node.account.profile["endpoints"]["internal"]),
+                receiver=context.node.account_id,
+                path=rpc_path("alpha", constants.ALPHA_CONTRACT, method),
+                body=body,
+            )
+
+    async def wish(self, **members: Any) -> CoMap:
+        """A request value that Alpha may read."""
+        group = self.node.create_group()
+        await group.add_member(self.cluster.alpha.context.node.account_id, "reader")
+        value = group.create_map(members)
+        await self.node.flush()
+        return value
+
+    async def create(self, image: str, **members: Any) -> int:
+        """Ask for an image of the test's registry; returns the request's id."""
+        answer = await self.call(
+            "create-load-request", {"wish": (await self.wish(image=f"{HOST}/{image}", **members)).id}
+        )
+        return int(answer["id"])
+
+    async def settled(self, number: int) -> LoadRequest:
+        """A request once it is no longer ``validating``."""
+        return await self.cluster_request(number, lambda request: request.status != "validating")
+
+    async def cluster_request(self, number: int, done: Callable[[LoadRequest], bool]) -> LoadRequest:
+        """A request once ``done`` says so."""
+        found: list[LoadRequest] = []
+
+        async def look() -> bool:
+            found[:] = [(await records.find_request(self.cluster.alpha.data, number)).value]
+            return done(found[0])
+
+        await until(look, lambda: f"request {number}, which is {found[0]}")
+        return found[0]
+
+    async def approve(self, number: int, **members: Any) -> LoadRequest:
+        """Approve a request as previewed and wait for its version."""
+        request = await self.settled(number)
+        assert request.status == "requires-approval", request.error_message
+        assert request.preview is not None
+        body = {"id": number, "revision": request.preview["revision"], **members}
+        await self.call("approve-load-request", body)
+        return await self.cluster_request(number, lambda r: r.version is not None)
+
+    async def load(self, image: str, **members: Any) -> LoadRequest:
+        """Create, approve, wait."""
+        return await self.approve(await self.create(image, **members))
+
+
+def alpha_settings(on: Servers, credentials: Credentials, block: str) -> AlphaSettings:
+    return AlphaSettings(
+        **_common(on, credentials, block, constants.ALPHA_NAME),
+        namespace="reside",
+        registry_mirrors=on.registry.mirrors,
+        claim_code=CODE,
+    )
+
+
+def _common(on: Servers, credentials: Credentials, block: str, name: str) -> dict[str, Any]:
+    return {
+        "replica_name": name,
+        "control_block_id": block,
+        "account_id": credentials.account_id,
+        "agent_secret": credentials.agent_secret,
+        "sync_server_url": on.jazz.url,
+        "etcd_hosts": (on.etcd.url,),
+        "listen_host": "127.0.0.1",
+        "listen_port": 0,
+    }
+
+
+@asynccontextmanager
+async def alpha_cluster(on: Servers, *, leading: bool = True) -> AsyncIterator[AlphaCluster]:
+    """A bootstrapped cluster: accounts, data, the stand-in, Alpha with its permissions granted."""
+    alpha_account, sentinel_account = Credentials.generate(), Credentials.generate()
+    blocks = await bootstrap.prepare(on.jazz.url, (on.etcd.url,), alpha_account, sentinel_account)
+    orders = Orders()
+    settings = ReplicaSettings(**_common(on, sentinel_account, blocks.sentinel, constants.SENTINEL_NAME))
+    async with (
+        fake_sentinel(settings, orders) as sentinel,
+        started(alpha_settings(on, alpha_account, blocks.alpha)) as alpha,
+        _clients,
+    ):
+        cluster = AlphaCluster(on, alpha_account, blocks, orders, sentinel, alpha)
+        async with asyncio.timeout(_WITHIN_S):
+            await bootstrap.until_granted(alpha, blocks.sentinel)
+        if leading:
+            cluster.lead()
+        try:
+            yield cluster
+        finally:
+            await cluster.stop_leading()
+
+
+async def until(look: Callable[[], Any], what: str | Callable[[], str]) -> None:
+    """Wait until ``look`` (a function or coroutine function) says yes."""
+    try:
+        async with asyncio.timeout(_WITHIN_S):
+            while True:
+                found = look()
+                if await found if asyncio.iscoroutine(found) else found:
+                    return
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        raise AssertionError(f"waited in vain for {what if isinstance(what, str) else what()}") from None

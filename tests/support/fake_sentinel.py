@@ -1,0 +1,161 @@
+"""A stand-in for the Kubernetes Sentinel, honest in its Jazz side: a real replica with the Sentinel's data and permissions.
+
+Instead of a cluster it has a table: what is declared becomes live at once, as far as the test lets it. The real Sentinel
+meets Alpha in the end-to-end tests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from reside.alpha.contract import PACKAGED
+from reside.jazz import AccountId, CoMap
+from reside.model.constants import SENTINEL_CONTRACT
+from reside.model.kinds import KINDS
+from reside.model.stacks import ObjectChange, ObjectReport, StackPreview, object_key
+from reside.replica import Replica
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from reside.model.permissions import Grant, PermissionRef
+    from reside.replica import Context, ReplicaSettings
+
+_MAPS = {"desired": "declarers", "previews": "declarers", "reports": "reporters", "previewResults": "reporters"}
+
+
+@dataclass
+class Orders:
+    """What a test tells the cluster to do.
+
+    Attributes:
+        hold: workloads (``Kind/name``) that start but never get ready.
+        violations: broken rules that every preview names.
+        previewing: cleared to let no preview be made.
+        seen: every set of wanted pods, in order, by stack.
+    """
+
+    hold: set[str] = field(default_factory=set)
+    violations: tuple[str, ...] = ()
+    previewing: bool = True
+    seen: dict[str, list[dict[str, int]]] = field(default_factory=dict)
+
+
+async def _data(context: Context) -> CoMap:
+    node = context.node
+    root = await node.unique_map(context.public, "sentinel-data")
+    for name in set(_MAPS.values()):
+        if name not in root:
+            root.set(name, node.create_group(name).id)
+    for member, owner in _MAPS.items():
+        if member not in root:
+            root.set(member, (await node.load_group(root[owner])).create_map().id)
+    await node.flush()
+    return root
+
+
+async def _granted(context: Context, ref: PermissionRef, _grant: Grant) -> None:
+    root = context.data[SENTINEL_CONTRACT]
+    await (await context.node.load_group(root["declarers"])).add_member(AccountId(ref.account), "writer")
+    await (await context.node.load_group(root["reporters"])).add_member(AccountId(ref.account), "reader")
+
+
+def replica() -> Replica:
+    """The Sentinel's declaration, without a cluster behind it."""
+    sentinel = Replica(PACKAGED[SENTINEL_CONTRACT])
+    sentinel.data(SENTINEL_CONTRACT)(_data)
+    for kind in KINDS:
+        sentinel.permission(SENTINEL_CONTRACT, kind.manage, granted=_granted)
+    return sentinel
+
+
+class Cluster:
+    """Carries out what is declared."""
+
+    def __init__(self, context: Context, orders: Orders) -> None:
+        self._context = context
+        self._orders = orders
+        self._pods: dict[str, int] = {}
+        self._changed = asyncio.Event()
+        self._watched: set[str] = set()
+
+    def poke(self) -> None:
+        """Look again: the orders have changed."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Follow what is declared until cancelled."""
+        node, root = self._context.node, self._context.data[SENTINEL_CONTRACT]
+        maps = {member: await node.load_map(root[member]) for member in _MAPS}
+        self._watch(maps["desired"])
+        self._watch(maps["previews"])
+        while True:
+            self._changed.clear()
+            for name, target in list(maps["desired"].items()):
+                await self._apply(maps["reports"], name, await self._stack(target))
+            for key, target in list(maps["previews"].items()):
+                await self._preview(maps["previewResults"], key, await self._stack(target))
+            await node.flush()
+            await self._changed.wait()
+
+    def _watch(self, value: CoMap) -> None:
+        if value.id not in self._watched:
+            self._watched.add(value.id)
+            value.on_change(lambda _: self._changed.set())
+
+    async def _stack(self, target: str) -> CoMap:
+        stack = await self._context.node.load_map(target)
+        self._watch(stack)
+        return stack
+
+    async def _preview(self, results: CoMap, key: str, stack: CoMap) -> None:
+        if not self._orders.previewing or key in results:
+            return
+        changes = tuple(ObjectChange(object_key(o), "create") for o in stack["objects"])
+        preview = StackPreview(stack["name"], stack["revision"], changes, self._orders.violations)
+        results.set(key, preview.document())
+
+    async def _apply(self, reports: CoMap, name: str, stack: CoMap) -> None:
+        if name not in reports:
+            reports.set(name, reports.group.create_map().id)
+        report = await self._context.node.load_map(reports[name])
+        wanted = {o["metadata"]["name"]: o["spec"]["replicas"] for o in stack["objects"] if o["kind"] == "Deployment"}
+        history = self._orders.seen.setdefault(name, [])
+        if not history or history[-1] != wanted:
+            history.append(wanted)
+        members: dict[str, Any] = {"revision": stack["revision"], "error": None}
+        for manifest in stack["objects"]:
+            members[object_key(manifest)] = ObjectReport("updated", self._live(manifest)).document()
+        gone = [key for key in report if "/" in key and key not in members]
+        for key in gone:
+            report.delete(key)
+        report.update({key: value for key, value in members.items() if report.get(key) != value})
+
+    def _live(self, manifest: dict[str, Any]) -> dict[str, Any]:
+        live = dict(manifest)
+        if manifest["kind"] == "Secret":
+            live["data"] = {"accountId": "***", "agentSecret": "***"}
+        if manifest["kind"] == "Deployment":
+            wanted = manifest["spec"]["replicas"]
+            ready = 0 if object_key(manifest) in self._orders.hold else wanted
+            conditions = [{"type": "Available", "status": "True" if ready >= wanted else "False"}]
+            live["status"] = {"replicas": wanted, "readyReplicas": ready, "conditions": conditions}
+        if manifest["kind"] == "Job":
+            live["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
+        return live
+
+
+@asynccontextmanager
+async def fake_sentinel(settings: ReplicaSettings, orders: Orders) -> AsyncIterator[Cluster]:
+    """A running stand-in."""
+    async with replica().start(settings) as context:
+        cluster = Cluster(context, orders)
+        task = asyncio.create_task(cluster.run())
+        try:
+            yield cluster
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
