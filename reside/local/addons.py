@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reside.local.layout import CLUSTER_DOMAIN, REGISTRY_HOST, Layout
+from reside.local.volumes import PROVISIONER, STORAGE_CLASS, USER
 
 DNS_PORT = 5353  # not 53: the pod needs neither root nor a capability
 DNS_LABELS = {"k8s-app": "kube-dns"}
@@ -36,7 +37,8 @@ def objects(layout: Layout, dns_image: str, *, forwards: bool) -> list[ApiObject
     rbac = "/apis/rbac.authorization.k8s.io/v1"
     system = "/api/v1/namespaces/kube-system"
     return [
-        ApiObject("/apis/storage.k8s.io/v1/storageclasses/standard", _storage_class()),
+        ApiObject(f"/apis/storage.k8s.io/v1/storageclasses/{STORAGE_CLASS}", _storage_class()),
+        ApiObject(f"{rbac}/clusterrolebindings/{USER}", _volumes_role_binding()),
         ApiObject(f"{system}/serviceaccounts/coredns", _object("v1", "ServiceAccount", "coredns")),
         ApiObject(f"{rbac}/clusterroles/system:coredns", _dns_role()),
         ApiObject(f"{rbac}/clusterrolebindings/system:coredns", _dns_role_binding()),
@@ -55,14 +57,26 @@ def _storage_class() -> dict[str, Any]:
     manifest = _object(
         "storage.k8s.io/v1",
         "StorageClass",
-        "standard",
+        STORAGE_CLASS,
         namespaced=False,
-        provisioner="kubernetes.io/host-path",
+        provisioner=PROVISIONER,
         reclaimPolicy="Delete",
         volumeBindingMode="Immediate",
     )
     manifest["metadata"]["annotations"] = {"storageclass.kubernetes.io/is-default-class": "true"}
     return manifest
+
+
+def _volumes_role_binding() -> dict[str, Any]:
+    group = "rbac.authorization.k8s.io"
+    return _object(
+        f"{group}/v1",
+        "ClusterRoleBinding",
+        USER,
+        namespaced=False,
+        roleRef={"apiGroup": group, "kind": "ClusterRole", "name": "system:persistent-volume-provisioner"},
+        subjects=[{"apiGroup": group, "kind": "User", "name": USER}],
+    )
 
 
 def _dns_role() -> dict[str, Any]:

@@ -8,9 +8,7 @@ healthy cluster and the repair of a broken one.
 import os
 import shutil
 import socket
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 
 from reside.local import (
@@ -30,19 +28,12 @@ from reside.local import (
 )
 from reside.local.components import Component, Find
 from reside.local.errors import NeedsRootError, NoSuchInstanceError, UnknownComponentError, UsageError
-from reside.local.events import ComponentStatus, Event, Phase, Progress, State, silent
+from reside.local.events import ComponentStatus, Progress, State, silent
 from reside.local.info import ClusterInfo
 from reside.local.layout import Layout, check_name
+from reside.local.starting import Clock, Starter
 from reside.local.supervise import Supervisor, end_processes
 from reside.local.toolchain import Toolchain
-from reside.local.waiting import wait_until
-
-START_SECONDS = 90.0
-"""How long a component may take to become healthy: two slow cores shared with builds."""
-
-PATIENCE_SECONDS = 5.0
-"""How long a component that runs already may be unhealthy before it is restarted."""
-
 
 POD_SECONDS = 5.0
 """How long the processes of pods may take to end when the cluster goes down."""
@@ -55,17 +46,6 @@ def default_state(name: str) -> Path:
         return Path(base) / name
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share"
     return Path(data) / "reside/local" / name
-
-
-@dataclass
-class _Clock:
-    """Turns steps into events with the time since the command began."""
-
-    progress: Progress
-    began: float = field(default_factory=time.monotonic)
-
-    def tell(self, component: str, phase: Phase) -> None:
-        self.progress(Event(component, phase, time.monotonic() - self.began))
 
 
 class LocalCluster:
@@ -141,16 +121,11 @@ class LocalCluster:
             UsageError: The user can cure it: no root, a tool is missing.
             ComponentFailedError: A component does not start.
         """
-        clock = _Clock(progress)
+        clock = Clock(progress)
         with claims.file_lock(self._lock_file()):
             layout = self._claim()
             supervisor = self._prepare(layout, clock)
-            self._start_all(supervisor, self._components(layout, self._toolchain.find), clock)
-            if not layout.control_plane_only:
-                for step, act in workload.steps(layout, self._toolchain.find):
-                    clock.tell(step, "starting")
-                    act()
-                    clock.tell(step, "ready")
+            self._start_all(supervisor, layout, clock)
             result = info.describe(layout)
             info.write_info(self.state, result)
         return result
@@ -162,7 +137,7 @@ class LocalCluster:
             delete_state: Also forget everything: the state folder is removed.
             progress: Called with every step.
         """
-        clock = _Clock(progress)
+        clock = Clock(progress)
         if claims.read_instance(self.state) is None:
             return
         with claims.file_lock(self._lock_file()):
@@ -207,7 +182,7 @@ class LocalCluster:
     @staticmethod
     def _components(layout: Layout, find: Find) -> list[Component]:
         """Return what the instance consists of; who only wants names and health checks needs no binaries."""
-        whole = [] if layout.control_plane_only else node.node(layout, find)
+        whole = [] if layout.control_plane_only else [*node.node(layout, find), *node.after_objects(layout)]
         return [*components.control_plane(layout, find), *whole]
 
     def _supervisor(self, layout: Layout) -> Supervisor:
@@ -222,7 +197,7 @@ class LocalCluster:
             namespaces.token(layout),
         )
 
-    def _prepare(self, layout: Layout, clock: _Clock) -> Supervisor:
+    def _prepare(self, layout: Layout, clock: Clock) -> Supervisor:
         written = pki.ensure(layout.pki, pki.certificates(layout))
         kubeconfigs.write_kubeconfigs(layout)
         clock.tell("certificates", "ready" if written else "unchanged")
@@ -232,43 +207,22 @@ class LocalCluster:
             clock.tell("network", "ready" if made else "unchanged")
         return self._supervisor(layout)
 
-    def _start_all(self, supervisor: Supervisor, wanted: Sequence[Component], clock: _Clock) -> None:
-        """Start what does not run and restart what is not well, each as soon as what it needs is healthy."""
+    def _start_all(self, supervisor: Supervisor, layout: Layout, clock: Clock) -> None:
+        find = self._toolchain.find
         supervisor.end_strays()
-        waiting = {component.name: component for component in wanted}
-        started: dict[str, Component] = {}
-        healthy: set[str] = set()
-        for component in wanted:
-            if supervisor.is_current(component) and self._recovers(component):
-                healthy.add(component.name)
-                del waiting[component.name]
-                clock.tell(component.name, "unchanged")
+        starter = Starter(supervisor, clock)
+        control_plane = components.control_plane(layout, find)
+        if layout.control_plane_only:
+            starter.start(control_plane)
+            return
+        starter.start([*control_plane, *node.node(layout, find)])
+        for step, act in workload.install(layout, find):
+            _take(step, act, clock)
+        starter.start(node.after_objects(layout))
+        for step, act in workload.wait(layout):
+            _take(step, act, clock)
 
-        def advance() -> bool:
-            for component in list(waiting.values()):
-                if healthy.issuperset(component.needs):
-                    clock.tell(component.name, "starting")
-                    supervisor.stop([component.name])
-                    supervisor.start(component)
-                    started[component.name] = waiting.pop(component.name)
-            for component in list(started.values()):
-                if health.is_healthy(component.health):
-                    healthy.add(component.name)
-                    del started[component.name]
-                    clock.tell(component.name, "ready")
-                elif supervisor.running(component.name) is None:
-                    raise supervisor.failure(component.name, "ended while starting")
-            return not waiting and not started
-
-        if not wait_until(advance, START_SECONDS):
-            late = next(iter(started), None) or next(iter(waiting))
-            raise supervisor.failure(late, f"was not healthy after {START_SECONDS:.0f} s")
-
-    @staticmethod
-    def _recovers(component: Component) -> bool:
-        return wait_until(lambda: health.is_healthy(component.health), PATIENCE_SECONDS)
-
-    def _stop_all(self, layout: Layout, clock: _Clock) -> None:
+    def _stop_all(self, layout: Layout, clock: Clock) -> None:
         supervisor = Supervisor(self.state, layout.pids, layout.logs, self._toolchain.search)
         if not layout.control_plane_only:
             supervisor.stop(["kubelet"])  # first, as it would start again what ends
@@ -296,6 +250,12 @@ class LocalCluster:
             return ComponentStatus(component.name, "stopped", None, log)
         state: State = "running" if health.is_healthy(component.health) else "unhealthy"
         return ComponentStatus(component.name, state, process.pid, log)
+
+
+def _take(step: str, act: Callable[[], None], clock: Clock) -> None:
+    clock.tell(step, "starting")
+    act()
+    clock.tell(step, "ready")
 
 
 def _is_free(port: int) -> bool:

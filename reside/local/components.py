@@ -175,7 +175,6 @@ def _controller_manager(layout: Layout, find: Find) -> Component:
         "cluster-signing-cert-file": certificate_path(pki, KUBERNETES_CA),
         "cluster-signing-key-file": key_path(pki, KUBERNETES_CA),
         "use-service-account-credentials": "true",
-        "enable-hostpath-provisioner": "true",
         # The default of 20 requests a second delays deletions and statuses by seconds
         "kube-api-qps": 1000,
         "kube-api-burst": 2000,

@@ -6,7 +6,6 @@ of the node are inside them, they are gone with the namespaces: taking a cluster
 
 Some paths cannot be configured in the upstream programs; the mount namespace puts folders of the instance there:
 
-* `/tmp/hostpath_pv` the controller-manager's host path volumes,
 * `/var/log/containers` the kubelet's links to logs,
 * `/var/lib/cni` caches of the CNI library,
 * `/run/containerd` the sockets of containerd's shims,
@@ -53,7 +52,6 @@ def ensure(layout: Layout) -> bool:
 def binds(layout: Layout) -> dict[Path, Path]:
     """Return the folders of the instance that appear somewhere else in its mount namespace."""
     return {
-        layout.state / "volumes": Path("/tmp/hostpath_pv"),  # noqa: S108 - fixed in the controller-manager
         layout.runtime / "container-logs": Path("/var/log/containers"),
         layout.runtime / "cni": Path("/var/lib/cni"),
         layout.runtime / "shims": Path("/run/containerd"),

@@ -5,6 +5,7 @@ own tools push to it over loopback: two processes, one for each address that it 
 """
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from reside.local.components import (
 )
 from reside.local.kubeconfigs import component_kubeconfig
 from reside.local.layout import CLUSTER_DOMAIN, REGISTRY_HOST, Layout
-from reside.local.pki import KUBERNETES_CA, certificate_path, key_path
+from reside.local.pki import KUBERNETES_CA, VOLUME_PROVISIONER, certificate_path, key_path
 
 PAUSE_IMAGE = f"{REGISTRY_HOST}/pause:1"
 CNI_PLUGINS = Path("/usr/lib/cni")
@@ -96,6 +97,32 @@ def node(layout: Layout, find: Find) -> list[Component]:
             _API_SERVER,
         ),
     ]
+
+
+def after_objects(layout: Layout) -> list[Component]:
+    """Return what can only work once the objects of every cluster (its role) are there."""
+    return [
+        Component(
+            VOLUME_PROVISIONER,
+            (sys.executable, "-m", "reside.local.provision", *_volume_flags(layout)),
+            SocketHealth(layout.runtime / "volumes.sock"),
+            _API_SERVER,
+            in_node=False,
+        )
+    ]
+
+
+def _volume_flags(layout: Layout) -> list[str]:
+    return flags(
+        {
+            "server": layout.api_url,
+            "ca": certificate_path(layout.pki, KUBERNETES_CA),
+            "certificate": certificate_path(layout.pki, VOLUME_PROVISIONER),
+            "key": key_path(layout.pki, VOLUME_PROVISIONER),
+            "folder": layout.state / "volumes",
+            "socket": layout.runtime / "volumes.sock",
+        }
+    )
 
 
 def _registry(layout: Layout, find: Find, name: str, address: str) -> Component:

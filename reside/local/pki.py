@@ -20,10 +20,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from reside.local.layout import CLUSTER_DOMAIN, Layout
+from reside.local.volumes import USER
 
 KUBERNETES_CA = "ca"
 ETCD_CA = "etcd-ca"
 SERVICE_ACCOUNT_KEY = "service-accounts"
+VOLUME_PROVISIONER = "volume-provisioner"
 _LIFETIME = dt.timedelta(days=3650)
 _RENEW_BEFORE = dt.timedelta(days=30)
 _BACKDATE = dt.timedelta(minutes=5)
@@ -73,6 +75,7 @@ def certificates(layout: Layout) -> list[Certificate]:
         _component("kube-controller-manager", layout),
         _component("kube-scheduler", layout),
         Certificate("kube-proxy", "system:kube-proxy"),
+        Certificate(VOLUME_PROVISIONER, USER),
         Certificate(
             "kubelet",
             f"system:node:{layout.node_name}",

@@ -23,15 +23,18 @@ Step = tuple[str, Callable[[], None]]
 """A step's name, and what it does."""
 
 
-def steps(layout: Layout, find: Find) -> list[Step]:
-    """Return what brings images and objects in and then waits until node and DNS are ready, in this order.
-
-    Each step does nothing if it was done before. The last two raise `NotReadyError` if there is no success in time.
-    """
+def install(layout: Layout, find: Find) -> list[Step]:
+    """Return what brings images and objects in, in this order; a step does nothing if it was done before."""
     dns_image = BinaryImage(f"{REGISTRY_HOST}/coredns:{binary_tag(find('coredns'))}", find("coredns"))
     return [
         ("images", lambda: _import_missing(layout, find, [BinaryImage(PAUSE_IMAGE, find("pause")), dns_image])),
         ("objects", lambda: _apply_objects(layout, dns_image.reference)),
+    ]
+
+
+def wait(layout: Layout) -> list[Step]:
+    """Return what waits until node and DNS are ready; both raise `NotReadyError` if there is no success in time."""
+    return [
         ("node", lambda: _wait_for_node(layout)),
         ("dns", lambda: _wait_for_dns(layout)),
     ]

@@ -1,0 +1,88 @@
+"""Starts what does not run and restarts what is not well, each component as soon as what it needs is healthy."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from reside.local import health
+from reside.local.components import Component
+from reside.local.events import Event, Phase, Progress
+from reside.local.supervise import Supervisor
+from reside.local.waiting import wait_until
+
+START_SECONDS = 90.0
+"""How long a component may take to become healthy: two slow cores shared with builds."""
+
+PATIENCE_SECONDS = 5.0
+"""How long a component that runs already may be unhealthy before it is restarted."""
+
+
+@dataclass
+class Clock:
+    """Turns steps into events with the time since the command began."""
+
+    progress: Progress
+    began: float = field(default_factory=time.monotonic)
+
+    def tell(self, component: str, phase: Phase) -> None:
+        """Report a step."""
+        self.progress(Event(component, phase, time.monotonic() - self.began))
+
+
+@dataclass
+class Starter:
+    """One start of an instance's components, which may be done in several parts.
+
+    Args:
+        supervisor: Knows what runs.
+        clock: Is told each step.
+        healthy: The names of what is known to be well.
+    """
+
+    supervisor: Supervisor
+    clock: Clock
+    healthy: set[str] = field(default_factory=set)
+
+    def start(self, wanted: Sequence[Component]) -> None:
+        """Return when all these components are healthy.
+
+        Raises:
+            ComponentFailedError: One ended, or did not become healthy in time.
+        """
+        waiting = [component for component in wanted if not self._is_well(component)]
+        starting: list[Component] = []
+
+        def advance() -> bool:
+            for component in [item for item in waiting if self.healthy.issuperset(item.needs)]:
+                self._start(component)
+                waiting.remove(component)
+                starting.append(component)
+            for component in [item for item in starting if self._has_come_up(item)]:
+                starting.remove(component)
+            return not waiting and not starting
+
+        if not wait_until(advance, START_SECONDS):
+            late = [*starting, *waiting][0].name
+            raise self.supervisor.failure(late, f"was not healthy after {START_SECONDS:.0f} s")
+
+    def _is_well(self, component: Component) -> bool:
+        current = self.supervisor.is_current(component)
+        well = current and wait_until(lambda: health.is_healthy(component.health), PATIENCE_SECONDS)
+        if well:
+            self.healthy.add(component.name)
+            self.clock.tell(component.name, "unchanged")
+        return well
+
+    def _start(self, component: Component) -> None:
+        self.clock.tell(component.name, "starting")
+        self.supervisor.stop([component.name])
+        self.supervisor.start(component)
+
+    def _has_come_up(self, component: Component) -> bool:
+        if health.is_healthy(component.health):
+            self.healthy.add(component.name)
+            self.clock.tell(component.name, "ready")
+            return True
+        if self.supervisor.running(component.name) is None:
+            raise self.supervisor.failure(component.name, "ended while starting")
+        return False

@@ -1,0 +1,196 @@
+"""The provisioner of the StorageClass `standard`: a folder on this machine for every claim.
+
+Runs as a component of a whole cluster: `python -m reside.local.provision`. The controller-manager's own host path
+provisioner is for root only (its folders can't be written by a pod that runs as another user) and puts data in /tmp.
+
+Level-triggered: any change of claims or volumes leads to one look at all of them; `decide` says what is to be done.
+"""
+
+import logging
+import shutil
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+PROVISIONER = "reside.io/local-folder"
+STORAGE_CLASS = "standard"
+USER = "reside:volume-provisioner"
+RESYNC_SECONDS = 60.0
+FIRST_PAUSE = 0.2
+LONGEST_PAUSE = 5.0
+_PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
+_ASKED_FOR = "volume.kubernetes.io/storage-provisioner"
+_CLAIMS = "/api/v1/persistentvolumeclaims"
+_VOLUMES = "/api/v1/persistentvolumes"
+TIMEOUT = httpx.Timeout(15.0)
+_WATCH_TIMEOUT = httpx.Timeout(15.0, read=None)  # a quiet watch is a good watch; the API server ends it in time
+_log = logging.getLogger("reside.local.volumes")
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Create:
+    """Make a folder and a volume for a claim.
+
+    Args:
+        folder: The folder's name.
+        manifest: The volume; its path is still to be filled in.
+    """
+
+    folder: str
+    manifest: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Remove:
+    """Remove a volume that nobody claims any more, and its folder.
+
+    Args:
+        volume: The volume's name.
+        path: Where its data is.
+    """
+
+    volume: str
+    path: Path
+
+
+def decide(claims: Iterable[Document], volumes: Iterable[Document]) -> list[Create | Remove]:
+    """Return what must be done, given all claims and all volumes."""
+    present = {volume["metadata"]["name"]: volume for volume in volumes}
+    creates = [_create(claim) for claim in claims if _waits_for_us(claim)]
+    removes = [
+        Remove(name, Path(volume["spec"]["hostPath"]["path"]))
+        for name, volume in present.items()
+        if _is_ours(volume) and _is_given_back(volume)
+    ]
+    return [*(create for create in creates if create.manifest["metadata"]["name"] not in present), *removes]
+
+
+def _waits_for_us(claim: Document) -> bool:
+    annotations = claim["metadata"].get("annotations") or {}
+    pending = claim["status"].get("phase") == "Pending" and not claim["spec"].get("volumeName")
+    return pending and annotations.get(_ASKED_FOR) == PROVISIONER
+
+
+def _is_ours(volume: Document) -> bool:
+    return bool((volume["metadata"].get("annotations") or {}).get(_PROVISIONED_BY) == PROVISIONER)
+
+
+def _is_given_back(volume: Document) -> bool:
+    released = volume["status"].get("phase") in {"Released", "Failed"}
+    return released and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete"
+
+
+def _create(claim: Document) -> Create:
+    meta, spec = claim["metadata"], claim["spec"]
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": f"pvc-{meta['uid']}", "annotations": {_PROVISIONED_BY: PROVISIONER}},
+        "spec": {
+            "capacity": {"storage": spec["resources"]["requests"]["storage"]},
+            "accessModes": spec["accessModes"],
+            "storageClassName": spec["storageClassName"],
+            "persistentVolumeReclaimPolicy": "Delete",
+            "volumeMode": "Filesystem",
+            "claimRef": {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "namespace": meta["namespace"],
+                "name": meta["name"],
+                "uid": meta["uid"],
+            },
+        },
+    }
+    return Create(f"{meta['namespace']}_{meta['name']}_{meta['uid']}", manifest)
+
+
+@dataclass(frozen=True)
+class Provisioner:
+    """Carries out what `decide` says.
+
+    Args:
+        client: An HTTP client of the API server.
+        base: The folder of all volumes.
+    """
+
+    client: httpx.Client
+    base: Path
+
+    def reconcile(self) -> None:
+        """Look at everything once and do what must be done."""
+        for action in decide(self._list(_CLAIMS), self._list(_VOLUMES)):
+            if isinstance(action, Create):
+                self._make(action)
+            else:
+                self._remove(action)
+
+    def _list(self, path: str) -> list[Document]:
+        items: list[Document] = self.client.get(path).raise_for_status().json()["items"]
+        return items
+
+    def _make(self, create: Create) -> None:
+        folder = self.base / create.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o777)  # pods run as any user; the folder above keeps the machine's other users out
+        spec = {**create.manifest["spec"], "hostPath": {"path": str(folder), "type": "Directory"}}
+        answer = self.client.post(_VOLUMES, json={**create.manifest, "spec": spec})
+        if answer.status_code != httpx.codes.CONFLICT:
+            answer.raise_for_status()
+            _log.info("made %s", folder)
+
+    def _remove(self, remove: Remove) -> None:
+        if remove.path.parent != self.base:
+            _log.error("volume %s is not below %s: left alone", remove.volume, self.base)
+            return
+        if remove.path.exists():
+            shutil.rmtree(remove.path)
+        answer = self.client.delete(f"{_VOLUMES}/{remove.volume}")
+        if answer.status_code != httpx.codes.NOT_FOUND:
+            answer.raise_for_status()
+            _log.info("removed %s", remove.path)
+
+
+def watch(client: httpx.Client, path: str, changed: threading.Event, stop: threading.Event) -> None:
+    """Set `changed` whenever an object under `path` changes, and whenever something may have been missed."""
+    pause = FIRST_PAUSE
+    while not stop.is_set():
+        try:
+            version = client.get(path, params={"limit": 1}).raise_for_status().json()["metadata"]["resourceVersion"]
+            changed.set()
+            options = {"watch": "true", "resourceVersion": version}
+            with client.stream("GET", path, params=options, timeout=_WATCH_TIMEOUT) as stream:
+                stream.raise_for_status()
+                for _ in stream.iter_lines():
+                    changed.set()
+                    pause = FIRST_PAUSE
+        except httpx.HTTPError as error:
+            _log.warning("watch of %s: %s", path, error)
+        stop.wait(pause)
+        pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def run(provisioner: Provisioner, ready: threading.Event) -> None:
+    """Reconcile at every change, for ever; `ready` is set after the first time."""
+    changed, stop = threading.Event(), threading.Event()
+    for path in (_CLAIMS, _VOLUMES):
+        threading.Thread(target=watch, args=(provisioner.client, path, changed, stop), daemon=True).start()
+    pause = FIRST_PAUSE
+    while True:
+        changed.wait(RESYNC_SECONDS)
+        changed.clear()
+        try:
+            provisioner.reconcile()
+        except (httpx.HTTPError, OSError) as error:
+            _log.warning("not reconciled, trying again in %.1f s: %s", pause, error)
+            stop.wait(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+            changed.set()
+        else:
+            pause = FIRST_PAUSE
+            ready.set()
