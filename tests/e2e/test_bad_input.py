@@ -1,0 +1,122 @@
+"""Bad input: each a clear message that names the thing and the cure, exit code 1, and no traceback."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+import yaml
+from support.platform import REGISTRY, ROOT
+
+from reside.registry import ImageReference, RegistryClient
+
+if TYPE_CHECKING:
+    from support.platform import Platform
+
+pytestmark = pytest.mark.timeout(1200)
+
+
+def _manifest(name: str, **changes: Any) -> dict[str, Any]:
+    manifest = yaml.safe_load((ROOT / "examples/replicas/report/replica.yaml").read_text())
+    manifest["identity"] = f"{REGISTRY}/{name}"
+    manifest["info"]["name"] = name
+    return {**manifest, **changes}
+
+
+def _push(platform: Platform, name: str, labels: dict[str, str]) -> str:
+    """Push an image that is nothing but labels; returns its reference."""
+    image = f"{REGISTRY}/{name}:v1"
+    client = RegistryClient({"registry.reside.internal": f"http://{platform.info.registry_loopback}"})
+    anyio.run(client.push_label_image, ImageReference.parse(image), labels)
+    return image
+
+
+def _label(document: Any) -> dict[str, str]:
+    text = document if isinstance(document, bytes) else json.dumps(document).encode()
+    return {"io.reside.manifest": b64encode(text).decode()}
+
+
+def _refused(platform: Platform, image: str, *words: str) -> None:
+    result = platform.load(image, check=False)
+    text = " ".join(f"{result.stdout} {result.stderr}".split())
+    assert result.returncode == 1, text
+    assert "Traceback" not in text
+    for word in words:
+        assert word in text
+
+
+def test_an_image_that_is_not_there(platform: Platform) -> None:
+    _refused(platform, f"{REGISTRY}/nobody:v1", "nobody", "not")
+
+
+def test_a_reference_without_a_registry(platform: Platform) -> None:
+    _refused(platform, "greeter", "greeter", "registry")
+
+
+def test_an_image_without_the_label(platform: Platform) -> None:
+    _refused(platform, _push(platform, "bare", {}), "io.reside.manifest", "reside build")
+
+
+def test_a_label_that_is_not_base64(platform: Platform) -> None:
+    _refused(platform, _push(platform, "garbled", {"io.reside.manifest": "%%%"}), "base64")
+
+
+def test_a_label_that_is_not_json(platform: Platform) -> None:
+    _refused(platform, _push(platform, "nojson", _label(b"{")), "JSON")
+
+
+def test_a_label_that_is_not_our_schema(platform: Platform) -> None:
+    _refused(platform, _push(platform, "noschema", _label(_manifest("noschema", shape="odd"))), "schema", "shape")
+
+
+def test_an_identity_of_another_image(platform: Platform) -> None:
+    _refused(platform, _push(platform, "impostor", _label(_manifest("greeter"))), f"{REGISTRY}/greeter", "impostor")
+
+
+def test_a_contract_that_does_not_exist(platform: Platform) -> None:
+    missing = "registry.reside.internal/reside/contracts/missing.v1"
+    manifest = _manifest("lonely", requirements={"it": {"identity": missing}})
+    _refused(platform, _push(platform, "lonely", _label(manifest)), missing)
+
+
+def test_a_permission_that_does_not_exist(platform: Platform) -> None:
+    wanted = {"identity": "registry.reside.internal/reside/contracts/greeting.v1", "permissions": [{"name": "bow"}]}
+    _refused(
+        platform,
+        _push(platform, "bower", _label(_manifest("bower", requirements={"it": wanted}))),
+        "bow",
+        "greeting.v1",
+    )
+
+
+def test_the_same_contract_twice(platform: Platform) -> None:
+    greeting = {"identity": "registry.reside.internal/reside/contracts/greeting.v1"}
+    manifest = _manifest("twice", implementations={"one": greeting, "two": greeting})
+    _refused(platform, _push(platform, "twice", _label(manifest)), "greeting.v1", "twice")
+
+
+def test_an_info_that_changed(platform: Platform) -> None:
+    greeter = platform.replicas()["greeter"]
+    manifest = _manifest("greeter")
+    manifest["info"] = {"name": "greeter", "class": "oneshot", "exclusive": False, "scalable": True}
+    image = _push(platform, "greeter", _label(manifest))
+    result = platform.load(image, "--replica-id", str(greeter["id"]), check=False)
+    assert result.returncode == 1
+    assert "info" in result.stderr
+    assert platform.replicas()["greeter"]["version"] == greeter["version"]
+
+
+def test_an_account_without_permission(platform: Platform) -> None:
+    stranger = platform.as_stranger()
+    result = stranger.load(f"{REGISTRY}/greeter:v1", check=False)
+    assert result.returncode == 1
+    assert "load-request:create" in result.stderr
+
+
+def test_a_second_claim_of_super_admin(platform: Platform) -> None:
+    result = platform.as_stranger().reside("cluster", "claim-super-admin-access", check=False)
+    assert result.returncode == 1
+    assert "super admin" in result.stderr.lower()

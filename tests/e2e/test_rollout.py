@@ -1,0 +1,35 @@
+"""A scalable replica changes version without a failed call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from support.calls import steady_calls
+from support.platform import until
+
+if TYPE_CHECKING:
+    from support.platform import Platform
+
+pytestmark = pytest.mark.timeout(1200)
+
+
+def test_no_call_fails_while_the_greeter_changes_version(platform: Platform) -> None:
+    image = platform.build("examples/replicas/greeter-v2", "v2")
+    if "caller" not in platform.replicas():
+        platform.load(platform.build("examples/replicas/caller", "v1"))
+
+    def only_second() -> bool:
+        versions = {
+            pod["metadata"]["labels"]["reside.io/version"] for pod in platform.pods("reside.io/replica=greeter")
+        }
+        return versions == {"2"}
+
+    async def scenario() -> list[str]:
+        async with steady_calls(platform, a_second=20) as outcome:
+            await anyio.to_thread.run_sync(platform.load, image)
+            await anyio.to_thread.run_sync(until, "the end of version 1", 90, only_second)
+        return outcome.failures + ([] if outcome.versions == {1, 2} else [f"answered: {outcome.versions}"])
+
+    assert anyio.run(scenario) == []

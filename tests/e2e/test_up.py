@@ -1,0 +1,51 @@
+"""After `make up`: the platform's pods are Ready, and the list shows who is who."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from support.platform import Platform
+
+pytestmark = pytest.mark.timeout(1200)
+
+
+def test_the_platforms_pods_are_ready(platform: Platform) -> None:
+    for selector in ("alpha", "kubernetes-sentinel", "greeter"):
+        assert platform.ready_pods(selector), selector
+    for name in ("jazz-0", "etcd-0"):
+        conditions = {c["type"]: c["status"] for c in platform.get("pod", name)["status"]["conditions"]}
+        assert conditions["Ready"] == "True", name
+
+
+def test_the_replica_list_shows_the_first_four(platform: Platform) -> None:
+    ids = {row["id"]: row["name"] for row in platform.replicas().values()}
+    assert {0: "seed", 1: "alpha", 2: "kubernetes-sentinel", 3: "greeter"}.items() <= ids.items()
+
+
+def test_up_tells_where_the_time_went(platform: Platform) -> None:
+    for phase in ("kubernetes", "images", "bootstrap", "example"):
+        assert phase in platform.up_output.lower()
+
+
+def test_nothing_of_the_seed_is_left(platform: Platform) -> None:
+    text = platform.kubectl("get", "jobs,pods,serviceaccounts,roles,rolebindings", "-o", "name")
+    assert not [line for line in text.splitlines() if "seed" in line]
+
+
+def test_every_workload_has_probes_requests_and_an_end(platform: Platform) -> None:
+    workloads = [
+        *platform.get("deployments", "-l", "app.kubernetes.io/managed-by=kubernetes-sentinel")["items"],
+        *platform.get("statefulsets")["items"],
+    ]
+    assert {w["metadata"]["name"].rsplit("-", 1)[0] for w in workloads} >= {"alpha", "kubernetes-sentinel", "greeter"}
+    for workload in workloads:
+        pod = workload["spec"]["template"]["spec"]
+        assert pod["terminationGracePeriodSeconds"] > 0
+        for container in pod["containers"]:
+            assert container["livenessProbe"], workload["metadata"]["name"]
+            assert container["readinessProbe"], workload["metadata"]["name"]
+            assert container["resources"]["requests"].keys() >= {"cpu", "memory"}
+            assert "@sha256:" in container["image"]

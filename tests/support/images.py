@@ -1,0 +1,41 @@
+"""New images out of old ones, made in the registry itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from typing import TYPE_CHECKING
+
+import httpx
+
+from reside.registry import ImageReference
+
+if TYPE_CHECKING:
+    from support.platform import Platform
+
+_MANIFESTS = "application/vnd.docker.distribution.manifest.v2+json, application/vnd.oci.image.manifest.v1+json"
+
+
+def touched(platform: Platform, image: str) -> str:
+    """A copy of an image that differs by one label only, pushed by tag; returns its reference."""
+    reference = ImageReference.parse(image)
+    tag = f"touched-{uuid.uuid4().hex[:8]}"
+    base = f"http://{platform.info.registry_loopback}/v2/{reference.repository}"
+    with httpx.Client(trust_env=False, follow_redirects=True, timeout=30) as http:
+        found = http.get(f"{base}/manifests/{reference.digest}", headers={"accept": _MANIFESTS}).raise_for_status()
+        manifest = found.json()
+        config = http.get(f"{base}/blobs/{manifest['config']['digest']}").raise_for_status().json()
+        config["config"].setdefault("Labels", {})["io.reside.test"] = tag
+        blob = json.dumps(config).encode()
+        digest = f"sha256:{hashlib.sha256(blob).hexdigest()}"
+        upload = http.post(f"{base}/blobs/uploads/").raise_for_status().headers["location"]
+        target = httpx.URL(f"{base}/").join(upload).copy_merge_params({"digest": digest})
+        http.put(target, content=blob, headers={"content-type": "application/octet-stream"}).raise_for_status()
+        manifest["config"] |= {"digest": digest, "size": len(blob)}
+        http.put(
+            f"{base}/manifests/{tag}",
+            content=json.dumps(manifest),
+            headers={"content-type": found.headers["content-type"]},
+        ).raise_for_status()
+    return f"{reference.identity}:{tag}"

@@ -1,0 +1,39 @@
+"""Looks into a running cluster with the credentials of one of its replicas, as an administrator could."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reside.jazz import Credentials, Node
+from reside.replica.control_block import ControlBlock
+
+if TYPE_CHECKING:
+    from support.platform import Platform
+
+
+def credentials(platform: Platform, replica: str) -> Credentials:
+    """The Jazz credentials of a replica, out of its Secret."""
+    return Credentials.from_secret(platform.secret(replica)["agentSecret"])
+
+
+def address(platform: Platform, service: str, port: int) -> str:
+    """``host:port`` of a Service; cluster addresses are reachable from this machine."""
+    return f"{platform.get('service', service)['spec']['clusterIP']}:{port}"
+
+
+async def block_permissions(platform: Platform, replica: str) -> list[dict[str, Any]]:
+    """The permissions in a replica's control block, as that replica sees them."""
+    pod = platform.ready_pods(replica)[0]
+    environment = {e["name"]: e.get("value") for e in pod["spec"]["containers"][0]["env"]}
+    async with Node(f"ws://{address(platform, 'jazz', 4200)}", credentials(platform, replica)) as node:
+        await node.login()
+        block = await ControlBlock.load(node, str(environment["RESIDE_CONTROL_BLOCK_ID"]))
+        return [
+            {
+                "account": p.ref.account,
+                "name": p.ref.name,
+                "expected": p.expected.document(),
+                "current": p.current.document() if p.current else {"granted": False},
+            }
+            for p in block.permissions()
+        ]

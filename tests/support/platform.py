@@ -1,0 +1,195 @@
+"""A whole ReSide on an embedded Kubernetes of its own, as `make up` brings it up, driven from the outside.
+
+Everything goes through what an operator has: the `reside` command, kubectl, and the registry. State, configuration and
+images' addresses stand in a folder of the test run, so that no user's cluster or configuration is touched.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from base64 import b64decode
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from reside.local import ClusterInfo
+
+T = TypeVar("T")
+ROOT = Path(__file__).parents[2]
+REGISTRY = "registry.reside.internal/reside/examples"
+_POLL_S = 0.2
+
+
+def until(what: str, seconds: float, look: Callable[[], T]) -> T:
+    """The first true result of ``look``; an assertion naming ``what`` and the last result after ``seconds``."""
+    deadline = time.monotonic() + seconds
+    while True:
+        result = look()
+        if result:
+            return result
+        assert time.monotonic() < deadline, f"{what} did not happen within {seconds:.0f} s; last seen: {result!r}"
+        time.sleep(_POLL_S)
+
+
+@dataclass
+class Events:
+    """What a watch saw, known once it has ended."""
+
+    seen: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def read(self, text: str) -> None:
+        """Take the watch's output in: one JSON document after the other."""
+        decoder, at = json.JSONDecoder(), 0
+        while text[at:].strip():
+            at += len(text[at:]) - len(text[at:].lstrip())
+            event, at = decoder.raw_decode(text, at)
+            self.seen.append((event["type"], event["object"]))
+
+    def most_at_once(self) -> int:
+        """The largest number of objects that were there at the same time."""
+        present: set[str] = set()
+        most = 0
+        for kind, thing in self.seen:
+            (present.discard if kind == "DELETED" else present.add)(thing["metadata"]["uid"])
+            most = max(most, len(present))
+        return most
+
+
+@dataclass(frozen=True)
+class Platform:
+    """One ReSide cluster (namespace) and the operator's configuration for it."""
+
+    info: ClusterInfo
+    folder: Path
+    namespace: str = "reside"
+    up_output: str = ""
+    """What bringing it up printed."""
+
+    @staticmethod
+    def outside() -> dict[str, str]:
+        """The environment of this process, without what would point at a user's cluster."""
+        return {key: value for key, value in os.environ.items() if key not in ("KUBECONFIG", "RESIDE_CONFIG")}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Environment of the operator's commands."""
+        return {**self.outside(), "RESIDE_CONFIG": str(self.folder / "config"), "KUBECONFIG": str(self.info.kubeconfig)}
+
+    def run(self, *command: str, check: bool = True, seconds: float = 300) -> subprocess.CompletedProcess[str]:
+        """Run a command of the operator; unless ``check`` is false, it must succeed."""
+        result = subprocess.run(
+            command, env=self.environment, cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False
+        )
+        if check:
+            assert result.returncode == 0, f"{' '.join(command)}\n{result.stdout}\n{result.stderr}"
+        return result
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The `reside` command of this environment."""
+        return (str(Path(sys.executable).with_name("reside")),)
+
+    def as_stranger(self) -> Platform:
+        """The same cluster, seen by an operator whose account was never granted anything."""
+        other = replace(self, folder=self.folder / "stranger")
+        shutil.copytree(self.folder / "config", other.folder / "config", dirs_exist_ok=True)
+        if "stranger" not in other.reside("account", "list").stdout:
+            other.reside("account", "create", "stranger")
+        path = other.folder / "config" / "config.yaml"
+        config = yaml.safe_load(path.read_text())
+        for context in config["contexts"]:
+            context["account"] = "stranger"
+        path.write_text(yaml.safe_dump(config))
+        return other
+
+    def reside(self, *args: str, check: bool = True, seconds: float = 300) -> subprocess.CompletedProcess[str]:
+        """Run the `reside` command."""
+        return self.run(*self.command, *args, check=check, seconds=seconds)
+
+    def kubectl(self, *args: str, check: bool = True) -> str:
+        """Run kubectl in the cluster's namespace; returns its output."""
+        return self.run("kubectl", "--namespace", self.namespace, *args, check=check).stdout
+
+    def get(self, *args: str) -> Any:
+        """`kubectl get … -o json`, parsed; an empty dict if the object is not there."""
+        text = self.kubectl("get", *args, "--ignore-not-found", "-o", "json")
+        return json.loads(text) if text.strip() else {}
+
+    def secret(self, name: str) -> dict[str, str]:
+        """The decoded values of a Secret."""
+        return {key: b64decode(value).decode() for key, value in self.get("secret", name)["data"].items()}
+
+    def replicas(self) -> dict[str, dict[str, Any]]:
+        """The rows of `reside replica list`, by name."""
+        rows = json.loads(self.reside("replica", "list", "--output", "json").stdout)
+        return {row["name"]: row for row in rows}
+
+    def build(self, folder: Path | str, tag: str) -> str:
+        """Build and push an example; returns the image reference by tag."""
+        source = ROOT / folder
+        manifest = json.loads(
+            self.reside("build", str(source), "--tag", tag, "--push", "--output", "json", *self._local).stdout
+        )
+        return f"{manifest['identity']}:{tag}"
+
+    def load(self, image: str, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Load an image without asking, and wait until its version runs."""
+        return self.reside("replica", "load", image, "--auto-approve", *args, check=check)
+
+    @property
+    def _local(self) -> tuple[str, ...]:
+        return ("--local", self.info.name)
+
+    @contextmanager
+    def watching(self, *args: str) -> Iterator[Events]:
+        """Follow `kubectl get … --watch` while the block is open."""
+        command = [
+            "kubectl",
+            "--namespace",
+            self.namespace,
+            "get",
+            *args,
+            "--watch",
+            "--output-watch-events",
+            "-o",
+            "json",
+        ]
+        with (
+            tempfile.TemporaryFile("w+") as out,
+            subprocess.Popen(command, env=self.environment, stdout=out, stderr=subprocess.STDOUT) as watch,
+        ):
+            events = Events()
+            try:
+                yield events
+            finally:
+                watch.terminate()
+                watch.wait(10)
+                out.seek(0)
+                events.read(out.read())
+
+    def ready_pods(self, replica: str) -> list[dict[str, Any]]:
+        """Pods of a replica that are Ready and not on their way out."""
+        return [pod for pod in self.pods(f"reside.io/replica={replica}") if _ready(pod)]
+
+    def pods(self, selector: str) -> list[dict[str, Any]]:
+        """Pods by label, those that are being deleted included."""
+        return list(self.get("pods", "-l", selector).get("items", []))
+
+
+def _ready(pod: dict[str, Any]) -> bool:
+    conditions = pod.get("status", {}).get("conditions", [])
+    return "deletionTimestamp" not in pod["metadata"] and any(
+        c["type"] == "Ready" and c["status"] == "True" for c in conditions
+    )
