@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import structlog
 
@@ -31,12 +32,13 @@ class ControlBlock:
 
     Attributes:
         root: the block's map.
-        changed: set whenever the block or one of its permissions has changed; whoever waits for it clears it.
+        changed: an event of ``watch`` for whoever has loaded the block.
     """
 
     def __init__(self, node: Node, root: CoMap, permissions: CoMap) -> None:
         self.root = root
-        self.changed = asyncio.Event()
+        self._watchers: WeakSet[asyncio.Event] = WeakSet()
+        self.changed = self.watch()
         self._node = node
         self._permissions = permissions
         self._entries: dict[str, CoMap] = {}
@@ -144,6 +146,15 @@ class ControlBlock:
         if self.root.get("requirements") != wanted:
             self.root.set("requirements", wanted)
 
+    def watch(self) -> asyncio.Event:
+        """An event of the caller's own: set at every change of the block or of a permission, cleared by the caller.
+
+        It is forgotten with its last reference.
+        """
+        event = asyncio.Event()
+        self._watchers.add(event)
+        return event
+
     def close(self) -> None:
         """Stop being told of changes."""
         for unsubscribe in self._subscriptions.values():
@@ -155,7 +166,11 @@ class ControlBlock:
 
     def _subscribe(self, value: CoMap) -> None:
         if value.id not in self._subscriptions:
-            self._subscriptions[value.id] = value.on_change(lambda _: self.changed.set())
+            self._subscriptions[value.id] = value.on_change(lambda _: self._tell())
+
+    def _tell(self) -> None:
+        for event in list(self._watchers):
+            event.set()
 
 
 def parse_permission(key: str, members: Mapping[str, Any]) -> ControlBlockPermission | None:

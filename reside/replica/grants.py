@@ -65,13 +65,13 @@ def pause_after(failures: int) -> float | None:
 
 async def keep_grants(context: Context, declaration: Declaration) -> None:
     """Run the loop until cancelled."""
-    failures = 0
+    failures, changed = 0, context.rcb.watch()
     while True:
-        context.rcb.changed.clear()
+        changed.clear()
         failures = 0 if await reconcile(context, declaration) else failures + 1
         try:
             async with asyncio.timeout(pause_after(failures)):
-                await context.rcb.changed.wait()
+                await changed.wait()
         except TimeoutError:
             continue
 

@@ -112,9 +112,11 @@ class World:
 
 async def until(block: ControlBlock, holds: Any) -> None:
     """Wait for a condition on a control block, woken by its changes; the test's own timeout ends it."""
+    changed = block.watch()
+    await block.refresh()
     while not holds():
-        await block.changed.wait()
-        block.changed.clear()
+        await changed.wait()
+        changed.clear()
         await block.refresh()
 
 

@@ -1,0 +1,127 @@
+"""The example replicas as processes, on a real sync server and etcd: what the tutorial promises."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from asyncio import subprocess
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from reside.jazz import Node
+from reside.model.permissions import Grant, PermissionRef
+from reside.replica.profile import load_profile
+from tests.support.replicas import GREETING, Servers, World, eventually, servers, world
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from tests.support.replicas import Identity
+
+pytestmark = pytest.mark.anyio
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "replicas"
+
+
+@pytest.fixture(scope="module")
+def on() -> Iterator[Servers]:
+    with servers() as running:
+        yield running
+
+
+@pytest.fixture
+async def around(on: Servers) -> AsyncIterator[World]:
+    async with world(on) as made:
+        yield made
+
+
+async def test_the_caller_is_refused_before_the_grant_and_greeted_after_it_and_by_the_next_version(
+    around: World,
+) -> None:
+    greeter, caller = await around.identity("greeter"), await around.identity("caller")
+    caller.rcb.require({"greeting": [greeter.credentials.account_id]})
+    await around.alpha.flush()
+    async with (
+        example("caller", caller, free_port()) as metrics,
+        Node(around.servers.jazz.url, await around.account("reader")) as reader,
+    ):
+        await reader.login()
+        async with example("greeter", greeter, port := free_port()):
+            refused = await last_result(reader, caller, "refused")
+            assert "needs the permission greet" in refused["message"]
+            ref = PermissionRef(caller.credentials.account_id, GREETING, "greet")
+            await around.expect(greeter, ref, Grant(granted=True))
+            greeted = await last_result(reader, caller, "ok")
+            assert greeted == {"outcome": "ok", "message": "Hello, caller", "version": 1}
+        async with example("greeter", greeter, port, GREETER_VERSION="2"):
+            greeted = await last_result(reader, caller, "ok", version=2)
+            assert greeted["message"] == "Good day, caller"
+        counted = (await metrics.get("/metrics")).text
+        assert 'caller_calls_total{outcome="ok"}' in counted
+        assert 'caller_calls_total{outcome="refused"}' in counted
+
+
+async def last_result(reader: Node, caller: Identity, outcome: str, **members: Any) -> dict[str, Any]:
+    """What the caller shows, once it shows this outcome."""
+
+    async def look() -> dict[str, Any] | None:
+        profile = await load_profile(reader, caller.credentials.account_id)
+        shown = await reader.find_unique_map(profile.group.id, "last-call")
+        result = shown.get("result") if shown is not None else None
+        fits = isinstance(result, dict) and result.items() >= {"outcome": outcome, **members}.items()
+        return result if fits else None
+
+    return await eventually(look, within_s=60)
+
+
+@asynccontextmanager
+async def example(name: str, identity: Identity, port: int, **extra: str) -> AsyncIterator[httpx.AsyncClient]:
+    """A running example and a client of its HTTP port; ended as Kubernetes does, which must leave exit code 0."""
+    settings = identity.settings
+    environment = {
+        "PATH": os.environ["PATH"],
+        "RESIDE_REPLICA_NAME": settings.replica_name,
+        "RESIDE_CONTROL_BLOCK_ID": settings.control_block_id,
+        "RESIDE_ACCOUNT_ID": settings.account_id,
+        "RESIDE_AGENT_SECRET": settings.agent_secret.get_secret_value(),
+        "RESIDE_SYNC_SERVER_URL": settings.sync_server_url,
+        "RESIDE_ETCD_HOSTS": ",".join(settings.etcd_hosts),
+        "RESIDE_LISTEN_HOST": "127.0.0.1",
+        "RESIDE_LISTEN_PORT": str(port),
+        "RESIDE_INTERNAL_ENDPOINT": f"http://127.0.0.1:{port}",
+        **extra,
+    }
+    process = await subprocess.create_subprocess_exec(
+        sys.executable, "-m", "main", cwd=EXAMPLES / name, env=environment, stdout=subprocess.PIPE
+    )
+    try:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
+
+            async def ready() -> bool | None:
+                assert process.returncode is None
+                try:
+                    return True if (await http.get("/readyz")).status_code == httpx.codes.OK else None
+                except httpx.ConnectError:
+                    return None
+
+            # A caller is ready before its greeter is: it only says that it fails.
+            await eventually(ready, within_s=60)
+            yield http
+    finally:
+        process.terminate()
+        out, _ = await process.communicate()
+    log = [json.loads(line) for line in out.splitlines()]
+    assert process.returncode == 0, log
+    assert identity.credentials.agent_secret not in out.decode()
+
+
+def free_port() -> int:
+    """A port that nobody listens on at the moment."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])

@@ -1,0 +1,40 @@
+"""What the permission loop decides to do, and how long it waits after failures."""
+
+from __future__ import annotations
+
+from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef
+from reside.replica.grants import next_steps, pause_after
+
+YES, NO = Grant(granted=True), Grant(granted=False)
+OTHER = Grant(granted=True, params={"room": "red"})
+
+
+def permission(name: str, expected: Grant, current: Grant | None) -> ControlBlockPermission:
+    return ControlBlockPermission(PermissionRef("co_zA", "r.example/c.v1", name), expected, current)
+
+
+def acts(*permissions: ControlBlockPermission) -> list[tuple[str, str]]:
+    return [(step.ref.name, step.act) for step in next_steps(permissions)]
+
+
+def test_what_is_as_expected_needs_no_step() -> None:
+    assert acts(permission("a", YES, YES), permission("b", NO, NO), permission("c", NO, None)) == []
+
+
+def test_each_difference_is_one_step_and_revocations_come_first() -> None:
+    steps = acts(
+        permission("new", YES, None),
+        permission("again", YES, NO),
+        permission("changed", OTHER, YES),
+        permission("gone", NO, YES),
+    )
+    assert steps == [("gone", "revoked"), ("new", "granted"), ("again", "granted"), ("changed", "updated")]
+
+
+def test_a_step_carries_the_expected_grant() -> None:
+    assert [step.grant for step in next_steps([permission("changed", OTHER, YES)])] == [OTHER]
+
+
+def test_pauses_grow_to_a_minute_and_without_failure_only_a_change_wakes() -> None:
+    assert pause_after(0) is None
+    assert [pause_after(n) for n in (1, 2, 3, 7, 8, 10_000)] == [1, 2, 4, 60, 60, 60]
