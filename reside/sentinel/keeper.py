@@ -85,9 +85,10 @@ class Keeper:
         mandate.listen(self.examine_all)
         self.reload()
 
-    def listen(self, listener: Callable[[str], None]) -> None:
-        """Call ``listener`` with the key of each object whose problem, or end as a Job, has become known."""
+    def listen(self, listener: Callable[[str], None]) -> Callable[[], None]:
+        """Call ``listener`` with each key whose problem, or end as a Job, is news; returns how to stop that."""
         self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
     def reload(self) -> None:
         """Take all stacks as they stand in the snapshot now."""
@@ -195,6 +196,8 @@ class Keeper:
         stored = self._snapshot.stacks.get(wanted.stack) if wanted else None
         if wanted is None or stored is None or wanted.stack in self._held or not self._mirror.knows(key):
             return "leave"
+        if key in stored.leaving or self._mirror.is_teardown:
+            return "leave"
         live = self._mirror.get(key)
         verified = self._verified.get(key)
         action = decide(Standing(wanted.manifest or {}, live, verified, key in stored.finished))
@@ -238,5 +241,5 @@ class Keeper:
             self._tell(key)
 
     def _tell(self, key: str) -> None:
-        for listener in self._listeners:
+        for listener in list(self._listeners):
             listener(key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from reside.model.kinds import KINDS, Kind
 from reside.sentinel.objects import live_key, split_key
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from reside.model.stacks import K8sObject
+
+
+TEARDOWN_MARKER: Final = "ConfigMap/reside-teardown"
+"""While this object exists, with our label, the cluster is being destroyed: nothing is put back, applied or pruned."""
 
 
 class Mirror:
@@ -33,6 +37,11 @@ class Mirror:
         """All live objects; don't change them."""
         return self._objects
 
+    @property
+    def is_teardown(self) -> bool:
+        """Whether the cluster is being destroyed."""
+        return TEARDOWN_MARKER in self._objects
+
     def get(self, key: str) -> K8sObject | None:
         """The live object, None if there is none with our label."""
         return self._objects.get(key)
@@ -41,9 +50,10 @@ class Mirror:
         """Whether the key's kind was listed, so that a missing object is really missing."""
         return split_key(key)[0] not in self._missing
 
-    def listen(self, listener: Callable[[str, K8sObject | None, K8sObject | None], None]) -> None:
-        """Call ``listener`` at every change from now on."""
+    def listen(self, listener: Callable[[str, K8sObject | None, K8sObject | None], None]) -> Callable[[], None]:
+        """Call ``listener`` at every change until what this returns is called."""
         self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
     def listen_lists(self, listener: Callable[[Kind], None]) -> None:
         """Call ``listener`` each time that a kind was listed: what is missing now is missing indeed."""
@@ -74,5 +84,5 @@ class Mirror:
             before = last or before  # the event carries the last state, which may be newer than ours
         else:
             self._objects[key] = live
-        for listener in self._listeners:
+        for listener in list(self._listeners):
             listener(key, before, live)

@@ -32,6 +32,7 @@ class StoredStack:
         applied: revision that was last applied through the engine; None: none yet, or the apply failed.
         finished: Jobs that have ended, with the last that was seen of them.
         pending: objects that an apply is changing, or has failed to change: not to be put back to what stands here.
+        leaving: objects that the same apply deletes.
     """
 
     name: str
@@ -40,6 +41,12 @@ class StoredStack:
     applied: str | None = None
     finished: dict[str, K8sObject] = field(default_factory=dict)
     pending: frozenset[str] = frozenset()
+    leaving: frozenset[str] = frozenset()
+
+    @property
+    def settled(self) -> bool:
+        """Whether no apply is under way or has failed."""
+        return not self.pending and not self.leaving
 
     def by_key(self) -> dict[str, K8sObject]:
         """The objects by ``Kind/name``."""
@@ -57,14 +64,15 @@ class StoredStack:
     def preparing(self, desired: DesiredStack) -> StoredStack:
         """This stack as it is kept while a newer declaration is being applied."""
         before, after = self.by_key(), {object_key(manifest): manifest for manifest in desired.objects}
-        changing = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
-        return replace(self, pending=self.pending | changing)
+        changing = {key for key in after if before.get(key) != after[key]}
+        leaving = (before.keys() | self.pending | self.leaving) - after.keys()
+        return replace(self, pending=frozenset((self.pending | changing) - leaving), leaving=frozenset(leaving))
 
     def taking(self, desired: DesiredStack) -> StoredStack:
         """This stack after a newer declaration was applied."""
         keys = set(desired.keys())
         finished = {key: live for key, live in self.finished.items() if key in keys}
-        return replace(self, objects=desired.objects, applied=desired.revision, finished=finished, pending=frozenset())
+        return StoredStack(self.name, self.owner, desired.objects, desired.revision, finished)
 
 
 class Snapshot:
@@ -95,6 +103,7 @@ class Snapshot:
             "applied": stored.applied,
             "finished": stored.finished,
             "pending": sorted(stored.pending),
+            "leaving": sorted(stored.leaving),
         }
         write_file(self._path(stored.name), json.dumps(document, ensure_ascii=False, indent=1).encode())
 
@@ -129,7 +138,13 @@ def _read(path: Path) -> StoredStack | None:
         for manifest in objects:
             object_key(manifest)
         return StoredStack(
-            data["name"], data["owner"], objects, data["applied"], data["finished"], frozenset(data["pending"])
+            name=data["name"],
+            owner=data["owner"],
+            objects=objects,
+            applied=data["applied"],
+            finished=data["finished"],
+            pending=frozenset(data["pending"]),
+            leaving=frozenset(data["leaving"]),
         )
     except (ValueError, KeyError, TypeError) as error:  # a broken file is made anew from Jazz; the rest must work
         _log.error("stored stack is unreadable and left alone", path=str(path), error=repr(error))

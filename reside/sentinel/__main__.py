@@ -1,0 +1,54 @@
+"""The Sentinel as a process: ``python -m reside.sentinel``. The first SIGTERM or SIGINT stops it gracefully."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from typing import Final
+
+import structlog
+from pydantic import ValidationError
+
+from reside.model.errors import ResideError
+from reside.replica.logs import configure_logs
+from reside.sentinel.app import Sentinel
+from reside.sentinel.settings import SentinelSettings
+
+_log = structlog.get_logger(__name__)
+
+EXIT_FAILED: Final = 1
+EXIT_BAD_SETTINGS: Final = 2
+
+
+async def run(settings: SentinelSettings) -> None:
+    """Be the Sentinel until a signal ends it."""
+    sentinel, loop = Sentinel(settings), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, sentinel.stop)
+    await sentinel.run()
+
+
+def main() -> int:
+    """Read the environment and run; returns the exit code."""
+    try:
+        settings = SentinelSettings()  # type: ignore[call-arg]  # from the environment
+    except ValidationError as error:
+        found = error.errors(include_input=False)
+        faults = "; ".join(f"RESIDE_{'_'.join(str(part) for part in e['loc']).upper()}: {e['msg']}" for e in found)
+        sys.stderr.write(f"the Sentinel's environment is incomplete: {faults}\n")
+        return EXIT_BAD_SETTINGS
+    configure_logs(settings.replica_name)
+    try:
+        asyncio.run(run(settings))
+    except ResideError as error:
+        _log.error("the Sentinel can't run", error=str(error))  # noqa: TRY400 - the message says it all
+        return EXIT_FAILED
+    except Exception:
+        _log.exception("the Sentinel failed")
+        return EXIT_FAILED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

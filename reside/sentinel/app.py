@@ -1,0 +1,175 @@
+"""The Sentinel replica: guards live objects from its first moment on, and works on declared stacks whenever it leads.
+
+    guarding ─────────────────────────────────────────────────────────────  Kubernetes API and volume only
+        started (login, permissions, probes) ─────────────────────────────  Jazz
+            leading: one term after another ──────────────────────────────  etcd
+
+When Jazz or etcd is away the inner parts wait and try again; the outer goes on and restores them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from reside.jazz import JazzError
+from reside.locks import EtcdUnavailable, LockLost, LockTimeout
+from reside.model.constants import SENTINEL_CONTRACT, SENTINEL_NAME
+from reside.model.errors import NotReady
+from reside.replica import Replica
+from reside.sentinel import access
+from reside.sentinel.backoff import CONNECT_BACKOFF
+from reside.sentinel.contract import CONTRACT
+from reside.sentinel.data import make_data
+from reside.sentinel.engine import CliEngine, EngineSettings
+from reside.sentinel.guardian import guarding
+from reside.sentinel.term import LANES, begin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reside.locks import Held
+    from reside.model.permissions import Grant, PermissionRef
+    from reside.replica import Context
+    from reside.sentinel.engine import StackEngine
+    from reside.sentinel.guardian import Guardian
+    from reside.sentinel.settings import SentinelSettings
+    from reside.sentinel.term import Term
+
+_log = structlog.get_logger(__name__)
+
+LEADER_KEY: Final = f"leader/{SENTINEL_NAME}"
+_ASK_S: Final = 5.0
+"""Seconds to wait for the lease before noting that another one leads; then we go on waiting."""
+_FLUSH_S: Final = 5.0
+"""Seconds for the last reports to reach the sync server."""
+_SETTLE_S: Final = 1.0
+"""Seconds after which a permission that is being granted is in force."""
+
+
+def command_line_engine(settings: SentinelSettings) -> StackEngine:
+    """The engine for these settings."""
+    return CliEngine(
+        EngineSettings(
+            folder=settings.engine_dir,
+            passphrase=settings.engine_passphrase.get_secret_value(),
+            namespace=settings.namespace,
+            kubeconfig=settings.kubeconfig,
+            context=settings.kube_context,
+            parallel=LANES,
+        )
+    )
+
+
+class Sentinel:
+    """One Sentinel process, or the seed's.
+
+    Args:
+        settings: who and where it is.
+        make_engine: the engine for each term.
+    """
+
+    def __init__(
+        self,
+        settings: SentinelSettings,
+        make_engine: Callable[[SentinelSettings], StackEngine] = command_line_engine,
+    ) -> None:
+        self._settings = settings
+        self._make_engine = make_engine
+        self._stop = asyncio.Event()
+        self._term: Term | None = None
+        self.replica = Replica(CONTRACT)
+        self.replica.data(SENTINEL_CONTRACT)(make_data)
+        for name in access.HANDLED:
+            self.replica.permission(
+                SENTINEL_CONTRACT, name, granted=self._changed, revoked=self._changed, updated=self._changed
+            )
+
+    def stop(self) -> None:
+        """End ``run`` gracefully: running operations end, reports are written, the lease is given back."""
+        self._stop.set()
+
+    async def run(self, *, serve: bool = True) -> None:
+        """Be a Sentinel until stopped; cancelling is the hard way, after which the next one converges.
+
+        Args:
+            serve: whether to listen on HTTP for probes and metrics.
+
+        Raises:
+            InvalidInput: the settings are wrong: no Kubernetes API, another passphrase than the vault's.
+        """
+        try:
+            async with guarding(self._settings) as guardian:
+                await self._serve(guardian, serve=serve)
+        except BaseExceptionGroup as failed:
+            if len(failed.exceptions) == 1:
+                raise failed.exceptions[0] from None
+            raise
+
+    async def _serve(self, guardian: Guardian, *, serve: bool) -> None:
+        """Log in and lead; while Jazz is away, try again."""
+        failures = 0
+        while not self._stop.is_set():
+            try:
+                async with self.replica.start(self._settings, serve=serve) as context:
+                    failures = 0
+                    await self._lead(context, guardian)
+            except (JazzError, EtcdUnavailable, LockTimeout, LockLost, NotReady) as error:
+                failures += 1
+                pause = CONNECT_BACKOFF.pause(failures)
+                _log.warning("not started, trying again", seconds=pause, error=str(error))
+                guardian.mandate.lose_etcd()
+                await self._wait(pause)
+
+    async def _lead(self, context: Context, guardian: Guardian) -> None:
+        """Lead whenever no other one does, until stopped."""
+        failures = 0
+        while not self._stop.is_set():
+            try:
+                await self._wait_for_term(context, guardian)
+                failures = 0
+            except LockTimeout:
+                guardian.mandate.follow()
+            except (EtcdUnavailable, LockLost) as error:
+                failures += 1
+                pause = CONNECT_BACKOFF.pause(failures)
+                _log.warning("not leading", seconds=pause, error=str(error))
+                guardian.mandate.lose_etcd()
+                await self._wait(pause)
+
+    async def _wait_for_term(self, context: Context, guardian: Guardian) -> None:
+        """One term, if the lease is free within a few seconds."""
+        async with context.locks.lock(LEADER_KEY, wait=_ASK_S) as lease:
+            engine = self._make_engine(self._settings)
+            try:
+                await self._work(context, guardian, engine, lease)
+            finally:
+                await engine.stop()
+
+    async def _work(self, context: Context, guardian: Guardian, engine: StackEngine, lease: Held) -> None:
+        term = await begin(context, guardian, engine, lease)
+        guardian.mandate.lead()
+        self._term = term
+        try:
+            async with term.running():
+                await self._stop.wait()
+                context.health.draining = True
+                await term.finish()
+                await context.node.flush(timeout=_FLUSH_S)
+        finally:
+            self._term = None
+
+    async def _changed(self, context: Context, ref: PermissionRef, grant: Grant) -> None:
+        await access.changed(context, ref, grant)
+        if self._term is not None:
+            self._term.look_again(after=_SETTLE_S)
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait, or be told to stop."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stop.wait()
+        except TimeoutError:
+            return
