@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 
     from reside.model.stacks import K8sObject
 
-ANNOTATIONS: Final = {"pulumi.com/patchFieldManager": FIELD_MANAGER, "pulumi.com/skipAwait": "true"}
+ANNOTATIONS: Final = {
+    "pulumi.com/patchFieldManager": FIELD_MANAGER,
+    "pulumi.com/skipAwait": "true",
+    "pulumi.com/deletionPropagationPolicy": "background",
+}
+"""How the provider shall treat each object.
+
+Deletion in the background takes the object away at once and leaves its pods to the garbage collector. In the
+foreground, the provider's default, most kinds are waited for, and those that are not (Deployment, StatefulSet, Job)
+cannot be replaced: their successor is applied onto an object that is still going.
+"""
 _WORKLOADS = frozenset({"Deployment", "StatefulSet", "Job"})
 
 

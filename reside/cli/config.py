@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -18,6 +18,9 @@ from pydantic.alias_generators import to_camel
 from reside.model.errors import InvalidInput
 
 Access = Literal["direct", "port-forward"]
+
+
+_Named = TypeVar("_Named", "Account", "Cluster", "Context")
 
 
 class _Entry(BaseModel):
@@ -111,7 +114,7 @@ class Config(_Entry):
         )
 
 
-def _find(entries: tuple[Any, ...], name: str, what: str, cure: str) -> Any:
+def _find(entries: tuple[_Named, ...], name: str, what: str, cure: str) -> _Named:
     for entry in entries:
         if entry.name == name:
             return entry

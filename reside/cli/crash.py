@@ -43,5 +43,7 @@ def _lives(lock: Path, processes: Path) -> bool:
 def clear_pending(stack: Stack) -> None:
     """Take pending operations out of a stack's state."""
     exported = stack.export_stack()
-    if (exported.deployment or {}).pop("pending_operations", None):
+    deployment = dict(exported.deployment or {})
+    if deployment.pop("pending_operations", None):
+        exported.deployment = deployment
         stack.import_stack(exported)

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import sys
 
-import click
 import typer
 
-from reside.cli import accounts, cluster, output, replica
+from reside.cli import accounts, build, cluster, output, replica
 from reside.jazz import JazzError
-from reside.kube.errors import KubeError
+from reside.kube import KubeError
 from reside.local import LocalError
 from reside.local.cli import app as local_app
+from reside.locks import LockError
 from reside.model.errors import ResideError
 from reside.registry import RegistryError
 
 INTERRUPTED = 130
-KNOWN = (click.ClickException, ResideError, JazzError, KubeError, LocalError, RegistryError, OSError)
+KNOWN = (ResideError, JazzError, KubeError, LocalError, LockError, RegistryError, OSError)
 """What is a user's mistake or the world's state; anything else is a bug, and its traceback is wanted."""
 
 app = typer.Typer(
@@ -32,29 +32,26 @@ app.add_typer(accounts.app, name="account")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(replica.app, name="replica")
 app.add_typer(local_app, name="local")
+app.command("build")(build.build)
 
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command; returns its exit code."""
     try:
-        code = app(args=arguments, standalone_mode=False)
-    except click.UsageError as error:
-        error.show()
-        return 2
-    except click.exceptions.Exit as end:
-        return end.exit_code
-    except (click.Abort, KeyboardInterrupt):
+        app(args=arguments)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except KeyboardInterrupt:
         output.fail("interrupted")
         return INTERRUPTED
     except KNOWN as error:
-        output.fail(_line(error))
+        output.fail(line_of(error))
         return 1
-    return code if isinstance(code, int) else 0
+    return 0
 
 
-def _line(error: Exception) -> str:
-    if isinstance(error, click.ClickException):
-        return error.format_message()
+def line_of(error: Exception) -> str:
+    """An error as one sentence."""
     if isinstance(error, OSError):
         return f"{error.filename or 'the network'}: {error.strerror or error}"
     return str(error)

@@ -7,6 +7,7 @@ named by digest; no wildcard stands in RBAC; the seed may do no less than the Se
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from reside.model.constants import (
@@ -14,8 +15,11 @@ from reside.model.constants import (
     FIELD_MANAGER,
     JAZZ_PORT,
     MANAGED_BY_LABEL,
+    PLATFORM_STACK,
+    SECRET_REFERENCES_ANNOTATION,
     SEED_NAME,
     SENTINEL_NAME,
+    STACK_LABEL,
 )
 from reside.model.kinds import KINDS
 
@@ -66,6 +70,39 @@ def secret(name: str, namespace: str, values: dict[str, str] | None = None) -> M
         "type": "Opaque",
     }
     return manifest if values is None else {**manifest, "stringData": values}
+
+
+def claim_secret(namespace: str, code: str) -> Manifest:
+    """The Secret with the one-time code of the super admin's claim. The bootstrap's own: no managed-by label."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": CLAIM_SECRET, "namespace": namespace, "labels": {STACK_LABEL: PLATFORM_STACK}},
+        "type": "Opaque",
+        "stringData": {CLAIM_KEY: code},
+    }
+
+
+def referring_secret(name: str, namespace: str, references: dict[str, str]) -> Manifest:
+    """A Secret whose values the Sentinel fills in: key → CoId of a map with the member ``value``."""
+    manifest = secret(name, namespace)
+    manifest["metadata"]["annotations"] = {SECRET_REFERENCES_ANNOTATION: json.dumps(references, sort_keys=True)}
+    return manifest
+
+
+def platform_stack(settings: BootstrapSettings, engine_secret: str) -> list[Manifest]:
+    """What the Sentinel's stack ``platform`` holds.
+
+    Args:
+        settings: images, storage, namespace.
+        engine_secret: CoId of the map that holds the engine's passphrase.
+    """
+    return [
+        *storage(settings),
+        sentinel_volume(settings),
+        *sentinel_access(settings.namespace),
+        referring_secret(ENGINE_SECRET, settings.namespace, {ENGINE_KEY: engine_secret}),
+    ]
 
 
 def pod_security() -> Manifest:

@@ -1,6 +1,7 @@
 """The bootstrap's steps as plain functions: what its dynamic resources call. Each may be run again at any time.
 
-They are synchronous, because Pulumi's provider process calls them so; each runs one coroutine in a loop of its own.
+They are synchronous, because Pulumi's provider process calls them so; each runs one coroutine in a loop of its own, or
+hands it to a replica inside the seed. Nothing secret is among the outputs.
 """
 
 from __future__ import annotations
@@ -8,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from reside.seed import platform
-from reside.seed.kubernetes import connect, wait_for_stateful_set
+from reside.model.constants import ALPHA_NAME, SENTINEL_NAME
+from reside.seed import guard, platform
+from reside.seed.kubernetes import connect, delete_secrets, sweep, wait_for_replica, wait_for_stateful_set
 
 if TYPE_CHECKING:
     from stacks.settings import BootstrapSettings
@@ -27,3 +29,84 @@ def ready(settings: BootstrapSettings) -> Outputs:
 
     asyncio.run(wait())
     return {}
+
+
+def identities(settings: BootstrapSettings) -> Outputs:
+    """Make or find Secrets, accounts, Alpha's data, control blocks, and the Sentinel's data in careful mode."""
+    from reside.seed import accounts, running, sentinel  # noqa: PLC0415 - imports much, and only creates need it
+    from reside.seed.connections import addresses  # noqa: PLC0415 - as above
+
+    async def make() -> accounts.Identities:
+        await accounts.ensure_identities(settings.target)
+        found, _blocks = await running.prepare(settings)
+        async with addresses(settings.target) as where:
+            await sentinel.begin_carefully(where.jazz, found.sentinel)
+        return found
+
+    guard.end_with_engine()
+    found = asyncio.run(make())
+    return {"alpha": found.alpha.account_id, "sentinel": found.sentinel.account_id}
+
+
+def forget_identities(settings: BootstrapSettings) -> None:
+    """Delete the Secrets of Alpha, the Sentinel, its engine and the claim."""
+    from reside.seed.accounts import SECRETS  # noqa: PLC0415 - see identities
+
+    async def forget() -> None:
+        async with connect(settings.target) as client:
+            await delete_secrets(client, SECRETS)
+
+    asyncio.run(forget())
+
+
+def launch(settings: BootstrapSettings) -> Outputs:
+    """Start Alpha and the Sentinel in this process, and wait until Alpha has what its manifest asks for."""
+    from reside.alpha import bootstrap  # noqa: PLC0415 - see identities
+    from reside.seed import running  # noqa: PLC0415 - as above
+
+    guard.end_with_engine()
+    seed = running.ensure_running(settings)
+    block = seed.blocks.sentinel
+    seed.alpha.run(lambda alpha: bootstrap.until_granted(alpha, block), settings.deadline, "permissions are granted")
+    return {}
+
+
+def load(settings: BootstrapSettings) -> Outputs:
+    """Load seed, Sentinel and Alpha, wait for the latter's pods, and leave the leadership to them."""
+    from reside.alpha import bootstrap  # noqa: PLC0415 - see identities
+    from reside.seed import running  # noqa: PLC0415 - as above
+
+    launch(settings)
+    seed = running.ensure_running(settings)
+    images = [settings.images.seed, settings.images.kubernetes_sentinel, settings.images.alpha]
+    seed.alpha.run(
+        lambda alpha: bootstrap.load_system(alpha, images), settings.deadline, "seed, Sentinel and Alpha are loaded"
+    )
+
+    async def wait() -> None:
+        async with connect(settings.target) as client:
+            for name in (SENTINEL_NAME, ALPHA_NAME):
+                await wait_for_replica(client, name, settings.deadline)
+
+    asyncio.run(wait())
+    running.stop()
+    return {}
+
+
+def hand_over(settings: BootstrapSettings) -> Outputs:
+    """Make the platform a stack of the Sentinel in the cluster, and then end its careful mode."""
+    from reside.seed import handover  # noqa: PLC0415 - see identities
+
+    guard.end_with_engine()
+    asyncio.run(handover.hand_over(settings))
+    return {}
+
+
+def take_back(settings: BootstrapSettings) -> None:
+    """Stop the Sentinel and delete all that it manages; needs the Kubernetes API only."""
+
+    async def delete() -> None:
+        async with connect(settings.target) as client:
+            await sweep(client, SENTINEL_NAME, settings.deadline)
+
+    asyncio.run(delete())

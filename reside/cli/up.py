@@ -1,0 +1,158 @@
+"""``make up``: a whole ReSide on the embedded Kubernetes, with an example replica in it (``python -m reside.cli.up``).
+
+Local cluster → images → bootstrap (`pulumi up`) → the greeter built and loaded. Every step finds what is there already,
+so that running it again changes nothing, and running it after an interruption goes on. Ends with where the time went.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from reside.cli import cluster, config, main, output, project
+from reside.cli.build import build_folder, registry_mirrors
+from reside.cli.config import write_private
+from reside.cli.progress import Steps
+from reside.cli.replica import load_image
+from reside.cli.replicas import COLUMNS, ReplicaView
+from reside.cli.session import open_session
+from reside.local import LocalCluster
+from reside.model.entities import LoadWish
+from reside.model.errors import ResideError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reside.cli.replicas import Row
+    from reside.local import ClusterInfo, Event
+
+ROOT = project.ROOT
+IMAGES = ROOT / ".state/images.json"
+NAME = "local"
+LOCAL = "default"
+EXAMPLES = ("examples/contracts/greeting.v1", "examples/replicas/greeter")
+
+
+class Timing:
+    """Where the time went, phase by phase."""
+
+    def __init__(self) -> None:
+        self.phases: list[tuple[str, float]] = []
+        self._began = time.monotonic()
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Measure one phase."""
+        began = time.monotonic()
+        output.errors.rule(name, align="left")
+        yield
+        self.phases.append((name, time.monotonic() - began))
+
+    def show(self) -> None:
+        """Print the table."""
+        total = time.monotonic() - self._began
+        rows = [(name, f"{seconds:7.1f}") for name, seconds in (*self.phases, ("altogether", total))]
+        output.errors.print(output.table(["PHASE", "SECONDS"], rows))
+
+
+def up() -> None:
+    """Bring everything up.
+
+    Raises:
+        ResideError: a phase failed; the message says which cure there is.
+    """
+    os.environ["PATH"] = os.pathsep.join([str(ROOT / ".venv/bin"), str(ROOT / ".tools/bin"), os.environ["PATH"]])
+    timing = Timing()
+    with timing.phase("embedded Kubernetes"):
+        info = start_kubernetes()
+    with timing.phase("images"):
+        build_images(info)
+    with timing.phase("bootstrap"), Steps("bootstrap") as steps:
+        settings = cluster.settings_from("reside", local=LOCAL, kubeconfig=None, kube_context=None, images=IMAGES)
+        cluster.bootstrap_cluster(NAME, settings, cluster.DEFAULT_ACCOUNT, None, steps)
+    for step, seconds in steps.seconds.items():
+        if seconds >= 1:
+            timing.phases.append((f"  {step}", seconds))
+    with timing.phase("example replica"):
+        rows = asyncio.run(load_example(build_example()))
+    output.console.print(output.table([c.upper() for c in COLUMNS], ([row.get(c) for c in COLUMNS] for row in rows)))
+    timing.show()
+    output.errors.print(_NEXT, highlight=False)
+
+
+_NEXT = """
+ReSide is up. Next:
+  source .venv/bin/activate
+  reside replica list --watch
+  export KUBECONFIG=$(reside local kubeconfig); kubectl -n reside get pods
+  reside build examples/replicas/caller --push
+  reside replica load registry.reside.internal/reside/examples/caller
+  make down"""
+
+
+def start_kubernetes() -> ClusterInfo:
+    """The embedded cluster, up and ready."""
+    with Steps("kubernetes") as steps:
+
+        def tell(event: Event) -> None:
+            steps.tell(event.component, {"starting": "begins", "ready": "done"}.get(event.phase, event.phase))
+
+        return LocalCluster(LOCAL).up(tell)
+
+
+def build_images(info: ClusterInfo) -> None:
+    """Build what the registry lacks, and note the digests."""
+    IMAGES.parent.mkdir(mode=0o700, exist_ok=True)
+    command = [sys.executable, str(ROOT / "images/build.py"), "--push", str(info.registry_loopback)]
+    finished = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    if finished.returncode != 0:
+        raise ResideError("the images could not be built: see above")
+    write_private(IMAGES, json.dumps(json.loads(finished.stdout), indent=2) + "\n")
+
+
+def build_example() -> str:
+    """Build and push the example's contract and replica; returns the replica's image by digest."""
+    mirrors = registry_mirrors(LOCAL)
+    with Steps("build") as steps:
+        built = [
+            build_folder(
+                ROOT / folder, "latest", push=True, mirrors=mirrors, progress=lambda line: steps.tell(line, "")
+            )
+            for folder in EXAMPLES
+        ]
+    return built[-1].image
+
+
+async def load_example(image: str) -> list[Row]:
+    """Load the greeter unless it runs from this image already; returns the replicas."""
+    rows = await list_rows()
+    identity = image.partition("@")[0]
+    known = next((row for row in rows if row["identity"] == identity), None)
+    if known is None or known["image"] != image or known["status"] != "running":
+        wish = LoadWish(image=image, replica_id=known["id"] if known else None)
+        await load_image(NAME, wish, auto_approve=True)
+        rows = await list_rows()
+    return rows
+
+
+async def list_rows() -> list[Row]:
+    """The cluster's replicas."""
+    async with open_session(config.load(), NAME) as session:
+        return await ReplicaView(session.node, session.data).rows()
+
+
+if __name__ == "__main__":
+    try:
+        up()
+    except main.KNOWN as error:
+        output.fail(main.line_of(error))
+        sys.exit(1)
+    except KeyboardInterrupt:
+        output.fail("interrupted: run `make up` again to go on")
+        sys.exit(main.INTERRUPTED)

@@ -1,0 +1,78 @@
+"""Phase 2: who Alpha and the Sentinel are. What stands in the cluster's Secrets is never replaced.
+
+Invariant: a Secret is written before the account it describes is published, so an interrupted run never leaves an
+account in Jazz whose secret nobody knows, and a later run, even without Pulumi's state, finds the same Alpha.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import SecretStr
+
+from reside.jazz import Credentials
+from reside.model.constants import ALPHA_NAME, SENTINEL_NAME
+from reside.model.errors import NotReady
+from reside.seed import platform
+from reside.seed.kubernetes import connect, ensure_secret, read_secret
+
+if TYPE_CHECKING:
+    import lightkube
+
+    from reside.seed.kubernetes import Target
+
+SECRETS = (ALPHA_NAME, SENTINEL_NAME, platform.ENGINE_SECRET, platform.CLAIM_SECRET)
+
+
+@dataclass(frozen=True)
+class Identities:
+    """Credentials of Alpha and the Sentinel, and the passphrase of the Sentinel's engine."""
+
+    alpha: Credentials
+    sentinel: Credentials
+    engine_passphrase: SecretStr
+
+
+async def ensure_identities(target: Target) -> Identities:
+    """Read the Secrets of phase 2, making those that are missing."""
+    async with connect(target) as client:
+        alpha = await _account(client, target.namespace, ALPHA_NAME)
+        sentinel = await _account(client, target.namespace, SENTINEL_NAME)
+        manifest = platform.secret(platform.ENGINE_SECRET, target.namespace, {platform.ENGINE_KEY: _random()})
+        engine = await ensure_secret(client, manifest)
+        claim = platform.claim_secret(target.namespace, _random())
+        await ensure_secret(client, claim)
+    return Identities(alpha, sentinel, SecretStr(engine[platform.ENGINE_KEY]))
+
+
+async def read_identities(target: Target) -> Identities:
+    """Read the Secrets of phase 2.
+
+    Raises:
+        NotReady: one of them is missing.
+    """
+    found: dict[str, dict[str, str]] = {}
+    async with connect(target) as client:
+        for name in (ALPHA_NAME, SENTINEL_NAME, platform.ENGINE_SECRET):
+            values = await read_secret(client, name)
+            if values is None:
+                raise NotReady(f"Secret {name} is missing in namespace {target.namespace}: run `pulumi refresh` and up")
+            found[name] = values
+    return Identities(
+        Credentials.from_secret(found[ALPHA_NAME]["agentSecret"]),
+        Credentials.from_secret(found[SENTINEL_NAME]["agentSecret"]),
+        SecretStr(found[platform.ENGINE_SECRET][platform.ENGINE_KEY]),
+    )
+
+
+async def _account(client: lightkube.AsyncClient, namespace: str, name: str) -> Credentials:
+    fresh = Credentials.generate()
+    values = {"accountId": fresh.account_id, "agentSecret": fresh.agent_secret}
+    kept = await ensure_secret(client, platform.secret(name, namespace, values))
+    return Credentials.from_secret(kept["agentSecret"])
+
+
+def _random() -> str:
+    return secrets.token_urlsafe(24)

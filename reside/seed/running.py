@@ -1,0 +1,163 @@
+"""Alpha and the Sentinel inside the seed: started once a process, on demand, with settings as if they were pods.
+
+Their own connections go through the addresses that this machine can use; what they publish and render bears in-cluster
+names. The Sentinel's state is thrown away: the pod in the cluster adopts the same objects with a state of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import threading
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reside.alpha import app as alpha_app
+from reside.alpha import bootstrap
+from reside.alpha.loop import lead
+from reside.alpha.settings import AlphaSettings
+from reside.model.constants import ALPHA_NAME, SENTINEL_NAME
+from reside.seed import sentinel
+from reside.seed.accounts import Identities, read_identities
+from reside.seed.connections import Addresses, addresses
+from reside.seed.resident import Resident
+from reside.sentinel.settings import SentinelSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from reside.alpha.bootstrap import SystemBlocks
+    from reside.alpha.state import Alpha
+    from reside.jazz import Credentials
+    from stacks.settings import BootstrapSettings
+
+STOP_S = 30.0
+
+
+@dataclass(frozen=True)
+class Seed:
+    """The running replicas and what they were started with."""
+
+    alpha: Resident[Alpha]
+    sentinel: Resident[None]
+    blocks: SystemBlocks
+
+    @property
+    def alive(self) -> bool:
+        """Whether both still run."""
+        return self.alpha.alive and self.sentinel.alive
+
+
+_lock = threading.Lock()
+_running: list[Seed] = []
+
+
+def ensure_running(settings: BootstrapSettings) -> Seed:
+    """The seed of this process, started if it does not run; returns when both replicas are started."""
+    with _lock:
+        if _running and _running[0].alive:
+            return _running[0]
+        _running.clear()
+        seed = _start(settings)
+        _running.append(seed)
+        seed.sentinel.ready(settings.deadline)
+        seed.alpha.ready(settings.deadline)
+        return seed
+
+
+def stop() -> None:
+    """End the seed's replicas gracefully, so that their leases are free at once; does nothing if none run."""
+    with _lock:
+        for seed in _running:
+            seed.alpha.stop(STOP_S)
+            seed.sentinel.stop(STOP_S)
+        _running.clear()
+
+
+def _start(settings: BootstrapSettings) -> Seed:
+    identities, blocks = asyncio.run(prepare(settings))
+    folder = Path(tempfile.mkdtemp(prefix="reside-seed-"))
+
+    @asynccontextmanager
+    async def alpha() -> AsyncIterator[Alpha]:
+        async with open_alpha(settings, identities, blocks) as running:
+            yield running
+
+    @asynccontextmanager
+    async def guard() -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            where = await stack.enter_async_context(addresses(settings.target))
+            await stack.enter_async_context(
+                sentinel.running(sentinel_settings(settings, identities, blocks.sentinel, where, folder))
+            )
+            yield
+
+    seed = Seed(Resident(f"{ALPHA_NAME}", alpha, lead), Resident(SENTINEL_NAME, guard, _wait), blocks)
+    seed.sentinel.start()
+    seed.alpha.start()
+    return seed
+
+
+async def _wait(_: None) -> None:
+    await asyncio.Event().wait()
+
+
+async def prepare(settings: BootstrapSettings) -> tuple[Identities, SystemBlocks]:
+    """Credentials out of the cluster, and the control blocks (which phase 2 made, and this finds)."""
+    identities = await read_identities(settings.target)
+    async with addresses(settings.target) as where:
+        blocks = await bootstrap.prepare(where.jazz, [where.etcd], identities.alpha, identities.sentinel)
+    return identities, blocks
+
+
+@asynccontextmanager
+async def open_alpha(settings: BootstrapSettings, identities: Identities, blocks: SystemBlocks) -> AsyncIterator[Alpha]:
+    """Alpha, started, without its loop."""
+    async with (
+        addresses(settings.target) as where,
+        alpha_app.started(alpha_settings(settings, identities, blocks.alpha, where), serve=False) as running,
+    ):
+        yield running
+
+
+def alpha_settings(settings: BootstrapSettings, identities: Identities, block: str, where: Addresses) -> AlphaSettings:
+    """Alpha's environment, as its pod will have it, but with our addresses."""
+    return AlphaSettings(
+        **_common(ALPHA_NAME, identities.alpha, block, where),
+        namespace=settings.namespace,
+        domain=settings.domain,
+        cluster_issuer=settings.cluster_issuer,
+        default_placement_group=settings.default_placement_group,
+        registry_mirrors=settings.registry_mirrors,
+    )
+
+
+def sentinel_settings(
+    settings: BootstrapSettings, identities: Identities, block: str, where: Addresses, folder: Path
+) -> SentinelSettings:
+    """The Sentinel's environment, as its pod will have it, but with our addresses and a throw-away state."""
+    return SentinelSettings(
+        **_common(SENTINEL_NAME, identities.sentinel, block, where),
+        namespace=settings.namespace,
+        state_dir=folder,
+        engine_passphrase=identities.engine_passphrase,
+        kubeconfig=Path(settings.kubeconfig) if settings.kubeconfig else None,
+        kube_context=settings.kube_context,
+        careful=True,
+    )
+
+
+def _common(name: str, credentials: Credentials, block: str, where: Addresses) -> dict[str, Any]:
+    return {
+        "replica_name": name,
+        "control_block_id": block,
+        "account_id": credentials.account_id,
+        "agent_secret": credentials.agent_secret,
+        "sync_server_url": where.jazz,
+        "etcd_hosts": (where.etcd,),
+        "internal_endpoint": f"http://{name}",
+        "listen_host": "127.0.0.1",
+        "listen_port": 0,
+    }

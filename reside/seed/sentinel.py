@@ -1,0 +1,41 @@
+"""The Sentinel from the seed's side: running inside it, and its careful mode, a value in its data.
+
+Every Sentinel reads that value, so a pod that starts early deletes nothing, whoever started it.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from reside.jazz import Node
+from reside.model.constants import SENTINEL_NAME
+from reside.sentinel import app
+from reside.sentinel.data import CAREFUL, ROOT_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from reside.jazz import CoMap, Credentials
+    from reside.sentinel.settings import SentinelSettings
+
+
+async def begin_carefully(sync_server_url: str, credentials: Credentials) -> None:
+    """Make the root of the Sentinel's data, in careful mode, unless it exists."""
+    async with Node(sync_server_url, credentials) as node:
+        await _root(node)
+        await node.flush()
+
+
+async def end_careful_mode(sync_server_url: str, credentials: Credentials) -> None:
+    """From now on the Sentinel deletes what carries its label and stands in no stack."""
+    async with Node(sync_server_url, credentials) as node:
+        root = await _root(node)
+        if root.get(CAREFUL) is not False:
+            root.set(CAREFUL, False)
+        await node.flush()
+
+
+async def _root(node: Node) -> CoMap:
+    account = await node.register(SENTINEL_NAME)
+    return await node.unique_map(account.profile.group, ROOT_NAME, {CAREFUL: True})
