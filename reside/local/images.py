@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -34,8 +35,21 @@ class BinaryImage:
         return f"/{self.binary.name}"
 
 
-def write_archive(image: BinaryImage, archive: Path) -> None:
-    """Write the image as an OCI archive (tar), readable by `ctr images import`."""
+@dataclass(frozen=True)
+class BuiltImage:
+    """An image's parts.
+
+    Args:
+        manifest: The manifest document.
+        blobs: Layer and configuration by digest.
+    """
+
+    manifest: bytes
+    blobs: dict[str, bytes]
+
+
+def build(image: BinaryImage) -> BuiltImage:
+    """Make the image's manifest and blobs."""
     layer = _layer(image)
     config = _json(
         {
@@ -48,18 +62,25 @@ def write_archive(image: BinaryImage, archive: Path) -> None:
     manifest = _json(
         {
             "schemaVersion": 2,
-            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "mediaType": MANIFEST_TYPE,
             "config": _descriptor("application/vnd.oci.image.config.v1+json", config),
             "layers": [_descriptor("application/vnd.oci.image.layer.v1.tar", layer)],
         }
     )
-    entry = _descriptor("application/vnd.oci.image.manifest.v1+json", manifest)
+    return BuiltImage(manifest, {_digest(blob): blob for blob in (layer, config)})
+
+
+def write_archive(image: BinaryImage, archive: Path) -> None:
+    """Write the image as an OCI archive (tar), readable by `ctr images import`."""
+    built = build(image)
+    entry = _descriptor(MANIFEST_TYPE, built.manifest)
     entry["annotations"] = {"io.containerd.image.name": image.reference}
     files = {
         "oci-layout": _json({"imageLayoutVersion": "1.0.0"}),
         "index.json": _json({"schemaVersion": 2, "manifests": [entry]}),
     }
-    files.update({f"blobs/sha256/{_digest(blob)[7:]}": blob for blob in (layer, config, manifest)})
+    for digest, blob in {**built.blobs, _digest(built.manifest): built.manifest}.items():
+        files[f"blobs/sha256/{digest.removeprefix('sha256:')}"] = blob
     with tarfile.open(archive, "w") as tar:
         for name, content in files.items():
             _add(tar, name, content, 0o644)

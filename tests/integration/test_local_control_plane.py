@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from support.clusters import fresh_state
 
 from reside.local import ClusterInfo, Event, LocalCluster, NoSuchInstanceError, UnknownComponentError
 from reside.local.processes import identify, marked
 from reside.local.toolchain import Toolchain
 from reside.local.waiting import wait_until
-from tests.support.clusters import fresh_state
 
 COMPONENTS = ["etcd", "kube-apiserver", "kube-controller-manager"]
 

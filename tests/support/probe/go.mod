@@ -1,0 +1,3 @@
+module reside.example/tests/probe
+
+go 1.26

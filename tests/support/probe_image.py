@@ -1,0 +1,33 @@
+"""Builds the probe (a small Go program) and pushes it to a local cluster's registry."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import httpx
+
+from reside.local import REGISTRY_HOST, ClusterInfo
+from reside.local.images import MANIFEST_TYPE, BinaryImage, build
+
+_SOURCE = Path(__file__).parent / "probe"
+
+
+def push_probe(info: ClusterInfo, folder: Path) -> str:
+    """Build and push the probe; return the reference that a pod names."""
+    binary = folder / "probe"
+    subprocess.run(
+        ["go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", binary, "."],
+        cwd=_SOURCE,
+        env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"},
+        check=True,
+        timeout=300,
+    )
+    built = build(BinaryImage("probe", binary))
+    with httpx.Client(base_url=f"http://{info.registry_loopback}/v2/probe", timeout=60) as registry:
+        for digest, blob in built.blobs.items():
+            upload = registry.post("/blobs/uploads/").raise_for_status().headers["Location"]
+            url = httpx.URL(f"http://{info.registry_loopback}").join(upload)
+            registry.put(url.copy_merge_params({"digest": digest}), content=blob).raise_for_status()
+        headers = {"Content-Type": MANIFEST_TYPE}
+        registry.put("/manifests/1", content=built.manifest, headers=headers).raise_for_status()
+    return f"{REGISTRY_HOST}/probe:1"
