@@ -6,7 +6,7 @@ nothing changed, no daemon is started. Contents are put together side by side, i
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -93,7 +93,8 @@ def _items(known: Mapping[str, Recipe], wanted: Iterable[str]) -> dict[str, Item
     for name, recipe in known.items():
         if name in needed:
             keys[name] = recipe.key(keys[recipe.parent] if recipe.parent else "")
-    return {name: Item(known[name], f"in-{key[:32]}") for name, key in keys.items()}
+    below = {name: known[parent].repository for name in keys if (parent := known[name].parent)}
+    return {name: Item(known[name], f"in-{key[:32]}", below.get(name)) for name, key in keys.items()}
 
 
 async def _present(client: RegistryClient, items: Iterable[Item]) -> dict[str, str]:
@@ -116,15 +117,11 @@ def _build_missing(
         to_build = _to_build(missing, items, present, daemon)
         pool = stack.enter_context(ThreadPoolExecutor(max_workers=4, thread_name_prefix="image"))
         contexts = {name: pool.submit(_stage, items[name], scratch, daemon) for name in to_build}
-        pushes: list[Future[None]] = []
         for name, item in items.items():
             if name in contexts:
                 parent = items[item.recipe.parent].local if item.recipe.parent else ""
                 daemon.build(item, parent, contexts[name].result())
-            if name not in present and (name in missing or name in contexts):
-                pushes.append(pool.submit(daemon.push, item))
-        for push in pushes:
-            push.result()
+        daemon.push([items[name] for name in items if name in missing or name in contexts], scratch)
         daemon.forget_old(list(items.values()))
 
 

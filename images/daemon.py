@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import anyio
 import docker.errors
 
 from images.errors import ImageBuildError
+from reside.local.docker_archive import saved_images
 from reside.model.constants import RESIDE_REGISTRY
-from reside.registry import ImageReference
+from reside.registry import ImageReference, RegistryClient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
     from docker import DockerClient
@@ -24,10 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Item:
-    """A recipe with the tag that its inputs give."""
+    """A recipe with the tag that its inputs give, and the repository of the image that it stands on."""
 
     recipe: Recipe
     tag: str
+    below: str | None = None
 
     @property
     def local(self) -> str:
@@ -88,18 +91,19 @@ class Daemon:
                     raise ImageBuildError(name, f"Docker can't build it: {line['error']}")
         context.unlink()
 
-    def push(self, item: Item) -> None:
-        """Push the image under the tag of its inputs."""
-        name = item.recipe.name
-        remote = f"{self.registry}/{item.recipe.repository}"
-        with timed(f"{name}: pushed", self.progress):
-            self.client.images.get(item.local).tag(remote, tag=item.tag)
-            try:
-                for line in self.client.api.push(remote, tag=item.tag, stream=True, decode=True):
-                    if "error" in line:
-                        raise ImageBuildError(name, f"registry {self.registry} does not take it: {line['error']}")
-            finally:
-                self.client.images.remove(f"{remote}:{item.tag}")
+    def push(self, items: Sequence[Item], scratch: Path) -> None:
+        """Push images under the tags of their inputs; their layers are not compressed, see `docker_archive`."""
+        if not items:
+            return
+        registry = RegistryClient({RESIDE_REGISTRY: f"http://{self.registry}"})
+        with ExitStack() as stack:
+            with timed(f"{len(items)} images taken out of Docker", self.progress):
+                names = [item.local for item in items]
+                images = stack.enter_context(saved_images(self.client, names, scratch))
+            for item in items:
+                image = images[item.local]
+                with timed(f"{item.recipe.name}: pushed", self.progress):
+                    anyio.run(registry.push_image, item.reference, image.config, image.layers, item.below)
 
     def forget_old(self, items: Collection[Item]) -> None:
         """Remove earlier builds of these images from the store; layers go where nothing else uses them."""

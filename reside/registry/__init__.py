@@ -1,6 +1,6 @@
 """Images in an OCI registry: their references, digests and labels. Knows nothing of ReSide."""
 
-from reside.registry.client import RegistryClient
+from reside.registry.client import Blob, RegistryClient
 from reside.registry.errors import (
     ImageNotFound,
     InvalidReference,
@@ -14,6 +14,7 @@ from reside.registry.errors import (
 from reside.registry.reference import ImageReference
 
 __all__ = [
+    "Blob",
     "ImageNotFound",
     "ImageReference",
     "InvalidReference",

@@ -9,12 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from reside.registry.errors import LabelsDiffer, MalformedImage, UnsupportedPlatform
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 OCI_MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 OCI_INDEX: Final = "application/vnd.oci.image.index.v1+json"
+OCI_LAYER: Final = "application/vnd.oci.image.layer.v1.tar"
 OCI_CONFIG: Final = "application/vnd.oci.image.config.v1+json"
 DOCKER_MANIFEST: Final = "application/vnd.docker.distribution.manifest.v2+json"
 DOCKER_INDEX: Final = "application/vnd.docker.distribution.manifest.list.v2+json"
@@ -168,15 +172,19 @@ def label_image(labels: dict[str, str], platform: Platform) -> tuple[bytes, byte
             "rootfs": {"type": "layers", "diff_ids": []},
         }
     )
-    manifest = _canonical(
+    return config, image_manifest(config, ())
+
+
+def image_manifest(config: bytes, layers: Sequence[tuple[str, int]]) -> bytes:
+    """The manifest of an image with this configuration and these layers: digest and size of plain tars."""
+    return _canonical(
         {
             "schemaVersion": 2,
             "mediaType": OCI_MANIFEST,
             "config": {"mediaType": OCI_CONFIG, "digest": digest_of(config), "size": len(config)},
-            "layers": [],
+            "layers": [{"mediaType": OCI_LAYER, "digest": digest, "size": size} for digest, size in layers],
         }
     )
-    return config, manifest
 
 
 def _canonical(document: dict[str, Any]) -> bytes:

@@ -14,6 +14,7 @@ import base64
 import json
 import re
 import ssl
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -30,13 +31,14 @@ import stamina
 from reside.registry.errors import ImageNotFound, MalformedImage, RegistryDenied, RegistryUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import Mapping
 
     from reside.registry.reference import ImageReference
 
 MAX_BODY: Final = 8 * 1024 * 1024  # bytes; registries refuse manifests above 4 MiB
 _TIMEOUT: Final = httpx.Timeout(10, connect=5)  # seconds without progress
 _ATTEMPTS: Final = 3  # of one request; a registry that restarts comes back meanwhile
+Content = bytes | Callable[[], AsyncIterator[bytes]] | None
 _CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
 
 
@@ -90,10 +92,17 @@ class Connection:
         url: str,
         *,
         headers: Mapping[str, str] | None = None,
-        content: bytes | None = None,
+        content: Content = None,
         missing_is_fine: bool = False,
     ) -> Answer:
         """One request, repeated while the registry is not available.
+
+        Args:
+            method: HTTP's.
+            url: Of this registry.
+            headers: Sent along.
+            content: The body; a long one is a function that begins it anew, since it may be sent several times.
+            missing_is_fine: Whether a 404 is an answer like others.
 
         Raises:
             RegistryUnavailable, ImageNotFound, RegistryDenied, MalformedImage: see `reside.registry.errors`.
@@ -107,7 +116,7 @@ class Connection:
                     self._check(answer)
         return answer
 
-    async def _authorized(self, method: str, url: str, headers: dict[str, str], content: bytes | None) -> Answer:
+    async def _authorized(self, method: str, url: str, headers: dict[str, str], content: Content) -> Answer:
         """One request; when challenged, once more with what the challenge asks for."""
         answer = await self._once(method, url, headers, content)
         if answer.status != HTTPStatus.UNAUTHORIZED:
@@ -117,11 +126,12 @@ class Connection:
             return answer
         return await self._once(method, url, headers, content)
 
-    async def _once(self, method: str, url: str, headers: dict[str, str], content: bytes | None) -> Answer:
+    async def _once(self, method: str, url: str, headers: dict[str, str], content: Content) -> Answer:
         if self._authorization is not None and urlsplit(url).netloc == urlsplit(self._base).netloc:
             headers = headers | {"Authorization": self._authorization}
         try:
-            async with self._client.stream(method, url, headers=headers, content=content) as response:
+            body_sent = content() if callable(content) else content
+            async with self._client.stream(method, url, headers=headers, content=body_sent) as response:
                 body = bytearray()
                 async for chunk in response.aiter_bytes():
                     body += chunk
