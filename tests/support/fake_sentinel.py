@@ -1,7 +1,7 @@
-"""A stand-in for the Kubernetes Sentinel, honest in its Jazz side: a real replica with the Sentinel's data and permissions.
+"""A stand-in for the Kubernetes Sentinel, honest in its Jazz side: a real replica with the Sentinel's data.
 
-Instead of a cluster it has a table: what is declared becomes live at once, as far as the test lets it. The real Sentinel
-meets Alpha in the end-to-end tests.
+Instead of a cluster it has a table: what is declared becomes live at once, as far as the test lets it. The real
+Sentinel meets Alpha in the end-to-end tests.
 """
 
 from __future__ import annotations

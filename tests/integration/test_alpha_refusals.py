@@ -1,0 +1,201 @@
+"""Bad input to a running Alpha: each ends as ``invalid`` or as a refusal, with a message that names thing and cure."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.alpha_cluster import CODE, HOST, AlphaCluster, Client, Servers, alpha_cluster, servers
+
+from reside.alpha.loading import validate
+from reside.model.errors import Conflict, InvalidInput, NotAllowed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+pytestmark = pytest.mark.anyio
+
+GREETING = f"{HOST}/contracts/greeting.v1"
+
+
+@pytest.fixture(scope="module")
+def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    with servers(tmp_path_factory.mktemp("alpha")) as running:
+        yield running
+
+
+@pytest.fixture
+async def cluster(on: Servers) -> AsyncIterator[AlphaCluster]:
+    async with alpha_cluster(on) as made:
+        yield made
+
+
+@pytest.fixture
+async def admin(cluster: AlphaCluster) -> Client:
+    return await cluster.admin()
+
+
+def info(name: str, **members: Any) -> dict[str, Any]:
+    return {"name": name, "class": "long-running", "exclusive": True, "scalable": True} | members
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("image", "message"),
+    [
+        ("bad/nothing:v1", "has no such image"),
+        ("Bad Reference", "is no repository"),
+        ("bad/nolabel:v1", r"has no label io.reside.manifest: build it with `reside build`"),
+        ("bad/nobase64:v1", "not base64"),
+        ("bad/nojson:v1", "not JSON"),
+        ("bad/noschema:v1", "does not fit the schema"),
+        ("bad/identity:v1", "identity is .*/bad/another, but the image is .*/bad/identity"),
+        ("bad/contract.v1:v1", "is a contract, not a replica"),
+        ("bad/twice:v1", "implemented twice, as 'one' and 'two'"),
+        ("bad/unknowncontract:v1", "contract .*/contracts/nobody.v1 is unknown"),
+        ("bad/unimplemented:v1", "no replica implements .*/contracts/lonely.v1"),
+    ],
+)
+async def test_a_bad_image_makes_an_invalid_request(on: Servers, admin: Client, image: str, message: str) -> None:
+    await push_bad_images(on)
+    request = await admin.settled(await admin.create(image))
+    assert request.status == "invalid"
+    assert request.error_message is not None
+    assert re.search(message, request.error_message), request.error_message
+
+
+async def push_bad_images(on: Servers) -> None:
+    await on.push("bad/nolabel:v1", "")
+    await on.push("bad/nobase64:v1", "%%%")
+    await on.push("bad/nojson:v1", encoded("{"))
+    await on.push("bad/noschema:v1", encoded('{"type": "replica"}'))
+    await on.push("bad/identity:v1", type="replica", info=info("bad"), identity=f"{HOST}/bad/another")
+    await on.push("bad/contract.v1:v1", type="contract")
+    await on.push("contracts/greeting.v1", type="contract", permissions={"greet": {}})
+    await on.push("contracts/lonely.v1", type="contract")
+    twice = {"one": {"identity": GREETING}, "two": {"identity": GREETING}}
+    await on.push("bad/twice:v1", type="replica", info=info("bad"), implementations=twice)
+    for name, contract in (("unknowncontract", "nobody.v1"), ("unimplemented", "lonely.v1")):
+        requirements = {"it": {"identity": f"{HOST}/contracts/{contract}"}}
+        await on.push(f"bad/{name}:v1", type="replica", info=info("bad"), requirements=requirements)
+
+
+async def test_an_unknown_permission_is_invalid(on: Servers, admin: Client) -> None:
+    await push_bad_images(on)
+    implementations = {"greeting": {"identity": GREETING}}
+    await on.push("examples/greeter:v1", type="replica", info=info("greeter"), implementations=implementations)
+    await admin.load("examples/greeter:v1")
+    requirements = {"greeting": {"identity": GREETING, "permissions": [{"name": "shout"}]}}
+    await on.push("examples/caller:v1", type="replica", info=info("caller"), requirements=requirements)
+    request = await admin.settled(await admin.create("examples/caller:v1"))
+    assert request.status == "invalid"
+    assert "has no permission 'shout'; it has greet" in (request.error_message or "")
+
+
+async def test_changed_info_is_invalid(on: Servers, admin: Client) -> None:
+    await on.push("examples/plain:v1", type="replica", info=info("plain"))
+    await admin.load("examples/plain:v1")
+    await on.push("examples/plain:v2", type="replica", info=info("plain", scalable=False))
+    request = await admin.settled(await admin.create("examples/plain:v2"))
+    assert request.status == "invalid"
+    assert "scalable True → False" in (request.error_message or "")
+
+
+async def test_a_replica_id_that_does_not_exist_or_is_anothers_is_invalid(on: Servers, admin: Client) -> None:
+    await on.push("examples/plain:v1", type="replica", info=info("plain"))
+    await on.push("examples/other:v1", type="replica", info=info("other", exclusive=False))
+    await admin.load("examples/plain:v1")
+    for number, message in ((77, "there is no replica 77"), (3, "not from")):
+        request = await admin.settled(await admin.create("examples/other:v1", replicaId=number))
+        assert request.status == "invalid"
+        assert message in (request.error_message or "")
+
+
+async def test_a_broken_rule_makes_the_request_invalid_naming_rule_and_object(
+    cluster: AlphaCluster, on: Servers, admin: Client
+) -> None:
+    await on.push("examples/plain:v1", type="replica", info=info("plain"))
+    cluster.orders.violations = ("no-privileged: Deployment/plain-1",)
+    request = await admin.settled(await admin.create("examples/plain:v1"))
+    assert request.status == "invalid"
+    assert request.error_message == "the stack breaks the policy: no-privileged: Deployment/plain-1"
+
+
+async def test_a_registry_that_is_down_leaves_the_request_validating_and_ends_it_after_a_while(
+    cluster: AlphaCluster, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(validate, "REGISTRY_PATIENCE_S", 1.0)
+    wish = await admin.wish(image="down.internal:1/examples/plain:v1")
+    cluster.alpha.registry._mirrors["down.internal:1"] = "http://127.0.0.1:1"
+    number = (await admin.call("create-load-request", {"wish": wish.id}))["id"]
+    request = await admin.settled(number)
+    assert request.status == "invalid"
+    assert "create the request anew when the registry is back" in (request.error_message or "")
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "permission"),
+    [
+        ("create-load-request", {"wish": "co_zAAAAAAAAAAAAAAAAAAAA"}, "load-request:create"),
+        ("approve-load-request", {"id": 1, "revision": "x"}, "load-request:approve"),
+        ("reject-load-request", {"id": 1, "reason": "no"}, "load-request:approve"),
+    ],
+)
+async def test_without_the_permission_nothing_is_done(
+    cluster: AlphaCluster, method: str, body: dict[str, Any], permission: str
+) -> None:
+    stranger = await cluster.client("stranger")
+    with pytest.raises(NotAllowed, match=permission):
+        await stranger.call(method, body)
+
+
+async def test_a_request_value_of_somebody_else_is_refused(cluster: AlphaCluster, admin: Client) -> None:
+    stranger = await cluster.client("stranger")
+    wish = await stranger.wish(image=f"{HOST}/examples/plain:v1")
+    with pytest.raises(InvalidInput, match="was written by"):
+        await admin.call("create-load-request", {"wish": wish.id})
+
+
+async def test_only_the_first_transaction_of_a_request_value_counts(on: Servers, admin: Client) -> None:
+    await on.push("examples/plain:v1", type="replica", info=info("plain", exclusive=False))
+    wish = await admin.wish(image=f"{HOST}/examples/plain:v1")
+    wish.set("name", "smuggled")
+    wish.set("image", f"{HOST}/bad/nothing:v1")
+    await admin.node.flush()
+    request = await admin.settled((await admin.call("create-load-request", {"wish": wish.id}))["id"])
+    assert request.status == "requires-approval", request.error_message
+    assert request.image == f"{HOST}/examples/plain:v1"
+    assert request.requested_name is None
+
+
+async def test_an_unreadable_or_malformed_request_value_is_refused(admin: Client) -> None:
+    hidden = admin.node.create_group().create_map({"image": "x"})
+    await admin.node.flush()
+    with pytest.raises(InvalidInput, match=r"make the account .* a reader"):
+        await admin.call("create-load-request", {"wish": hidden.id})
+    malformed = await admin.wish(picture="x")
+    with pytest.raises(InvalidInput, match="image"):
+        await admin.call("create-load-request", {"wish": malformed.id})
+    with pytest.raises(InvalidInput, match="wish"):
+        await admin.call("create-load-request", {"wish": "nonsense"})
+
+
+async def test_an_unknown_request_can_not_be_approved(admin: Client) -> None:
+    with pytest.raises(InvalidInput, match="there is no load request 99"):
+        await admin.call("approve-load-request", {"id": 99, "revision": "x"})
+
+
+async def test_super_admin_is_claimed_once_with_the_code(cluster: AlphaCluster) -> None:
+    first, second = await cluster.client("first"), await cluster.client("second")
+    with pytest.raises(NotAllowed, match="the code is wrong"):
+        await first.call("claim-super-admin", {"code": "guess"})
+    await first.call("claim-super-admin", {"code": CODE})
+    await first.call("claim-super-admin", {"code": CODE})
+    with pytest.raises(Conflict, match="claimed already"):
+        await second.call("claim-super-admin", {"code": CODE})
+    assert cluster.alpha.data.root["superAdminAccount"] == first.credentials.account_id
