@@ -120,6 +120,8 @@ def _prepare(settings: EngineSettings) -> None:
     """Make the folders, and put the provider where the engine looks for plugins."""
     for folder in (settings.folder, settings.home, settings.state):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # The engine would keep a debug log of every run below this name, unencrypted at first; a file turns that off.
+    (settings.home / "logs").touch()
     if shutil.which(settings.pulumi) is None:
         raise EngineBroken(f"{settings.pulumi} is not there: run tools/build.py, or correct the engine's settings")
     provider = shutil.which(settings.provider)

@@ -40,9 +40,12 @@ _UNREACHABLE = re.compile(
 _LOCKED = re.compile(r"the stack is currently locked by")
 _PASSPHRASE = re.compile(r"incorrect passphrase|passphrase must be set|failed to decrypt|message authentication failed")
 _CANCELLED = re.compile(r"update cancell?ed|preview cancell?ed|destroy cancell?ed|canceled while|termination requested")
+_ANNOUNCEMENT = re.compile(r"(update|preview|destroy) failed|.*returned an unhandled exception.*")
 _NOISE = re.compile(
-    r"^(update|preview|destroy) failed$|^error: |^.* failed with an unhandled exception:|resource .* creation failed: "
+    r"\d+ errors? occurred:|\* the Kubernetes API server reported that \S+ failed to fully initialize or become live:"
+    r"|resource \S+ was not successfully (created|updated) by the Kubernetes API server:|^error: "
 )
+"""Words of the provider around the API server's own message."""
 
 
 def diagnose(code: int, complaints: Sequence[Complaint], stderr: str, secrets: Sequence[str]) -> EngineError:
@@ -91,12 +94,12 @@ def _conflict(found: re.Match[str], complaint: Complaint, secrets: Sequence[str]
 def _best(complaints: Sequence[Complaint], stderr: str) -> str:
     """The most telling message: the first complaint that is not a mere announcement, else the end of stderr."""
     for complaint in complaints:
-        if not _NOISE.match(complaint.message.strip()):
+        if not _ANNOUNCEMENT.fullmatch(complaint.message.strip()):
             return complaint.message
     return complaints[0].message if complaints else stderr[-LONGEST:]
 
 
 def _short(message: str, secrets: Sequence[str]) -> str:
-    """One line without secrets, link and noise, cut to :data:`LONGEST` characters."""
-    line = " ".join(mask(message, secrets).split())
+    """One line without secrets and noise, cut to :data:`LONGEST` characters."""
+    line = " ".join(_NOISE.sub("", " ".join(mask(message, secrets).split())).split())
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"

@@ -1,0 +1,169 @@
+"""The engine makes a real cluster hold exactly what a stack says, and tells what it changed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from support.clusters import control_plane
+from support.engine import Bench, actions, bench, secret, stack
+from support.sentinel import config_map, service, workload
+
+from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
+from reside.sentinel.engine import StackEvent, StackLocked
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from reside.local import ClusterInfo
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ClusterInfo]:
+    with control_plane("engine-changes") as info:
+        yield info
+
+
+@pytest.fixture
+async def b(cluster: ClusterInfo, tmp_path: Path) -> AsyncIterator[Bench]:
+    async with bench(cluster, tmp_path) as found:
+        yield found
+
+
+WEB = workload("Deployment", "web", replicas=0)
+
+
+async def test_create_change_delete_and_no_change(b: Bench) -> None:
+    created = await b.engine.apply(stack(config_map("a", x="1"), secret("s", key="value"), service("web"), WEB))
+    assert actions(created) == {
+        "ConfigMap/a": "create",
+        "Secret/s": "create",
+        "Service/web": "create",
+        "Deployment/web": "create",
+    }
+    same = await b.engine.apply(stack(config_map("a", x="1"), secret("s", key="value"), service("web"), WEB))
+    assert set(actions(same).values()) == {"same"}
+    assert same.changed == ()
+
+    changed = await b.engine.apply(stack(config_map("a", x="2"), secret("s", key="value"), WEB))
+    assert actions(changed) == {
+        "ConfigMap/a": "update",
+        "Secret/s": "same",
+        "Service/web": "delete",
+        "Deployment/web": "same",
+    }
+    assert {c.object: c.paths for c in changed.changed} == {"ConfigMap/a": ("data.x",), "Service/web": ()}
+    live = b.live("ConfigMap/a")
+    assert live is not None
+    assert live["data"] == {"x": "2"}
+    assert b.live("Service/web") is None
+
+
+async def test_objects_bear_our_manager_and_label_and_are_not_awaited(b: Bench) -> None:
+    await b.engine.apply(stack(workload("Deployment", "never-ready", replicas=1)))
+    text = b.kubectl("get", "deployment", "never-ready", "-o", "jsonpath={.metadata.managedFields[*].manager}")
+    assert FIELD_MANAGER in text.split()
+    assert "pulumi" not in text
+    live = b.live("Deployment/never-ready")
+    assert live is not None
+    assert live["metadata"]["labels"][MANAGED_BY_LABEL] == FIELD_MANAGER
+
+
+async def test_config_maps_and_secrets_change_in_place_and_lose_keys(b: Bench) -> None:
+    await b.engine.apply(stack(config_map("a", x="1", y="1"), secret("s", one="first", two="second")))
+    before = [b.live(key) for key in ("ConfigMap/a", "Secret/s")]
+    await b.engine.apply(stack(config_map("a", x="2"), secret("s", one="third")))
+    after = [b.live(key) for key in ("ConfigMap/a", "Secret/s")]
+    assert [x and x["metadata"]["uid"] for x in after] == [x and x["metadata"]["uid"] for x in before]
+    assert [x and set(x["data"]) for x in after] == [{"x"}, {"one"}]
+
+
+async def test_a_change_that_kubernetes_forbids_replaces_the_object(b: Bench) -> None:
+    job = workload("Job", "once")
+    await b.engine.apply(stack(job))
+    before = b.live("Job/once")
+    other = workload("Job", "once")
+    other["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "A", "value": "2"}]
+    changed = await b.engine.apply(stack(other))
+    assert actions(changed) == {"Job/once": "update"}
+    assert any("env" in path for path in changed.changes[0].paths)
+    after = b.live("Job/once")
+    assert before is not None
+    assert after is not None
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+
+
+async def test_preview_says_what_apply_does_and_changes_nothing(b: Bench) -> None:
+    await b.engine.apply(stack(config_map("a", x="1"), config_map("gone")))
+    wanted = stack(config_map("a", x="2"), config_map("new"))
+    preview = await b.engine.preview(wanted)
+    live = b.live("ConfigMap/a")
+    assert live is not None
+    assert live["data"] == {"x": "1"}
+    assert b.live("ConfigMap/new") is None
+    applied = await b.engine.apply(wanted)
+    assert {(c.object, c.action, c.paths) for c in preview.changes} == {
+        (c.object, c.action, c.paths) for c in applied.changes
+    }
+    assert actions(applied) == {"ConfigMap/a": "update", "ConfigMap/new": "create", "ConfigMap/gone": "delete"}
+
+
+async def test_preview_of_a_new_stack_leaves_no_trace(b: Bench) -> None:
+    preview = await b.engine.preview(stack(config_map("a"), name="candidate"))
+    assert actions(preview) == {"ConfigMap/a": "create"}
+    assert await b.engine.export("candidate") == {}
+    assert not [path for path in b.settings.folder.rglob("*candidate*") if "plugins" not in path.parts]
+
+
+async def test_destroy_deletes_all_objects_and_forgets_the_stack(b: Bench) -> None:
+    await b.engine.apply(stack(config_map("a"), service("web"), WEB))
+    gone = await b.engine.destroy("demo")
+    assert actions(gone) == {"ConfigMap/a": "delete", "Service/web": "delete", "Deployment/web": "delete"}
+    for key in ("ConfigMap/a", "Service/web", "Deployment/web"):
+        assert b.live(key) is None
+    assert await b.engine.export("demo") == {}
+    assert (await b.engine.destroy("demo")).changes == ()
+
+
+async def test_events_tell_the_progress_in_order(b: Bench) -> None:
+    events: list[StackEvent] = []
+    await b.engine.apply(stack(config_map("a"), WEB), events.append)
+    assert events == [
+        StackEvent("ConfigMap/a", "create", "started"),
+        StackEvent("ConfigMap/a", "create", "done"),
+        StackEvent("Deployment/web", "create", "started"),
+        StackEvent("Deployment/web", "create", "done"),
+    ]
+
+
+async def test_stacks_run_side_by_side_but_one_stack_never_twice(b: Bench) -> None:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(b.engine.apply(stack(config_map(n), name=n))) for n in ("one", "two", "three")]
+        await asyncio.sleep(0)  # let the tasks take their stacks
+        with pytest.raises(StackLocked, match="one serial lane"):
+            await b.engine.apply(stack(config_map("one"), name="one"))
+    assert [actions(task.result()) for task in tasks] == [{f"ConfigMap/{n}": "create"} for n in ("one", "two", "three")]
+
+
+async def test_a_moved_state_folder_and_a_new_engine_go_on_where_the_last_one_stopped(
+    b: Bench, cluster: ClusterInfo
+) -> None:
+    await b.engine.apply(stack(config_map("a", x="1")))
+    moved = b.settings.folder.parent / "moved"
+    moved.mkdir()
+    b.settings.folder.rename(moved / "engine")
+    async with bench(cluster, moved, namespace=b.namespace) as second:
+        assert actions(await second.engine.apply(stack(config_map("a", x="1")))) == {"ConfigMap/a": "same"}
+
+
+async def test_history_does_not_grow(b: Bench) -> None:
+    for x in "123":
+        await b.engine.apply(stack(config_map("a", x=x)))
+    kept = [path for path in b.settings.state.rglob("*") if path.is_file()]
+    names = {path.name.removesuffix(".attrs").removesuffix(".bak") for path in kept}
+    assert names == {"meta.yaml", "demo.json"}
+    assert not [path for path in (b.settings.folder / "home").rglob("*.log") if path.is_file()]

@@ -1,0 +1,82 @@
+"""What tests of the stack engine share: a running engine on a fresh namespace, and its processes."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from support.sentinel import get, kubectl, metadata, new_namespace
+
+from reside.sentinel.engine import ChangeSet, CliEngine, EngineSettings, StackSpec
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from reside.local import ClusterInfo
+
+PASSPHRASE = "the-engine-passphrase-of-a-test"
+
+
+@dataclass
+class Bench:
+    """An engine, the namespace it works on, and kubectl beside it."""
+
+    info: ClusterInfo
+    namespace: str
+    settings: EngineSettings
+    engine: CliEngine
+
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
+        """What kubectl prints for the namespace."""
+        return kubectl(self.info, "-n", self.namespace, *arguments, stdin=stdin)
+
+    def live(self, key: str) -> dict[str, Any] | None:
+        """The live object ``Kind/name``."""
+        return get(self.info, self.namespace, key)
+
+    def workers(self) -> list[int]:
+        """Process ids of the engine's workers that are at work."""
+        return [worker.process.pid for worker in self.engine._busy.values() if worker is not None]
+
+
+@asynccontextmanager
+async def bench(info: ClusterInfo, folder: Path, **changes: Any) -> AsyncIterator[Bench]:
+    """A bench on a fresh namespace (or the one named in ``changes``); the engine is stopped at the end."""
+    namespace = changes.pop("namespace", None) or new_namespace(info)
+    settings = EngineSettings(folder / "engine", PASSPHRASE, namespace, info.kubeconfig, info.context)
+    settings = replace(settings, **changes)
+    engine = CliEngine(settings)
+    try:
+        yield Bench(info, namespace, settings, engine)
+    finally:
+        await engine.stop()
+
+
+def stack(*objects: dict[str, Any], name: str = "demo") -> StackSpec:
+    """A stack of these objects."""
+    return StackSpec(name, objects)
+
+
+def secret(name: str, **values: str) -> dict[str, Any]:
+    """A Secret with plain values."""
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata(name), "stringData": values}
+
+
+def actions(changes: ChangeSet) -> dict[str, str]:
+    """``Kind/name`` → action."""
+    return {change.object: change.action for change in changes.changes}
+
+
+def session(leader: int) -> dict[int, str]:
+    """Process id → name of all processes in the session of ``leader``."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            before, _, after = (folder / "stat").read_text().rpartition(")")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(after.split()[3]) == leader and after.split()[0] != "Z":
+            found[int(folder.name)] = before.partition("(")[2]
+    return found
