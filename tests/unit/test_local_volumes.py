@@ -1,0 +1,75 @@
+"""Which volumes the local cluster's provisioner makes and removes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reside.local.volumes import PROVISIONER, Create, Remove, decide
+
+
+def claim(phase: str = "Pending", provisioner: str = PROVISIONER, volume: str = "") -> dict[str, Any]:
+    return {
+        "metadata": {
+            "namespace": "ns",
+            "name": "data",
+            "uid": "u1",
+            "annotations": {"volume.kubernetes.io/storage-provisioner": provisioner},
+        },
+        "spec": {
+            "resources": {"requests": {"storage": "1Gi"}},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "standard",
+            **({"volumeName": volume} if volume else {}),
+        },
+        "status": {"phase": phase},
+    }
+
+
+def volume(phase: str, provisioner: str = PROVISIONER, policy: str = "Delete") -> dict[str, Any]:
+    return {
+        "metadata": {"name": "pvc-u1", "annotations": {"pv.kubernetes.io/provisioned-by": provisioner}},
+        "spec": {"hostPath": {"path": "/v/ns_data_u1"}, "persistentVolumeReclaimPolicy": policy},
+        "status": {"phase": phase},
+    }
+
+
+def test_a_pending_claim_gets_a_volume_reserved_for_it() -> None:
+    (create,) = decide([claim()], [])
+    assert isinstance(create, Create)
+    assert create.folder == "ns_data_u1"
+    assert create.manifest["spec"]["claimRef"] == {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": "ns",
+        "name": "data",
+        "uid": "u1",
+    }
+
+
+@pytest.mark.parametrize(
+    "other", [claim("Bound"), claim(provisioner="somebody.else"), claim(volume="chosen")], ids=["bound", "other", "set"]
+)
+def test_claims_that_do_not_wait_for_us_are_left_alone(other: dict[str, Any]) -> None:
+    assert decide([other], []) == []
+
+
+def test_a_volume_is_not_made_twice() -> None:
+    assert decide([claim()], [volume("Available")]) == []
+
+
+@pytest.mark.parametrize("phase", ["Released", "Failed"])
+def test_a_volume_given_back_is_removed(phase: str) -> None:
+    assert decide([], [volume(phase)]) == [Remove("pvc-u1", Path("/v/ns_data_u1"))]
+
+
+@pytest.mark.parametrize(
+    "kept", [volume("Bound"), volume("Released", "somebody.else"), volume("Released", policy="Retain")]
+)
+def test_volumes_in_use_of_others_or_to_be_retained_are_kept(kept: dict[str, Any]) -> None:
+    assert decide([], [kept]) == []
+
+
+def test_volumes_without_annotations_or_paths_of_others_do_no_harm() -> None:
+    foreign = {"metadata": {"name": "nfs"}, "spec": {"nfs": {}}, "status": {"phase": "Released"}}
+    assert decide([], [foreign]) == []
