@@ -24,6 +24,10 @@ class FeedEntry:
     value: Json
 
 
+def _when(entry: FeedEntry) -> tuple[int, str]:
+    return entry.at, entry.session
+
+
 class FeedView:
     """The items in the order of time."""
 
@@ -40,10 +44,10 @@ class FeedView:
         for item in transactions:
             for value in item.changes or ():
                 entry = FeedEntry(author(item), item.made_at, item.session, value)
-                if not self.items or self.items[-1].at <= entry.at:
+                if not self.items or _when(self.items[-1]) <= _when(entry):
                     self.items.append(entry)
                 else:
-                    insort_right(self.items, entry, key=lambda entry: entry.at)
+                    insort_right(self.items, entry, key=_when)
 
 
 class CoFeed(OwnedValue):

@@ -21,6 +21,9 @@ OpKey: TypeAlias = tuple[str, int, int]
 """An insertion: its session, transaction and change."""
 
 
+_NEVER = (0, "")
+
+
 @dataclass(frozen=True, slots=True)
 class ListEdit:
     """One visible item: its value, who inserted it, and when (ms)."""
@@ -55,26 +58,26 @@ class ListView:
         self._deleted: set[OpKey] = set()
         self._start: list[_Node] = []
         self._end: list[_Node] = []
-        self._latest = 0
+        self._latest = _NEVER
         self._flat: list[_Node] | None = None
 
     def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
         """Builds all anew; what losers of a first-writer-wins race inserted stays as invisible anchors."""
         self._all = list(transactions)
         self._clear()
-        ordered = sorted(transactions, key=lambda item: item.made_at)
+        ordered = sorted(transactions, key=lambda item: item.when)
         self._take(ordered, losers)
-        self._latest = ordered[-1].made_at if ordered else 0
+        self._latest = ordered[-1].when if ordered else _NEVER
 
     def extend(self, transactions: Sequence[Transaction]) -> None:
         """Takes in more transactions; builds all anew if one is older than what is there."""
-        ordered = sorted(transactions, key=lambda item: item.made_at)
+        ordered = sorted(transactions, key=lambda item: item.when)
         self._all.extend(transactions)
-        if ordered and ordered[0].made_at < self._latest:
+        if ordered and ordered[0].when < self._latest:
             self.reset(self._all, frozenset())
             return
         self._take(ordered, frozenset())
-        self._latest = ordered[-1].made_at if ordered else self._latest
+        self._latest = ordered[-1].when if ordered else self._latest
 
     def items(self) -> list[_Node]:
         """The visible items in order."""
@@ -85,7 +88,7 @@ class ListView:
     def _clear(self) -> None:
         self._nodes, self._deleted = {}, set()
         self._start, self._end = [], []
-        self._latest = 0
+        self._latest = _NEVER
         self._flat = None
 
     def _shows(self, node: _Node) -> bool:

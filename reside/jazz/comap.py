@@ -3,7 +3,7 @@
 from bisect import insort_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from .covalue import Core
 from .ids import Json, SessionId
@@ -12,6 +12,10 @@ from .value import OwnedValue, author
 
 if TYPE_CHECKING:
     from .node import Node
+
+
+_Entry: TypeAlias = tuple[tuple[int, str], Transaction, bool, Json]
+"""One assignment: its place in the order, its transaction, whether it removes the key, the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class Edit:
 class MapView:
     """The assignments of every key in the order of time."""
 
-    entries: dict[str, list[tuple[int, Transaction, bool, Json]]]
+    entries: dict[str, list[_Entry]]
 
     def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
         """Builds all anew."""
@@ -54,9 +58,9 @@ class MapView:
                 if not isinstance(key, str) or op not in ("set", "del"):
                     continue
                 # An undefined value is a missing member in JSON, and an absent key to a reader.
-                entry = (item.made_at, item, op == "del" or "value" not in change, change.get("value"))
+                entry = (item.when, item, op == "del" or "value" not in change, change.get("value"))
                 entries = self.entries.setdefault(key, [])
-                if not entries or entries[-1][0] <= item.made_at:
+                if not entries or entries[-1][0] <= item.when:
                     entries.append(entry)
                 else:
                     insort_right(entries, entry, key=lambda entry: entry[0])
@@ -145,12 +149,12 @@ class CoMap(OwnedValue):
         """All valid assignments of a key, oldest first."""
         return [_edit(entry) for entry in self._entries().get(key, ())]
 
-    def _entries(self) -> dict[str, list[tuple[int, Transaction, bool, Json]]]:
+    def _entries(self) -> dict[str, list[_Entry]]:
         if self._core.stale:
             self.refresh()
         return self._view.entries
 
 
-def _edit(entry: tuple[int, Transaction, bool, Json]) -> Edit:
-    made_at, transaction, deleted, value = entry
-    return Edit(author(transaction), made_at, transaction.session, value, deleted)
+def _edit(entry: _Entry) -> Edit:
+    _, transaction, deleted, value = entry
+    return Edit(author(transaction), transaction.made_at, transaction.session, value, deleted)

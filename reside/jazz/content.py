@@ -149,7 +149,7 @@ def _losers(valid: Sequence[Transaction]) -> frozenset[int]:
     """Transactions that name a first-writer-wins key that an earlier one won."""
     winners: dict[str, Transaction] = {}
     losers = set()
-    for item in sorted(valid, key=lambda transaction: transaction.made_at):
+    for item in sorted(valid, key=lambda transaction: transaction.when):
         key = item.meta_value.get("fww") if item.meta_value else None
         if not isinstance(key, str):
             continue

@@ -174,11 +174,11 @@ def judge_group(state: GroupState, transactions: Iterable[Transaction], initial_
         state: Empty; it is filled. Its `find_parent` gives a parent's state, or the reason why it has none (`missing`
             if it is not loaded). Where two groups extend each other, it may give a state that is still being filled:
             the older of the two extensions counts then.
-        transactions: In the order of arrival; ties of time between sessions keep it, as the JavaScript library does.
+        transactions: All of the group, each session's in its own order.
         initial_admin: The account or agent that may make itself admin.
     """
     judge = _GroupJudge(state, initial_admin)
-    for transaction in sorted(transactions, key=lambda transaction: transaction.made_at):
+    for transaction in sorted(transactions, key=_when):
         state.cursor = transaction.made_at
         refusal = judge.refusal(transaction)
         state.verdicts.append(Verdict(transaction, refusal))
@@ -364,6 +364,10 @@ def _revealed_key(key: str) -> str:
         if place > 0:
             return key[:place]
     return ""
+
+
+def _when(transaction: Transaction) -> tuple[int, str]:
+    return transaction.when
 
 
 def _at(mappings: Sequence[tuple[int, str]], at: int | None) -> str | None:

@@ -48,6 +48,15 @@ class Transaction:
     meta_value: dict[str, Json] | None = None
 
     @property
+    def when(self) -> tuple[int, str]:
+        """The total order of a value's transactions: time, then session; within a session they stand in order anyway.
+
+        The JavaScript library leaves ties of time between sessions in the order of arrival, so that there two readers
+        may differ; here all readers agree.
+        """
+        return self.made_at, self.session
+
+    @property
     def is_private(self) -> bool:
         """Whether it is encrypted."""
         return self.key_used is not None

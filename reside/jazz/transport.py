@@ -1,7 +1,6 @@
 """The WebSocket under a node: one connection at a time, connected again with back-off for as long as the node lives."""
 
 import asyncio
-import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable
@@ -107,9 +106,9 @@ class Transport:
         finally:
             self.connected.clear()
             writer.cancel()
-            with contextlib.suppress(asyncio.CancelledError, WebSocketException, OSError):
-                await writer
             self._on_disconnect()
+            await asyncio.wait([writer])
+            _report(writer)
 
     async def _write(self, socket: ClientConnection) -> None:
         while True:
@@ -122,3 +121,11 @@ class Transport:
                     frame.append(self._outgoing.popleft())
                     size += len(frame[-1])
                 await socket.send("\n".join(frame))
+
+
+def _report(writer: asyncio.Task[None]) -> None:
+    """A writer ends because it was cancelled or because the connection broke, which the reader has told already."""
+    if not writer.cancelled():
+        error = writer.exception()
+        if error is not None and not isinstance(error, WebSocketException | OSError):
+            raise error

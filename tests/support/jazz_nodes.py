@@ -25,8 +25,8 @@ class Nodes:
         await self._stack.__aenter__()
         return self
 
-    async def __aexit__(self, *error: Any) -> None:
-        await self._stack.__aexit__(*error)
+    async def __aexit__(self, *error: object) -> None:
+        await self._stack.aclose()
 
     async def __call__(self, name: str = "someone", **arguments: Any) -> Node:
         """A node with a fresh account."""

@@ -76,8 +76,9 @@ const operations = {
   async load({ actor, id }) {
     return plain(await load(actor, id));
   },
-  async until({ actor, id, expected }) {
-    const wanted = cojsonInternals.stableStringify(expected);
+  // Waits until the content is as expected, or, given a count, until that many transactions arrived.
+  async until({ actor, id, expected, count }) {
+    const wanted = cojsonInternals.stableStringify(expected ?? null);
     const value = await load(actor, id);
     await new Promise((resolve, reject) => {
       let unsubscribe = () => {};
@@ -86,7 +87,12 @@ const operations = {
         reject(new Error(`still ${JSON.stringify(plain(content(actor, id)))}, expected ${wanted}`));
       }, UNTIL_MS);
       const check = () => {
-        if (cojsonInternals.stableStringify(plain(content(actor, id))) !== wanted) return;
+        const json = plain(content(actor, id));
+        const done =
+          count === undefined
+            ? cojsonInternals.stableStringify(json) === wanted
+            : value.core.verifiedTransactions.length >= count;
+        if (!done) return;
         clearTimeout(deadline);
         queueMicrotask(() => unsubscribe());
         resolve();
@@ -104,6 +110,11 @@ const operations = {
   },
   async extend({ actor, group, parent, role }) {
     (await load(actor, group)).extend(await load(actor, parent), role);
+  },
+  // The actor's clock stands at this time from now on.
+  clock: ({ actor, at }) => {
+    actors.get(actor).node.stampNow = () => at;
+    return null;
   },
   roleOf: async ({ actor, group, account }) => (await load(actor, group)).roleOf(account) ?? null,
   map: async ({ actor, group, init }) => (await load(actor, group)).createMap(init).id,
