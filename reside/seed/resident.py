@@ -27,15 +27,21 @@ class Resident(Generic[T]):
     Args:
         name: for errors and the thread.
         opened: makes the context that the replica runs in; entered in the resident's own loop.
-        work: its own code, cancelled when it is to stop.
+        work: its own code.
+        end: asks the code to end by itself; without it, the code is cancelled when it is to stop.
     """
 
     def __init__(
-        self, name: str, opened: Callable[[], AbstractAsyncContextManager[T]], work: Callable[[T], Awaitable[None]]
+        self,
+        name: str,
+        opened: Callable[[], AbstractAsyncContextManager[T]],
+        work: Callable[[T], Awaitable[None]],
+        end: Callable[[T], None] | None = None,
     ) -> None:
         self._name = name
         self._opened = opened
         self._work = work
+        self._end = end
         self._ready: futures.Future[T] = futures.Future()
         self._ended: futures.Future[None] = futures.Future()
         self._loop = asyncio.new_event_loop()
@@ -112,6 +118,9 @@ class Resident(Generic[T]):
             self._ready.set_result(value)
             try:
                 await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+                if self._end is not None and not work.done():
+                    self._end(value)
+                    await asyncio.wait({work})
             finally:
                 for task in (work, stop):
                     task.cancel()

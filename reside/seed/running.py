@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import threading
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,10 +19,10 @@ from reside.alpha import bootstrap
 from reside.alpha.loop import lead
 from reside.alpha.settings import AlphaSettings
 from reside.model.constants import ALPHA_NAME, SENTINEL_NAME
-from reside.seed import sentinel
 from reside.seed.accounts import Identities, read_identities
 from reside.seed.connections import Addresses, addresses
 from reside.seed.resident import Resident
+from reside.sentinel.app import Sentinel
 from reside.sentinel.settings import SentinelSettings
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Seed:
     """The running replicas and what they were started with."""
 
     alpha: Resident[Alpha]
-    sentinel: Resident[None]
+    sentinel: Resident[Sentinel]
     blocks: SystemBlocks
 
     @property
@@ -86,22 +86,18 @@ def _start(settings: BootstrapSettings) -> Seed:
             yield running
 
     @asynccontextmanager
-    async def guard() -> AsyncIterator[None]:
-        async with AsyncExitStack() as stack:
-            where = await stack.enter_async_context(addresses(settings.target))
-            await stack.enter_async_context(
-                sentinel.running(sentinel_settings(settings, identities, blocks.sentinel, where, folder))
-            )
-            yield
+    async def sentinel() -> AsyncIterator[Sentinel]:
+        async with addresses(settings.target) as where:
+            yield Sentinel(sentinel_settings(settings, identities, blocks.sentinel, where, folder))
 
-    seed = Seed(Resident(f"{ALPHA_NAME}", alpha, lead), Resident(SENTINEL_NAME, guard, _wait), blocks)
+    seed = Seed(
+        Resident(ALPHA_NAME, alpha, lead),
+        Resident(SENTINEL_NAME, sentinel, lambda running: running.run(serve=False), Sentinel.stop),
+        blocks,
+    )
     seed.sentinel.start()
     seed.alpha.start()
     return seed
-
-
-async def _wait(_: None) -> None:
-    await asyncio.Event().wait()
 
 
 async def prepare(settings: BootstrapSettings) -> tuple[Identities, SystemBlocks]:

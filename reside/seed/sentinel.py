@@ -1,23 +1,18 @@
-"""The Sentinel from the seed's side: running inside it, and its careful mode, a value in its data.
+"""The Sentinel's careful mode, a value in its data.
 
 Every Sentinel reads that value, so a pod that starts early deletes nothing, whoever started it.
 """
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from reside.jazz import Node
 from reside.model.constants import SENTINEL_NAME
-from reside.sentinel import app
 from reside.sentinel.data import CAREFUL, ROOT_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from reside.jazz import CoMap, Credentials
-    from reside.sentinel.settings import SentinelSettings
 
 
 async def begin_carefully(sync_server_url: str, credentials: Credentials) -> None:

@@ -10,13 +10,19 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from reside.model.constants import ALPHA_NAME, SENTINEL_NAME
-from reside.seed import guard, platform
+from reside.seed import guard, logs, platform
 from reside.seed.kubernetes import connect, delete_secrets, sweep, wait_for_replica, wait_for_stateful_set
 
 if TYPE_CHECKING:
     from stacks.settings import BootstrapSettings
 
 Outputs = dict[str, Any]
+
+
+def _begin() -> None:
+    """What every step that starts something of ours does first."""
+    logs.configure()
+    guard.end_with_engine()
 
 
 def ready(settings: BootstrapSettings) -> Outputs:
@@ -43,7 +49,7 @@ def identities(settings: BootstrapSettings) -> Outputs:
             await sentinel.begin_carefully(where.jazz, found.sentinel)
         return found
 
-    guard.end_with_engine()
+    _begin()
     found = asyncio.run(make())
     return {"alpha": found.alpha.account_id, "sentinel": found.sentinel.account_id}
 
@@ -64,7 +70,7 @@ def launch(settings: BootstrapSettings) -> Outputs:
     from reside.alpha import bootstrap  # noqa: PLC0415 - see identities
     from reside.seed import running  # noqa: PLC0415 - as above
 
-    guard.end_with_engine()
+    _begin()
     seed = running.ensure_running(settings)
     block = seed.blocks.sentinel
     seed.alpha.run(lambda alpha: bootstrap.until_granted(alpha, block), settings.deadline, "permissions are granted")
@@ -97,7 +103,7 @@ def hand_over(settings: BootstrapSettings) -> Outputs:
     """Make the platform a stack of the Sentinel in the cluster, and then end its careful mode."""
     from reside.seed import handover  # noqa: PLC0415 - see identities
 
-    guard.end_with_engine()
+    _begin()
     asyncio.run(handover.hand_over(settings))
     return {}
 

@@ -1,0 +1,87 @@
+"""The configuration file: private, replaced as a whole, clear about what is wrong."""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reside.cli import config
+from reside.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ACCOUNT = config.Account(name="admin", account_id="co_z1", encrypted_agent_secret="c2VjcmV0")
+CLUSTER = config.Cluster(name="local", namespace="reside", alpha_replica_id="co_z2")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RESIDE_CONFIG", str(tmp_path / "config"))
+    return tmp_path / "config"
+
+
+def test_a_missing_file_is_an_empty_configuration() -> None:
+    assert config.load() == config.Config()
+
+
+def test_what_is_saved_is_loaded_again_in_a_private_file(folder: Path) -> None:
+    saved = config.Config().with_account(ACCOUNT).with_cluster(CLUSTER, "admin")
+    config.save(saved)
+    assert config.load() == saved
+    assert stat.S_IMODE((folder / "config.yaml").stat().st_mode) == 0o600
+    assert [path.name for path in folder.iterdir()] == ["config.yaml"]
+
+
+def test_members_have_the_names_of_the_model(folder: Path) -> None:
+    config.save(config.Config().with_account(ACCOUNT).with_cluster(CLUSTER, "admin"))
+    text = (folder / "config.yaml").read_text()
+    for member in ("currentContext", "contexts", "clusters", "accounts", "alphaReplicaId", "encryptedAgentSecret"):
+        assert f"{member}:" in text
+
+
+def test_a_cluster_brings_a_current_context_and_replaces_its_earlier_self() -> None:
+    first = config.Config().with_account(ACCOUNT).with_cluster(CLUSTER, "admin")
+    again = first.with_cluster(CLUSTER.model_copy(update={"alpha_replica_id": "co_z3"}), "admin")
+    assert again.context() == config.Context(name="local", cluster="local", account="admin")
+    assert [c.alpha_replica_id for c in again.clusters] == ["co_z3"]
+
+
+def test_an_account_name_is_used_once() -> None:
+    with pytest.raises(InvalidInput, match="exists already"):
+        config.Config().with_account(ACCOUNT).with_account(ACCOUNT)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("clusters: [", "is not YAML"), ("kube: yes", "kube"), ("accounts: [{name: a}]", "accountId")]
+)
+def test_a_broken_file_is_named_with_its_fault(folder: Path, text: str, message: str) -> None:
+    folder.mkdir()
+    (folder / "config.yaml").write_text(text)
+    with pytest.raises(InvalidInput, match=message):
+        config.load()
+
+
+def test_without_a_context_the_message_says_how_to_get_one() -> None:
+    with pytest.raises(InvalidInput, match="reside cluster bootstrap"):
+        config.Config().context()
+
+
+def test_an_unknown_name_is_told_with_the_known_ones() -> None:
+    with pytest.raises(InvalidInput, match=r"cluster 'other' .*known: local"):
+        config.Config().with_account(ACCOUNT).with_cluster(CLUSTER, "admin").cluster("other")
+
+
+def test_a_failed_write_leaves_the_old_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config.save(config.Config().with_account(ACCOUNT))
+
+    def broken(_descriptor: int) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.fsync", broken)
+    with pytest.raises(OSError, match="disk full"):
+        config.save(config.Config())
+    assert config.load().accounts == (ACCOUNT,)
+    assert [path.name for path in folder.iterdir()] == ["config.yaml"]

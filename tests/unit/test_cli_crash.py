@@ -1,0 +1,54 @@
+"""What a killed engine leaves: lock files of dead processes go, those of living ones stay."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from reside.cli import crash
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def lock(state: Path, stack: str, text: str) -> Path:
+    path = state / ".pulumi/locks/organization/reside" / stack / "lock.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    return path
+
+
+def process(folder: Path, pid: int, name: str) -> None:
+    (folder / str(pid)).mkdir(parents=True)
+    (folder / str(pid) / "comm").write_text(f"{name}\n")
+
+
+def test_the_lock_of_a_dead_engine_is_removed(tmp_path: Path) -> None:
+    path = lock(tmp_path, "local", json.dumps({"pid": 7}))
+    assert crash.remove_dead_locks(tmp_path, "local", tmp_path / "proc")
+    assert not path.exists()
+
+
+def test_the_lock_of_a_living_engine_stays(tmp_path: Path) -> None:
+    path = lock(tmp_path, "local", json.dumps({"pid": 7}))
+    process(tmp_path / "proc", 7, "pulumi")
+    assert not crash.remove_dead_locks(tmp_path, "local", tmp_path / "proc")
+    assert path.exists()
+
+
+def test_a_process_id_given_to_somebody_else_proves_nothing(tmp_path: Path) -> None:
+    lock(tmp_path, "local", json.dumps({"pid": 7}))
+    process(tmp_path / "proc", 7, "bash")
+    assert crash.remove_dead_locks(tmp_path, "local", tmp_path / "proc")
+
+
+def test_a_torn_lock_is_removed(tmp_path: Path) -> None:
+    path = lock(tmp_path, "local", "{")
+    assert crash.remove_dead_locks(tmp_path, "local", tmp_path / "proc")
+    assert not path.exists()
+
+
+def test_locks_of_other_stacks_stay(tmp_path: Path) -> None:
+    path = lock(tmp_path, "other", json.dumps({"pid": 7}))
+    assert not crash.remove_dead_locks(tmp_path, "local", tmp_path / "proc")
+    assert path.exists()

@@ -1,0 +1,89 @@
+"""The command's edge: exit codes, one line an error, JSON for programs, no traceback for a user's mistake."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reside.cli import main, output
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESIDE_CONFIG", str(tmp_path))
+    monkeypatch.setenv("RESIDE_LOCAL_STATE", str(tmp_path / "local"))
+    monkeypatch.setattr("reside.cli.vault.keyring_works", lambda: False)
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["account", "create"], ["replica", "load"], ["replica", "--no"]])
+def test_a_usage_that_is_unknown_ends_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(arguments) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["replica", "list"], "no cluster is configured"),
+        (["replica", "load", "image"], "no cluster is configured"),
+        (["cluster", "info", "other"], "cluster 'other' is not in"),
+        (["cluster", "info"], "no cluster is configured"),
+        (["cluster", "manifest", "--images", "/does/not/exist"], "/does/not/exist does not exist"),
+        (["cluster", "bootstrap", "c", "--local", "x", "--kube-context", "y"], "--local names an embedded cluster"),
+        (["account", "create", " "], "an account needs a name"),
+    ],
+)
+def test_a_mistake_is_one_line_on_standard_error(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(arguments) == 1
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert printed.err.startswith("error: ")
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""
+
+
+def test_an_account_is_created_listed_and_never_shown_with_its_secret(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(["account", "create", "joe"]) == 0
+    capsys.readouterr()
+    assert main.run(["account", "list", "--output", "json"]) == 0
+    printed = capsys.readouterr().out
+    assert [account["name"] for account in json.loads(printed)] == ["joe"]
+    assert "ecret" not in printed
+    assert "signerSecret" not in (tmp_path / "config.yaml").read_text()
+
+
+def test_the_second_account_of_a_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["account", "create", "joe"]) == 0
+    assert main.run(["account", "create", "joe"]) == 1
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_an_error_with_brackets_and_lines_is_printed_literally(capsys: pytest.CaptureFixture[str]) -> None:
+    output.fail("first [bold]\n second")
+    assert capsys.readouterr().err == "error: first [bold] second\n"
+
+
+def test_every_command_of_the_specification_exists(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (
+        ["account", "create"],
+        ["account", "list"],
+        ["cluster", "bootstrap"],
+        ["cluster", "info"],
+        ["cluster", "claim-super-admin-access"],
+        ["cluster", "manifest"],
+        ["replica", "load"],
+        ["replica", "list"],
+        ["build"],
+        ["local", "up"],
+    ):
+        assert main.run([*arguments, "--help"]) == 0
+    capsys.readouterr()
