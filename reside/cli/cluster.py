@@ -21,6 +21,8 @@ app = typer.Typer(no_args_is_help=True, help="Clusters: bring up, describe, clai
 
 LOCAL = "local"
 DEFAULT_ACCOUNT = "admin"
+IMAGES = "images.json"
+"""Name of the file of the images' digests in the state folder."""
 
 Name = Annotated[str, typer.Argument(help="Name of the cluster in the local configuration, and of its stack.")]
 Namespace = Annotated[str, typer.Option(help="Kubernetes namespace of the cluster.")]
@@ -63,7 +65,7 @@ def settings_from(  # one argument an option of the command line
         raise InvalidInput("--local names an embedded cluster, which has a kubeconfig of its own: leave the others out")
     data: dict[str, Any] = {
         "namespace": namespace,
-        "images": stack_settings.read_images(images or project.ROOT / ".state/images.json"),
+        "images": stack_settings.read_images(images or project.state_folder() / IMAGES),
         "kubeconfig": str(kubeconfig.absolute()) if kubeconfig else None,
         "kube_context": kube_context,
         "domain": domain,

@@ -1,7 +1,7 @@
 """The bootstrap program run by the command: `pulumi up` at the root, with progress and one clear error.
 
-One run of Pulumi's Automation API over the root project, in place: the same program, the same state (``.state``) and
-therefore the same stack that `pulumi up` by hand works on.
+One run of Pulumi's Automation API over the root project, in place: the same program, the same state (``.state``, unless
+``RESIDE_STATE`` says otherwise) and therefore the same stack that `pulumi up` by hand works on.
 
 Invariants: the passphrase never stands in an argument or in the output; the encryption salt that Pulumi would leave in
 the stack's tracked configuration file is taken out again, because the state holds it as well.
@@ -46,6 +46,12 @@ def project_root() -> Path:
     return ROOT
 
 
+def state_folder() -> Path:
+    """The folder of the bootstrap's state and the images' digests: ``RESIDE_STATE``, else the project's ``.state``."""
+    folder = os.environ.get("RESIDE_STATE")
+    return Path(folder).absolute() if folder else ROOT / ".state"
+
+
 def engine_environment(settings: BootstrapSettings, stack: str) -> dict[str, str]:
     """Environment of Pulumi's engine for this stack; writes the settings where the program reads them."""
     file = config_folder() / "bootstrap" / f"{stack}.json"
@@ -54,6 +60,7 @@ def engine_environment(settings: BootstrapSettings, stack: str) -> dict[str, str
     return {
         SETTINGS_FILE_VARIABLE: str(file),
         "PATH": os.pathsep.join([str(ROOT / ".venv/bin"), tools, os.environ.get("PATH", "")]),
+        "PULUMI_BACKEND_URL": f"file://{state_folder()}",
         "PULUMI_CONFIG_PASSPHRASE": vault.root_passphrase(),
         "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER": "true",
         "PULUMI_SKIP_UPDATE_CHECK": "true",
@@ -87,12 +94,13 @@ def _stack(settings: BootstrapSettings, stack: str) -> Iterator[Stack]:
     from pulumi import automation  # noqa: PLC0415 - slow to import, and only here
 
     root = project_root()
-    (root / ".state").mkdir(mode=0o700, exist_ok=True)
+    state = state_folder()
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
     options = automation.LocalWorkspaceOptions(env_vars=engine_environment(settings, stack))
     file = root / "stacks" / f"Pulumi.{stack}.yaml"
     with _without_salt(file), _explained():
         opened = automation.create_or_select_stack(stack_name=stack, work_dir=str(root), opts=options)
-        if crash.remove_dead_locks(root / ".state", stack):
+        if crash.remove_dead_locks(state, stack):
             crash.clear_pending(opened)
         yield opened
 

@@ -13,7 +13,9 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from reside.cli import cluster, config, main, output, project
 from reside.cli.build import build_folder, registry_mirrors
@@ -28,14 +30,12 @@ from reside.model.errors import ResideError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from reside.cli.replicas import Row
     from reside.local import ClusterInfo, Event
 
 ROOT = project.ROOT
-IMAGES = ROOT / ".state/images.json"
-NAME = "local"
-LOCAL = "default"
 EXAMPLES = ("examples/contracts/greeting.v1", "examples/replicas/greeter")
 
 
@@ -61,26 +61,25 @@ class Timing:
         output.errors.print(output.table(["PHASE", "SECONDS"], rows))
 
 
-def up() -> None:
-    """Bring everything up.
-
-    Raises:
-        ResideError: a phase failed; the message says which cure there is.
-    """
+def up(
+    local: Annotated[str, typer.Option("--name", help="Name of the embedded cluster.")] = "default",
+) -> None:
+    """Bring everything up: embedded cluster, images, bootstrap, example."""
     os.environ["PATH"] = os.pathsep.join([str(ROOT / ".venv/bin"), str(ROOT / ".tools/bin"), os.environ["PATH"]])
+    name = cluster.LOCAL if local == "default" else local
     timing = Timing()
     with timing.phase("embedded Kubernetes"):
-        info = start_kubernetes()
+        info = start_kubernetes(local)
     with timing.phase("images"):
-        build_images(info)
+        images = build_images(info)
     with timing.phase("bootstrap"), Steps("bootstrap") as steps:
-        settings = cluster.settings_from("reside", local=LOCAL, kubeconfig=None, kube_context=None, images=IMAGES)
-        cluster.bootstrap_cluster(NAME, settings, cluster.DEFAULT_ACCOUNT, None, steps)
+        settings = cluster.settings_from("reside", local=local, kubeconfig=None, kube_context=None, images=images)
+        cluster.bootstrap_cluster(name, settings, cluster.DEFAULT_ACCOUNT, None, steps)
     for step, seconds in steps.seconds.items():
         if seconds >= 1:
             timing.phases.append((f"  {step}", seconds))
     with timing.phase("example replica"):
-        rows = asyncio.run(load_example(build_example()))
+        rows = asyncio.run(load_example(name, build_example(local)))
     output.console.print(output.table([c.upper() for c in COLUMNS], ([row.get(c) for c in COLUMNS] for row in rows)))
     timing.show()
     output.errors.print(_NEXT, highlight=False)
@@ -96,29 +95,31 @@ ReSide is up. Next:
   make down"""
 
 
-def start_kubernetes() -> ClusterInfo:
+def start_kubernetes(local: str) -> ClusterInfo:
     """The embedded cluster, up and ready."""
     with Steps("kubernetes") as steps:
 
         def tell(event: Event) -> None:
             steps.tell(event.component, {"starting": "begins", "ready": "done"}.get(event.phase, event.phase))
 
-        return LocalCluster(LOCAL).up(tell)
+        return LocalCluster(local).up(tell)
 
 
-def build_images(info: ClusterInfo) -> None:
-    """Build what the registry lacks, and note the digests."""
-    IMAGES.parent.mkdir(mode=0o700, exist_ok=True)
+def build_images(info: ClusterInfo) -> Path:
+    """Build what the registry lacks; returns the file that the digests were noted in."""
+    digests = project.state_folder() / cluster.IMAGES
+    digests.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     command = [sys.executable, str(ROOT / "images/build.py"), "--push", str(info.registry_loopback)]
     finished = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     if finished.returncode != 0:
         raise ResideError("the images could not be built: see above")
-    write_private(IMAGES, json.dumps(json.loads(finished.stdout), indent=2) + "\n")
+    write_private(digests, json.dumps(json.loads(finished.stdout), indent=2) + "\n")
+    return digests
 
 
-def build_example() -> str:
+def build_example(local: str) -> str:
     """Build and push the example's contract and replica; returns the replica's image by digest."""
-    mirrors = registry_mirrors(LOCAL)
+    mirrors = registry_mirrors(local)
     with Steps("build") as steps:
         built = [
             build_folder(
@@ -129,27 +130,27 @@ def build_example() -> str:
     return built[-1].image
 
 
-async def load_example(image: str) -> list[Row]:
+async def load_example(context: str, image: str) -> list[Row]:
     """Load the greeter unless it runs from this image already; returns the replicas."""
-    rows = await list_rows()
+    rows = await list_rows(context)
     identity = image.partition("@")[0]
     known = next((row for row in rows if row["identity"] == identity), None)
     if known is None or known["image"] != image or known["status"] != "running":
         wish = LoadWish(image=image, replica_id=known["id"] if known else None)
-        await load_image(NAME, wish, auto_approve=True)
-        rows = await list_rows()
+        await load_image(context, wish, auto_approve=True)
+        rows = await list_rows(context)
     return rows
 
 
-async def list_rows() -> list[Row]:
+async def list_rows(context: str) -> list[Row]:
     """The cluster's replicas."""
-    async with open_session(config.load(), NAME) as session:
+    async with open_session(config.load(), context) as session:
         return await ReplicaView(session.node, session.data).rows()
 
 
 if __name__ == "__main__":
     try:
-        up()
+        typer.run(up)
     except main.KNOWN as error:
         output.fail(main.line_of(error))
         sys.exit(1)

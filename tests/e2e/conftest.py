@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,16 +24,15 @@ NAME = "e2e"
 def platform() -> Iterator[Platform]:
     """A whole ReSide with the greeter loaded."""
     state = fresh_state(NAME)
-    cluster = LocalCluster(NAME, state)
     folder = state.parent
+    stage = Platform(NAME, local_state=folder, folder=folder)
     try:
-        command = [sys.executable, "-m", "reside.cli.up", "--name", NAME, "--state", str(state)]
-        environment = {**Platform.outside(), "RESIDE_CONFIG": str(folder / "config")}
+        command = [sys.executable, "-m", "reside.cli.up", "--name", NAME]
         done = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900, check=False
+            command, cwd=ROOT, env=stage.environment, capture_output=True, text=True, timeout=900, check=False
         )
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-        yield Platform(cluster.info(), folder, up_output=done.stdout)
+        yield replace(stage, up_output=done.stdout + done.stderr)
     finally:
-        cluster.down(delete_state=True)
+        LocalCluster(NAME, state).down(delete_state=True)
         shutil.rmtree(folder)

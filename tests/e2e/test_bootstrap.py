@@ -36,7 +36,7 @@ def _stands(cluster: Platform) -> None:
 
 
 def _here(cluster: Platform) -> list[str]:
-    return ["--namespace", cluster.namespace, "--local", cluster.info.name]
+    return ["--namespace", cluster.namespace, "--local", cluster.name]
 
 
 def test_the_seeds_job_brings_a_cluster_up(platform: Platform) -> None:

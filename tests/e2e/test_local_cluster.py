@@ -2,24 +2,29 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 from support.clusters import fresh_state
 from support.probe_image import push_probe
 
+from reside.kube import PortForward
 from reside.local import ClusterInfo, LocalCluster, cgroups
 from reside.local.claims import read_instance
-from reside.local.processes import marked
+from reside.local.processes import identify, marked
 from reside.local.supervise import end_processes
 from reside.local.toolchain import Toolchain
 from reside.local.waiting import wait_until
 
+pytestmark = pytest.mark.anyio
 POD_SECONDS = 90
 
 
@@ -258,6 +263,51 @@ def test_a_second_cluster_beside_it_comes_and_goes_without_a_trace(cluster: Clus
     assert not other.local.state.exists()
     assert cluster.ask("first", "/name") == before
     assert cluster.ask("first", "/fetch", url="http://first/name").startswith("first-")
+
+
+def test_up_after_the_state_folder_was_deleted_begins_anew(cluster: Cluster, tmp_path: Path) -> None:
+    other = Cluster("deleted", tmp_path)
+    try:
+        other.up()
+        before = {process.pid for process in marked(other.local.state)}
+        shutil.rmtree(other.local.state)
+        other.up()
+        assert before.isdisjoint(process.pid for process in marked(other.local.state))
+        assert "kube-system" in other.kubectl("get", "namespaces")
+    finally:
+        other.local.down(delete_state=True)
+
+
+async def test_a_port_forward_reaches_a_service_and_outlives_its_kubectl(cluster: Cluster) -> None:
+    info = cluster.up()
+    kubectl = Toolchain.default().find("kubectl")
+    cluster.wait_for("first")
+    async with (
+        PortForward(info.kubeconfig, info.context, "default", "svc/first", 80, kubectl=kubectl) as forward,
+        httpx.AsyncClient(base_url=forward.url, trust_env=False) as client,
+    ):
+        assert (await client.get("/name")).text.startswith("first-")
+        os.kill(forward_pid(forward.port), signal.SIGKILL)
+        with anyio.fail_after(30):
+            while not await answers(client):
+                await anyio.sleep(0.1)
+        pid = forward_pid(forward.port)
+    assert identify(pid) is None
+
+
+async def answers(client: httpx.AsyncClient) -> bool:
+    try:
+        return (await client.get("/name")).is_success
+    except httpx.HTTPError:
+        return False
+
+
+def forward_pid(port: int) -> int:
+    """Return the process that listens on a port of the loopback."""
+    listening = subprocess.run(["ss", "-Hltnp", f"src 127.0.0.1:{port}"], check=True, capture_output=True, text=True)
+    match = re.search(r"pid=(\d+)", listening.stdout)
+    assert match, listening.stdout
+    return int(match[1])
 
 
 def test_down_leaves_nothing_but_the_state_and_up_brings_it_back(cluster: Cluster) -> None:

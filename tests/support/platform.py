@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
+from reside.local import LocalCluster
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -71,8 +73,12 @@ class Events:
 class Platform:
     """One ReSide cluster (namespace) and the operator's configuration for it."""
 
-    info: ClusterInfo
+    name: str
+    """Of the embedded cluster."""
+    local_state: Path
+    """The folder of embedded clusters' states."""
     folder: Path
+    """Configuration and state of the operator."""
     namespace: str = "reside"
     up_output: str = ""
     """What bringing it up printed."""
@@ -80,17 +86,36 @@ class Platform:
     @staticmethod
     def outside() -> dict[str, str]:
         """The environment of this process, without what would point at a user's cluster."""
-        return {key: value for key, value in os.environ.items() if key not in ("KUBECONFIG", "RESIDE_CONFIG")}
+        return {
+            key: value for key, value in os.environ.items() if key != "KUBECONFIG" and not key.startswith("RESIDE_")
+        }
 
     @property
     def environment(self) -> dict[str, str]:
         """Environment of the operator's commands."""
-        return {**self.outside(), "RESIDE_CONFIG": str(self.folder / "config"), "KUBECONFIG": str(self.info.kubeconfig)}
+        return {
+            **self.outside(),
+            "RESIDE_CONFIG": str(self.folder / "config"),
+            "RESIDE_STATE": str(self.folder / "state"),
+            "RESIDE_LOCAL_STATE": str(self.local_state),
+            "RESIDE_LOCAL_CLUSTER": self.name,
+        }
+
+    @property
+    def info(self) -> ClusterInfo:
+        """Addresses of the embedded cluster."""
+        return LocalCluster(self.name, self.local_state / self.name).info()
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig."""
+        return self.info.kubeconfig
 
     def run(self, *command: str, check: bool = True, seconds: float = 300) -> subprocess.CompletedProcess[str]:
         """Run a command of the operator; unless ``check`` is false, it must succeed."""
+        environment = {**self.environment, "KUBECONFIG": str(self.kubeconfig)}
         result = subprocess.run(
-            command, env=self.environment, cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False
+            command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False
         )
         if check:
             assert result.returncode == 0, f"{' '.join(command)}\n{result.stdout}\n{result.stderr}"
@@ -139,18 +164,12 @@ class Platform:
     def build(self, folder: Path | str, tag: str) -> str:
         """Build and push an example; returns the image reference by tag."""
         source = ROOT / folder
-        manifest = json.loads(
-            self.reside("build", str(source), "--tag", tag, "--push", "--output", "json", *self._local).stdout
-        )
+        manifest = json.loads(self.reside("build", str(source), "--tag", tag, "--push", "--output", "json").stdout)
         return f"{manifest['identity']}:{tag}"
 
     def load(self, image: str, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Load an image without asking, and wait until its version runs."""
         return self.reside("replica", "load", image, "--auto-approve", *args, check=check)
-
-    @property
-    def _local(self) -> tuple[str, ...]:
-        return ("--local", self.info.name)
 
     @contextmanager
     def watching(self, *args: str) -> Iterator[Events]:
@@ -166,9 +185,10 @@ class Platform:
             "-o",
             "json",
         ]
+        environment = {**self.environment, "KUBECONFIG": str(self.kubeconfig)}
         with (
             tempfile.TemporaryFile("w+") as out,
-            subprocess.Popen(command, env=self.environment, stdout=out, stderr=subprocess.STDOUT) as watch,
+            subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT) as watch,
         ):
             events = Events()
             try:
