@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 from dataclasses import replace
@@ -23,7 +24,9 @@ FIRST = {"seed": 0, "alpha": 1, "kubernetes-sentinel": 2}
 def _in(platform: Platform, namespace: str) -> Platform:
     """The same Kubernetes and another namespace, with a configuration of its own."""
     platform.kubectl("create", "namespace", namespace)
-    return replace(platform, namespace=namespace, folder=platform.folder / namespace)
+    cluster = replace(platform, namespace=namespace, folder=platform.folder / namespace)
+    shutil.copytree(platform.folder / "state", cluster.folder / "state", ignore=shutil.ignore_patterns(".pulumi"))
+    return cluster
 
 
 def _stands(cluster: Platform) -> None:

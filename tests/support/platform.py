@@ -86,8 +86,11 @@ class Platform:
     @staticmethod
     def outside() -> dict[str, str]:
         """The environment of this process, without what would point at a user's cluster."""
+        kept = ("RESIDE_CACHE", "RESIDE_TOOLS")
         return {
-            key: value for key, value in os.environ.items() if key != "KUBECONFIG" and not key.startswith("RESIDE_")
+            key: value
+            for key, value in os.environ.items()
+            if key in kept or (key != "KUBECONFIG" and not key.startswith("RESIDE_"))
         }
 
     @property
