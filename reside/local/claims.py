@@ -104,12 +104,23 @@ class Claims:
             self._write(index, state)
             return instance
 
+    def lost(self, name: str, state: Path) -> Instance | None:
+        """Return the instance whose state folder was deleted without taking it down; None if there is none."""
+        if not os.access(self.folder, os.R_OK | os.X_OK) or read_instance(state) is not None:
+            return None  # the claims of root are not a user's business
+        for index in INDEXES:
+            path = self.folder / str(index)
+            if path.exists() and path.read_text() == str(state):
+                return Instance(name, index, self.folder != MACHINE_CLAIMS)
+        return None
+
     def release(self, index: int, state: Path) -> None:
         """Give the number back, if it is this state folder's."""
         self._secure()
         with file_lock(self.folder / ".lock"):
-            if self._holder(index) == state:
-                (self.folder / str(index)).unlink()
+            path = self.folder / str(index)
+            if path.exists() and path.read_text() == str(state):
+                path.unlink()
 
     def _secure(self) -> None:
         """Make the folder; refuse one that somebody else prepared in a shared place."""

@@ -123,6 +123,7 @@ class LocalCluster:
         """
         clock = Clock(progress)
         with claims.file_lock(self._lock_file()):
+            self._end_lost(clock)
             layout = self._claim()
             supervisor = self._prepare(layout, clock)
             self._start_all(supervisor, layout, clock)
@@ -138,9 +139,10 @@ class LocalCluster:
             progress: Called with every step.
         """
         clock = Clock(progress)
-        if claims.read_instance(self.state) is None:
-            return
         with claims.file_lock(self._lock_file()):
+            self._end_lost(clock)
+            if claims.read_instance(self.state) is None:
+                return
             layout = self._existing_layout()
             self._stop_all(layout, clock)
             if delete_state:
@@ -155,6 +157,14 @@ class LocalCluster:
 
     def _claims(self) -> claims.Claims:
         return claims.Claims(claims.user_claims() if self.control_plane_only else claims.MACHINE_CLAIMS)
+
+    def _end_lost(self, clock: Clock) -> None:
+        """End what still runs of an instance whose state folder somebody deleted, and forget it."""
+        for folder in (claims.user_claims(), claims.MACHINE_CLAIMS):
+            lost = claims.Claims(folder).lost(self.name, self.state)
+            if lost is not None:
+                self._stop_all(self._layout(lost), clock)
+                claims.Claims(folder).release(lost.index, self.state)
 
     def _claim(self) -> Layout:
         if not self.control_plane_only and os.geteuid() != 0:

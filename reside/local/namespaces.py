@@ -13,7 +13,6 @@ Some paths cannot be configured in the upstream programs; the mount namespace pu
 and `<runtime>/kubelet`, because sockets below the kubelet's folder need a short path.
 """
 
-import os
 from pathlib import Path
 
 from reside.local.layout import Layout
@@ -83,7 +82,7 @@ def _ensure_mounts(layout: Layout) -> bool:
     if _is_pinned(pin):
         return False
     pin.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if not os.path.ismount(pin.parent):
+    if not succeeds("mountpoint", "-q", str(pin.parent)):
         # The kernel refuses to pin a mount namespace on a mount that propagates into that namespace
         run("mount", "--bind", str(pin.parent), str(pin.parent))
         run("mount", "--make-private", str(pin.parent))

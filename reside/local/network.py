@@ -44,7 +44,7 @@ def rules(layout: Layout) -> list[Rule]:
     """Return the machine's rules for an instance; of each chain the last one is to stand first."""
     comment = ("-m", "comment", "--comment", f"reside-local:{layout.name}")
     strangers = ("-m", "addrtype", "!", "--src-type", "LOCAL")
-    net, link = layout.network, layout.link
+    net, link, port = layout.network, layout.link, str(layout.registry_bridge_port)
     return [
         Rule("nat", "POSTROUTING", ("-s", net, "!", "-d", net, "!", "-o", link, *comment, "-j", "MASQUERADE")),
         Rule("filter", "FORWARD", ("-o", link, *comment, "-j", "DROP")),
@@ -53,6 +53,12 @@ def rules(layout: Layout) -> list[Rule]:
             "filter",
             "FORWARD",
             ("-o", link, "-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED", *comment, "-j", "ACCEPT"),
+        ),
+        # A machine whose firewall drops what is not allowed still serves its registry to pods
+        Rule(
+            "filter",
+            "INPUT",
+            ("-i", link, "-d", layout.host_address, "-p", "tcp", "--dport", port, *comment, "-j", "ACCEPT"),
         ),
         # Linux answers for any of its addresses on any interface: keep strangers from the link's address
         Rule(

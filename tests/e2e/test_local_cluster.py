@@ -7,12 +7,13 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import anyio
 import httpx
 import pytest
+from anyio import to_thread
 from support.clusters import fresh_state
 from support.probe_image import push_probe
 
@@ -63,10 +64,7 @@ class Cluster:
 
     def answers(self, name: str) -> bool:
         """Ask a probe once, through its Service."""
-        try:
-            return httpx.get(f"{self.service(name)}/name", timeout=2, trust_env=False).is_success
-        except httpx.HTTPError:
-            return False
+        return answers(self.service(name))
 
     def service(self, name: str) -> str:
         """Return the URL of a Service by its cluster address, which the machine itself reaches."""
@@ -288,16 +286,14 @@ async def test_a_port_forward_reaches_a_service_and_outlives_its_kubectl(cluster
     ):
         assert (await client.get("/name")).text.startswith("first-")
         os.kill(forward_pid(forward.port), signal.SIGKILL)
-        with anyio.fail_after(30):
-            while not await answers(client):
-                await anyio.sleep(0.1)
+        assert await to_thread.run_sync(wait_until, partial(answers, forward.url), 30)
         pid = forward_pid(forward.port)
     assert identify(pid) is None
 
 
-async def answers(client: httpx.AsyncClient) -> bool:
+def answers(url: str) -> bool:
     try:
-        return (await client.get("/name")).is_success
+        return httpx.get(f"{url}/name", timeout=2, trust_env=False).is_success
     except httpx.HTTPError:
         return False
 

@@ -1,6 +1,7 @@
 """A control plane alone: real etcd, API server and controller-manager on loopback, without root or interfaces."""
 
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -123,6 +124,14 @@ def test_down_with_deleted_state_leaves_nothing(cluster: LocalCluster) -> None:
     cluster.down(delete_state=True)
     with pytest.raises(NoSuchInstanceError, match="reside local up"):
         cluster.info()
+
+
+def test_down_ends_what_runs_of_a_deleted_state_folder(cluster: LocalCluster) -> None:
+    cluster.up()
+    shutil.rmtree(cluster.state)
+    assert list(marked(cluster.state)) != []
+    cluster.down()
+    assert list(marked(cluster.state)) == []
 
 
 def test_two_control_planes_stand_side_by_side(cluster: LocalCluster) -> None:
