@@ -42,9 +42,9 @@ def main() -> int:
     try:
         asyncio.run(run(settings))
     except ResideError as error:
-        _log.error("the Sentinel can't run", error=str(error))  # noqa: TRY400 - the message says it all
+        _log.error("the Sentinel can't run", error=str(error))
         return EXIT_FAILED
-    except Exception:
+    except Exception:  # noqa: BLE001 - the outermost edge: log as JSON what Python would print
         _log.exception("the Sentinel failed")
         return EXIT_FAILED
     return 0

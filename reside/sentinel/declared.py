@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from reside.model.constants import MADE_AT_TOLERANCE_MS
-from reside.model.errors import InvalidInput, NotAllowed
+from reside.model.errors import Conflict, InvalidInput, NotAllowed
 from reside.model.kinds import BY_KIND
 from reside.model.stacks import DesiredStack, object_key
 
@@ -87,7 +87,7 @@ def check_rights(stack: DesiredStack, rights: Rights) -> None:
 
     Raises:
         NotAllowed: a permission is missing; the message names all that are.
-        InvalidInput: an object belongs to another stack.
+        Conflict: an object belongs to another stack.
     """
     missing = sorted(
         {
@@ -101,7 +101,7 @@ def check_rights(stack: DesiredStack, rights: Rights) -> None:
     for key in map(object_key, stack.objects):
         holder = rights.holder(key)
         if holder not in (None, stack.name):
-            raise InvalidInput(f"{key} belongs to the stack {holder}: stack {stack.name} must name it otherwise")
+            raise Conflict(f"{key} belongs to the stack {holder}: stack {stack.name} must name it otherwise")
 
 
 def _check_objects(stack: str, objects: Iterable[dict[str, Any]]) -> None:

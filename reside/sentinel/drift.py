@@ -26,7 +26,6 @@ Action = Literal["leave", "create", "apply"]
 
 _HANDS: Final = "kubectl"
 """Field managers that begin so are people: kubectl, kubectl-edit, kubectl-patch, kubectl-client-side-apply, …"""
-_UNTOLD: Final = frozenset({"managedFields", "resourceVersion", "generation"})
 
 
 @dataclass(frozen=True)
@@ -56,14 +55,20 @@ def decide(standing: Standing) -> Action:
 
 
 def fingerprint(desired: K8sObject, live: K8sObject) -> str:
-    """SHA-256 of all that a repair could change; status and bookkeeping are not part of it.
+    """SHA-256 of all that a repair could change; status, bookkeeping and what controllers annotate are not part of it.
 
-    Who manages fields is part of it, since a hand may add a field, but not when: times change with every request.
+    What people manage is part of it, since a hand may add a field, but not when: times change with every request.
     """
-    meta = {name: value for name, value in metadata(live).items() if name not in _UNTOLD}
+    meta = [_ours_of(desired, live, part) for part in ("labels", "annotations")]
     seen = {name: value for name, value in live.items() if name not in ("metadata", "status")}
     hands = [entry.get("fieldsV1") for entry in _entries(live) if is_hand(entry)]
     return hashlib.sha256(canonical([desired, meta, seen, hands]).encode()).hexdigest()
+
+
+def _ours_of(desired: K8sObject, live: K8sObject, part: str) -> dict[str, Any]:
+    """Labels or annotations of a live object, as far as the manifest names them."""
+    found = metadata(live).get(part) or {}
+    return {name: found.get(name) for name in metadata(desired).get(part) or {}}
 
 
 def is_hand(entry: dict[str, Any]) -> bool:

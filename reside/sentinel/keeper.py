@@ -21,7 +21,7 @@ from reside.sentinel.backoff import REPAIR_BACKOFF, Temper
 from reside.sentinel.drift import Standing, decide, fingerprint, managers, taken_over
 from reside.sentinel.errors import ForeignObjects
 from reside.sentinel.live import reported
-from reside.sentinel.objects import is_finished_job, is_ours, metadata, split_key
+from reside.sentinel.objects import is_finished_job, is_ours, split_key
 from reside.sentinel.queue import LaneQueue
 from reside.sentinel.secrets import filled, live_value
 from stacks.replica import as_applied
@@ -215,7 +215,7 @@ class Keeper:
             await self._cluster.set_managers(before, entries)
         live = await self._cluster.apply(wanted.manifest)
         self._verified[key] = fingerprint(wanted.manifest, live)
-        if before is None or metadata(live).get("resourceVersion") != metadata(before).get("resourceVersion"):
+        if before is None or self._verified[key] != fingerprint(wanted.manifest, before):
             self._temper.note(key, asyncio.get_running_loop().time())
             REPAIRS.labels(wanted.manifest["kind"], action).inc()
             _log.info("put back", object=key, of=wanted.stack, action=action)

@@ -1,0 +1,206 @@
+"""Declared stacks become live objects through the engine, and are reported; what may not be declared is refused."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.clusters import control_plane
+from support.replicas import Servers, servers
+from support.sentinel import config_map, get, kubectl, metadata, new_namespace, service, until, workload
+from support.sentinel_stage import Stage, stage
+
+from reside.local import ClusterInfo
+from reside.model.constants import SECRET_REFERENCES_ANNOTATION
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ClusterInfo]:
+    with control_plane("sentinel-apply") as info:
+        yield info
+
+
+@pytest.fixture(scope="module")
+def on() -> Iterator[Servers]:
+    with servers() as running:
+        yield running
+
+
+@pytest.fixture
+async def scene(cluster: ClusterInfo, on: Servers, tmp_path: Path) -> AsyncIterator[Stage]:
+    async with stage(cluster, on, new_namespace(cluster), tmp_path) as made:
+        yield made
+
+
+async def live(cluster: ClusterInfo, scene: Stage, key: str) -> dict[str, Any] | None:
+    return await asyncio.to_thread(get, cluster, scene.namespace, key)
+
+
+def secret(name: str, target: str, stack: str = "demo") -> dict[str, Any]:
+    references = {SECRET_REFERENCES_ANNOTATION: json.dumps({"agentSecret": target})}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata(name, stack, **references),
+        "type": "Opaque",
+        "stringData": {"accountId": "co_zaccount"},
+    }
+
+
+async def test_a_declared_stack_becomes_live_and_is_reported(cluster: ClusterInfo, scene: Stage) -> None:
+    """Create, change and delete objects of a stack; then the stack itself goes."""
+    async with scene.running():
+        alpha = await scene.alpha()
+        stack = await alpha.declare("demo", workload("Deployment", "web"), service("web"), config_map("a", x="1"))
+        report = await alpha.applied(stack)
+        assert report["error"] is None
+        assert {key for key in report if "/" in key} == {"Deployment/web", "Service/web", "ConfigMap/a"}
+        deployment = report["Deployment/web"]
+        assert deployment["status"] == "updated"
+        assert "managedFields" not in deployment["live"]["metadata"]
+
+        changed = await alpha.declare("demo", workload("Deployment", "web", replicas=0), config_map("a", x="2"))
+        await alpha.applied(changed)
+        report = await alpha.report("demo", lambda now: "Service/web" not in now)
+        assert report["Deployment/web"]["live"]["spec"]["replicas"] == 0
+        assert (await live(cluster, scene, "ConfigMap/a") or {})["data"] == {"x": "2"}
+
+        alpha.desired.delete("demo")
+
+        async def gone() -> bool | None:
+            found = [await live(cluster, scene, key) for key in ("Deployment/web", "ConfigMap/a")]
+            return (not any(found) and "demo" not in alpha.reports) or None
+
+        await until(gone)
+
+
+async def test_secret_references_are_filled_in_and_survive_the_values_deletion(
+    cluster: ClusterInfo, scene: Stage
+) -> None:
+    """No value stands in Jazz's report, and a value that another account wrote is not filled in."""
+    async with scene.running():
+        alpha = await scene.alpha()
+        value = alpha.group.create_map({"value": "very-secret-value"})
+        report = await alpha.applied(await alpha.declare("demo", secret("web", value.id)))
+        assert "very-secret-value" not in json.dumps(report)
+        assert set(report["Secret/web"]["live"]["data"].values()) == {"***"}
+        value.delete("value")
+        await alpha.node.flush()
+        await alpha.applied(await alpha.declare("demo", secret("web", value.id), config_map("a", x="1")))
+        text = await asyncio.to_thread(
+            kubectl, cluster, "-n", scene.namespace, "get", "secret", "web", "-o",
+            "go-template={{.data.agentSecret | base64decode}} {{.data.accountId | base64decode}}",
+        )  # fmt: skip
+        assert text == "very-secret-value co_zaccount"
+
+        async with scene.other("Secret") as thief:
+            await thief.declare("thief", secret("loot", value.id, "thief"))
+            refused = await thief.report("thief", lambda now: now.get("error"))
+            assert "no value" in refused["error"]
+    files = [path for path in scene.settings.state_dir.rglob("*") if path.is_file()]
+    assert not [path for path in files if b"very-secret-value" in path.read_bytes()]
+
+
+async def test_an_author_without_the_permission_is_refused(cluster: ClusterInfo, scene: Stage) -> None:
+    """The message names what is missing; once it is granted, the stack is applied without a new declaration."""
+    async with scene.running(), scene.other("ConfigMap") as other:
+        stack = await other.declare("mine", config_map("a", "mine", x="1"), workload("Deployment", "web", "mine"))
+        report = await other.report("mine", lambda now: now.get("error"))
+        assert "deployment:manage:all" in report["error"]
+        assert await live(cluster, scene, "ConfigMap/a") is None
+        await scene.grant(other.node.account_id, "Deployment")
+        assert (await other.applied(stack))["error"] is None
+
+
+async def test_nobody_changes_or_deletes_the_stack_of_another(cluster: ClusterInfo, scene: Stage) -> None:
+    """Writes to another's entry do not count, and an object can't stand in two stacks."""
+    async with scene.running():
+        alpha = await scene.alpha()
+        await alpha.applied(await alpha.declare("demo", config_map("a", x="1")))
+        async with scene.other("ConfigMap") as other:
+            await other.declare("demo", config_map("a", x="2"))
+            other.desired.delete("demo")
+            await other.declare("theirs", config_map("a", "theirs", x="3"))
+            report = await other.report("theirs", lambda now: now.get("error"))
+            assert "belongs to the stack demo" in report["error"]
+            await alpha.applied(await alpha.declare("demo", config_map("a", x="4"), config_map("b", x="1")))
+            assert (await live(cluster, scene, "ConfigMap/a") or {})["data"] == {"x": "4"}
+
+
+async def test_an_existing_foreign_object_is_refused_until_it_is_handed_over(
+    cluster: ClusterInfo, scene: Stage
+) -> None:
+    await asyncio.to_thread(
+        kubectl, cluster, "-n", scene.namespace, "create", "configmap", "a", "--from-literal=mine=yes"
+    )
+    async with scene.running():
+        alpha = await scene.alpha()
+        stack = await alpha.declare("demo", config_map("a", x="1"))
+        report = await alpha.report("demo", lambda now: now.get("error"))
+        assert "ConfigMap/a" in report["error"]
+        assert "kubectl-create" in report["error"]
+        assert report["ConfigMap/a"]["status"] == "error"
+        assert (await live(cluster, scene, "ConfigMap/a") or {})["data"] == {"mine": "yes"}
+        await asyncio.to_thread(kubectl, cluster, "-n", scene.namespace, "delete", "configmap", "a")
+        assert (await alpha.applied(stack))["error"] is None
+
+
+async def test_a_stack_that_breaks_a_rule_is_refused_as_a_whole(cluster: ClusterInfo, scene: Stage) -> None:
+    async with scene.running():
+        alpha = await scene.alpha()
+        bad = workload("Deployment", "web")
+        bad["spec"]["template"]["spec"]["containers"][0]["securityContext"] = {"privileged": True}
+        await alpha.declare("demo", bad, config_map("a", x="1"))
+        report = await alpha.report("demo", lambda now: now.get("error"))
+        assert "Deployment/web breaks" in report["error"]
+        assert await live(cluster, scene, "ConfigMap/a") is None
+        assert (await alpha.applied(await alpha.declare("demo", config_map("a", x="1"))))["error"] is None
+
+
+async def test_previews_tell_changes_violations_and_refusals(cluster: ClusterInfo, scene: Stage) -> None:
+    """Nothing is changed by a preview; an unknown secret value does not hinder it."""
+    await asyncio.to_thread(kubectl, cluster, "-n", scene.namespace, "create", "configmap", "foreign")
+    async with scene.running():
+        alpha = await scene.alpha()
+        await alpha.applied(await alpha.declare("demo", config_map("a", x="1"), config_map("b", x="1")))
+        result = await alpha.ask("one", "demo", config_map("a", x="2"), secret("web", "co_znothing"))
+        assert result["error"] is None
+        assert {change["object"]: change["action"] for change in result["changes"]} == {
+            "ConfigMap/a": "update",
+            "ConfigMap/b": "delete",
+            "Secret/web": "create",
+        }
+        assert (await live(cluster, scene, "ConfigMap/a") or {})["data"] == {"x": "1"}
+        host = workload("Deployment", "web")
+        host["spec"]["template"]["spec"]["hostNetwork"] = True
+        result = await alpha.ask("two", "demo", host)
+        assert "Deployment/web breaks" in result["violations"][0]
+        result = await alpha.ask("three", "demo", config_map("foreign", x="1"))
+        assert "ConfigMap/foreign" in result["error"]
+
+
+async def test_unknown_objects_are_deleted_except_in_careful_mode(cluster: ClusterInfo, scene: Stage) -> None:
+    """Careful mode is on at first; objects of a refused stack are known all the same, foreign ones are left alone."""
+    for manifest in (config_map("stray", x="1"), config_map("wanted", x="1")):
+        await asyncio.to_thread(kubectl, cluster, "-n", scene.namespace, "apply", "-f", "-", stdin=json.dumps(manifest))
+    await asyncio.to_thread(kubectl, cluster, "-n", scene.namespace, "create", "configmap", "foreign")
+    async with scene.running():
+        alpha = await scene.alpha()
+        await alpha.applied(await alpha.declare("demo", config_map("a", x="1")))
+        refused = workload("Deployment", "web")
+        refused["spec"]["template"]["spec"]["hostNetwork"] = True
+        await alpha.declare("refused", config_map("wanted", x="1"), refused)
+        await alpha.report("refused", lambda now: now.get("error"))
+        assert await live(cluster, scene, "ConfigMap/stray")
+        await scene.careful(False)
+
+        async def swept() -> bool | None:
+            return await live(cluster, scene, "ConfigMap/stray") is None or None
+
+        await until(swept)
+        for name in ("a", "wanted", "foreign"):
+            assert await live(cluster, scene, f"ConfigMap/{name}")
