@@ -164,6 +164,5 @@ async def test_history_does_not_grow(b: Bench) -> None:
     for x in "123":
         await b.engine.apply(stack(config_map("a", x=x)))
     kept = [path for path in b.settings.state.rglob("*") if path.is_file()]
-    names = {path.name.removesuffix(".attrs").removesuffix(".bak") for path in kept}
-    assert names == {"meta.yaml", "demo.json"}
+    assert {path.name for path in kept} == {"meta.yaml", "demo.json", "demo.json.bak"}
     assert not [path for path in (b.settings.folder / "home").rglob("*.log") if path.is_file()]

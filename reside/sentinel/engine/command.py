@@ -53,6 +53,11 @@ class EngineCommand(PulumiCommand):
                     receive(line)
         return CommandResult(stdout=stdout, stderr=stderr, code=process.returncode)
 
+    @property
+    def stopping(self) -> bool:
+        """Whether :meth:`stop` was called: what fails from then on failed because of it."""
+        return self._stopping
+
     def stop(self) -> None:
         """Ask the running process to end gracefully; only the first call counts. Later runs are refused at once."""
         with self._lock:

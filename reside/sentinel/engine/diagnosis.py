@@ -39,7 +39,6 @@ _UNREACHABLE = re.compile(
 )
 _LOCKED = re.compile(r"the stack is currently locked by")
 _PASSPHRASE = re.compile(r"incorrect passphrase|passphrase must be set|failed to decrypt|message authentication failed")
-_CANCELLED = re.compile(r"update cancell?ed|preview cancell?ed|destroy cancell?ed|canceled while|termination requested")
 _ANNOUNCEMENT = re.compile(r"(update|preview|destroy) failed|.*returned an unhandled exception.*")
 _NOISE = re.compile(
     r"\d+ errors? occurred:|\* the Kubernetes API server reported that \S+ failed to fully initialize or become live:"
@@ -68,8 +67,6 @@ def _of_the_whole(complaints: Sequence[Complaint], stderr: str, secrets: Sequenc
         return EngineBroken("the state cannot be decrypted: start with the passphrase that the state was made with")
     if _UNREACHABLE.search(everything):
         return EngineUnavailable("the Kubernetes API did not answer: " + _short(_best(complaints, stderr), secrets))
-    if _CANCELLED.search(everything):
-        return EngineUnavailable("the operation was stopped before its end")
     return None
 
 

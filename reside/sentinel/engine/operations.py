@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reside.sentinel.engine.diagnosis import diagnose
-from reside.sentinel.engine.errors import ApplyRejected, EngineBroken
+from reside.sentinel.engine.errors import ApplyRejected, EngineBroken, EngineUnavailable
 from reside.sentinel.engine.events import EventReader
 from reside.sentinel.engine.masking import secret_values
 from reside.sentinel.engine.port import ChangeSet, OnEvent, StackSpec
@@ -99,6 +99,8 @@ class Operations:
         run = self._run(store, [*arguments, *_QUIET, "--stack", stack.name], stack, on_event)
         if run.result.code >= 0:
             store.end()
+        if run.result.code > 0 and self._command.stopping:
+            raise EngineUnavailable("the operation was stopped before its end")
         if run.result.code != 0:
             raise diagnose(run.result.code, run.reader.complaints, run.result.stderr, secret_values(stack.objects))
         return ChangeSet(run.reader.changes, time.monotonic() - began)
@@ -161,7 +163,8 @@ def _environment(settings: EngineSettings) -> dict[str, str]:
     return {
         "PATH": f"{folder}{os.pathsep}{path}" if folder.is_absolute() else path,
         "PULUMI_HOME": str(settings.home),
-        "PULUMI_BACKEND_URL": f"file://{settings.state}",
+        # Without its attribute files, which are not written atomically: a kill would leave a state that can't be read.
+        "PULUMI_BACKEND_URL": f"file://{settings.state}?metadata=skip",
         "PULUMI_CONFIG_PASSPHRASE": settings.passphrase,
         "PULUMI_DEBUG_COMMANDS": "true",  # the event log is hidden behind it
         "PULUMI_SKIP_UPDATE_CHECK": "true",

@@ -42,12 +42,14 @@ class Store:
         return self._running.exists()
 
     def prepare(self) -> None:
-        """Make the workspace and remove locks of dead engines."""
+        """Make the workspace and remove what dead engines left: locks, and states that were being written."""
         self.workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
         project = self.workspace / "Pulumi.yaml"
         if not project.exists():
             project.write_text(_PROJECT_FILE, encoding="utf-8")
         self.unlock()
+        for draft in self._state_file.parent.glob(f"{self._state_file.name}.*.tmp"):
+            draft.unlink(missing_ok=True)
 
     def unlock(self) -> None:
         """Remove the stack's lock files."""

@@ -88,8 +88,8 @@ class WorkerProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs."""
-        return self.process.returncode is None
+        """Whether the process runs and takes requests."""
+        return self.process.returncode is None and not self._stdin.is_closing()
 
     def terminate(self) -> None:
         """Ask for a graceful end; the engine gets exactly one signal, however often this is called."""
