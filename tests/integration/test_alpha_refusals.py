@@ -26,13 +26,15 @@ def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
         yield running
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def cluster(on: Servers) -> AsyncIterator[AlphaCluster]:
+    """One for all these tests: what is refused leaves nothing behind, and each loads replicas of its own."""
     async with alpha_cluster(on) as made:
+        await push_bad_images(on)
         yield made
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def admin(cluster: AlphaCluster) -> Client:
     return await cluster.admin()
 
@@ -61,8 +63,7 @@ def encoded(text: str) -> str:
         ("bad/unimplemented:v1", "no replica implements .*/contracts/lonely.v1"),
     ],
 )
-async def test_a_bad_image_makes_an_invalid_request(on: Servers, admin: Client, image: str, message: str) -> None:
-    await push_bad_images(on)
+async def test_a_bad_image_makes_an_invalid_request(admin: Client, image: str, message: str) -> None:
     request = await admin.settled(await admin.create(image))
     assert request.status == "invalid"
     assert request.error_message is not None
@@ -86,7 +87,6 @@ async def push_bad_images(on: Servers) -> None:
 
 
 async def test_an_unknown_permission_is_invalid(on: Servers, admin: Client) -> None:
-    await push_bad_images(on)
     implementations = {"greeting": {"identity": GREETING}}
     await on.push("examples/greeter:v1", type="replica", info=info("greeter"), implementations=implementations)
     await admin.load("examples/greeter:v1")
@@ -98,19 +98,19 @@ async def test_an_unknown_permission_is_invalid(on: Servers, admin: Client) -> N
 
 
 async def test_changed_info_is_invalid(on: Servers, admin: Client) -> None:
-    await on.push("examples/plain:v1", type="replica", info=info("plain"))
-    await admin.load("examples/plain:v1")
-    await on.push("examples/plain:v2", type="replica", info=info("plain", scalable=False))
-    request = await admin.settled(await admin.create("examples/plain:v2"))
+    await on.push("examples/changed:v1", type="replica", info=info("changed"))
+    await admin.load("examples/changed:v1")
+    await on.push("examples/changed:v2", type="replica", info=info("changed", scalable=False))
+    request = await admin.settled(await admin.create("examples/changed:v2"))
     assert request.status == "invalid"
     assert "scalable True → False" in (request.error_message or "")
 
 
 async def test_a_replica_id_that_does_not_exist_or_is_anothers_is_invalid(on: Servers, admin: Client) -> None:
-    await on.push("examples/plain:v1", type="replica", info=info("plain"))
+    await on.push("examples/one:v1", type="replica", info=info("one"))
     await on.push("examples/other:v1", type="replica", info=info("other", exclusive=False))
-    await admin.load("examples/plain:v1")
-    for number, message in ((77, "there is no replica 77"), (3, "not from")):
+    loaded = await admin.load("examples/one:v1")
+    for number, message in ((77, "there is no replica 77"), (loaded.target_replica, "not from")):
         request = await admin.settled(await admin.create("examples/other:v1", replicaId=number))
         assert request.status == "invalid"
         assert message in (request.error_message or "")
@@ -119,11 +119,12 @@ async def test_a_replica_id_that_does_not_exist_or_is_anothers_is_invalid(on: Se
 async def test_a_broken_rule_makes_the_request_invalid_naming_rule_and_object(
     cluster: AlphaCluster, on: Servers, admin: Client
 ) -> None:
-    await on.push("examples/plain:v1", type="replica", info=info("plain"))
-    cluster.orders.violations = ("no-privileged: Deployment/plain-1",)
-    request = await admin.settled(await admin.create("examples/plain:v1"))
+    await on.push("examples/broken:v1", type="replica", info=info("broken"))
+    cluster.orders.violations = ("no-privileged: Deployment/broken-1",)
+    request = await admin.settled(await admin.create("examples/broken:v1"))
+    cluster.orders.violations = ()
     assert request.status == "invalid"
-    assert request.error_message == "the stack breaks the policy: no-privileged: Deployment/plain-1"
+    assert request.error_message == "the stack breaks the policy: no-privileged: Deployment/broken-1"
 
 
 async def test_a_registry_that_is_down_leaves_the_request_validating_and_ends_it_after_a_while(
@@ -190,12 +191,11 @@ async def test_an_unknown_request_can_not_be_approved(admin: Client) -> None:
         await admin.call("approve-load-request", {"id": 99, "revision": "x"})
 
 
-async def test_super_admin_is_claimed_once_with_the_code(cluster: AlphaCluster) -> None:
-    first, second = await cluster.client("first"), await cluster.client("second")
+async def test_super_admin_is_claimed_once_with_the_code(cluster: AlphaCluster, admin: Client) -> None:
+    stranger = await cluster.client("stranger")
     with pytest.raises(NotAllowed, match="the code is wrong"):
-        await first.call("claim-super-admin", {"code": "guess"})
-    await first.call("claim-super-admin", {"code": CODE})
-    await first.call("claim-super-admin", {"code": CODE})
+        await stranger.call("claim-super-admin", {"code": "guess"})
     with pytest.raises(Conflict, match="claimed already"):
-        await second.call("claim-super-admin", {"code": CODE})
-    assert cluster.alpha.data.root["superAdminAccount"] == first.credentials.account_id
+        await stranger.call("claim-super-admin", {"code": CODE})
+    await admin.call("claim-super-admin", {"code": CODE})
+    assert cluster.alpha.data.root["superAdminAccount"] == admin.credentials.account_id

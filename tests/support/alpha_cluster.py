@@ -74,10 +74,12 @@ class AlphaCluster:
 
     servers: Servers
     credentials: Credentials
+    sentinel_credentials: Credentials
     blocks: bootstrap.SystemBlocks
     orders: Orders
     sentinel: Cluster
     alpha: Alpha
+    endpoint: str
     leading: asyncio.Task[None] | None = None
     accounts: dict[str, Credentials] = field(default_factory=dict)
 
@@ -159,7 +161,7 @@ class Client:
             return await call_method(
                 http,
                 self.credentials,
-                endpoint=str(context.node.account.profile["endpoints"]["internal"]),
+                endpoint=self.cluster.endpoint,
                 receiver=context.node.account_id,
                 path=rpc_path("alpha", constants.ALPHA_CONTRACT, method),
                 body=body,
@@ -243,7 +245,8 @@ async def alpha_cluster(on: Servers, *, leading: bool = True) -> AsyncIterator[A
         started(alpha_settings(on, alpha_account, blocks.alpha)) as alpha,
         _clients,
     ):
-        cluster = AlphaCluster(on, alpha_account, blocks, orders, sentinel, alpha)
+        endpoint = str(alpha.context.node.account.profile["endpoints"]["internal"])
+        cluster = AlphaCluster(on, alpha_account, sentinel_account, blocks, orders, sentinel, alpha, endpoint)
         async with asyncio.timeout(_WITHIN_S):
             await bootstrap.until_granted(alpha, blocks.sentinel)
         if leading:

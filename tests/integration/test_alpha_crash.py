@@ -1,0 +1,133 @@
+"""Alpha dies in the middle of a load: whoever comes next completes it, and nothing is there twice.
+
+A death is simulated exactly: at the n-th write of the load, everything written before is on the server, nothing after
+it, and the process's memory is gone. Locks are free at once here; a real kill leaves them to their time to live.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster, servers, until
+
+from reside.alpha import records
+from reside.alpha.app import started
+from reside.alpha.blocks import opened
+from reside.alpha.loop import lead
+from reside.jazz import Node
+from reside.model.permissions import Grant
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from reside.alpha.state import Alpha
+
+pytestmark = pytest.mark.anyio
+
+GREETING = f"{HOST}/contracts/greeting.v1"
+POINTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 23, 26, 30, 35)
+
+
+@pytest.fixture(scope="module")
+def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    with servers(tmp_path_factory.mktemp("alpha")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+async def cluster(on: Servers) -> AsyncIterator[AlphaCluster]:
+    async with alpha_cluster(on) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+async def admin(cluster: AlphaCluster, on: Servers) -> Client:
+    admin = await cluster.admin()
+    await on.push("contracts/greeting.v1", type="contract", permissions={"greet": {}}, methods={"greet": {}})
+    implementations = {"greeting": {"identity": GREETING}}
+    info = {"name": "greeter", "class": "long-running", "exclusive": True, "scalable": True}
+    await on.push("examples/greeter:v1", type="replica", info=info, implementations=implementations)
+    await admin.load("examples/greeter:v1")
+    await cluster.has_status("greeter", "running")
+    return admin
+
+
+class Death(BaseException):
+    """The process ends here."""
+
+
+@contextmanager
+def death_at(alpha: Alpha, point: int) -> Iterator[asyncio.Event]:
+    """Let Alpha's node die at its ``point``-th write from now on; the event says that it has."""
+    node, count, dead = alpha.node, 0, asyncio.Event()
+    real_private, real_group = node.write_private, node.write_trusting
+
+    def counted(real: Any) -> Any:
+        def write(*args: Any, **kwargs: Any) -> None:
+            nonlocal count
+            if dead.is_set():
+                raise Death
+            count += 1
+            if count >= point:
+                dead.set()
+                raise Death
+            real(*args, **kwargs)
+
+        return write
+
+    node.write_private, node.write_trusting = counted(real_private), counted(real_group)  # type: ignore[method-assign]
+    try:
+        yield dead
+    finally:
+        node.write_private, node.write_trusting = real_private, real_group  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("point", POINTS)
+async def test_a_load_killed_anywhere_is_completed_by_the_next_alpha(
+    cluster: AlphaCluster, on: Servers, admin: Client, point: int
+) -> None:
+    name = f"caller{point}"
+    info = {"name": name, "class": "long-running", "exclusive": True, "scalable": False}
+    requirements = {"greeting": {"identity": GREETING, "permissions": [{"name": "greet"}]}}
+    await on.push(f"examples/{name}:v1", type="replica", info=info, requirements=requirements)
+    number = await admin.create(f"examples/{name}:v1")
+    request = await admin.settled(number)
+    assert request.preview is not None, request.error_message
+    await cluster.stop_leading()
+    await admin.call("approve-load-request", {"id": number, "revision": request.preview["revision"]})
+    before = await cluster.names()
+    async with started(cluster.settings()) as first:
+        with death_at(first, point) as dead:
+            leading = asyncio.create_task(lead(first))
+            await until(lambda: dead.is_set() or leading.done(), "the death")
+            assert dead.is_set()
+            leading.cancel()
+            await asyncio.gather(leading, return_exceptions=True)
+    cluster.lead()
+    done = await admin.cluster_request(number, lambda r: r.version is not None)
+    await cluster.has_status(name, "running")
+    await nothing_is_there_twice(cluster, name, before)
+    assert done.target_replica == (await cluster.replica(name)).id
+
+
+async def nothing_is_there_twice(cluster: AlphaCluster, name: str, before: dict[int, str]) -> None:
+    data = cluster.alpha.data
+    async with Node(cluster.servers.jazz.url, cluster.credentials) as node:
+        await node.login()
+        replicas = [await node.load_map(co_id) for co_id in (await node.load_list(data.root["replicas"])).as_list()]
+        assert sorted(r["name"] for r in replicas) == sorted([*before.values(), name])
+        ids = [r["id"] for r in replicas]
+        assert len(set(ids)) == len(ids)
+        blocks = [await node.load_map(co_id) for co_id in (await node.load_list(data.root["controlBlocks"])).as_list()]
+        assert sorted(b["name"] for b in blocks) == sorted({"alpha", "kubernetes-sentinel", *before.values(), name})
+        contracts = (await node.load_list(data.root["contracts"])).as_list()
+        assert len(contracts) == len(set(contracts))
+    replica = await cluster.replica(name)
+    assert [v.id for v in replica.versions] == [1]
+    greeter = (await records.replicas_of(data, f"{HOST}/examples/greeter"))[0].value
+    async with opened(cluster.alpha.node, greeter.control_block) as block:
+        mine = [p.expected for p in block.permissions() if p.ref.account == replica.account]
+    assert mine == [Grant(granted=True)]

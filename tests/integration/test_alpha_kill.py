@@ -1,0 +1,96 @@
+"""Alpha as a process of its own, killed with kill -9 in the middle of a load: the next one completes it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.alpha_cluster import CODE, AlphaCluster, Servers, alpha_cluster, servers
+
+from reside.alpha import records
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    with servers(tmp_path_factory.mktemp("alpha")) as running:
+        yield running
+
+
+@pytest.fixture
+async def cluster(on: Servers) -> AsyncIterator[AlphaCluster]:
+    async with alpha_cluster(on, leading=False) as made:
+        yield made
+
+
+def environment(cluster: AlphaCluster) -> dict[str, str]:
+    settings = cluster.settings()
+    mirrors = str(cluster.servers.registry.mirrors).replace("'", '"')
+    return {
+        "PATH": os.environ["PATH"],
+        "RESIDE_REPLICA_NAME": "alpha",
+        "RESIDE_CONTROL_BLOCK_ID": settings.control_block_id,
+        "RESIDE_ACCOUNT_ID": settings.account_id,
+        "RESIDE_AGENT_SECRET": settings.agent_secret.get_secret_value(),
+        "RESIDE_SYNC_SERVER_URL": settings.sync_server_url,
+        "RESIDE_ETCD_HOSTS": settings.etcd_hosts[0],
+        "RESIDE_LISTEN_HOST": "127.0.0.1",
+        "RESIDE_LISTEN_PORT": "0",
+        "RESIDE_NAMESPACE": "reside",
+        "RESIDE_REGISTRY_MIRRORS": mirrors,
+        "RESIDE_CLAIM_CODE": CODE,
+    }
+
+
+@asynccontextmanager
+async def alpha_process(cluster: AlphaCluster, log: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Alpha's program; killed at the end of the block."""
+    with log.open("ab") as output:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "reside.alpha", env=environment(cluster), stdout=output, stderr=output
+        )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGKILL)
+        await process.wait()
+
+
+async def test_kill_9_in_the_middle_of_a_load(
+    cluster: AlphaCluster, on: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The dead leader's lease and lock end by themselves, then the load goes on where it was."""
+    log = tmp_path / "alpha.log"
+    info: dict[str, Any] = {"name": "plain", "class": "long-running", "exclusive": True, "scalable": True}
+    await on.push("examples/plain:v1", type="replica", info=info)
+    admin = await cluster.admin()
+    async with alpha_process(cluster, log) as first:
+        number = await admin.create("examples/plain:v1")
+        request = await admin.settled(number)
+        assert request.preview is not None, log.read_text()
+        body = {"id": number, "revision": request.preview["revision"]}
+        await admin.call("approve-load-request", body)
+        await admin.cluster_request(number, lambda r: r.target_replica is not None)
+        first.send_signal(signal.SIGKILL)
+        await first.wait()
+    monkeypatch.setattr("support.alpha_cluster._WITHIN_S", 90.0)
+    async with alpha_process(cluster, log):
+        done = await admin.cluster_request(number, lambda r: r.version is not None)
+        await cluster.has_status("plain", "running")
+    assert done.version == 1
+    assert await cluster.names() == {3: "plain"}
+    assert len(await records.all_requests(cluster.alpha.data)) == 1
+    text = log.read_text()
+    assert cluster.settings().agent_secret.get_secret_value() not in text
+    assert CODE not in text

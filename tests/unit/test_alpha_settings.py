@@ -1,0 +1,51 @@
+"""Alpha's settings: a domain needs an issuer; mirrors may leave the scheme out; the code is never shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from reside.alpha.settings import AlphaSettings
+
+BASE: dict[str, str] = {
+    "RESIDE_REPLICA_NAME": "alpha",
+    "RESIDE_CONTROL_BLOCK_ID": "co_zBlock",
+    "RESIDE_ACCOUNT_ID": "co_zAlpha",
+    "RESIDE_AGENT_SECRET": "sealerSecret_z/signerSecret_z",
+    "RESIDE_SYNC_SERVER_URL": "ws://forwarded:1",
+    "RESIDE_ETCD_HOSTS": "http://forwarded:2",
+    "RESIDE_NAMESPACE": "reside",
+}
+
+
+def read(monkeypatch: pytest.MonkeyPatch, **more: str) -> AlphaSettings:
+    for name, value in (BASE | more).items():
+        monkeypatch.setenv(name, value)
+    kwargs: dict[str, Any] = {}
+    return AlphaSettings(**kwargs)
+
+
+def test_mirrors_are_json_and_plain_http_without_a_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = read(monkeypatch, RESIDE_REGISTRY_MIRRORS='{"a": "10.0.0.1:5000", "b": "https://b"}')
+    assert found.registry_mirrors == {"a": "http://10.0.0.1:5000", "b": "https://b"}
+
+
+@pytest.mark.parametrize("name", ["RESIDE_DOMAIN", "RESIDE_CLUSTER_ISSUER"])
+def test_a_domain_needs_an_issuer_and_an_issuer_a_domain(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    with pytest.raises(ValidationError, match="give both"):
+        read(monkeypatch, **{name: "example.org"})
+
+
+def test_what_is_rendered_names_the_addresses_inside_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seed reaches Jazz and etcd through forwarded addresses; the pods that it renders do not."""
+    cluster = read(monkeypatch, RESIDE_DOMAIN="example.org", RESIDE_CLUSTER_ISSUER="le").cluster()
+    assert (cluster.sync_server_url, cluster.etcd_hosts) == ("ws://jazz:4200", "http://etcd:2379")
+    assert cluster.external_endpoint == "https://example.org"
+
+
+def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = read(monkeypatch, RESIDE_CLAIM_CODE="very-secret")
+    assert "very-secret" not in repr(found)
+    assert "sealerSecret" not in repr(found)
