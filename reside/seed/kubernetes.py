@@ -17,13 +17,14 @@ from lightkube import operators as lightkube_operators
 from lightkube.core.exceptions import ApiError, ConfigError
 from lightkube.generic_resource import create_namespaced_resource
 from lightkube.resources.apps_v1 import Deployment, StatefulSet
-from lightkube.resources.core_v1 import Pod, Secret, Service
+from lightkube.resources.core_v1 import ConfigMap, Pod, Secret, Service
 from lightkube.types import CascadeType
 
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, REPLICA_LABEL
 from reside.model.errors import InvalidInput, NotReady, ResideError
 from reside.model.kinds import KINDS, Kind
 from reside.seed.waiting import Missing, until
+from reside.sentinel.mirror import TEARDOWN_MARKER
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,6 +33,8 @@ Access = Literal["in-cluster", "direct", "port-forward"]
 
 _OURS: dict[str, Any] = {MANAGED_BY_LABEL: FIELD_MANAGER}
 _REPLICAS: dict[str, Any] = {REPLICA_LABEL: lightkube_operators.exists()}
+TEARDOWN_MARKER = "ConfigMap/reside-teardown"
+"""While this object exists the Sentinel repairs, applies and deletes nothing; reside.sentinel.mirror says the same."""
 _LAST = "PersistentVolumeClaim"
 """Deleted after the rest: a volume claim goes only when no pod uses it."""
 
@@ -179,20 +182,28 @@ async def wait_for_replica(client: lightkube.AsyncClient, name: str, deadline: f
     await until(look, f"a ready pod of {name}", deadline)
 
 
-async def sweep(client: lightkube.AsyncClient, stop_first: str, deadline: float) -> None:
+async def sweep(client: lightkube.AsyncClient, namespace: str, stop_first: str, deadline: float) -> None:
     """Delete everything that carries our label, the Sentinel first, and wait until it is gone.
 
     Args:
         client: bound to the namespace.
-        stop_first: name of the replica whose pods would put back what is deleted.
-        deadline: seconds to wait at most for each of the two.
+        namespace: the namespace.
+        stop_first: name of the replica that would put back what is deleted; a marker tells it not to.
+        deadline: seconds to wait at most for each step.
     """
+    await _mark(client, namespace)
+    await _announce_teardown(client)  # or the Sentinel would put back its own Deployment, too
     await _delete_all(client, Deployment, {REPLICA_LABEL: stop_first})
 
     async def stopped() -> None:
-        left = [pod async for pod in client.list(Pod, labels={REPLICA_LABEL: stop_first})]
+        left = 0
+        async for deployment in client.list(Deployment, labels={REPLICA_LABEL: stop_first}):
+            left += 1
+            if deployment.metadata and deployment.metadata.deletionTimestamp is None:
+                await _delete(client, Deployment, str(deployment.metadata.name))  # put back before the marker was seen
+        left += len([pod async for pod in client.list(Pod, labels={REPLICA_LABEL: stop_first})])
         if left:
-            raise Missing(f"{len(left)} pods of {stop_first} are left")
+            raise Missing(f"{left} pods and workloads of {stop_first} are left")
 
     await until(stopped, f"the end of {stop_first}", deadline)
     for kind in sorted(KINDS, key=lambda k: k.kind == _LAST):
@@ -212,6 +223,29 @@ async def sweep(client: lightkube.AsyncClient, stop_first: str, deadline: float)
     await until(gone, "the end of all that ReSide manages", deadline)
 
 
+async def _mark(client: lightkube.AsyncClient, namespace: str) -> None:
+    """Tell a running Sentinel that the cluster is being destroyed; the marker goes with all the rest."""
+    kind, _, name = TEARDOWN_MARKER.partition("/")
+    metadata = {"name": name, "namespace": namespace, "labels": _OURS}
+    marker: Any = ConfigMap.from_dict({"apiVersion": "v1", "kind": kind, "metadata": metadata})
+    try:
+        await client.create(marker)
+    except ApiError as error:
+        if error.status.code != HTTPStatus.CONFLICT:
+            raise
+
+
+async def _announce_teardown(client: lightkube.AsyncClient) -> None:
+    """Tell the Sentinel to put nothing back from now on; the marker goes with the rest."""
+    name = TEARDOWN_MARKER.partition("/")[2]
+    marker = {"metadata": {"name": name, "labels": _OURS}}
+    try:
+        await client.create(ConfigMap.from_dict(marker))
+    except ApiError as error:
+        if error.status.code != HTTPStatus.CONFLICT:
+            raise
+
+
 def _resource(kind: Kind) -> Any:
     group, _, version = kind.api_version.rpartition("/")
     return create_namespaced_resource(group, version, kind.kind, kind.plural)
@@ -220,8 +254,12 @@ def _resource(kind: Kind) -> Any:
 async def _delete_all(client: lightkube.AsyncClient, resource: Any, labels: Any) -> None:
     names = [found.metadata.name async for found in client.list(resource, labels=labels)]
     for name in names:
-        try:
-            await client.delete(resource, name, cascade=CascadeType.BACKGROUND)
-        except ApiError as error:
-            if not is_missing(error):
-                raise
+        await _delete(client, resource, name)
+
+
+async def _delete(client: lightkube.AsyncClient, resource: Any, name: str) -> None:
+    try:
+        await client.delete(resource, name, cascade=CascadeType.BACKGROUND)
+    except ApiError as error:
+        if not is_missing(error):
+            raise
