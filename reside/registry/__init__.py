@@ -1,6 +1,7 @@
 """Images in an OCI registry: their references, digests and labels. Knows nothing of ReSide."""
 
-from reside.registry.client import Blob, RegistryClient
+from reside.registry.assemble import Extension
+from reside.registry.client import RegistryClient
 from reside.registry.errors import (
     ImageNotFound,
     InvalidReference,
@@ -12,9 +13,13 @@ from reside.registry.errors import (
     UnsupportedPlatform,
 )
 from reside.registry.reference import ImageReference
+from reside.registry.upload import Blob, Bytes, FileBlob
 
 __all__ = [
     "Blob",
+    "Bytes",
+    "Extension",
+    "FileBlob",
     "ImageNotFound",
     "ImageReference",
     "InvalidReference",

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import platform
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from http import HTTPStatus
-from typing import TYPE_CHECKING, BinaryIO, Protocol
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING
 
 import anyio
 
+from reside.registry.assemble import Extension, extended_image, image_manifest, label_image
 from reside.registry.documents import (
     ACCEPTED,
     OCI_MANIFEST,
@@ -22,24 +19,21 @@ from reside.registry.documents import (
     check_platform,
     common_labels,
     digest_of,
-    image_manifest,
-    label_image,
     parse_config,
     parse_manifest,
     verified,
 )
 from reside.registry.errors import MalformedImage, RegistryUnavailable
 from reside.registry.transport import Connection, connect
+from reside.registry.upload import Blob, Bytes, mount_blob, push_blob, push_manifest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from reside.registry.reference import ImageReference
 
 DEADLINE = 60.0  # seconds for one call, retries and all platforms of an index included
 PUSH_DEADLINE = 600.0  # seconds for one image with layers
-_CHUNK = 1 << 20
 _ACCEPT = {"Accept": ", ".join(ACCEPTED)}
 _GO_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -48,39 +42,6 @@ def node_architecture() -> str:
     """This machine's architecture in Go's words, as registries use them."""
     machine = platform.machine()
     return _GO_ARCHITECTURES.get(machine, machine)
-
-
-class Blob(Protocol):
-    """Content to push; opened anew for each attempt."""
-
-    @property
-    def digest(self) -> str:
-        """Its content address."""
-
-    @property
-    def size(self) -> int:
-        """Its length in bytes."""
-
-    def open(self) -> AbstractContextManager[BinaryIO]:
-        """A reader at its beginning."""
-
-
-@dataclass(frozen=True)
-class _Bytes:
-    """A short blob."""
-
-    content: bytes
-
-    @property
-    def digest(self) -> str:
-        return digest_of(self.content)
-
-    @property
-    def size(self) -> int:
-        return len(self.content)
-
-    def open(self) -> BinaryIO:
-        return io.BytesIO(self.content)
 
 
 class RegistryClient:
@@ -132,16 +93,26 @@ class RegistryClient:
                 configs[entry] = (await _config(connection, image, inner)).labels
         return common_labels(image, configs, self._platform)
 
-    async def push_label_image(self, reference: ImageReference, labels: Mapping[str, str]) -> str:
-        """Push an image without layers that carries ``labels``, under the reference's tag; returns its digest.
+    async def push_label_image(self, reference: ImageReference, labels: Mapping[str, str], *, push: bool = True) -> str:
+        """Push an image without layers that carries ``labels``, under the reference's tag.
+
+        Args:
+            reference: Repository and tag.
+            labels: The image's labels.
+            push: Whether to push it; its digest is the same either way.
+
+        Returns:
+            the image's digest.
 
         Raises:
             RegistryError: see `reside.registry.errors`.
         """
         config, manifest = label_image(dict(labels), self._platform)
+        if not push:
+            return digest_of(manifest)
         async with self._open(reference) as connection:
-            await _push_blob(connection, _Bytes(config))
-            return await _push_manifest(connection, reference, manifest)
+            await push_blob(connection, Bytes(config))
+            return await push_manifest(connection, reference, manifest)
 
     async def push_image(
         self, reference: ImageReference, config: bytes, layers: Sequence[Blob], mount_from: str | None = None
@@ -164,23 +135,44 @@ class RegistryClient:
         """
         manifest = image_manifest(config, [(layer.digest, layer.size) for layer in layers])
         async with self._open(reference, PUSH_DEADLINE) as connection:
-            for blob in (*layers, _Bytes(config)):
-                await _push_blob(connection, blob, mount_from)
-            return await _push_manifest(connection, reference, manifest)
+            for blob in (*layers, Bytes(config)):
+                await push_blob(connection, blob, mount_from)
+            return await push_manifest(connection, reference, manifest)
 
-    async def config_digest(self, reference: ImageReference) -> str:
-        """The digest of an image's configuration, which is its id in a Docker daemon.
+    async def extend(
+        self, below: ImageReference, reference: ImageReference, layer: Blob, extension: Extension, *, push: bool = True
+    ) -> str:
+        """Make an image of another one in the same registry and one more layer, without moving the layers below.
+
+        Args:
+            below: The other image.
+            reference: Repository and tag of the new one.
+            layer: A plain tar.
+            extension: What else it adds.
+            push: Whether to push it; its digest is the same either way.
+
+        Returns:
+            the new image's digest.
 
         Raises:
-            RegistryError: see `reside.registry.errors`; also for an index.
+            RegistryError: see `reside.registry.errors`; also if ``below`` is an index.
         """
-        image = str(reference)
-        async with self._open(reference) as connection:
-            answer = await connection.send("GET", connection.url(f"manifests/{reference.target}"), headers=_ACCEPT)
-        document = parse_manifest(image, answer.body)
-        if isinstance(document, Index):
-            raise MalformedImage(image, "it is an index of several platforms: name one of its images by digest")
-        return document.config
+        image = str(below)
+        async with self._open(below) as connection:
+            answer = await connection.send("GET", connection.url(f"manifests/{below.target}"), headers=_ACCEPT)
+            document = _single(image, answer.body)
+            config = verified(image, await _blob(connection, document.config), document.config)
+        check_platform(image, parse_config(image, config), self._platform, layered=document.layered)
+        described = (layer.digest, layer.size)
+        raw, manifest, media_type = extended_image(image, answer.body, config, described, extension)
+        if push:
+            async with self._open(reference, PUSH_DEADLINE) as connection:
+                for digest in document.layers:
+                    await mount_blob(connection, digest, below.repository)
+                for blob in (layer, Bytes(raw)):
+                    await push_blob(connection, blob)
+                await push_manifest(connection, reference, manifest, media_type)
+        return digest_of(manifest)
 
     async def tag(self, reference: ImageReference, tag: str) -> None:
         """Let another tag of the same repository name the image that ``reference`` names.
@@ -216,38 +208,15 @@ async def _manifest(connection: Connection, image: str, digest: str) -> Manifest
 
 
 async def _config(connection: Connection, image: str, manifest: Manifest) -> Config:
-    answer = await connection.send("GET", connection.url(f"blobs/{manifest.config}"))
-    return parse_config(image, verified(image, answer.body, manifest.config))
+    return parse_config(image, verified(image, await _blob(connection, manifest.config), manifest.config))
 
 
-async def _push_blob(connection: Connection, blob: Blob, mount_from: str | None = None) -> None:
-    """Upload a blob unless the registry has it, in this repository or in the other one."""
-    present = await connection.send("HEAD", connection.url(f"blobs/{blob.digest}"), missing_is_fine=True)
-    if present.status != HTTPStatus.NOT_FOUND:
-        return
-    mount = f"?{urlencode({'mount': blob.digest, 'from': mount_from})}" if mount_from else ""
-    started = await connection.send("POST", connection.url(f"blobs/uploads/{mount}"))
-    if started.status == HTTPStatus.CREATED:
-        return  # mounted
-    target = connection.join(started.headers["Location"])
-    separator = "&" if "?" in target else "?"
-    await connection.send(
-        "PUT",
-        f"{target}{separator}{urlencode({'digest': blob.digest})}",
-        headers={"Content-Type": "application/octet-stream", "Content-Length": str(blob.size)},
-        content=lambda: _chunks(blob),
-    )
+async def _blob(connection: Connection, digest: str) -> bytes:
+    return (await connection.send("GET", connection.url(f"blobs/{digest}"))).body
 
 
-async def _push_manifest(connection: Connection, reference: ImageReference, manifest: bytes) -> str:
-    digest = digest_of(manifest)
-    url = connection.url(f"manifests/{reference.tag or digest}")
-    await connection.send("PUT", url, headers={"Content-Type": OCI_MANIFEST}, content=manifest)
-    return digest
-
-
-async def _chunks(blob: Blob) -> AsyncIterator[bytes]:
-    """The blob's content, read beside the event loop."""
-    with blob.open() as file:
-        while chunk := await anyio.to_thread.run_sync(file.read, _CHUNK):
-            yield chunk
+def _single(image: str, content: bytes) -> Manifest:
+    document = parse_manifest(image, content)
+    if isinstance(document, Index):
+        raise MalformedImage(image, "it is an index of several platforms: name one of its images by digest")
+    return document

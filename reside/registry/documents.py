@@ -1,6 +1,6 @@
 """The documents of an image: manifest, index and configuration, as pure functions over their bytes.
 
-Docker's schema 2 and OCI's are the same documents under other media types; both are read. What is written is OCI.
+Docker's schema 2 and OCI's are the same documents under other media types; both are read.
 Invariant: bytes are believed only after their SHA-256 is the digest they were asked for by.
 """
 
@@ -9,18 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from reside.registry.errors import LabelsDiffer, MalformedImage, UnsupportedPlatform
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 OCI_MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 OCI_INDEX: Final = "application/vnd.oci.image.index.v1+json"
 OCI_LAYER: Final = "application/vnd.oci.image.layer.v1.tar"
 OCI_CONFIG: Final = "application/vnd.oci.image.config.v1+json"
 DOCKER_MANIFEST: Final = "application/vnd.docker.distribution.manifest.v2+json"
+DOCKER_LAYER: Final = "application/vnd.docker.image.rootfs.diff.tar"
 DOCKER_INDEX: Final = "application/vnd.docker.distribution.manifest.list.v2+json"
 ACCEPTED: Final = (OCI_MANIFEST, OCI_INDEX, DOCKER_MANIFEST, DOCKER_INDEX)
 MAX_PLATFORMS: Final = 32  # far more than any image has; bounds what one request can make us fetch
@@ -39,10 +37,15 @@ class Platform:
 
 @dataclass(frozen=True)
 class Manifest:
-    """One image: the digest of its configuration and whether it has any layer."""
+    """One image: the digests of its configuration and of its layers, lowest first."""
 
     config: str
-    layered: bool
+    layers: tuple[str, ...]
+
+    @property
+    def layered(self) -> bool:
+        """Whether it has any layer; one without is data and runs nowhere."""
+        return bool(self.layers)
 
 
 @dataclass(frozen=True)
@@ -82,13 +85,16 @@ def parse_manifest(image: str, content: bytes) -> Manifest | Index:
     Raises:
         MalformedImage: neither of the two.
     """
-    document = _object(image, content)
+    document = parse_object(image, content)
     if isinstance(document.get("manifests"), list):
         return Index(_entries(image, document["manifests"]))
     config, layers = document.get("config"), document.get("layers")
     if not isinstance(config, dict) or not isinstance(config.get("digest"), str) or not isinstance(layers, list):
         raise MalformedImage(image, "its manifest is neither Docker schema 2 nor OCI: push it with a current tool")
-    return Manifest(config["digest"], bool(layers))
+    digests = tuple(str(layer["digest"]) for layer in layers if isinstance(layer, dict) and "digest" in layer)
+    if len(digests) != len(layers):
+        raise MalformedImage(image, "its manifest has a layer without digest: push it with a current tool")
+    return Manifest(config["digest"], digests)
 
 
 def _entries(image: str, manifests: list[Any]) -> tuple[tuple[Platform, str], ...]:
@@ -111,7 +117,7 @@ def parse_config(image: str, content: bytes) -> Config:
     Raises:
         MalformedImage: not a configuration, as that of a Helm chart or another artifact is not.
     """
-    document = _object(image, content)
+    document = parse_object(image, content)
     inner = document.get("config") or {}
     labels = (inner.get("Labels") or {}) if isinstance(inner, dict) else None
     if not isinstance(labels, dict) or not all(isinstance(v, str) for v in labels.values()):
@@ -119,7 +125,12 @@ def parse_config(image: str, content: bytes) -> Config:
     return Config(Platform(str(document.get("os", "")), str(document.get("architecture", ""))), labels)
 
 
-def _object(image: str, content: bytes) -> dict[str, Any]:
+def parse_object(image: str, content: bytes) -> dict[str, Any]:
+    """A JSON object.
+
+    Raises:
+        MalformedImage: it is none.
+    """
     try:
         document = json.loads(content)
     except ValueError:
@@ -157,35 +168,3 @@ def common_labels(image: str, configs: dict[Platform, dict[str, str]], wanted: P
                 image, f"{platform} and {wanted} carry different labels ({names}): build all platforms in one run"
             )
     return labels
-
-
-def label_image(labels: dict[str, str], platform: Platform) -> tuple[bytes, bytes]:
-    """Configuration and manifest of an image without layers that only carries ``labels``.
-
-    Equal labels give equal bytes, so pushing twice gives one digest.
-    """
-    config = _canonical(
-        {
-            "architecture": platform.architecture,
-            "os": platform.os,
-            "config": {"Labels": labels},
-            "rootfs": {"type": "layers", "diff_ids": []},
-        }
-    )
-    return config, image_manifest(config, ())
-
-
-def image_manifest(config: bytes, layers: Sequence[tuple[str, int]]) -> bytes:
-    """The manifest of an image with this configuration and these layers: digest and size of plain tars."""
-    return _canonical(
-        {
-            "schemaVersion": 2,
-            "mediaType": OCI_MANIFEST,
-            "config": {"mediaType": OCI_CONFIG, "digest": digest_of(config), "size": len(config)},
-            "layers": [{"mediaType": OCI_LAYER, "digest": digest, "size": size} for digest, size in layers],
-        }
-    )
-
-
-def _canonical(document: dict[str, Any]) -> bytes:
-    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()

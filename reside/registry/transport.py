@@ -23,8 +23,6 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
 import anyio
-import docker.auth
-import docker.errors
 import httpx
 import stamina
 
@@ -75,7 +73,7 @@ class Connection:
         self._client = client
         self._base = base
         self._reference = reference
-        self._image = str(reference)
+        self.image = str(reference)
         self._authorization: str | None = None
 
     def url(self, path: str) -> str:
@@ -136,11 +134,11 @@ class Connection:
                 async for chunk in response.aiter_bytes():
                     body += chunk
                     if len(body) > MAX_BODY:
-                        raise MalformedImage(self._image, f"the registry sent a document above {MAX_BODY} bytes")
+                        raise MalformedImage(self.image, f"the registry sent a document above {MAX_BODY} bytes")
                 return Answer(response.status_code, response.headers, bytes(body))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise RegistryUnavailable(
-                self._image,
+                self.image,
                 f"registry {self._reference.registry!r} at {self._base} can't be reached ({type(error).__name__}): "
                 "check its name, that it runs, and the network, then try again",
             ) from error
@@ -171,20 +169,23 @@ class Connection:
         if status < HTTPStatus.BAD_REQUEST:
             return
         if status == HTTPStatus.NOT_FOUND:
-            raise ImageNotFound(self._image, f"registry {registry!r} has no such image: check name and tag, or push it")
+            raise ImageNotFound(self.image, f"registry {registry!r} has no such image: check name and tag, or push it")
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             raise RegistryDenied(
-                self._image,
+                self.image,
                 f"registry {registry!r} refuses access ({status}): the image may not exist, or log in with "
                 f"`docker login {registry}` as somebody who may use it",
             )
         if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            raise RegistryUnavailable(self._image, f"registry {registry!r} answers {status}: try again later")
-        raise MalformedImage(self._image, f"registry {registry!r} does not take the request ({status})")
+            raise RegistryUnavailable(self.image, f"registry {registry!r} answers {status}: try again later")
+        raise MalformedImage(self.image, f"registry {registry!r} does not take the request ({status})")
 
 
 def _credentials(registry: str) -> tuple[str, str] | None:
     """User and password out of Docker's configuration; None without any."""
+    import docker.auth  # noqa: PLC0415 - slow to import, and needed only where a registry asks who we are
+    import docker.errors  # noqa: PLC0415 - as above
+
     try:
         found = docker.auth.load_config().resolve_authconfig(registry)
     except docker.errors.DockerException:

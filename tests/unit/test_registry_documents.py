@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reside.registry import LabelsDiffer, MalformedImage, UnsupportedPlatform
+from reside.registry.assemble import label_image
 from reside.registry.documents import (
     Config,
     Index,
@@ -16,7 +17,6 @@ from reside.registry.documents import (
     check_platform,
     common_labels,
     digest_of,
-    label_image,
     parse_config,
     parse_manifest,
     verified,
@@ -32,7 +32,7 @@ def dump(document: Any) -> bytes:
 
 def test_a_manifest_gives_its_configuration() -> None:
     document = {"schemaVersion": 2, "config": {"digest": "sha256:1"}, "layers": [{"digest": "sha256:2"}]}
-    assert parse_manifest(IMAGE, dump(document)) == Manifest("sha256:1", layered=True)
+    assert parse_manifest(IMAGE, dump(document)) == Manifest("sha256:1", ("sha256:2",))
 
 
 def test_an_index_gives_its_images_without_attestations() -> None:
@@ -93,4 +93,4 @@ def test_equal_labels_make_equal_images() -> None:
     config, manifest = label_image({"b": "2", "a": "1"}, AMD64)
     assert (config, manifest) == label_image({"a": "1", "b": "2"}, AMD64)
     assert parse_config(IMAGE, config) == Config(AMD64, {"a": "1", "b": "2"})
-    assert parse_manifest(IMAGE, manifest) == Manifest(digest_of(config), layered=False)
+    assert parse_manifest(IMAGE, manifest) == Manifest(digest_of(config), ())

@@ -1,0 +1,134 @@
+"""What `reside build` reads: a folder with a manifest, and where registries are."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+import docker.utils.build
+import yaml
+
+from reside.local import default_state, read_info
+from reside.model.constants import MANIFEST_LABEL, RESIDE_REGISTRY
+from reside.model.errors import InvalidInput, InvalidManifest
+from reside.model.manifest import Manifest, encode_label, parse_manifest
+from reside.registry import ImageReference
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+FILES: Final[Mapping[Literal["replica", "contract"], str]] = {"replica": "replica.yaml", "contract": "contract.yaml"}
+MIRRORS_VARIABLE: Final = "RESIDE_REGISTRY_MIRRORS"
+DOCKERFILE: Final = "Dockerfile"
+IGNORE_FILE: Final = ".dockerignore"
+_IGNORED: Final = ("**/__pycache__", "**/*.pyc", "**/.git", "**/.venv", "**/.mypy_cache", "**/.ruff_cache")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A folder to build an image from, and what its manifest says."""
+
+    folder: Path
+    manifest: Manifest
+    reference: ImageReference
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The image's labels."""
+        return {MANIFEST_LABEL: encode_label(self.manifest)}
+
+    @property
+    def has_dockerfile(self) -> bool:
+        """Whether the folder says itself how its image is built."""
+        return (self.folder / DOCKERFILE).exists()
+
+    def files(self) -> list[str]:
+        """Paths of the files that go into the image, in a fixed order.
+
+        All but caches, the Dockerfile, and what .dockerignore names. A link is followed, out of the folder as well: an
+        image holds contents.
+        """
+        ignore = self.folder / IGNORE_FILE
+        patterns = [*_IGNORED, DOCKERFILE, IGNORE_FILE]
+        if ignore.exists():
+            lines = (line.strip() for line in ignore.read_text().splitlines())
+            patterns += [line for line in lines if line and not line.startswith("#")]
+        found = docker.utils.build.exclude_paths(str(self.folder), patterns)
+        return sorted(name for name in found if (self.folder / name).is_file())
+
+
+def read_source(folder: Path, tag: str) -> Source:
+    """What a folder holds.
+
+    Raises:
+        InvalidInput: it has no manifest, two of them, or one that is not right; the message names the file.
+        InvalidReference: the identity or the tag is none.
+    """
+    if not folder.is_dir():
+        raise InvalidInput(f"{folder} is no folder: name one that holds {' or '.join(FILES.values())}")
+    present = [name for name in FILES if (folder / FILES[name]).exists()]
+    if len(present) != 1:
+        count = "both" if present else "neither"
+        raise InvalidInput(f"{folder} holds {count} replica.yaml and contract.yaml: it must hold one of the two")
+    file = folder / FILES[present[0]]
+    manifest = _parse(file, present[0])
+    if manifest.type != present[0]:
+        raise InvalidManifest(f"{file} describes a {manifest.type}: call the file {FILES[manifest.type]}")
+    return Source(folder, manifest, ImageReference.parse(manifest.identity).tagged(tag))
+
+
+def _parse(file: Path, kind: str) -> Manifest:
+    try:
+        data = yaml.safe_load(file.read_text())
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InvalidManifest(f"{file} is not YAML: {error}") from None
+    if not isinstance(data, dict):
+        raise InvalidManifest(f"{file} holds no manifest: write members such as `identity: registry.example.org/name`")
+    try:
+        return parse_manifest({"type": kind, **data})
+    except InvalidManifest as error:
+        raise InvalidManifest(f"{file}: {error}") from None
+
+
+def registry_mirrors(local_cluster: str) -> dict[str, str]:
+    """Where registries are really served: RESIDE_REGISTRY_MIRRORS (JSON), else the local cluster's registry.
+
+    Raises:
+        InvalidInput: the variable is no JSON object of texts.
+    """
+    if text := os.environ.get(MIRRORS_VARIABLE):
+        return parse_mirrors(text)
+    info = read_info(default_state(local_cluster))
+    if info is None or info.registry_loopback is None:
+        return {}
+    return {info.registry_host: f"http://{info.registry_loopback}"}
+
+
+def parse_mirrors(text: str) -> dict[str, str]:
+    """Mirrors out of their JSON form; an address without a scheme is plain HTTP.
+
+    Raises:
+        InvalidInput: it is no JSON object of texts.
+    """
+    try:
+        data = yaml.safe_load(text)  # reads JSON as well
+    except yaml.YAMLError:
+        data = None
+    if not isinstance(data, dict) or not all(isinstance(value, str) for value in data.values()):
+        raise InvalidInput(f'{MIRRORS_VARIABLE} must be JSON such as {{"{RESIDE_REGISTRY}": "http://127.0.0.1:5000"}}')
+    return {str(host): address if "://" in address else f"http://{address}" for host, address in data.items()}
+
+
+def check_reachable(reference: ImageReference, mirrors: Mapping[str, str]) -> None:
+    """Refuse an image of ReSide's own registry name where no mirror says what that name stands for.
+
+    Raises:
+        InvalidInput: it is one; the message names the cures.
+    """
+    if reference.registry == RESIDE_REGISTRY and RESIDE_REGISTRY not in mirrors:
+        raise InvalidInput(
+            f"nobody knows where {RESIDE_REGISTRY} is: run `reside local up`, name your cluster with --local-cluster, "
+            f"or set {MIRRORS_VARIABLE}"
+        )
