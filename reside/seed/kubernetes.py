@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import httpx2
 import lightkube
 from lightkube import operators as lightkube_operators
+from lightkube.codecs import resource_registry
 from lightkube.core.exceptions import ApiError, ConfigError
-from lightkube.generic_resource import create_namespaced_resource
 from lightkube.resources.apps_v1 import Deployment, StatefulSet
 from lightkube.resources.core_v1 import ConfigMap, Pod, Secret, Service
 from lightkube.types import CascadeType
@@ -24,7 +24,6 @@ from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, REPLICA_LABE
 from reside.model.errors import InvalidInput, NotReady, ResideError
 from reside.model.kinds import KINDS, Kind
 from reside.seed.waiting import Missing, until
-from reside.sentinel.mirror import TEARDOWN_MARKER
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -192,7 +191,6 @@ async def sweep(client: lightkube.AsyncClient, namespace: str, stop_first: str, 
         deadline: seconds to wait at most for each step.
     """
     await _mark(client, namespace)
-    await _announce_teardown(client)  # or the Sentinel would put back its own Deployment, too
     await _delete_all(client, Deployment, {REPLICA_LABEL: stop_first})
 
     async def stopped() -> None:
@@ -228,27 +226,16 @@ async def _mark(client: lightkube.AsyncClient, namespace: str) -> None:
     kind, _, name = TEARDOWN_MARKER.partition("/")
     metadata = {"name": name, "namespace": namespace, "labels": _OURS}
     marker: Any = ConfigMap.from_dict({"apiVersion": "v1", "kind": kind, "metadata": metadata})
+    creating: Any = client.create(marker)
     try:
-        await client.create(marker)
-    except ApiError as error:
-        if error.status.code != HTTPStatus.CONFLICT:
-            raise
-
-
-async def _announce_teardown(client: lightkube.AsyncClient) -> None:
-    """Tell the Sentinel to put nothing back from now on; the marker goes with the rest."""
-    name = TEARDOWN_MARKER.partition("/")[2]
-    marker = {"metadata": {"name": name, "labels": _OURS}}
-    try:
-        await client.create(ConfigMap.from_dict(marker))
+        await creating
     except ApiError as error:
         if error.status.code != HTTPStatus.CONFLICT:
             raise
 
 
 def _resource(kind: Kind) -> Any:
-    group, _, version = kind.api_version.rpartition("/")
-    return create_namespaced_resource(group, version, kind.kind, kind.plural)
+    return resource_registry.load(kind.api_version, kind.kind)
 
 
 async def _delete_all(client: lightkube.AsyncClient, resource: Any, labels: Any) -> None:

@@ -113,6 +113,6 @@ def take_back(settings: BootstrapSettings) -> None:
 
     async def delete() -> None:
         async with connect(settings.target) as client:
-            await sweep(client, SENTINEL_NAME, settings.deadline)
+            await sweep(client, settings.namespace, SENTINEL_NAME, settings.deadline)
 
     asyncio.run(delete())

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from reside.seed import kubernetes
+from reside.sentinel import mirror
 from stacks import settings
 from stacks.bootstrap import dynamic
 
@@ -79,3 +81,7 @@ def test_inputs_and_outputs_hold_no_secret() -> None:
     """Only ids of accounts leave the steps; a new output must be judged here."""
     assert "passphrase" not in props()["settings"]
     assert "agentSecret" not in inspect.getsource(dynamic)
+
+
+def test_the_teardown_marker_is_the_one_that_the_sentinel_looks_for() -> None:
+    assert kubernetes.TEARDOWN_MARKER == mirror.TEARDOWN_MARKER

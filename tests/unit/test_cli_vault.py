@@ -21,9 +21,11 @@ class MemoryStore:
         self.values: dict[str, str] = {}
 
     def read(self, name: str) -> str | None:
+        """The value of this name."""
         return self.values.get(name)
 
     def create(self, name: str, value: str) -> str:
+        """Keep it unless there is one."""
         return self.values.setdefault(name, value)
 
 
