@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import structlog
 
-from reside.jazz import AccountId, JazzError
+from reside.jazz import AccountId, JazzError, NodeClosed
 from reside.locks import LockError
 from reside.model.errors import NotReady, ResideError
 from reside.model.lookup import granted_permissions
@@ -82,18 +82,22 @@ async def reconcile(context: Context, declaration: Declaration) -> bool:
         await context.rcb.refresh()
         steps = next_steps(context.rcb.permissions())
         done = [await _try(context, declaration, step) for step in steps]
-        await publish(context)
-    except (JazzError, LockError) as error:
+        published = await publish(context)
+    except NodeClosed:
+        raise  # nothing will ever change again: the loop must not go on as if it might
+    except JazzError as error:
         _log.warning("permissions can't be reconciled now", replica=context.name, error=str(error))
         return False
     GRANTS_PENDING.labels(context.name).set(done.count(False))
     LAST_GRANTS_PASS.labels(context.name).set(time.time())
-    return all(done)
+    return all(done) and published
 
 
 async def _try(context: Context, declaration: Declaration, step: Step) -> bool:
     try:
         await _carry_out(context, declaration, step)
+    except NodeClosed:
+        raise
     except Exception as error:  # noqa: BLE001 - a handler's bug must not stop other permissions; it is tried again
         GRANTS_FAILED.labels(context.name).inc()
         # Not the message of a foreign error: it may hold anything. ReSide's and Jazz's own never hold a secret.
@@ -142,8 +146,8 @@ def _handler(declaration: Declaration, step: Step) -> PermissionHandler | None:
     return handlers.updated or handlers.granted
 
 
-async def publish(context: Context) -> None:
-    """Publish to each grantee what is granted to it.
+async def publish(context: Context) -> bool:
+    """Publish to each grantee what is granted to it; whether all could be told.
 
     A unique map ``granted-permissions:for-account:<accountId>`` in the public group points (member ``target``) to a map
     that the grantee alone can read: permission key → params.
@@ -153,8 +157,18 @@ async def publish(context: Context) -> None:
         granted = wanted.setdefault(AccountId(permission.ref.account), {})
         if permission.current is not None and permission.current.granted:
             granted[permission.ref.key] = permission.current.params
-    for account, granted in wanted.items():
+    return all([await _try_to_publish(context, account, granted) for account, granted in wanted.items()])
+
+
+async def _try_to_publish(context: Context, account: AccountId, granted: dict[str, Any]) -> bool:
+    try:
         await _publish_to(context, account, granted)
+    except NodeClosed:
+        raise
+    except JazzError as error:
+        _log.warning("grantee can't be told", replica=context.name, account=account, error=str(error))
+        return False
+    return True
 
 
 async def _publish_to(context: Context, account: AccountId, granted: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ in progress end, loops are cancelled, what was written reaches the sync server, 
 from __future__ import annotations
 
 import asyncio
+import socket
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -88,7 +89,7 @@ async def _connect(stack: AsyncExitStack, settings: ReplicaSettings, health: Hea
     """Steps 2 and 3: the account, the control block, the locks."""
     credentials = _credentials(settings)
     async for attempt in stamina.retry_context(
-        on=(JazzUnavailable, JazzTimeout), attempts=None, timeout=START_WITHIN_S, wait_max=5.0
+        on=(JazzUnavailable, JazzTimeout, NotReady), attempts=None, timeout=START_WITHIN_S, wait_max=5.0
     ):
         with attempt:
             async with AsyncExitStack() as one_try:
@@ -97,7 +98,8 @@ async def _connect(stack: AsyncExitStack, settings: ReplicaSettings, health: Hea
                 rcb = await ControlBlock.load(node, settings.control_block_id)
                 one_try.callback(rcb.close)
                 await stack.enter_async_context(one_try.pop_all())
-    locks = await stack.enter_async_context(LockService(settings.etcd_hosts, holder=settings.replica_name))
+    holder = f"{settings.replica_name} on {socket.gethostname()}"
+    locks = await stack.enter_async_context(LockService(settings.etcd_hosts, holder=holder))
     http = await stack.enter_async_context(httpx.AsyncClient(limits=_CONNECTIONS, trust_env=False))
     health.checks["connected to the sync server"] = lambda: node.connected
     return Context(

@@ -59,7 +59,7 @@ async def test_the_caller_is_refused_before_the_grant_and_greeted_after_it_and_b
             await around.expect(greeter, ref, Grant(granted=True))
             greeted = await last_result(reader, caller, "ok")
             assert greeted == {"outcome": "ok", "message": "Hello, caller", "version": 1}
-        async with example("greeter", greeter, port, GREETER_VERSION="2"):
+        async with example("greeter-v2", greeter, port):
             greeted = await last_result(reader, caller, "ok", version=2)
             assert greeted["message"] == "Good day, caller"
         counted = (await metrics.get("/metrics")).text
@@ -81,7 +81,7 @@ async def last_result(reader: Node, caller: Identity, outcome: str, **members: A
 
 
 @asynccontextmanager
-async def example(name: str, identity: Identity, port: int, **extra: str) -> AsyncIterator[httpx.AsyncClient]:
+async def example(name: str, identity: Identity, port: int) -> AsyncIterator[httpx.AsyncClient]:
     """A running example and a client of its HTTP port; ended as Kubernetes does, which must leave exit code 0."""
     settings = identity.settings
     environment = {
@@ -95,7 +95,6 @@ async def example(name: str, identity: Identity, port: int, **extra: str) -> Asy
         "RESIDE_LISTEN_HOST": "127.0.0.1",
         "RESIDE_LISTEN_PORT": str(port),
         "RESIDE_INTERNAL_ENDPOINT": f"http://127.0.0.1:{port}",
-        **extra,
     }
     process = await subprocess.create_subprocess_exec(
         sys.executable, "-m", "main", cwd=EXAMPLES / name, env=environment, stdout=subprocess.PIPE

@@ -1,13 +1,11 @@
-"""Greets whoever was granted the permission ``greet``. Version 2 is politer."""
+"""Greets whoever was granted the permission ``greet``."""
 
-import os
 from pathlib import Path
 
 from reside.replica import Call, Json, Replica, load_contract
 
 CONTRACT = load_contract(Path(__file__).with_name("greeting.v1.yaml"))
-VERSION = int(os.environ.get("GREETER_VERSION", "1"))
-GREETING = {1: "Hello", 2: "Good day"}[VERSION]
+VERSION = 1
 
 greeter = Replica(CONTRACT)
 
@@ -16,7 +14,7 @@ greeter = Replica(CONTRACT)
 async def greet(call: Call) -> Json:
     """``{name}`` → ``{message, version}``."""
     call.require("greet")
-    return {"message": f"{GREETING}, {call.body.get('name', 'stranger')}", "version": VERSION}
+    return {"message": f"Hello, {call.body.get('name', 'stranger')}", "version": VERSION}
 
 
 if __name__ == "__main__":
