@@ -1,0 +1,72 @@
+"""What locks make of etcd's answers that a healthy etcd rarely gives: lost, foreign, refused."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from reside.locks import EtcdUnavailable, LockService
+from reside.locks.etcd import Etcd
+
+pytestmark = pytest.mark.anyio
+
+
+class Gateway:
+    """A scripted JSON gateway; ``a`` loses the answer to each transaction, ``b`` gives it."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, dict[str, Any]]] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        body = json.loads(request.content)
+        self.requests.append((request.url.path, body))
+        if request.url.path == "/v3/lease/grant":
+            return httpx.Response(200, json={"ID": "7", "TTL": "30"})
+        if request.url.path == "/v3/kv/txn":
+            if request.url.host == "a":
+                raise httpx.ReadError("connection reset", request=request)
+            entry = {"value": base64.b64encode(b"me").decode(), "create_revision": "5", "lease": "7"}
+            return httpx.Response(
+                200, json={"header": {"revision": "6"}, "responses": [{"response_range": {"kvs": [entry]}}]}
+            )
+        return httpx.Response(200, json={})
+
+
+async def test_a_lock_whose_first_answer_was_lost_is_recognised_by_its_own_lease() -> None:
+    """Otherwise the taker would wait for itself until its lease ended."""
+    gateway = Gateway()
+    service = LockService(["http://a", "http://b"], transport=httpx.MockTransport(gateway))
+    async with service, service.lock("key") as held:
+        assert held.revision == 5
+
+
+async def test_every_transaction_reads_so_that_a_stale_member_can_not_answer_it() -> None:
+    gateway = Gateway()
+    client = Etcd(["http://b"], httpx.MockTransport(gateway))
+    await client.confirm("key", 5, 7)
+    [(_, body)] = gateway.requests
+    for branch in ("success", "failure"):
+        assert any("requestRange" in operation for operation in body[branch])
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        (httpx.Response(503, text="etcdserver: no leader"), "HTTP 503: etcdserver: no leader"),
+        (httpx.Response(200, text="<html>a proxy"), "not etcd's: <html>a proxy"),
+        (httpx.Response(200, json=[]), "not etcd's"),
+    ],
+)
+async def test_an_answer_that_is_not_usable_counts_as_unavailable(answer: httpx.Response, complaint: str) -> None:
+    client = Etcd(["http://a"], httpx.MockTransport(lambda _: answer))
+    with pytest.raises(EtcdUnavailable, match=complaint):
+        await client.grant(30)
+
+
+async def test_no_hosts_are_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="no etcd host given"):
+        LockService([])
