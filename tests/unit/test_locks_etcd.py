@@ -22,6 +22,7 @@ class Gateway:
         self.requests: list[tuple[str, dict[str, Any]]] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
+        """Answer as scripted."""
         body = json.loads(request.content)
         self.requests.append((request.url.path, body))
         if request.url.path == "/v3/lease/grant":
