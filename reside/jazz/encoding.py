@@ -9,6 +9,7 @@ import json
 import math
 import re
 from functools import lru_cache
+from json.encoder import encode_basestring
 from typing import Any
 
 from .errors import InvalidContent
@@ -21,6 +22,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_SAFE_INTEGER = 2**53
 _JS_EXPONENT_FROM = 21
 _JS_EXPONENT_BELOW = -6
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _RAW_PREFIXES = ("encrypted_U", "binary_U")
 
 
@@ -77,7 +79,7 @@ def quote(text: str) -> str:
     r"""A JSON string as `JSON.stringify` writes it: lone surrogates escaped, all else but controls literal."""
     if text.startswith(_RAW_PREFIXES):
         return f'"{text}"'
-    return _escape_surrogates(json.dumps(text, ensure_ascii=False))
+    return _escape_surrogates(encode_basestring(text))
 
 
 def compact_json(value: Any) -> str:
@@ -87,9 +89,9 @@ def compact_json(value: Any) -> str:
         InvalidContent: The value is not JSON.
     """
     try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text = _ENCODER.encode(value)
     except ValueError:
-        text = json.dumps(_without_nan(value), ensure_ascii=False, separators=(",", ":"))
+        text = _ENCODER.encode(_without_nan(value))
     except (TypeError, RecursionError) as error:
         raise InvalidContent(f"not a JSON value: {error}") from None
     return _escape_surrogates(text)

@@ -219,6 +219,10 @@ class Group(Value):
         self._set(member, role)
         self._new_write_key(member)
 
+    def make_own_write_key(self) -> None:
+        """Makes the key that this account writes with where everyone may write, but not read what others wrote."""
+        self._new_write_key(self._node.account_id)
+
     def _new_write_key(self, member: str) -> None:
         """A key of its own for a member who may write but not read what others write."""
         key = ReadKey.generate()

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from .crypto import short_hash
 from .encoding import stable_json
 from .errors import InvalidContent
-from .ids import CoId, Json, new_uniqueness
+from .ids import CoId, Json, is_co_id, new_uniqueness
 
 ValueType: TypeAlias = Literal["comap", "colist", "costream", "coplaintext"]
 _VALUE_TYPES = ("comap", "colist", "costream", "coplaintext")
@@ -72,7 +72,10 @@ def parse_header(raw: Any) -> Header:
     value_type, ruleset, meta = raw.get("type"), raw.get("ruleset"), raw["meta"]
     if value_type not in _VALUE_TYPES or not isinstance(ruleset, dict) or not isinstance(meta, dict | None):
         raise InvalidContent("a header has an unknown type, ruleset or meta")
-    co_id = CoId("co_z" + short_hash(stable_json(raw)))
+    try:
+        co_id = CoId("co_z" + short_hash(stable_json(raw)))
+    except (RecursionError, UnicodeEncodeError):
+        raise InvalidContent("a header is nested too deeply, or no text") from None
     kind = ruleset.get("type")
     owner = initial_admin = None
     if kind == "group":
@@ -81,7 +84,7 @@ def parse_header(raw: Any) -> Header:
             raise InvalidContent("a group's header needs the type comap and an initialAdmin")
     elif kind == "ownedByGroup":
         owner = ruleset.get("group")
-        if not isinstance(owner, str) or not owner.startswith("co_z"):
+        if not isinstance(owner, str) or not is_co_id(owner):
             raise InvalidContent("a header names no owning group")
     elif kind != "unsafeAllowAll":
         raise InvalidContent("a header has an unknown ruleset")

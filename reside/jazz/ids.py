@@ -1,5 +1,6 @@
 """Identifiers of the protocol: their prefixes and how they are made (jazz-protocol.md §1)."""
 
+import re
 import secrets
 from typing import Any, Literal, NewType, TypeAlias
 
@@ -34,6 +35,22 @@ EVERYONE: Everyone = "everyone"
 
 _RANDOM_ID_BYTES = 12
 _SESSION_BYTES = 8
+
+
+_BASE58 = "[1-9A-HJ-NP-Za-km-z]"
+_CO_ID = re.compile(f"co_z{_BASE58}{{1,64}}")
+_SESSION_ID = re.compile(f"(co_z{_BASE58}+|sealer_z{_BASE58}+/signer_z{_BASE58}+)_session_[a-z]{_BASE58}+[$]?")
+_MAX_ID_CHARACTERS = 256
+
+
+def is_co_id(text: object) -> bool:
+    """Whether something has the form of a value's id; everything from outside is asked this before it is used."""
+    return isinstance(text, str) and _CO_ID.fullmatch(text) is not None
+
+
+def is_session_id(text: str) -> bool:
+    """Whether a text has the form of a session id."""
+    return len(text) <= _MAX_ID_CHARACTERS and _SESSION_ID.fullmatch(text) is not None
 
 
 def new_uniqueness() -> str:

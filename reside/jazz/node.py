@@ -29,7 +29,7 @@ from .errors import (
 )
 from .group import Group
 from .header import Header, account_header, group_header, owned_header, unique_header
-from .ids import EVERYONE, CoId, Json, SessionId, new_session_tail
+from .ids import EVERYONE, CoId, Json, SessionId, is_co_id, new_session_tail
 from .keys import current_key_id, find_secret
 from .permissions import WRITERS, GroupState
 from .readiness import Absent, missing_for
@@ -49,6 +49,14 @@ _UNSIGNED_CHARACTERS: Final = 100_000
 def now_ms() -> int:
     """The clock: ms since the epoch."""
     return time.time_ns() // 1_000_000
+
+
+class _Flush:
+    """A wait for acknowledgements: what is still wanted, by value and session."""
+
+    def __init__(self, wanted: dict[str, dict[str, int]]) -> None:
+        self.wanted = wanted
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
 class Node:
@@ -101,7 +109,7 @@ class Node:
         self._sync.own_sessions |= {self._session, self._agent_session}
         self._values: dict[CoId, Value] = {}
         self._waiters: dict[CoId, list[asyncio.Future[None]]] = {}
-        self._flushes: list[asyncio.Future[None]] = []
+        self._flushes: list[_Flush] = []
         self._round_trips: deque[asyncio.Future[bool]] = deque()
         self._open: Core | None = None
         self._wake_planned = False
@@ -232,6 +240,8 @@ class Node:
 
     async def _load(self, co_id: CoId, kind: type[V], timeout: float = 30.0, grace: float = _ABSENT_GRACE_S) -> V:  # noqa: ASYNC109 - as load
         self._check_open()
+        if not is_co_id(co_id):
+            raise ValueNotFound(co_id, "that is not the id of a value, which looks like co_z…")
         core = self.store.core(co_id)
         try:
             async with asyncio.timeout(timeout):
@@ -386,17 +396,20 @@ class Node:
         """
         self._check_open()
         self._close_open()
-        wanted = {co_id: self.store.core(co_id).counts() for co_id in self._sync.unacknowledged}
+        flush = _Flush({co_id: self.store.core(co_id).counts() for co_id in self._sync.unacknowledged})
+        if not flush.wanted:
+            return
+        self._flushes.append(flush)
         try:
             async with asyncio.timeout(timeout):
-                while wanted := {co_id: counts for co_id, counts in wanted.items() if self._lacks(co_id, counts)}:
-                    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-                    self._flushes.append(future)
-                    await future
+                await flush.done
         except TimeoutError:
             state = "the server did not acknowledge it" if self.connected else "there is no connection"
-            values = ", ".join(sorted(wanted)[:3])
-            raise JazzTimeout(f"{len(wanted)} values not flushed within {timeout:g} s ({values}): {state}") from None
+            values = ", ".join(sorted(flush.wanted)[:3])
+            count = len(flush.wanted)
+            raise JazzTimeout(f"{count} values not flushed within {timeout:g} s ({values}): {state}") from None
+        finally:
+            self._flushes.remove(flush)
 
     def _lacks(self, co_id: str, counts: Mapping[str, int]) -> bool:
         core = self.store.core(co_id)
@@ -429,6 +442,9 @@ class Node:
             raise InvalidContent(f"{core.co_id} has no owning group; such values can't be written")
         state = self._may_write(core.co_id, owner_id)
         key_id = current_key_id(self.store, state)
+        if key_id is None and state.get(EVERYONE) == "writeOnly":
+            self.owner_of(core).make_own_write_key()
+            key_id = current_key_id(self.store, self._may_write(core.co_id, owner_id))
         secret = None if key_id is None else find_secret(self.store, owner_id, key_id)
         if key_id is None or secret is None:
             raise self._refusal(core.co_id, state, "a read key that was revealed to it")
@@ -564,11 +580,12 @@ class Node:
         self.watches.wake()
 
     def _acknowledged(self, core: Core) -> None:
-        del core  # every flush looks at what it waits for
-        flushes, self._flushes = self._flushes, []
-        for future in flushes:
-            if not future.done():
-                future.set_result(None)
+        for flush in self._flushes:
+            counts = flush.wanted.get(core.co_id)
+            if counts is not None and not self._lacks(core.co_id, counts):
+                del flush.wanted[core.co_id]
+                if not flush.wanted and not flush.done.done():
+                    flush.done.set_result(None)
 
     def _runner_ended(self, runner: asyncio.Task[None]) -> None:
         if runner.cancelled():
@@ -588,8 +605,7 @@ class Node:
         self._sync.disconnect()
         self._transport.connected.set() if self._runner is not None else None
         waiting: list[asyncio.Future[Any]] = [future for waiters in self._waiters.values() for future in waiters]
-        waiting += [*self._flushes, *self._round_trips]
-        self._flushes = []
+        waiting += [*(flush.done for flush in self._flushes), *self._round_trips]
         self._round_trips.clear()
         for future in waiting:
             if not future.done():

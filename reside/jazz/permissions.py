@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from .encoding import parse_json
 from .errors import InvalidContent
-from .ids import EVERYONE, Json
+from .ids import EVERYONE, Json, is_co_id
 from .session import Transaction
 
 WRITERS: Final = frozenset({"admin", "manager", "writer", "writeOnly"})
@@ -264,7 +264,7 @@ class _GroupJudge:
     def _refusal_of_parent(self, transaction: Transaction, role: str | None, parent_id: str, value: Json) -> str | None:
         if role not in ADMINS:
             return "only admins and managers extend a group"
-        parent = self._state.find_parent(parent_id)
+        parent = self._state.find_parent(parent_id) if is_co_id(parent_id) else "not a group"
         if isinstance(parent, str):
             if parent == "missing":
                 self._state.missing.add(parent_id)

@@ -15,7 +15,7 @@ from .covalue import Batch, Core
 from .encoding import compact_json, parse_json, quote
 from .errors import InvalidContent
 from .header import parse_header
-from .ids import SessionId, author_of, is_account_id
+from .ids import SessionId, author_of, is_account_id, is_co_id, is_session_id
 from .session import SessionLog, parse_transaction
 from .store import Store
 
@@ -147,7 +147,7 @@ class Sync:
         action, co_id = message.get("action"), message.get("id")
         if action not in ("load", "known", "content"):
             return
-        if not isinstance(co_id, str) or not co_id.startswith("co_z"):
+        if not isinstance(co_id, str) or not is_co_id(co_id):
             raise InvalidContent("a message names no value")
         core = self._store.core(co_id)
         if action == "content":
@@ -386,7 +386,7 @@ def _members(message: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _batch(session: str, raw: Any) -> Batch:
-    if not isinstance(raw, dict) or "_session" not in session:
+    if not isinstance(raw, dict) or not is_session_id(session):
         raise InvalidContent("a content message's session is malformed")
     after, transactions, signature = raw.get("after"), raw.get("newTransactions"), raw.get("lastSignature")
     if type(after) is not int or after < 0 or not isinstance(transactions, list) or not isinstance(signature, str):

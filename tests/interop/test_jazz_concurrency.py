@@ -24,6 +24,7 @@ class Clock:
         self._now = now_ms()
 
     def __call__(self) -> int:
+        """The next time."""
         self._now += 10
         return self._now
 
@@ -179,7 +180,7 @@ async def test_a_watcher_is_not_woken_by_what_does_not_count(jazz: JazzServer, j
 async def _poll(condition: Callable[[], bool]) -> None:
     """Waits for what no watcher is told of."""
     async with asyncio.timeout(20):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - a state without an event is polled here alone
             await asyncio.sleep(0.01)
 
 

@@ -1,0 +1,46 @@
+"""Jazz logs made by hand: transactions of any author, content and time, without a network."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from reside.jazz.ids import SessionId
+from reside.jazz.permissions import GroupState, judge_group
+from reside.jazz.session import Transaction
+
+
+class Log:
+    """Collects transactions in their order of arrival; each author writes one session."""
+
+    def __init__(self) -> None:
+        self.transactions: list[Transaction] = []
+        self._counts: dict[str, int] = {}
+
+    def add(self, author: str, made_at: int, changes: list[Any], *, private: bool = False) -> Transaction:
+        """A transaction of an author's session; a private one is there already decrypted."""
+        session = SessionId(f"{author}_session_z1")
+        index = self._counts.get(session, 0)
+        self._counts[session] = index + 1
+        key = "key_z1" if private else None
+        item = Transaction(session, index, made_at, json.dumps(changes), key, None, author)
+        item.order = len(self.transactions)
+        item.changes = json.loads(item.payload)
+        self.transactions.append(item)
+        return item
+
+    def set(self, author: str, made_at: int, key: str, value: Any) -> Transaction:
+        """Sets one key."""
+        return self.add(author, made_at, [{"op": "set", "key": key, "value": value}])
+
+
+def judge(log: Log, *, admin: str, co_id: str = "co_zGroup", groups: dict[str, GroupState] | None = None) -> GroupState:
+    """The state of a group of these transactions; `groups` are its possible parents."""
+    state = GroupState(co_id, None, lambda parent: (groups or {}).get(parent, "missing"))
+    judge_group(state, log.transactions, admin)
+    return state
+
+
+def refusals(state: GroupState) -> list[str | None]:
+    """Why transactions don't count, in the order of time."""
+    return [verdict.refusal for verdict in state.verdicts]

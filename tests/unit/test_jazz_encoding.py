@@ -1,0 +1,68 @@
+"""Texts that hashes are taken over: canonical JSON, base58, base64."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reside.jazz import InvalidContent
+from reside.jazz.encoding import b58decode, b58encode, b64decode, b64encode, compact_json, quote, stable_json
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, "null"),
+        (True, "true"),
+        (1.0, "1"),
+        (-0.0, "0"),
+        (1e21, "1e+21"),
+        (1e20, "100000000000000000000"),
+        (1e-6, "0.000001"),
+        (1e-7, "1e-7"),
+        (1.5e-10, "1.5e-10"),
+        (123.456, "123.456"),
+        (-2.5, "-2.5"),
+        (2**53 + 1, "9007199254740992"),
+        (10**400, "null"),
+        (float("nan"), "null"),
+        ("ü\u2028\x7f", '"ü\u2028\x7f"'),
+        ("\ud800", '"\\ud800"'),
+        ('a"\\\n\x01', '"a\\"\\\\\\n\\u0001"'),
+        ({"b": 1, "a": [1, {"z": None}]}, '{"a":[1,{"z":null}],"b":1}'),
+        ({"\uffff": 1, "\U0001f600": 2}, '{"\U0001f600":2,"\uffff":1}'),
+    ],
+)
+def test_canonical_json_is_what_javascript_prints(value: object, expected: str) -> None:
+    assert stable_json(value) == expected
+
+
+def test_a_value_that_is_not_json_is_refused() -> None:
+    for function in (stable_json, compact_json):
+        with pytest.raises(InvalidContent, match="not a JSON value"):
+            function({"a": object()})
+
+
+def test_not_a_number_becomes_null_in_what_is_written() -> None:
+    assert compact_json([float("inf"), {"a": (float("nan"), 1.5)}]) == '[null,{"a":[null,1.5]}]'
+
+
+def test_ciphers_are_quoted_as_they_are() -> None:
+    assert quote("encrypted_Uabc") == '"encrypted_Uabc"'
+    assert quote('say "x"') == '"say \\"x\\""'
+
+
+@given(st.binary(max_size=80))
+def test_base58_and_base64_bring_back_every_byte(data: bytes) -> None:
+    assert b58decode(b58encode(data)) == data
+    assert b64decode(b64encode(data)) == data
+    assert b64decode(b64encode(data).rstrip("=")) == data
+
+
+@pytest.mark.parametrize("text", ["0", "O", "l", "ä"])
+def test_a_foreign_character_in_base58_is_refused(text: str) -> None:
+    with pytest.raises(InvalidContent, match="base58"):
+        b58decode(text)
+
+
+def test_known_base58() -> None:
+    assert b58encode(b"\0\0hello world") == "11StV1DL6CwTryKyV"

@@ -1,0 +1,182 @@
+"""Request tokens: which requests a receiver believes, and what it says of the others."""
+
+from typing import Any, cast
+
+import pytest
+
+from reside.jazz import (
+    AccountId,
+    Credentials,
+    Node,
+    RequestVerifier,
+    TokenRefused,
+    ValueNotFound,
+    read_request_account,
+    sign_jazz_token,
+    sign_request,
+    verify_jazz_token,
+)
+from reside.jazz.crypto import Agent
+
+pytestmark = pytest.mark.anyio
+
+CALLER, OTHER = Credentials.generate(), Credentials.generate()
+ME = Credentials.generate().account_id
+NOW = 1_795_266_000_000
+
+
+class _Account:
+    def __init__(self, credentials: Credentials) -> None:
+        self.agent_id = Agent.from_secret(credentials.agent_secret).agent_id
+
+
+class _Accounts:
+    """Stands for a node: knows two accounts."""
+
+    async def load_account(self, co_id: str) -> _Account:
+        for credentials in (CALLER, OTHER):
+            if credentials.account_id == co_id:
+                return _Account(credentials)
+        raise ValueNotFound(co_id)
+
+
+class _Receiver:
+    """A verifier with a clock to set."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+        self.verifier = RequestVerifier(cast("Node", _Accounts()), ME, clock=lambda: self.now)
+
+    async def verify(self, header: str | None, **changed: Any) -> AccountId:
+        request = {"method": "POST", "path": "/rpc/greet?x=1", "body": b'{"name":"x"}'} | changed
+        return await self.verifier.verify(header, **request)
+
+
+def _sign(credentials: Credentials = CALLER, **changed: Any) -> str:
+    request = {"receiver": ME, "method": "POST", "path": "/rpc/greet?x=1", "body": b'{"name":"x"}', "now_ms": NOW}
+    return sign_request(credentials, **(request | changed))
+
+
+async def test_a_signed_request_tells_its_account() -> None:
+    header = _sign(method="post")
+    assert await _Receiver().verify(header) == CALLER.account_id
+    assert read_request_account(header) == CALLER.account_id
+    assert CALLER.agent_secret not in header
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"receiver": OTHER.account_id}, "receiver"),
+        ({"method": "PUT"}, "method"),
+        ({"path": "/rpc/greet?x=2"}, "path"),
+        ({"body": b"{}"}, "body"),
+        ({"now_ms": NOW - 60_001}, "expired"),
+        ({"now_ms": NOW + 60_001}, "future"),
+    ],
+)
+async def test_a_token_for_another_request_is_refused_and_says_why(changed: dict[str, Any], reason: str) -> None:
+    header = _sign(**changed)
+    with pytest.raises(TokenRefused) as refused:
+        await _Receiver().verify(header)
+    assert refused.value.reason == reason
+    assert all(field not in str(refused.value) for field in header.split("~")[:1])
+
+
+async def test_the_window_is_a_minute_to_both_sides() -> None:
+    for shift in (-60_000, 60_000):
+        assert await _Receiver().verify(_sign(now_ms=NOW + shift)) == CALLER.account_id
+
+
+async def test_a_token_is_accepted_once() -> None:
+    receiver = _Receiver()
+    header = _sign()
+    await receiver.verify(header)
+    with pytest.raises(TokenRefused, match="used before") as refused:
+        await receiver.verify(header)
+    assert refused.value.reason == "reused"
+    await receiver.verify(_sign())
+
+
+async def test_a_reuse_is_refused_as_long_as_the_token_lives_and_then_forgotten() -> None:
+    """A token from a fast clock lives for two minutes here, and is remembered for as long."""
+    receiver = _Receiver()
+    header = _sign(now_ms=NOW + 60_000)
+    await receiver.verify(header)
+    receiver.now = NOW + 119_000
+    with pytest.raises(TokenRefused) as refused:
+        await receiver.verify(header)
+    assert refused.value.reason == "reused"
+    receiver.now = NOW + 200_000
+    with pytest.raises(TokenRefused) as refused:
+        await receiver.verify(header)
+    assert refused.value.reason == "expired"
+    await receiver.verify(_sign(now_ms=receiver.now))
+    assert len(receiver.verifier._used) == 1
+
+
+async def test_a_refused_request_does_not_use_a_nonce_up() -> None:
+    receiver = _Receiver()
+    header = _sign(nonce="mine")
+    forged = header.replace(CALLER.account_id, OTHER.account_id)
+    with pytest.raises(TokenRefused):
+        await receiver.verify(forged)
+    assert await receiver.verify(header) == CALLER.account_id
+    assert await receiver.verify(_sign(OTHER, nonce="mine")) == OTHER.account_id
+
+
+async def test_a_changed_field_breaks_the_signature() -> None:
+    fields = _sign().removeprefix("ReSide-Jazz ").split("~")
+    other = _sign(OTHER).removeprefix("ReSide-Jazz ").split("~")
+    for place, value in ((0, other[0]), (1, OTHER.account_id), (2, str(NOW + 1)), (3, "another")):
+        changed = [*fields[:place], value, *fields[place + 1 :]]
+        with pytest.raises(TokenRefused) as refused:
+            await _Receiver().verify("ReSide-Jazz " + "~".join(changed))
+        assert refused.value.reason == "signature"
+
+
+async def test_an_unknown_account_is_refused() -> None:
+    with pytest.raises(TokenRefused) as refused:
+        await _Receiver().verify(_sign(Credentials.generate()))
+    assert refused.value.reason == "account"
+
+
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        (None, "missing"),
+        ("", "missing"),
+        ("Bearer x", "malformed"),
+        ("ReSide-Jazz ", "malformed"),
+        ("ReSide-Jazz a~b~c~d~e~f~g~h", "malformed"),
+        (f"ReSide-Jazz s~{ME}~1~~e~f~g~h", "malformed"),
+        (f"ReSide-Jazz s~{ME}~1~{'n' * 65}~e~f~g~h", "malformed"),
+        (f"ReSide-Jazz s~{ME}~²~n~e~f~g~h", "malformed"),
+        ("ReSide-Jazz " + "~" * 5000, "malformed"),
+        (f"Jazz s~{ME}~{NOW}", "malformed"),
+        (f"ReSide-Jazz s~{ME}~{NOW}~n~{ME}~POST~x~y", "path"),
+    ],
+)
+async def test_a_malformed_header_is_refused(header: str | None, reason: str) -> None:
+    with pytest.raises(TokenRefused) as refused:
+        await _Receiver().verify(header)
+    assert refused.value.reason == reason
+
+
+async def test_the_javascript_form_names_account_and_time() -> None:
+    node = cast("Node", _Accounts())
+    header = sign_jazz_token(CALLER, now_ms=NOW)
+    assert header.startswith("Jazz signature_z")
+    assert await verify_jazz_token(node, header, now_ms=NOW) == CALLER.account_id
+    for now, reason in ((NOW + 60_001, "expired"), (NOW - 60_001, "future")):
+        with pytest.raises(TokenRefused) as refused:
+            await verify_jazz_token(node, header, now_ms=now)
+        assert refused.value.reason == reason
+    with pytest.raises(TokenRefused) as refused:
+        await verify_jazz_token(node, header.replace(str(NOW), str(NOW + 1)), now_ms=NOW)
+    assert refused.value.reason == "signature"
+
+
+async def test_a_bound_token_does_not_pass_as_the_javascript_form() -> None:
+    with pytest.raises(TokenRefused):
+        await verify_jazz_token(cast("Node", _Accounts()), _sign(), now_ms=NOW)
