@@ -1,0 +1,135 @@
+"""Approval → pod Ready of a replica's new version, against ``kubectl apply`` → pod Ready of the same Deployment.
+
+Needs a running ReSide (`make up`). Both sides run the same pod, one after the other, several times; the last column is
+the ratio of the medians. A greeter of its own, ``bench``, is loaded on the first run and gets a new version each round
+(replicas can't be deleted yet).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+from lightkube import AsyncClient, KubeConfig
+from lightkube.resources.apps_v1 import Deployment
+from lightkube.resources.core_v1 import Pod
+
+from reside.cli import config
+from reside.cli.loading import approve, create_request, follow_version, wait_validated
+from reside.cli.replicas import ReplicaView
+from reside.cli.session import Session, open_session
+from reside.model.entities import LoadWish
+
+if TYPE_CHECKING:
+    from reside.cli.config import Cluster
+
+NAME = "bench"
+IMAGE = "registry.reside.internal/reside/examples/greeter:latest"
+DEADLINE_S = 120.0
+
+
+def main() -> None:
+    """Run the rounds and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    rounds = parser.parse_args().rounds
+    known = config.load()
+    cluster = known.cluster(known.context().cluster)
+    reside, kubectl = asyncio.run(_measure(known, cluster, rounds))
+    print(f"{'':28}{'median s':>10}{'min s':>10}{'max s':>10}{'ratio':>8}")
+    peer = statistics.median(kubectl)
+    for name, times in (("kubectl apply → Ready", kubectl), ("approval → Ready", reside)):
+        middle = statistics.median(times)
+        print(f"{name:28}{middle:10.2f}{min(times):10.2f}{max(times):10.2f}{middle / peer:8.2f}")
+
+
+async def _measure(known: config.Config, cluster: Cluster, rounds: int) -> tuple[list[float], list[float]]:
+    reside, kubectl = [], []
+    client = AsyncClient(_kube_config(cluster), namespace=cluster.namespace, trust_env=False)
+    async with open_session(known) as session:
+        for _ in range(rounds):
+            seconds, version = await _load(session, client)
+            reside.append(seconds)
+            live = await client.get(Deployment, f"{NAME}-{version}")
+            kubectl.append(await _apply(client, cluster, _same(live.to_dict())))
+    return reside, kubectl
+
+
+def _kube_config(cluster: Cluster) -> Any:
+    if cluster.kubeconfig is None:
+        raise SystemExit("the benchmark runs on the embedded cluster: run `make up` first")
+    return KubeConfig.from_file(cluster.kubeconfig).get(context_name=cluster.kube_context)
+
+
+async def _load(session: Session, client: Any) -> tuple[float, int]:
+    known = next((row for row in await ReplicaView(session.node, session.data).rows() if row["name"] == NAME), None)
+    wish = LoadWish(image=IMAGE, name=NAME, replica_id=known["id"] if known else None)
+    _, request = await create_request(session, wish)
+    seen = await wait_validated(request, lambda _: None)
+    expected = (known["version"] if known else 0) + 1
+    labels = {"reside.io/replica": NAME, "reside.io/version": str(expected)}
+    began = time.monotonic()
+    approving = asyncio.create_task(approve(session, request, seen, lambda _: None))
+    await _ready(client, labels)
+    seconds = time.monotonic() - began
+    version = await approving
+    await follow_version(session, NAME, version, lambda _: None)
+    return seconds, version
+
+
+async def _apply(client: Any, cluster: Cluster, manifest: dict[str, Any]) -> float:
+    labels = manifest["spec"]["selector"]["matchLabels"]
+    command = ["kubectl", "--kubeconfig", str(cluster.kubeconfig), "--namespace", cluster.namespace]
+    began = time.monotonic()
+    process = await asyncio.create_subprocess_exec(
+        *command, "apply", "-f", "-", stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    )
+    await process.communicate(json.dumps(manifest).encode())
+    if process.returncode != 0:
+        raise SystemExit("kubectl apply failed: see above")
+    await _ready(client, labels)
+    seconds = time.monotonic() - began
+    await client.delete(Deployment, manifest["metadata"]["name"])
+    await _gone(client, labels)
+    return seconds
+
+
+def _same(live: dict[str, Any]) -> dict[str, Any]:
+    """The Deployment again, under a name of its own and with labels that nobody else looks for."""
+    labels = {"app": f"{NAME}-peer"}
+    template = live["spec"]["template"]
+    spec = {
+        **live["spec"],
+        "selector": {"matchLabels": labels},
+        "template": {**template, "metadata": {"labels": labels}},
+    }
+    metadata = {"name": f"{NAME}-peer", "labels": labels}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {**spec, "replicas": 1}}
+
+
+async def _ready(client: Any, labels: dict[str, str]) -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        async for _, pod in client.watch(Pod, labels=labels):
+            conditions = (pod.status and pod.status.conditions) or []
+            if any(c.type == "Ready" and c.status == "True" for c in conditions):
+                return
+
+
+async def _gone(client: Any, labels: dict[str, str]) -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        left = {pod.metadata.name async for pod in client.list(Pod, labels=labels)}
+        if not left:
+            return
+        async for event, pod in client.watch(Pod, labels=labels):
+            left = left - {pod.metadata.name} if event == "DELETED" else left | {pod.metadata.name}
+            if not left:
+                return
+
+
+if __name__ == "__main__":
+    main()
