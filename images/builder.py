@@ -1,7 +1,7 @@
 """Builds the images that a registry does not have yet, and pushes them there.
 
-Every image is tagged ``in-<hash of its inputs>``: what the registry has under that tag need not be built, and where
-nothing changed, no daemon is started. Contents are put together side by side, images built one after the other.
+Every image is tagged ``in-<hash of its inputs>``: what the registry has under that tag need not be built, and no daemon
+is started unless an image with a Dockerfile is missing. Contents are collected side by side, images built in order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from images.recipes import CHECKOUT, Recipe, contract_labels, recipes
 from reside.local.docker_context import Context
 from reside.local.dockerd import private_dockerd
 from reside.model.constants import RESIDE_REGISTRY
-from reside.registry import ImageNotFound, ImageReference, RegistryClient
+from reside.registry import FileBlob, ImageNotFound, ImageReference, RegistryClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -41,7 +41,7 @@ def build_images(
 
     Args:
         registry_push: ``host:port`` of the registry, on loopback (plain HTTP).
-        only: Names of the images; all if None. What they stand on is built as well, if they must be built.
+        only: Names of the images; all if None. What they stand on is brought as well.
         progress: Called with one line for each step.
         checkout: The folder that holds ``images/``.
 
@@ -63,10 +63,15 @@ def build_images(
     with timed("inputs compared with the registry", progress):
         items = _items(known, [name for name in wanted if name in known])
         digests = anyio.run(_present, client, items.values())
-    missing = [name for name in wanted if name in known and name not in digests]
-    if missing:
+    missing = [item for name, item in items.items() if name not in digests]
+    by_docker = {name: item for name, item in items.items() if item.recipe.dockerfile is not None}
+    if any(item.recipe.dockerfile is not None for item in missing):
         with private_dockerd(progress) as docker:
-            _build_missing(missing, items, digests, Daemon(docker, registry_push, progress))
+            _build_missing(by_docker, digests, Daemon(docker, registry_push, progress))
+    for item in missing:
+        if item.recipe.dockerfile is None:
+            _extend(client, item, items, progress)
+    if missing:
         digests = anyio.run(_present, client, items.values())
     found: dict[str, str] = {}
     for name in wanted:
@@ -108,31 +113,26 @@ async def _present(client: RegistryClient, items: Iterable[Item]) -> dict[str, s
     return found
 
 
-def _build_missing(
-    missing: Collection[str], items: Mapping[str, Item], present: Collection[str], daemon: Daemon
-) -> None:
-    """Build what must be built, and push all that is missing or new."""
+def _build_missing(items: Mapping[str, Item], present: Collection[str], daemon: Daemon) -> None:
+    """Build and push the images with Dockerfiles that the registry lacks."""
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(TemporaryDirectory(prefix=cache.HALF_MADE, dir=cache.folder())))
-        to_build = _to_build(missing, items, present, daemon)
+        to_build = _to_build(items, present, daemon)
         pool = stack.enter_context(ThreadPoolExecutor(max_workers=4, thread_name_prefix="image"))
-        contexts = {name: pool.submit(_stage, items[name], scratch, daemon) for name in to_build}
-        for name, item in items.items():
-            if name in contexts:
-                parent = items[item.recipe.parent].local if item.recipe.parent else ""
-                daemon.build(item, parent, contexts[name].result())
-        daemon.push([items[name] for name in items if name in missing or name in contexts], scratch)
+        contexts = {name: pool.submit(_stage, items[name], scratch, daemon.progress) for name in to_build}
+        for name in to_build:
+            parent = items[name].recipe.parent
+            daemon.build(items[name], items[parent].local if parent else "", contexts[name].result())
+        daemon.push([item for name, item in items.items() if name not in present], scratch)
         daemon.forget_old(list(items.values()))
 
 
-def _to_build(
-    missing: Collection[str], items: Mapping[str, Item], present: Collection[str], daemon: Daemon
-) -> list[str]:
-    """The images that must be built: the missing ones, and what they stand on where it can't be had otherwise."""
+def _to_build(items: Mapping[str, Item], present: Collection[str], daemon: Daemon) -> list[str]:
+    """The images that must be built; what they stand on is pulled if the registry has it and the daemon has not."""
     found: list[str] = []
     for name in reversed(list(items)):  # children first
         is_parent = any(items[child].recipe.parent == name for child in found)
-        if not (name in missing or is_parent) or daemon.has(items[name]):
+        if (name in present and not is_parent) or daemon.has(items[name]):
             continue
         if name in present:
             daemon.pull(items[name])
@@ -141,13 +141,25 @@ def _to_build(
     return found[::-1]
 
 
-def _stage(item: Item, scratch: Path, daemon: Daemon) -> Path:
-    """Write the build context of an image into a file."""
-    name = item.recipe.name
-    path = scratch / f"{name}.tar"
-    with timed(f"{name}: contents put together", daemon.progress), path.open("wb") as file:
+def _extend(client: RegistryClient, item: Item, items: Mapping[str, Item], progress: Callable[[str], None]) -> None:
+    """Put an image together in the registry: the one below, a layer of its content if it has any, and its extension."""
+    recipe = item.recipe
+    if recipe.parent is None:
+        raise ImageBuildError(recipe.name, "it has neither a Dockerfile nor an image below it")
+    with timed(f"{recipe.name}: put together", progress), TemporaryDirectory(dir=cache.folder()) as scratch:
+        layer = FileBlob.of(_stage(item, Path(scratch), progress)) if recipe.content else None
+        anyio.run(client.extend, items[recipe.parent].reference, item.reference, layer, recipe.extension)
+
+
+def _stage(item: Item, scratch: Path, progress: Callable[[str], None]) -> Path:
+    """Write the content of an image into a tar: a build context if it has a Dockerfile, otherwise a layer."""
+    recipe = item.recipe
+    path = scratch / f"{recipe.name}.tar"
+    with timed(f"{recipe.name}: contents collected", progress), path.open("wb") as file:
         context = Context(file)
-        context.data("Dockerfile", item.recipe.dockerfile.encode())
-        item.recipe.content.write(context, lambda line: daemon.progress(f"{name}: {line}"))
+        if recipe.dockerfile is not None:
+            context.data("Dockerfile", recipe.dockerfile.encode())
+        if recipe.content is not None:
+            recipe.content.write(context, lambda line: progress(f"{recipe.name}: {line}"))
         context.close()
     return path

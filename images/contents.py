@@ -56,7 +56,7 @@ class Binaries:
 
 
 class Code:
-    """ReSide itself: its packages, the bootstrap program and the manifests of its own images."""
+    """ReSide itself, as a layer: its packages, the bootstrap program and the manifests of its own images."""
 
     def __init__(self, checkout: Path) -> None:
         self._checkout = checkout
@@ -80,8 +80,8 @@ class Code:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
             compile_all(Path(scratch), "/opt/reside")
-            context.tree("files/opt/reside", Path(scratch))
-        context.data("files/opt/reside/bin/reside", _LAUNCHER, executable=True)
+            context.tree("opt/reside", Path(scratch))
+        context.data("opt/reside/bin/reside", _LAUNCHER, executable=True)
 
 
 class JazzServer:

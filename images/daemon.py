@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from images.recipes import Recipe
 
+KEPT_BUILDS = 3  # of each image, so that two checkouts don't build in turns what the other removed
+
 
 @dataclass(frozen=True)
 class Item:
@@ -81,7 +83,6 @@ class Daemon:
                 custom_context=True,
                 tag=item.local,
                 buildargs={"PARENT": parent},
-                labels=dict(item.recipe.labels),
                 rm=True,
                 forcerm=True,
                 decode=True,
@@ -106,12 +107,13 @@ class Daemon:
                     anyio.run(registry.push_image, item.reference, image.config, image.layers, item.below)
 
     def forget_old(self, items: Collection[Item]) -> None:
-        """Remove earlier builds of these images from the store; layers go where nothing else uses them."""
+        """Remove all but the latest builds of these images from the store; layers go where nothing else uses them."""
         current = {item.local for item in items}
         for item in items:
-            for image in self.client.images.list(name=f"reside/{item.recipe.name}"):
-                for tag in set(image.tags) - current:
-                    self.client.images.remove(tag, force=True)
+            images = self.client.images.list(name=f"reside/{item.recipe.name}")
+            images.sort(key=lambda image: str(image.attrs["Created"]), reverse=True)
+            for tag in {tag for image in images[KEPT_BUILDS:] for tag in image.tags} - current:
+                self.client.images.remove(tag, force=True)
 
 
 @contextmanager

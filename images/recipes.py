@@ -1,14 +1,17 @@
 """The images of ReSide: what each is built on, from and as.
 
 ``base`` ← ``python`` (dependencies) ← ``engine`` (Pulumi) ← ``runtime`` (our code) ← Alpha, Sentinel, seed (a label and
-an entry point each): a change of our code makes one small new layer. ``jazz`` stands on ``base``, ``etcd`` on nothing.
+an entry point each); ``jazz`` stands on ``base``, ``etcd`` on nothing. What changes seldom is built by Docker from the
+Dockerfile in its folder; our code and what stands on it are put together in the registry, so that a change of our code
+costs seconds and starts no daemon.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import platform
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -18,14 +21,18 @@ from images.contents import ENGINE_TOOLS, Binaries, Code, JazzServer
 from images.debootstrap import Debootstrap
 from images.wheels import Dependencies
 from reside.alpha.contract import PACKAGED
-from reside.local.docker_context import Context, digest
+from reside.local.docker_context import digest
 from reside.model.constants import MANIFEST_LABEL
 from reside.model.manifest import encode_label, parse_manifest
+from reside.registry import Extension
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
+
+    from reside.local.docker_context import Context
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
+_AUTHOR: Final = "images/build.py"
 REPLICAS: Final = ("alpha", "kubernetes-sentinel", "seed")
 CONTRACTS: Final = {identity.rpartition("/")[2]: contract for identity, contract in PACKAGED.items()}
 
@@ -40,17 +47,6 @@ class Content(Protocol):
         """Put the content into a build context; may take minutes."""
 
 
-class Nothing:
-    """No content: the Dockerfile says all."""
-
-    def key(self) -> str:
-        """Always the same."""
-        return ""
-
-    def write(self, context: Context, progress: Callable[[str], None]) -> None:
-        """Add nothing."""
-
-
 @dataclass(frozen=True)
 class Recipe:
     """How one image is built.
@@ -58,23 +54,24 @@ class Recipe:
     Args:
         name: What it is called here; its folder, if it has one.
         repository: Its path in the registry.
-        dockerfile: The Dockerfile; ``PARENT`` is its build argument.
         parent: Name of the image that it stands on.
-        content: What the Dockerfile copies.
-        labels: The image's labels.
+        content: What goes into it.
+        dockerfile: The Dockerfile, whose build argument ``PARENT`` is the image below; None if Docker is not needed.
+        extension: Without a Dockerfile: what the image adds beside its content.
     """
 
     name: str
     repository: str
-    dockerfile: str
     parent: str | None = None
-    content: Content = field(default_factory=Nothing)
-    labels: Mapping[str, str] = field(default_factory=dict)
+    content: Content | None = None
+    dockerfile: str | None = None
+    extension: Extension = field(default_factory=Extension)
 
     def key(self, parent: str) -> str:
         """Hash of all inputs; ``parent`` is the key of the image below."""
-        labels = (f"{name}={value}" for name, value in sorted(self.labels.items()))
-        return digest(platform.machine(), parent, self.repository, self.dockerfile, self.content.key(), *labels)
+        content = self.content.key() if self.content else ""
+        extension = json.dumps(asdict(self.extension), sort_keys=True)
+        return digest(platform.machine(), parent, self.repository, self.dockerfile or "", content, extension)
 
 
 def recipes(checkout: Path = CHECKOUT) -> dict[str, Recipe]:
@@ -82,12 +79,12 @@ def recipes(checkout: Path = CHECKOUT) -> dict[str, Recipe]:
     base_image = os.environ.get("BASE_IMAGE")
     base = _recipe("base", checkout, content=Debootstrap())
     if base_image:
-        base = Recipe("base", "reside/base", f"FROM {base_image}\n")
+        base = Recipe("base", "reside/base", dockerfile=f"FROM {base_image}\n")
     found = [
         base,
         _recipe("python", checkout, "base", Dependencies(checkout)),
         _recipe("engine", checkout, "python", Binaries("/opt/reside/bin", ENGINE_TOOLS)),
-        _recipe("runtime", checkout, "engine", Code(checkout)),
+        Recipe("runtime", "reside/runtime", "engine", Code(checkout), extension=Extension(author=_AUTHOR)),
         _recipe("jazz", checkout, "base", JazzServer(checkout)),
         _recipe("etcd", checkout, content=Binaries("/usr/local/bin", ("etcd",), empty=("data",))),
         *(_replica(name, checkout) for name in REPLICAS),
@@ -102,15 +99,12 @@ def contract_labels() -> dict[str, dict[str, str]]:
 
 def _recipe(name: str, checkout: Path, parent: str | None = None, content: Content | None = None) -> Recipe:
     dockerfile = (checkout / "images" / name / "Dockerfile").read_text()
-    return Recipe(name, f"reside/{name}", dockerfile, parent, content or Nothing())
+    return Recipe(name, f"reside/{name}", parent, content, dockerfile)
 
 
 def _replica(name: str, checkout: Path) -> Recipe:
-    folder = checkout / "images" / name
-    dockerfile = (folder / "Dockerfile").read_text()
-    labels = _labels(folder / "manifest.yaml")
-    return Recipe(name, f"reside/replicas/{name}", dockerfile, "runtime", labels=labels)
-
-
-def _labels(path: Path) -> dict[str, str]:
-    return {MANIFEST_LABEL: encode_label(parse_manifest(yaml.safe_load(path.read_text())))}
+    manifest = parse_manifest(yaml.safe_load((checkout / "images" / name / "manifest.yaml").read_text()))
+    module = f"reside.{name.rpartition('-')[2]}"
+    entrypoint = ("/opt/reside/.venv/bin/python", "-m", module)
+    extension = Extension({MANIFEST_LABEL: encode_label(manifest)}, entrypoint=entrypoint, author=_AUTHOR)
+    return Recipe(name, f"reside/replicas/{name}", "runtime", extension=extension)

@@ -133,12 +133,9 @@ def _build_layer(
 
 def write_layer(source: Source, path: Path) -> None:
     """Write the files of a folder as a layer that puts them into ``/app``."""
-    names = source.files()
     with path.open("wb") as file:
         context = Context(file)
         context.folder(PLACE)
-        for parent in sorted({str(parent) for name in names for parent in Path(name).parents} - {"."}):
-            context.folder(f"{PLACE}/{parent}")
-        for name in names:
+        for name in source.files():
             context.copy(f"{PLACE}/{name}", source.folder / name)
         context.close()

@@ -1,4 +1,4 @@
-"""A Docker build context as one tar, the same bytes for the same content.
+"""A Docker build context, or a layer, as one tar: the same bytes for the same content.
 
 Invariant: owners are root and times are zero, whatever the files on this machine say; what belongs to somebody else
 in the image is given to them by the Dockerfile's ``COPY --chown``.
@@ -19,10 +19,11 @@ _EXECUTABLE = 0o111
 
 
 class Context:
-    """Writes a build context into ``file``; to be closed."""
+    """Writes a tar into ``file``; to be closed. The folders above a file are added by themselves."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._tar = tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT)  # noqa: SIM115 - closed by close()
+        self._folders: set[str] = set()
 
     def data(self, name: str, content: bytes, *, executable: bool = False) -> None:
         """Add a file with this content."""
@@ -46,7 +47,10 @@ class Context:
         self._tar.addfile(info)
 
     def folder(self, name: str) -> None:
-        """Add an empty folder."""
+        """Add a folder, once."""
+        if name in self._folders:
+            return
+        self._folders.add(name)
         self._tar.addfile(self._info(name, tarfile.DIRTYPE, 0o755))
 
     def tree(self, name: str, source: Path, keep: Callable[[Path], bool] = lambda _path: True) -> None:
@@ -62,8 +66,10 @@ class Context:
         """Write the end of the tar."""
         self._tar.close()
 
-    @staticmethod
-    def _info(name: str, kind: bytes, mode: int) -> tarfile.TarInfo:
+    def _info(self, name: str, kind: bytes, mode: int) -> tarfile.TarInfo:
+        above, slash, _ = name.rpartition("/")
+        if slash:
+            self.folder(above)
         info = tarfile.TarInfo(name)
         info.type, info.mode = kind, mode
         return info

@@ -30,13 +30,13 @@ class Extension:
 
     Args:
         labels: Added to the labels below.
-        working_directory: ``WORKDIR``.
-        entrypoint: ``ENTRYPOINT``; the command below is dropped, as Docker does.
+        working_directory: ``WORKDIR``; the one below if empty.
+        entrypoint: ``ENTRYPOINT``, and the command below is dropped, as Docker does; both as below if empty.
         author: What the history names as the maker.
     """
 
     labels: Mapping[str, str] = field(default_factory=dict)
-    working_directory: str = "/"
+    working_directory: str = ""
     entrypoint: tuple[str, ...] = ()
     author: str = ""
 
@@ -70,9 +70,9 @@ def image_manifest(config: bytes, layers: Sequence[tuple[str, int]]) -> bytes:
 
 
 def extended_image(
-    image: str, manifest: bytes, config: bytes, layer: tuple[str, int], extension: Extension
+    image: str, manifest: bytes, config: bytes, layer: tuple[str, int] | None, extension: Extension
 ) -> tuple[bytes, bytes, str]:
-    """Configuration, manifest and media type of an image that has one plain layer more than another one.
+    """Configuration, manifest and media type of an image that has one plain layer more than another one, or none more.
 
     The layers below are named as they are, in the dialect (Docker or OCI) of the image below.
 
@@ -81,24 +81,25 @@ def extended_image(
     """
     below, settings = parse_object(image, manifest), parse_object(image, config)
     docker = below.get("mediaType") == DOCKER_MANIFEST
-    digest, size = layer
     inner = {
         **(settings.get("config") or {}),
-        "WorkingDir": extension.working_directory,
-        "Entrypoint": list(extension.entrypoint),
-        "Cmd": None,
+        **({"WorkingDir": extension.working_directory} if extension.working_directory else {}),
+        **({"Entrypoint": list(extension.entrypoint), "Cmd": None} if extension.entrypoint else {}),
         "Labels": {**((settings.get("config") or {}).get("Labels") or {}), **extension.labels},
     }
     rootfs = settings.get("rootfs") or {"type": "layers", "diff_ids": []}
-    step = {"created_by": extension.author, "comment": "one layer, without Docker"}
+    step = {"created_by": extension.author, **({} if layer else {"empty_layer": True})}
     new = {key: value for key, value in settings.items() if key not in ("container", "container_config", "created")}
     new |= {
         "config": inner,
-        "rootfs": {**rootfs, "diff_ids": [*rootfs["diff_ids"], digest]},
+        "rootfs": {**rootfs, "diff_ids": [*rootfs["diff_ids"], *([layer[0]] if layer else [])]},
         "history": [*(settings.get("history") or ()), step],
     }
     raw = _canonical(new)
-    layers = [*below["layers"], {"mediaType": DOCKER_LAYER if docker else OCI_LAYER, "digest": digest, "size": size}]
+    layers = list(below["layers"])
+    if layer:
+        kind = DOCKER_LAYER if docker else OCI_LAYER
+        layers.append({"mediaType": kind, "digest": layer[0], "size": layer[1]})
     described = {**below["config"], "digest": digest_of(raw), "size": len(raw)}
     media_type = DOCKER_MANIFEST if docker else OCI_MANIFEST
     document = {"schemaVersion": 2, "mediaType": media_type, "config": described, "layers": layers}

@@ -140,14 +140,20 @@ class RegistryClient:
             return await push_manifest(connection, reference, manifest)
 
     async def extend(
-        self, below: ImageReference, reference: ImageReference, layer: Blob, extension: Extension, *, push: bool = True
+        self,
+        below: ImageReference,
+        reference: ImageReference,
+        layer: Blob | None,
+        extension: Extension,
+        *,
+        push: bool = True,
     ) -> str:
         """Make an image of another one in the same registry and one more layer, without moving the layers below.
 
         Args:
             below: The other image.
             reference: Repository and tag of the new one.
-            layer: A plain tar.
+            layer: A plain tar; None if only the extension differs.
             extension: What else it adds.
             push: Whether to push it; its digest is the same either way.
 
@@ -163,13 +169,13 @@ class RegistryClient:
             document = _single(image, answer.body)
             config = verified(image, await _blob(connection, document.config), document.config)
         check_platform(image, parse_config(image, config), self._platform, layered=document.layered)
-        described = (layer.digest, layer.size)
+        described = (layer.digest, layer.size) if layer is not None else None
         raw, manifest, media_type = extended_image(image, answer.body, config, described, extension)
         if push:
             async with self._open(reference, PUSH_DEADLINE) as connection:
                 for digest in document.layers:
                     await mount_blob(connection, digest, below.repository)
-                for blob in (layer, Bytes(raw)):
+                for blob in (*([layer] if layer is not None else ()), Bytes(raw)):
                     await push_blob(connection, blob)
                 await push_manifest(connection, reference, manifest, media_type)
         return digest_of(manifest)
