@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from reside.alpha.state import Alpha
     from reside.jazz import Value
+    from reside.locks import Held
     from reside.model.entities import LoadRequest
 
 _log = structlog.get_logger(__name__)
@@ -120,4 +121,9 @@ def is_finished(request: LoadRequest) -> bool:
 
 async def lead(alpha: Alpha) -> None:
     """Lead whenever no other Alpha does, until cancelled."""
-    await alpha.context.locks.leader("alpha").run(lambda _held: Loop(alpha).run())
+
+    async def term(held: Held) -> None:
+        alpha.lease = held
+        await Loop(alpha).run()
+
+    await alpha.context.locks.leader("alpha").run(term)

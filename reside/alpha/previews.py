@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PENDING: Final = "pending"
 """Stands for what a new instance gets when it is made."""
+UNREAD: Final = ""
+"""Revision in the preview of a candidate that the Sentinel could not read; its error says why."""
 
 
 def version_of(approved: ApproveRequest, number: int, image: str) -> ReplicaVersion:
@@ -98,7 +100,7 @@ async def ask(alpha: Alpha, view: SentinelData, request: int, stack: DesiredStac
     """The preview of a candidate; asks for it and gives None as long as there is none."""
     key = preview_key(request, stack)
     found = sentinel.parse_preview(view.results.get(key))
-    if found is not None and found.revision == stack.revision:
+    if found is not None and found.revision in {stack.revision, UNREAD}:
         return found
     target = await sentinel.write_stack(alpha.data, f"candidate.{key}", stack)
     sentinel.name_in(view.previews, key, target)

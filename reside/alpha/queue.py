@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 FIRST_PAUSE_S: Final = 0.2
-LONGEST_PAUSE_S: Final = 15.0
+LONGEST_PAUSE_S: Final = 5.0
 WORKERS: Final = 4
 TRANSIENT: Final = (NotReady, Conflict)
 

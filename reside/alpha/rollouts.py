@@ -63,6 +63,9 @@ def with_statuses(replica: Replica, changed: dict[int, VersionStatus]) -> Replic
 
 async def _declare(alpha: Alpha, view: SentinelData, stack: DesiredStack) -> None:
     """Let the Sentinel know the stack; equal stacks are not written again."""
+    before = await sentinel.read_stack(alpha.data, previews.stack_name(stack.name))
+    if alpha.lease is not None and (before is None or before[1].revision != stack.revision):
+        await alpha.lease.check()
     target = await sentinel.write_stack(alpha.data, previews.stack_name(stack.name), stack)
     sentinel.name_in(view.desired, stack.name, target)
     await alpha.node.flush()

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from reside.alpha.data import AlphaData
     from reside.alpha.stacks.cluster import ClusterSettings
     from reside.jazz import Node
+    from reside.locks import Held
     from reside.registry import RegistryClient
     from reside.replica import Context
     from reside.replica.transactions import Transaction
@@ -24,6 +25,8 @@ class Alpha:
     data: AlphaData
     cluster: ClusterSettings
     registry: RegistryClient
+    lease: Held | None = None
+    """The leadership, while the loop runs; its writes are made only while it is in force."""
     registry_down_since: dict[int, float] = field(default_factory=dict)
     """Request id → the loop's time at which its registry was first found down; a new leader counts anew."""
 

@@ -9,6 +9,7 @@ import pytest
 from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster, servers, until
 
 from reside.alpha import records
+from reside.alpha.app import started
 from reside.alpha.blocks import opened
 from reside.alpha.lookups import find
 from reside.model.errors import Conflict, InvalidInput
@@ -291,3 +292,31 @@ async def test_loading_enables_a_disabled_replica(cluster: AlphaCluster, on: Ser
     await cluster.has_status("greeter", "stopped")
     await admin.load("examples/greeter:v2")
     await cluster.has_status("greeter", "stopped", "running")
+
+
+async def test_two_alphas_at_once_lose_nothing_and_do_nothing_twice(
+    cluster: AlphaCluster, on: Servers, admin: Client
+) -> None:
+    """As in an update: one leads, both answer; what one is told the other one carries out."""
+    await push_greeter(on, 1, info=info("greeter", exclusive=False))
+    async with started(cluster.settings()) as second:
+        endpoints = (cluster.endpoint, str(second.node.account.profile["endpoints"]["internal"]))
+        assert endpoints[0] != endpoints[1]
+        wishes = [await admin.wish(image=f"{HOST}/examples/greeter:v1") for _ in range(4)]
+        body = [{"wish": wish.id} for wish in wishes for _ in endpoints]
+        created = await asyncio.gather(
+            *(admin.call("create-load-request", b, endpoint=endpoints[n % 2]) for n, b in enumerate(body))
+        )
+        numbers = sorted({answer["id"] for answer in created})
+        assert len(numbers) == len(wishes)
+        for turn, number in enumerate(numbers):
+            request = await admin.settled(number)
+            assert request.preview is not None, request.error_message
+            approval = {"id": number, "revision": request.preview["revision"]}
+            await admin.call("approve-load-request", approval, endpoint=endpoints[turn % 2])
+            with pytest.raises(Conflict, match="is approved"):
+                await admin.call("approve-load-request", approval, endpoint=endpoints[(turn + 1) % 2])
+        for number in numbers:
+            await admin.cluster_request(number, lambda r: r.version is not None)
+    assert sorted(await cluster.names()) == [3, 4, 5, 6]
+    assert len(cluster.alpha.data.requests.as_list()) == len(wishes)

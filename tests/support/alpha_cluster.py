@@ -154,14 +154,14 @@ class Client:
             for p in block.permissions()
         )
 
-    async def call(self, method: str, body: dict[str, Any]) -> Any:
+    async def call(self, method: str, body: dict[str, Any], *, endpoint: str | None = None) -> Any:
         """Call a method of Alpha over HTTP."""
         context = self.cluster.alpha.context
         async with httpx.AsyncClient(trust_env=False) as http:
             return await call_method(
                 http,
                 self.credentials,
-                endpoint=self.cluster.endpoint,
+                endpoint=endpoint or self.cluster.endpoint,
                 receiver=context.node.account_id,
                 path=rpc_path("alpha", constants.ALPHA_CONTRACT, method),
                 body=body,

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.alpha import CLUSTER, GREETER, GREETING, OWNER, digest, replica
 
+from policy import rules
 from reside.alpha.stacks.render import render
 from reside.model import constants
 from reside.model.entities import Management
-from support.alpha import CLUSTER, GREETER, GREETING, OWNER, digest, replica
 
 if TYPE_CHECKING:
     from reside.model.stacks import DesiredStack, K8sObject
@@ -182,6 +183,14 @@ def test_the_sentinel_has_its_account_its_volume_and_its_passphrase() -> None:
     assert found["RESIDE_ENGINE_PASSPHRASE"] == {
         "secretKeyRef": {"name": "kubernetes-sentinel-engine", "key": "passphrase"}
     }
+
+
+@pytest.mark.parametrize("identity", [GREETER, constants.ALPHA_IDENTITY, constants.SENTINEL_IDENTITY])
+@pytest.mark.parametrize("kind", ["long-running", "oneshot"])
+def test_what_is_rendered_breaks_no_rule_of_the_policy(identity: str, kind: str) -> None:
+    subject = replica("running-outdated", "starting", kind=kind, identity=identity)
+    stack = render(subject, DOMAIN, owner=OWNER, serving={GREETING})
+    assert list(rules.check(stack.objects, rules.Context(CLUSTER.namespace))) == []
 
 
 def test_a_job_retries_little_and_never_restarts_in_place() -> None:

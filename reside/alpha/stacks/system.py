@@ -21,16 +21,19 @@ ENGINE_SECRET_KEY: Final = "passphrase"  # noqa: S105 - a key's name
 SENTINEL_SERVICE_ACCOUNT: Final = "kubernetes-sentinel"
 SENTINEL_CLAIM: Final = "kubernetes-sentinel"
 STATE_DIR: Final = "/var/lib/reside"
+USER: Final = 65532
+"""The user and group that our own images run as; a volume must be theirs."""
 
 
 @dataclass(frozen=True)
 class Extras:
-    """Additions to a pod: environment entries, volumes with their mounts, members of the pod's spec."""
+    """Additions to a pod: environment entries, volumes with mounts, members of its spec and security context."""
 
     env: list[dict[str, Any]] = field(default_factory=list)
     volumes: list[dict[str, Any]] = field(default_factory=list)
     mounts: list[dict[str, Any]] = field(default_factory=list)
     pod: dict[str, Any] = field(default_factory=dict)
+    security: dict[str, Any] = field(default_factory=dict)
     memory: str | None = None
 
 
@@ -83,5 +86,6 @@ def _sentinel() -> Extras:
         volumes=[{"name": "state", "persistentVolumeClaim": {"claimName": SENTINEL_CLAIM}}],
         mounts=[{"name": "state", "mountPath": STATE_DIR}],
         pod={"serviceAccountName": SENTINEL_SERVICE_ACCOUNT, "automountServiceAccountToken": True},
+        security={"fsGroup": USER},
         memory="128Mi",
     )

@@ -100,7 +100,7 @@ def _pod(workload: Workload, cluster: ClusterSettings, *, oneshot: bool) -> dict
         "enableServiceLinks": False,
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": GRACE_SECONDS,
-        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}} | more.security,
         "containers": [_container(workload, cluster, more, oneshot=oneshot)],
         "restartPolicy": "Never" if oneshot else "Always",
     }
