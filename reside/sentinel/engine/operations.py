@@ -69,7 +69,8 @@ class Operations:
         except ApplyRejected as error:
             if _MISSING not in error.message:
                 raise
-            return self._change(["up", "--yes", "--skip-preview", "--refresh"], stack, on_event)
+            Store(self._settings, stack.name).begin()  # as after a death
+            return self._change(["up", "--yes", "--skip-preview"], stack, on_event)
 
     def destroy(self, name: str, on_event: OnEvent) -> ChangeSet:
         """See :class:`reside.sentinel.engine.port.StackEngine`."""
@@ -94,9 +95,9 @@ class Operations:
     def _change(self, arguments: list[str], stack: StackSpec, on_event: OnEvent) -> ChangeSet:
         began = time.monotonic()
         store = Store(self._settings, stack.name)
-        self._make_ready(store, stack.name)
+        more = self._make_ready(store, stack.name)
         store.begin()
-        run = self._run(store, [*arguments, *_QUIET, "--stack", stack.name], stack, on_event)
+        run = self._run(store, [*arguments, *more, *_QUIET, "--stack", stack.name], stack, on_event)
         if run.result.code >= 0:
             store.end()
         if run.result.code > 0 and self._command.stopping:
@@ -105,12 +106,18 @@ class Operations:
             raise diagnose(run.result.code, run.reader.complaints, run.result.stderr, secret_values(stack.objects))
         return ChangeSet(run.reader.changes, time.monotonic() - began)
 
-    def _make_ready(self, store: Store, name: str) -> None:
+    def _make_ready(self, store: Store, name: str) -> list[str]:
+        """Make or mend the stack; returns what must be added to the arguments of the operation.
+
+        After a death the state is refreshed: it may still list objects whose deletion went through.
+        """
         store.prepare()
         if not store.exists:
             self._plain(store, ["stack", "init", name, "--secrets-provider", "passphrase", "--no-select"])
         elif store.interrupted:
             self._repair(store, name)
+            return ["--refresh"]
+        return []
 
     def _repair(self, store: Store, name: str) -> None:
         exported = json.loads(self._plain(store, ["stack", "export", "--stack", name]).stdout)
