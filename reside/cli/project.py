@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from stacks.settings import BootstrapSettings
 
 ROOT = Path(__file__).resolve().parents[2]
+_COMPONENT = "reside:bootstrap:"
 _SALT = "encryptionsalt:"
 
 
@@ -138,14 +139,19 @@ def _reason(text: str) -> str:
 
 def _narrator(tell: Callable[[str, str], None]) -> Callable[[EngineEvent], None]:
     def narrate(event: EngineEvent) -> None:
-        if (begun := event.resource_pre_event) is not None:
-            tell(_name(begun.metadata.urn), "begins" if begun.metadata.op != "same" else "is unchanged")
-        elif (done := event.res_outputs_event) is not None:
-            tell(_name(done.metadata.urn), "done" if done.metadata.op != "same" else "is unchanged")
+        if (begun := event.resource_pre_event) is not None and (name := step_name(begun.metadata.urn)):
+            tell(name, "begins" if begun.metadata.op != "same" else "is unchanged")
+        elif (done := event.res_outputs_event) is not None and (name := step_name(done.metadata.urn)):
+            tell(name, "done" if done.metadata.op != "same" else "is unchanged")
 
     return narrate
 
 
-def _name(urn: str) -> str:
-    kind, _, name = urn.rpartition("::")
-    return f"{kind.rsplit('$')[-1].rsplit(':')[-1]} {name}"
+def step_name(urn: str) -> str | None:
+    """``phase: resource`` of a URN; None for what only groups: the stack, its components, the provider."""
+    path, _, name = urn.rpartition("::")
+    kinds = path.rpartition("::")[2].split("$")
+    if kinds[-1].startswith(("pulumi:", _COMPONENT)):
+        return None
+    phase = next((kind.removeprefix(_COMPONENT) for kind in kinds if kind.startswith(_COMPONENT)), "Stack")
+    return f"{phase}: {name}"

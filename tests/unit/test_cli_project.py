@@ -1,0 +1,48 @@
+"""Running the bootstrap program: what is told of it, and what is left of the tracked configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reside.cli import project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STACK = "urn:pulumi:local::reside::"
+
+
+@pytest.mark.parametrize(
+    ("urn", "name"),
+    [
+        (f"{STACK}reside:bootstrap:Load$pulumi-python:dynamic:Resource::loaded", "Load: loaded"),
+        (f"{STACK}reside:bootstrap:Storage$kubernetes:core/v1:Service::service-jazz", "Storage: service-jazz"),
+        (f"{STACK}reside:bootstrap:Load::load", None),
+        (f"{STACK}pulumi:pulumi:Stack::reside-local", None),
+        (f"{STACK}pulumi:providers:kubernetes::cluster", None),
+    ],
+)
+def test_steps_are_told_by_phase_and_groups_not_at_all(urn: str, name: str | None) -> None:
+    assert project.step_name(urn) == name
+
+
+def test_the_salt_is_taken_out_of_the_tracked_file(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.local.yaml"
+    file.write_text("config:\n  reside:namespace: reside\n")
+    with project._without_salt(file):
+        file.write_text("encryptionsalt: v1:abc\n" + file.read_text())
+    assert file.read_text() == "config:\n  reside:namespace: reside\n"
+
+
+def test_a_file_that_held_only_the_salt_is_removed(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.other.yaml"
+    with project._without_salt(file):
+        file.write_text("encryptionsalt: v1:abc\n")
+    assert not file.exists()
+
+
+def test_the_reason_of_a_failure_is_the_engines_error_once() -> None:
+    text = "Updating\n  error: no such image\nResources:\n  error: no such image\n  3 created\n"
+    assert project._reason(text) == "error: no such image"
