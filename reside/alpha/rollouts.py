@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from reside.alpha import previews, records, sentinel
-from reside.alpha.status import statuses
+from reside.alpha.status import begun, statuses
 
 if TYPE_CHECKING:
     from reside.alpha.records import ReplicaRecord
@@ -36,6 +36,7 @@ async def reconcile_replica(alpha: Alpha, number: int) -> None:
     replica = await _follow(alpha, view, record)
     stack = await previews.render_now(alpha, replica)
     if stack.objects:
+        _write_statuses(record, begun(replica, stack))
         await _declare(alpha, view, stack)
 
 
@@ -46,13 +47,17 @@ async def _follow(alpha: Alpha, view: SentinelData, record: ReplicaRecord) -> Re
         return record.value
     report = await sentinel.read_report(alpha.node, view, record.value.name)
     changed = statuses(record.value, before[1], report)
-    for version, status in changed.items():
-        _log.info("version status", replica=record.value.name, version=version, status=status)
-        record.versions[version].set("status", status)
+    _write_statuses(record, changed)
     await _forget_secret(alpha, record, report)
     if changed:
         await alpha.node.flush()
     return with_statuses(record.value, changed)
+
+
+def _write_statuses(record: ReplicaRecord, changed: dict[int, VersionStatus]) -> None:
+    for version, status in changed.items():
+        _log.info("version status", replica=record.value.name, version=version, status=status)
+        record.versions[version].set("status", status)
 
 
 def with_statuses(replica: Replica, changed: dict[int, VersionStatus]) -> Replica:

@@ -33,9 +33,25 @@ def statuses(replica: Replica, stack: DesiredStack, report: StackReport) -> dict
     return {version.id: found[version.id] for version in replica.versions if found[version.id] != version.status}
 
 
+def begun(replica: Replica, stack: DesiredStack) -> dict[int, VersionStatus]:
+    """The current version, if it is ``unknown`` although its workload is about to be declared: it is starting.
+
+    From then on it counts as living, so that a version that follows at once does not run beside it unasked.
+    """
+    if replica.current_version is None:
+        return {}
+    version = replica.version(replica.current_version)
+    declared = _key(replica, version) in {object_key(manifest) for manifest in stack.objects}
+    return {version.id: "starting"} if declared and version.status == "unknown" else {}
+
+
+def _key(replica: Replica, version: ReplicaVersion) -> str:
+    return f"{'Job' if replica.info.kind == 'oneshot' else 'Deployment'}/{workload_name(replica.name, version.id)}"
+
+
 def _status(replica: Replica, version: ReplicaVersion, stack: DesiredStack, report: StackReport) -> VersionStatus:
     current = version.id == replica.current_version
-    key = f"{'Job' if replica.info.kind == 'oneshot' else 'Deployment'}/{workload_name(replica.name, version.id)}"
+    key = _key(replica, version)
     seen = report.objects.get(key)
     if version.status == "completed":
         return "completed"

@@ -17,6 +17,8 @@ from reside.model.errors import InvalidManifest, InvalidName
 from reside.model.names import check_name
 
 Identity = Annotated[str, Field(pattern=r"^[a-z0-9.:-]+(/[a-z0-9._-]+)+$", max_length=255)]
+MAX_DEPTH = 64
+"""Levels of nesting in a manifest, far below what any later recursion could not stand."""
 ContractKey = Annotated[str, Field(pattern=r"^[a-zA-Z][a-zA-Z0-9-]*$", max_length=63)]
 
 
@@ -140,12 +142,29 @@ def decode_label(value: str) -> Manifest:
     except (binascii.Error, ValueError):
         raise InvalidManifest("label io.reside.manifest is not base64: build the image with `reside build`") from None
     try:
-        data = json.loads(raw)
-    except ValueError:
+        data = json.loads(raw, parse_constant=_no_constant)
+        json.dumps(data, ensure_ascii=False).encode()  # refuses half characters, which nobody could store
+    except (ValueError, RecursionError):
         raise InvalidManifest(
             "label io.reside.manifest is not JSON inside its base64: build the image with `reside build`"
         ) from None
+    if _depth(data) > MAX_DEPTH:
+        raise InvalidManifest(f"label io.reside.manifest is nested deeper than {MAX_DEPTH} levels: make it flatter")
     return parse_manifest(data)
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _depth(data: Any) -> int:
+    """Levels of nesting, found without recursion."""
+    depth, level = 0, [data]
+    while level:
+        inner = [item for item in level if isinstance(item, dict | list)]
+        level = [child for item in inner for child in (item.values() if isinstance(item, dict) else item)]
+        depth += bool(inner)
+    return depth
 
 
 def document(manifest: Manifest) -> dict[str, Any]:

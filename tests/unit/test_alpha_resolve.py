@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.alpha import CALLER, GREETER, GREETING, contract, digest, manifest, replica
 
 from reside.alpha.loading.resolve import World, approve_request, choose, replica_manifest
 from reside.model.entities import ReplicaChoice
 from reside.model.errors import InvalidName, LoadRefused
-from support.alpha import CALLER, GREETER, GREETING, contract, digest, manifest, replica
 
 if TYPE_CHECKING:
     from reside.model.entities import ApproveRequest
@@ -130,6 +130,23 @@ def test_params_must_fit_the_contracts_schema() -> None:
     wish = {"name": "greet", "params": {"limit": "many"}}
     with pytest.raises(LoadRefused, match="limit: 'many' is not of type 'integer'"):
         resolved(requiring(permissions=[wish]), contracts=strict)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": 3},
+        {"$ref": "http://127.0.0.1:1/remote.json"},
+        {"$ref": "#/nowhere"},
+        {"$ref": "#"},
+        {"properties": {"limit": {"pattern": "("}}},
+    ],
+)
+def test_a_schema_that_can_not_be_used_is_refused_and_nothing_is_fetched(schema: dict[str, Any]) -> None:
+    wish = {"name": "greet", "params": {"limit": "many"}}
+    strange = {GREETING: contract(permissions={"greet": {"params": schema}})}
+    with pytest.raises(LoadRefused, match="can't be checked"):
+        resolved(requiring(permissions=[wish]), contracts=strange)
 
 
 def test_a_choice_moves_the_rest_to_the_alternatives() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reside.alpha.stacks.render import render
-from reside.alpha.status import statuses
-from reside.model.stacks import DesiredStack, ObjectReport, StackReport
 from support.alpha import CLUSTER, OWNER, replica
+
+from reside.alpha.stacks.render import render
+from reside.alpha.status import begun, statuses
+from reside.model.constants import SEED_IDENTITY
+from reside.model.stacks import DesiredStack, ObjectReport, StackReport
 
 if TYPE_CHECKING:
     from reside.model.entities import Replica
@@ -125,3 +127,20 @@ def test_a_non_scalable_change_stops_first_and_never_wants_two() -> None:
     assert seen[0] == {"Deployment/greeter-1": 0, "Deployment/greeter-2": 0}
     assert all(sum(wanted.values()) <= 1 for wanted in seen)
     assert seen[-1] == {"Deployment/greeter-2": 1}
+
+
+def test_a_declared_version_is_starting_before_anything_is_reported() -> None:
+    """So the version that follows at once knows that this one may live."""
+    subject = replica("unknown", scalable=False)
+    assert begun(subject, stack_of(subject)) == {1: "starting"}
+    assert begun(replica("running"), stack_of(replica("running"))) == {}
+    waiting = stack_of(replica("starting", "unknown", scalable=False))
+    assert {o["metadata"]["name"]: o["spec"]["replicas"] for o in waiting.objects if o["kind"] == "Deployment"} == {
+        "greeter-1": 0,
+        "greeter-2": 0,
+    }
+
+
+def test_a_version_that_is_not_declared_has_not_begun() -> None:
+    seed = replica("unknown", kind="oneshot", identity=SEED_IDENTITY)
+    assert begun(seed, stack_of(seed)) == {}

@@ -7,6 +7,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reside.model.errors import InvalidManifest
 from reside.model.manifest import decode_label, document, encode_label, parse_manifest
@@ -57,6 +59,10 @@ def test_equal_manifests_have_equal_labels() -> None:
     [
         ("%%%", "not base64"),
         (label("{"), "not JSON"),
+        (label('{"type": NaN}'), "not JSON"),
+        (label("[" * 100_000), "not JSON"),
+        (label("[" * 200 + "]" * 200), "nested deeper than 64"),
+        (label(json.dumps(REPLICA | {"displayInfo": {"en": {"title": "\ud800"}}})), "not JSON"),
         (label('{"type": "replica"}'), "identity: Field required"),
         (label('{"type": "thing"}'), "does not fit the schema"),
         (label(json.dumps(REPLICA | {"infos": {}})), "infos: Extra inputs are not permitted"),
@@ -68,3 +74,24 @@ def test_equal_manifests_have_equal_labels() -> None:
 def test_a_bad_label_is_refused_naming_what_is_wrong(value: str, message: str) -> None:
     with pytest.raises(InvalidManifest, match=message):
         decode_label(value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(st.binary() | JSON.map(lambda value: json.dumps(value).encode()))
+def test_whatever_a_label_holds_it_is_refused_or_read(raw: bytes) -> None:
+    with pytest.raises(InvalidManifest):
+        decode_label(base64.b64encode(raw).decode())
+
+
+@given(st.sampled_from(sorted(REPLICA)), JSON)
+def test_whatever_a_member_holds_it_is_refused_or_read(member: str, value: Any) -> None:
+    try:
+        manifest = decode_label(label(json.dumps(REPLICA | {member: value})))
+    except InvalidManifest:
+        return
+    assert decode_label(encode_label(manifest)) == manifest

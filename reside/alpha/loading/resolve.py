@@ -5,10 +5,13 @@ Every refusal is a ``LoadRefused`` whose message names the thing and the cure; t
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
+from referencing import Registry
+from referencing.exceptions import Unresolvable
 
 from reside.alpha.loading.placeholders import replica_values, substitute
 from reside.model.entities import ApproveRequest, GrantedPermission, ReplicaChoice, Requirement
@@ -177,9 +180,13 @@ def _instance(key: str, permission: str, keys: Sequence[str], params: Mapping[st
 
 def _check_params(what: str, params: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
     try:
-        jsonschema.validate(params, schema)
-    except jsonschema.SchemaError as error:
-        raise LoadRefused(f"{what} can't be checked: the contract's schema is none: {error.message}") from None
+        # an empty registry of schemas: a reference to a remote one is never fetched
+        kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+        kind.check_schema(schema)
+        kind(schema, registry=Registry()).validate(params)
+    except (jsonschema.SchemaError, Unresolvable, RecursionError, re.error) as error:
+        reason = error.message if isinstance(error, jsonschema.SchemaError) else f"{type(error).__name__}: {error}"
+        raise LoadRefused(f"{what} can't be checked: the contract's schema is none: {reason}") from None
     except jsonschema.ValidationError as error:
         where = "/".join(str(part) for part in error.absolute_path) or "document"
         raise LoadRefused(f"{what}: {where}: {error.message}") from None
