@@ -114,6 +114,7 @@ class Sentinel:
         while not self._stop.is_set():
             try:
                 async with self.replica.start(self._settings, serve=serve) as context:
+                    context.health.checks["watching Kubernetes"] = guardian.mirror.ready.is_set
                     failures = 0
                     await self._lead(context, guardian)
             except (JazzError, EtcdUnavailable, LockTimeout, LockLost, NotReady) as error:

@@ -100,6 +100,9 @@ class Applier:
         if stored is not None and stored.applied == stack.revision and stored.settled:
             guardian.keeper.take(stack.name)  # a secret's value may have changed
             return
+        if not stack.objects and (stored is None or not (stored.objects or stored.pending or stored.leaving)):
+            guardian.snapshot.save(StoredStack(stack.name, stack.owner).taking(stack))
+            return
         if guardian.mirror.is_teardown:
             raise NotReady(f"{TEARDOWN_MARKER} exists: the cluster is being destroyed, and nothing is applied")
         await self._desk.check_adoption(objects)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from reside.jazz import Edit
 
 _STACK_NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+_OBJECT_NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9.:_]{0,252}")
+"""What may stand as one segment of a request's path; the API server knows better what a name of a kind may be."""
+_TEXTS: Final = {"metadata": ("labels", "annotations"), "Secret": ("data", "stringData")}
 
 
 @dataclass(frozen=True)
@@ -107,10 +110,27 @@ def check_rights(stack: DesiredStack, rights: Rights) -> None:
 def _check_objects(stack: str, objects: Iterable[dict[str, Any]]) -> None:
     seen: set[str] = set()
     for manifest in objects:
-        key = object_key(manifest)
+        key = _shaped_key(stack, manifest)
         version = BY_KIND[manifest["kind"]].api_version
         if manifest.get("apiVersion") != version:
             raise InvalidInput(f"stack {stack}: {key} must have apiVersion {version}, not {manifest.get('apiVersion')}")
         if key in seen:
             raise InvalidInput(f"stack {stack}: {key} stands in it twice")
         seen.add(key)
+
+
+def _shaped_key(stack: str, manifest: dict[str, Any]) -> str:
+    """``Kind/name`` of a manifest whose parts are of the shapes that code behind this edge relies on."""
+    metadata = manifest.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(manifest.get("kind"), str):
+        raise InvalidInput(f"stack {stack}: an object has no metadata or no kind")
+    key = object_key(manifest)
+    if not isinstance(metadata["name"], str) or not _OBJECT_NAME.fullmatch(metadata["name"]):
+        raise InvalidInput(f"stack {stack}: {key} has a name that Kubernetes can't use")
+    parts = [(metadata, part) for part in _TEXTS["metadata"]]
+    parts += [(manifest, part) for part in _TEXTS.get(manifest["kind"], ())]
+    for holder, part in parts:
+        found = holder.get(part)
+        if found is not None and not (isinstance(found, dict) and all(isinstance(v, str) for v in found.values())):
+            raise InvalidInput(f"stack {stack}: {part} of {key} must be a map of texts")
+    return key

@@ -100,9 +100,7 @@ class Keeper:
 
     def take(self, name: str) -> None:
         """Take one stack as it stands in the snapshot now."""
-        stored = self._snapshot.stacks.get(name)
-        rest = {key: wanted for key, wanted in self._wanted.items() if wanted.stack != name}
-        self._wanted = rest | (self._stack(stored) if stored else {})
+        self._replace(name)
         self.examine(name)
 
     def examine(self, name: str) -> None:
@@ -139,6 +137,11 @@ class Keeper:
         """Wait until every object was looked at."""
         await self._mirror.ready.wait()
         await self._queue.wait_idle()
+
+    def _replace(self, name: str) -> None:
+        stored = self._snapshot.stacks.get(name)
+        rest = {key: wanted for key, wanted in self._wanted.items() if wanted.stack != name}
+        self._wanted = rest | (self._stack(stored) if stored else {})
 
     def _stack(self, stored: StoredStack) -> dict[str, _Wanted]:
         return {object_key(manifest): self._resolved(stored, manifest) for manifest in stored.objects}
@@ -182,13 +185,23 @@ class Keeper:
         if (pause := self._temper.wait(key, now)) > 0:
             self._queue.add(key, after=pause)
             return
+        if not self._mandate.may_change:
+            self._read_again(wanted.stack)
+            if self._action(key) != action:
+                return
         try:
-            await self._put_back(key, wanted, action)
+            await self._put_back(key, self._wanted[key], action)
         except Exception as error:
             self.problems[key] = str(error)
             self._tell(key)
             raise
         self._solved(key)
+
+    def _read_again(self, name: str) -> None:
+        """Take a stack as it stands on the volume: one that leads may have written it since we read it."""
+        self._snapshot.load()
+        self._vault.load()
+        self._replace(name)
 
     def _action(self, key: str) -> Action:
         """What to do about an object, with what we may do taken into account."""

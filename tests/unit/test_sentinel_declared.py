@@ -75,6 +75,14 @@ def test_a_stack_is_read() -> None:
         (members({"kind": "Pod", "metadata": {"name": "x"}}), "can't stand in a stack"),
         (members({**config_map("a"), "apiVersion": "v2"}), "must have apiVersion v1"),
         (members(config_map("a"), config_map("a")), "twice"),
+        (members(config_map("../secrets/alpha")), "name that Kubernetes can't use"),
+        (members({**config_map("a"), "metadata": ["a"]}), "no metadata"),
+        (members({**config_map("a"), "metadata": {"name": "a", "labels": ["x"]}}), "labels of ConfigMap/a"),
+        (
+            members({**config_map("a"), "metadata": {"name": "a", "annotations": {"x": 1}}}),
+            "annotations of ConfigMap/a",
+        ),
+        (members({**config_map("a"), "kind": "Secret", "data": "x"}), "data of Secret/a"),
     ],
 )
 def test_what_is_no_stack_is_refused_with_the_reason(found: dict[str, Any], message: str) -> None:
