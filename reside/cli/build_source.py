@@ -51,11 +51,11 @@ class Source:
         image holds contents.
         """
         ignore = self.folder / IGNORE_FILE
-        patterns = [*_IGNORED, DOCKERFILE, IGNORE_FILE]
+        patterns = [*_IGNORED]
         if ignore.exists():
             lines = (line.strip() for line in ignore.read_text().splitlines())
             patterns += [line for line in lines if line and not line.startswith("#")]
-        found = docker.utils.build.exclude_paths(str(self.folder), patterns)
+        found = set(docker.utils.build.exclude_paths(str(self.folder), patterns)) - {DOCKERFILE, IGNORE_FILE}
         return sorted(name for name in found if (self.folder / name).is_file())
 
 
