@@ -147,7 +147,7 @@ async def test_lost_state_adopts_what_bears_our_label_in_place(b: Bench, cluster
 
 async def test_a_foreign_object_is_refused_with_its_manager_and_ours_is_not(b: Bench) -> None:
     await b.engine.apply(stack(config_map("ours")))
-    b.kubectl("create", "configmap", "theirs", "--field-manager", "somebody")
+    b.kubectl("create", "configmap", "theirs", "--from-literal=a=b", "--field-manager", "somebody")
 
     async def get_live(manifest: dict[str, Any]) -> dict[str, Any] | None:
         name = manifest["metadata"]["name"]

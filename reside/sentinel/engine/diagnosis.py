@@ -41,7 +41,8 @@ _LOCKED = re.compile(r"the stack is currently locked by")
 _PASSPHRASE = re.compile(r"incorrect passphrase|passphrase must be set|failed to decrypt|message authentication failed")
 _ANNOUNCEMENT = re.compile(r"(update|preview|destroy) failed|.*returned an unhandled exception.*")
 _NOISE = re.compile(
-    r'\d+ errors? occurred:|\* the Kubernetes API server reported that "[^"]*" failed to fully initialize or become live:'
+    r"\d+ errors? occurred:"
+    r'|\* the Kubernetes API server reported that "[^"]*" failed to fully initialize or become live:'
     r'|resource "[^"]*" was not successfully (created|updated) by the Kubernetes API server:|^error: '
 )
 """Words of the provider around the API server's own message."""
