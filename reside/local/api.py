@@ -18,7 +18,7 @@ _TIMEOUT = 15.0
 
 
 class ApiError(LocalError):
-    """The API server refused; the message has its reason."""
+    """The API server refused or was not reached; the message has the reason."""
 
 
 class Api:
@@ -33,20 +33,27 @@ class Api:
 
     def get(self, path: str) -> dict[str, Any] | None:
         """Read an object; None if there is none."""
-        answer = self._client.get(path)
+        answer = self._send("GET", path)
         if answer.status_code == httpx.codes.NOT_FOUND:
             return None
         return self._checked(answer)
 
     def apply(self, wanted: ApiObject) -> None:
         """Create or change an object to what is wanted, whoever wrote it before."""
-        answer = self._client.patch(
+        answer = self._send(
+            "PATCH",
             wanted.path,
             params={"fieldManager": FIELD_MANAGER, "force": "true"},
             headers={"Content-Type": "application/apply-patch+yaml"},
             content=yaml.safe_dump(wanted.manifest),
         )
         self._checked(answer)
+
+    def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
+        try:
+            return self._client.request(method, path, **options)
+        except httpx.HTTPError as error:
+            raise ApiError(f"{method} {path}: {error}") from error
 
     @staticmethod
     def _checked(answer: httpx.Response) -> dict[str, Any]:
@@ -65,6 +72,14 @@ def connect(layout: Layout) -> Iterator[Api]:
     context.load_cert_chain(str(certificate_path(layout.pki, "admin")), str(key_path(layout.pki, "admin")))
     with httpx.Client(base_url=layout.api_url, verify=context, timeout=_TIMEOUT, trust_env=False) as client:
         yield Api(client)
+
+
+def is_ready(client: Api, path: str) -> bool:
+    """Tell whether an object has the condition Ready; one that can't be read just now has not."""
+    try:
+        return has_condition(client.get(path), "Ready")
+    except ApiError:
+        return False
 
 
 def has_condition(document: dict[str, Any] | None, kind: str) -> bool:

@@ -15,7 +15,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from reside.local.errors import UsageError
@@ -50,7 +50,10 @@ def read_instance(state: Path) -> Instance | None:
     path = state / INSTANCE_FILE
     if not path.exists():
         return None
-    return Instance(**json.loads(path.read_text()))
+    try:
+        return Instance(**json.loads(path.read_text()))
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"{path} is broken: remove the folder {state}, then run `reside local down`.") from error
 
 
 @contextmanager
@@ -100,7 +103,9 @@ class Claims:
                 raise UsageError(f"All {len(INDEXES)} local clusters of this machine are taken: see {self.folder}.")
             instance = Instance(name=name, index=index, control_plane_only=control_plane_only)
             state.mkdir(parents=True, exist_ok=True, mode=0o700)
-            (state / INSTANCE_FILE).write_text(json.dumps(instance.__dict__) + "\n")
+            draft = state / f".{INSTANCE_FILE}"
+            draft.write_text(json.dumps(asdict(instance)) + "\n")
+            draft.replace(state / INSTANCE_FILE)
             self._write(index, state)
             return instance
 

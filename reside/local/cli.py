@@ -159,3 +159,6 @@ def _one_line_errors() -> Iterator[None]:
     except LocalError as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from error
+    except PermissionError as error:
+        typer.echo(f"error: {error.filename}: permission denied: whose cluster is it? Root's needs sudo.", err=True)
+        raise typer.Exit(1) from error

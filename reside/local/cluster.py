@@ -35,6 +35,9 @@ from reside.local.starting import Clock, Starter
 from reside.local.supervise import Supervisor, end_processes
 from reside.local.toolchain import Toolchain
 
+STRAY_SECONDS = 2.0
+"""How long processes that no record tells of may take to end."""
+
 POD_SECONDS = 5.0
 """How long the processes of pods may take to end when the cluster goes down."""
 
@@ -139,6 +142,8 @@ class LocalCluster:
             progress: Called with every step.
         """
         clock = Clock(progress)
+        if claims.read_instance(self.state) is None and not self._lost():
+            return
         with claims.file_lock(self._lock_file()):
             self._end_lost(clock)
             if claims.read_instance(self.state) is None:
@@ -160,11 +165,15 @@ class LocalCluster:
 
     def _end_lost(self, clock: Clock) -> None:
         """End what still runs of an instance whose state folder somebody deleted, and forget it."""
-        for folder in (claims.user_claims(), claims.MACHINE_CLAIMS):
-            lost = claims.Claims(folder).lost(self.name, self.state)
-            if lost is not None:
-                self._stop_all(self._layout(lost), clock)
-                claims.Claims(folder).release(lost.index, self.state)
+        for held, lost in self._lost():
+            self._stop_all(self._layout(lost), clock)
+            held.release(lost.index, self.state)
+
+    def _lost(self) -> list[tuple[claims.Claims, claims.Instance]]:
+        """Return what is still claimed for this state folder although nothing is in it any more."""
+        folders = (claims.Claims(claims.user_claims()), claims.Claims(claims.MACHINE_CLAIMS))
+        found = [(held, held.lost(self.name, self.state)) for held in folders]
+        return [(held, instance) for held, instance in found if instance is not None]
 
     def _claim(self) -> Layout:
         if not self.control_plane_only and os.geteuid() != 0:
@@ -246,7 +255,7 @@ class LocalCluster:
             supervisor.stop(wave)
             for name in wave:
                 clock.tell(name, "stopped")
-        end_processes(processes.marked(self.state))
+        end_processes(processes.marked(self.state), STRAY_SECONDS)
         if not layout.control_plane_only:
             end_processes(cgroups.processes(layout.cgroup), 0)
             machine.remove(layout)

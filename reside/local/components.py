@@ -13,8 +13,6 @@ from reside.local.layout import CLUSTER_DOMAIN, Layout
 from reside.local.pki import ETCD_CA, KUBERNETES_CA, SERVICE_ACCOUNT_KEY, certificate_path, key_path
 
 ISSUER = f"https://kubernetes.default.svc.{CLUSTER_DOMAIN}"
-VOLUME_OWNER = 65532
-"""User and group that own provisioned volumes: the unprivileged user of distroless images and of ours."""
 _DOCUMENTATION_ADDRESS = "192.0.2.1"  # RFC 5737: belongs to nobody
 
 
@@ -182,23 +180,10 @@ def _controller_manager(layout: Layout, find: Find) -> Component:
     health = serving_health(layout, layout.controller_manager_port)
     return Component(
         "kube-controller-manager",
-        (*_as_volume_owner(layout, find), str(find("kube-controller-manager")), *flags(options)),
+        (str(find("kube-controller-manager")), *flags(options)),
         health,
         ("kube-apiserver",),
     )
-
-
-def _as_volume_owner(layout: Layout, find: Find) -> list[str]:
-    """Return what makes the controller-manager of a whole cluster own the volumes that it provisions as VOLUME_OWNER.
-
-    It makes host path volumes with mode 0750 and without regard to fsGroup, so nobody but their owner could write. It
-    keeps the two capabilities by which it reads its keys and removes what pods wrote.
-    """
-    if layout.control_plane_only:
-        return []
-    ids = [f"--reuid={VOLUME_OWNER}", f"--regid={VOLUME_OWNER}", "--clear-groups"]
-    capabilities = [f"--{set_}-caps=+dac_override,+fowner" for set_ in ("inh", "ambient")]
-    return [str(find("setpriv")), *ids, *capabilities]
 
 
 def serving(layout: Layout, component: str) -> dict[str, object]:

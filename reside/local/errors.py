@@ -8,7 +8,11 @@
     │   ├── ToolMissingError
     │   ├── UnknownComponentError
     │   └── NoSuchInstanceError
-    └── ComponentFailedError  a component ended or did not become healthy in time; carries its log's end
+    ├── ComponentFailedError  a component ended or did not become healthy in time; carries its log's end
+    ├── StuckProcessError     a process outlived SIGKILL
+    ├── CommandFailedError    a system command failed (`shell`)
+    ├── ApiError              the API server refused or was not reached (`api`)
+    └── NotReadyError         node or DNS did not become ready in time (`workload`)
 """
 
 from pathlib import Path
@@ -58,6 +62,13 @@ class NoSuchInstanceError(UsageError):
     def __init__(self, name: str, state: Path) -> None:
         super().__init__(f"There is no local cluster {name!r} in {state}: run `reside local up` first.")
         self.name = name
+
+
+class StuckProcessError(LocalError):
+    """Processes are still there long after SIGKILL: they hang in the kernel."""
+
+    def __init__(self, pids: list[int]) -> None:
+        super().__init__(f"These processes did not end after SIGKILL, they hang in the kernel: {pids}")
 
 
 class ComponentFailedError(LocalError):

@@ -45,7 +45,6 @@ NODE_TOOLS = (
     "ip",
     "mount",
     "nsenter",
-    "setpriv",
     "unshare",
 )
 SCHEDULER_PORT = 10259

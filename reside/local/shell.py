@@ -1,9 +1,11 @@
 """Runs a system command to its end."""
 
+import os
 import subprocess
 from collections.abc import Sequence
 
 from reside.local.errors import LocalError
+from reside.local.toolchain import default_search
 
 _TIMEOUT = 60.0  # seconds; each of these commands takes milliseconds
 
@@ -21,7 +23,10 @@ def run(*argv: str) -> str:
     Raises:
         CommandFailedError: It ended with an error.
     """
-    done = _run(argv)
+    try:
+        done = _run(argv)
+    except subprocess.TimeoutExpired as error:
+        raise CommandFailedError(argv, f"it did not end within {_TIMEOUT:.0f} s") from error
     if done.returncode != 0:
         raise CommandFailedError(argv, done.stderr + done.stdout)
     return done.stdout
@@ -33,4 +38,14 @@ def succeeds(*argv: str) -> bool:
 
 
 def _run(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=_TIMEOUT, stdin=subprocess.DEVNULL)
+    # A root shell opened with `su` has no sbin on its PATH
+    environment = {**os.environ, "PATH": default_search()}
+    return subprocess.run(
+        argv,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_TIMEOUT,
+        stdin=subprocess.DEVNULL,
+    )

@@ -8,6 +8,7 @@ exactly the present arguments, and is in the instance's present namespaces; othe
 import hashlib
 import json
 import os
+import shutil
 import signal
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -16,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from reside.local.components import Component
-from reside.local.errors import ComponentFailedError
+from reside.local.errors import ComponentFailedError, StuckProcessError
 from reside.local.processes import MARK, ProcessId, identify, is_alive, leads_session, marked
 from reside.local.waiting import wait_until
 
@@ -82,9 +83,10 @@ class Supervisor:
         log = self.log(component.name)
         if log.exists() and log.stat().st_size > _LOG_LIMIT:
             log.replace(log.with_suffix(".log.1"))
-        pid = os.posix_spawnp(
-            self._argv(component)[0],
-            self._argv(component),
+        argv = self._argv(component)
+        pid = os.posix_spawn(
+            shutil.which(argv[0], path=self.search) or argv[0],
+            argv,
             self._environment(component),
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -150,8 +152,11 @@ class Supervisor:
         path = self._path(name)
         if not path.exists():
             return None
-        data = json.loads(path.read_text())
-        return Record(ProcessId(**data["process"]), data["digest"])
+        try:
+            data = json.loads(path.read_text())
+            return Record(ProcessId(**data["process"]), data["digest"])
+        except (ValueError, TypeError, KeyError):
+            return None  # not ours or broken: its process is found by its mark
 
 
 def end_processes(processes: Iterable[ProcessId], term_seconds: float = TERM_SECONDS) -> None:
@@ -162,7 +167,7 @@ def end_processes(processes: Iterable[ProcessId], term_seconds: float = TERM_SEC
         term_seconds: How long they may take to end by themselves; 0 kills at once.
 
     Raises:
-        TimeoutError: One is still there long after SIGKILL (it hangs in the kernel).
+        StuckProcessError: One is still there long after SIGKILL.
     """
     left = list(processes)
     for number, seconds in ((signal.SIGTERM, term_seconds), (signal.SIGKILL, KILL_SECONDS)):
@@ -173,7 +178,7 @@ def end_processes(processes: Iterable[ProcessId], term_seconds: float = TERM_SEC
         wait_until(partial(_all_ended, left), seconds)
         left = [process for process in left if _lives(process)]
     if left:
-        raise TimeoutError(f"These processes did not end after SIGKILL: {[process.pid for process in left]}")
+        raise StuckProcessError([process.pid for process in left])
 
 
 def _all_ended(processes: Sequence[ProcessId]) -> bool:

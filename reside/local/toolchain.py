@@ -23,7 +23,6 @@ DEBIAN_PACKAGES: Mapping[str, str] = {
     "conntrack": "conntrack",
     "ip": "iproute2",
     "nsenter": "util-linux",
-    "setpriv": "util-linux",
     "unshare": "util-linux",
     "mount": "mount",
     "umount": "mount",
@@ -68,7 +67,10 @@ class Toolchain:
             package = DEBIAN_PACKAGES.get(tool)
             cure = f"run `apt-get install {package}` as root" if package else "run `make tools` in the checkout"
             raise ToolMissingError(tool, f"{cure}, or name its folder in RESIDE_TOOLS.")
-        return Path(found)
+        real = Path(found).resolve()
+        # Links into the cache are followed, so that two checkouts start the very same thing; a link whose target has
+        # another name is a program that asks for its own name, such as iptables
+        return real if real.name == tool else Path(found)
 
     def find_all(self, tools: Iterable[str]) -> dict[str, Path]:
         """Return the paths of all these binaries; the first that is missing raises `ToolMissingError`."""

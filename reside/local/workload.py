@@ -49,7 +49,7 @@ def _apply_objects(layout: Layout, dns_image: str) -> None:
 def _wait_for_node(layout: Layout) -> None:
     path = f"/api/v1/nodes/{layout.node_name}"
     with api.connect(layout) as client:
-        if not wait_until(lambda: api.has_condition(client.get(path), "Ready"), READY_SECONDS):
+        if not wait_until(lambda: api.is_ready(client, path), READY_SECONDS):
             raise NotReadyError(
                 f"The node was not ready in {READY_SECONDS:.0f} s: see the kubelet's log in {layout.logs}."
             )

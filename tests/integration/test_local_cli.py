@@ -1,6 +1,8 @@
 """`python -m reside.local` (the same as `reside local`) as a user runs it."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,6 +30,41 @@ def of(state: Path, *arguments: str) -> Run:
     return reside_local(*arguments, "--name", "cli", "--state", str(state))
 
 
+def test_a_control_plane_needs_no_privilege() -> None:
+    state = fresh_state("plain")
+    options = ["--name", "plain", "--state", str(state)]
+    without = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-m", "reside.local"]
+    try:
+        command = [*without, "up", "--control-plane-only", *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 0, done.stderr
+        pid = json.loads(reside_local("status", "-o", "json", *options).stdout)[0]["pid"]
+        assert "CapEff:\t0000000000000000" in Path(f"/proc/{pid}/status").read_text()
+        command = [*without, "down", "--delete-state", *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 0, done.stderr
+    finally:
+        reside_local("down", "--delete-state", *options)
+
+
+@pytest.mark.parametrize("last", ["certificates", "kube-apiserver"])
+def test_up_killed_in_the_middle_is_finished_by_the_next_one(last: str) -> None:
+    state = fresh_state("killed")
+    options = ["--name", "killed", "--state", str(state)]
+    command = [sys.executable, "-u", "-m", "reside.local", "up", *options, "--control-plane-only"]
+    try:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                if last in line:
+                    process.kill()
+        assert process.returncode == -signal.SIGKILL
+        assert reside_local("up", *options).returncode == 0
+        assert reside_local("status", *options).returncode == 0
+    finally:
+        assert reside_local("down", "--delete-state", *options).returncode == 0
+
+
 def test_up_shows_each_component_and_prints_where_the_kubeconfig_is(state: Path) -> None:
     done = of(state, "up", "--control-plane-only")
     assert done.returncode == 0, done.stderr
@@ -44,11 +81,13 @@ def test_output_json_is_nothing_but_json(state: Path) -> None:
 
 def test_status_tells_what_runs_by_its_exit_code(state: Path) -> None:
     of(state, "up", "--control-plane-only")
-    assert of(state, "status").returncode == 0
-    of(state, "down")
+    done = of(state, "status", "-o", "json")
+    assert done.returncode == 0
+    pids = {item["name"]: item["pid"] for item in json.loads(done.stdout)}
+    os.kill(pids["kube-controller-manager"], signal.SIGKILL)
     done = of(state, "status", "-o", "json")
     assert done.returncode == 1
-    assert {item["state"] for item in json.loads(done.stdout)} == {"stopped"}
+    assert {item["name"]: item["state"] for item in json.loads(done.stdout)}["kube-controller-manager"] == "stopped"
 
 
 def test_logs_prints_a_log(state: Path) -> None:
@@ -66,7 +105,6 @@ def test_logs_prints_a_log(state: Path) -> None:
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_1(state: Path, arguments: list[str], message: str) -> None:
-    of(state, "up", "--control-plane-only")
     command, *rest = arguments
     done = reside_local(command, "--name", "cli", "--state", str(state), *rest)
     assert done.returncode == 1
