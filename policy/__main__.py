@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _SCHEMA = PolicyConfigSchema(properties={"namespace": {"type": "string"}})
 _PREFIX = "kubernetes:"
+_MEMBERS = ("metadata", "spec", "rules", "roleRef", "subjects")
 
 
 def _validate(rule: rules.Rule) -> Callable[[ResourceValidationArgs, ReportViolation], None]:
@@ -42,8 +43,13 @@ def _validate(rule: rules.Rule) -> Callable[[ResourceValidationArgs, ReportViola
 
 
 def _manifest(args: ResourceValidationArgs) -> dict[str, Any]:
-    """The resource's inputs with the kind out of its type token, which programs may leave out of the inputs."""
-    return {"kind": args.resource_type.rpartition(":")[2], **args.props}
+    """What the rules look at, with the kind out of the type token, which programs may leave out of the inputs.
+
+    The rest, a Secret's data above all, is not touched: a value that only the update will know would excuse the object
+    from the rule.
+    """
+    kind = {"kind": args.resource_type.rpartition(":")[2]}
+    return kind | {member: args.props[member] for member in _MEMBERS if member in args.props}
 
 
 def _describe(rule: rules.Rule) -> str:

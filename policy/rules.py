@@ -208,4 +208,4 @@ def _maps(parent: Manifest, member: str) -> Iterator[Manifest]:
 def _list(parent: Manifest, member: str) -> Sequence[Any]:
     """The list ``parent[member]``, or an empty one where it is missing or something else."""
     value = parent.get(member)
-    return value if isinstance(value, list | tuple) else ()
+    return value if isinstance(value, Sequence) and not isinstance(value, str | bytes) else ()

@@ -35,6 +35,7 @@ with open("objects.json") as stream:
 LABELS = {"app.kubernetes.io/managed-by": "kubernetes-sentinel"}
 GOOD = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "good", "labels": LABELS}}
 BAD_POD = {"containers": [{"name": "main", "image": "demo:latest", "securityContext": {"privileged": True}}]}
+APP = {"app": "bad"}
 BAD = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
