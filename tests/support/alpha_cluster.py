@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 CODE = "one-time-code"
 HOST = constants.RESIDE_REGISTRY
-_WITHIN_S = 30.0
+_WITHIN_S = 60.0
 
 
 @dataclass(frozen=True)
