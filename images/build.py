@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Annotated
 
+import stamina.instrumentation
 import typer
 from rich.console import Console
 
@@ -31,6 +32,7 @@ def main(
 ) -> None:
     """Build what the registry does not have yet."""
     console = Console(stderr=True, highlight=False)
+    stamina.instrumentation.set_on_retry_hooks([])  # the last error says it all; standard output is for the result
     start = time.monotonic()
     try:
         found = build_images(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from reside.cli.build_source import Source
 
+_RUNTIMES: Final = "reside/build-runtime"
 _DEFAULT: Final = """ARG RUNTIME
 FROM ${RUNTIME}
 COPY . /app/
@@ -58,12 +59,14 @@ def _ensure(
     daemon: DockerClient, runtime: ImageReference, mirrors: Mapping[str, str], progress: Callable[[str], None]
 ) -> str:
     """Bring the runtime into the daemon's store; returns its name there, which holds the digest."""
-    name = f"reside/build-runtime:{runtime.target.removeprefix('sha256:')}"
+    name = f"{_RUNTIMES}:{runtime.target.removeprefix('sha256:')}"
     try:
         daemon.images.get(name)
     except docker.errors.ImageNotFound:
         progress(f"pulling {runtime}")
         daemon.images.pull(f"{_served_name(runtime, mirrors)}@{runtime.digest}").tag(name)
+        for tag in {tag for image in daemon.images.list(name=_RUNTIMES) for tag in image.tags} - {name}:
+            daemon.images.remove(tag)  # of an earlier runtime; layers stay where an image needs them
     return name
 
 
