@@ -12,8 +12,17 @@ from rich.table import Table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-console = Console()
-errors = Console(stderr=True)
+PIPED_WIDTH = 240
+"""Columns of a table that no terminal limits: in a pipe or a file nothing may be cut off."""
+
+
+def _console(*, stderr: bool) -> Console:
+    found = Console(stderr=stderr)
+    return found if found.is_terminal else Console(stderr=stderr, width=PIPED_WIDTH)
+
+
+console = _console(stderr=False)
+errors = _console(stderr=True)
 
 
 class Output(StrEnum):
@@ -25,7 +34,9 @@ class Output(StrEnum):
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> Table:
     """A table; None prints as nothing."""
-    built = Table(*columns, title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    built = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        built.add_column(column, overflow="fold")
     for row in rows:
         built.add_row(*("" if cell is None else str(cell) for cell in row))
     return built
