@@ -34,12 +34,15 @@ from reside.model.stacks import DesiredStack
 from reside.registry import ImageReference
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from reside.alpha.records import RequestRecord
     from reside.alpha.state import Alpha
     from reside.jazz import Credentials
     from reside.model.stacks import K8sObject
+
+    Approver = Callable[[Alpha, int, str], Awaitable[None]]
+    """Approves a request: Alpha, the request's id, the revision that was previewed."""
 
 _log = structlog.get_logger(__name__)
 _SYSTEM: Final = ((ALPHA_ID, ALPHA_NAME, ALPHA_IDENTITY), (SENTINEL_ID, SENTINEL_NAME, SENTINEL_IDENTITY))
@@ -103,19 +106,30 @@ async def until_granted(alpha: Alpha, sentinel_block: str) -> None:
             await block.changed.wait()
 
 
-async def load_system(alpha: Alpha, images: Iterable[str]) -> None:
+async def approve_here(alpha: Alpha, number: int, revision: str) -> None:
+    """Approve a request in this process, which must render as the leading Alpha does: so in the seed."""
+    await approve(alpha, number, revision, {})
+
+
+async def load_system(alpha: Alpha, images: Iterable[str], approver: Approver = approve_here) -> None:
     """Phase Load: load each image (``identity@digest``) in this order, approved by us; what is current already stays.
 
-    ``lead(alpha)`` must be running. The caller sets the deadline.
+    An Alpha must lead: ``lead(alpha)`` in this process, or one in the cluster. The caller sets the deadline.
+
+    Args:
+        alpha: who loads.
+        images: what to load.
+        approver: how a previewed request is approved; the leading Alpha in the cluster is asked by RPC, since another
+            version of its code may render otherwise.
 
     Raises:
         LoadRefused: an image can't be loaded; names it and the reason.
     """
     for image in images:
-        await load(alpha, image)
+        await load(alpha, image, approver)
 
 
-async def load(alpha: Alpha, image: str) -> None:
+async def load(alpha: Alpha, image: str, approver: Approver = approve_here) -> None:
     """Load one image as Alpha itself and wait until its version is made."""
     reference = ImageReference.parse(image)
     existing = next((r.value for r in await records.replicas_of(alpha.data, reference.identity)), None)
@@ -126,10 +140,10 @@ async def load(alpha: Alpha, image: str) -> None:
     wish = await alpha.node.unique_map(alpha.data.requests_group, wish_name, {"image": image})
     await alpha.node.flush()
     record = await create_request(alpha, wish.id, alpha.account)
-    await _until_done(alpha, record, image)
+    await _until_done(alpha, record, image, approver)
 
 
-async def _until_done(alpha: Alpha, record: RequestRecord, image: str) -> None:
+async def _until_done(alpha: Alpha, record: RequestRecord, image: str, approver: Approver) -> None:
     async with record.map.watch() as changes:
         async for _ in changes:
             request = (await records.read_request(alpha.data, record.map.id)).value
@@ -140,7 +154,7 @@ async def _until_done(alpha: Alpha, record: RequestRecord, image: str) -> None:
                 raise LoadRefused(f"{image} can't be loaded: {request.error_message or request.rejection_reason}")
             if request.status == "requires-approval" and request.preview is not None:
                 try:
-                    await approve(alpha, request.id, str(request.preview["revision"]), {})
+                    await approver(alpha, request.id, str(request.preview["revision"]))
                 except Conflict as error:
                     _log.info("previewed anew", image=image, why=str(error))
 

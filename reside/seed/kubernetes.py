@@ -170,15 +170,19 @@ async def wait_for_replica(client: lightkube.AsyncClient, name: str, deadline: f
     """Wait until a pod of this replica is ready."""
 
     async def look() -> None:
-        seen = 0
-        async for pod in client.list(Pod, labels={REPLICA_LABEL: name}):
-            seen += 1
-            conditions = (pod.status.conditions if pod.status else None) or []
-            if any(c.type == "Ready" and c.status == "True" for c in conditions):
-                return
-        raise Missing(f"{seen} pods of {name}, none of them ready")
+        if not await has_ready_pod(client, name):
+            raise Missing(f"no pod of {name} is ready")
 
     await until(look, f"a ready pod of {name}", deadline)
+
+
+async def has_ready_pod(client: lightkube.AsyncClient, name: str) -> bool:
+    """Whether a pod of this replica is ready."""
+    async for pod in client.list(Pod, labels={REPLICA_LABEL: name}):
+        conditions = (pod.status.conditions if pod.status else None) or []
+        if any(c.type == "Ready" and c.status == "True" for c in conditions):
+            return True
+    return False
 
 
 async def sweep(client: lightkube.AsyncClient, namespace: str, stop_first: str, deadline: float) -> None:

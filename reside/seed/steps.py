@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from reside.model.constants import ALPHA_NAME, SENTINEL_NAME
 from reside.seed import guard, logs, platform
-from reside.seed.kubernetes import connect, delete_secrets, sweep, wait_for_replica, wait_for_stateful_set
+from reside.seed.kubernetes import (
+    connect,
+    delete_secrets,
+    has_ready_pod,
+    sweep,
+    wait_for_replica,
+    wait_for_stateful_set,
+)
 
 if TYPE_CHECKING:
     from stacks.settings import BootstrapSettings
@@ -79,24 +86,47 @@ def launch(settings: BootstrapSettings) -> Outputs:
 
 def load(settings: BootstrapSettings) -> Outputs:
     """Load seed, Sentinel and Alpha, wait for the latter's pods, and leave the leadership to them."""
+    images = [settings.images.seed, settings.images.kubernetes_sentinel, settings.images.alpha]
+    if asyncio.run(_alpha_runs(settings)):
+        _load_from_outside(settings, images)
+    else:
+        _load_from_seed(settings, images)
+    return {}
+
+
+def _load_from_seed(settings: BootstrapSettings, images: list[str]) -> None:
     from reside.alpha import bootstrap  # noqa: PLC0415 - see identities
     from reside.seed import running  # noqa: PLC0415 - as above
 
     launch(settings)
     seed = running.ensure_running(settings)
-    images = [settings.images.seed, settings.images.kubernetes_sentinel, settings.images.alpha]
     seed.alpha.run(
         lambda alpha: bootstrap.load_system(alpha, images), settings.deadline, "seed, Sentinel and Alpha are loaded"
     )
-
-    async def wait() -> None:
-        async with connect(settings.target) as client:
-            for name in (SENTINEL_NAME, ALPHA_NAME):
-                await wait_for_replica(client, name, settings.deadline)
-
-    asyncio.run(wait())
+    asyncio.run(_until_ready(settings))
     running.stop()
-    return {}
+
+
+def _load_from_outside(settings: BootstrapSettings, images: list[str]) -> None:
+    from reside.seed import running, upgrade  # noqa: PLC0415 - see identities
+
+    _begin()
+    running.stop()
+    asyncio.run(_until_ready(settings))
+    asyncio.run(upgrade.upgrade(settings, images))
+    asyncio.run(_until_ready(settings))
+
+
+async def _until_ready(settings: BootstrapSettings) -> None:
+    async with connect(settings.target) as client:
+        for name in (SENTINEL_NAME, ALPHA_NAME):
+            await wait_for_replica(client, name, settings.deadline)
+
+
+async def _alpha_runs(settings: BootstrapSettings) -> bool:
+    """Whether the Alpha in the cluster serves: it is loaded last, so everything before it is done."""
+    async with connect(settings.target) as client:
+        return await has_ready_pod(client, ALPHA_NAME)
 
 
 def hand_over(settings: BootstrapSettings) -> Outputs:

@@ -1,0 +1,85 @@
+"""Phase 4 on a cluster that runs already: new images are loaded by the Alpha in the cluster, asked by RPC.
+
+The code here may be newer than that Alpha's and render otherwise, so nothing is decided here: requests are made in
+Alpha's name, previewed by the cluster, and approved by a call of the leading Alpha's own method.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reside.alpha import blocks, bootstrap, contract, records
+from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME
+from reside.model.permissions import Grant, PermissionRef
+from reside.replica.client import call_method, rpc_path
+from reside.seed.connections import replica_address
+from reside.seed.running import open_alpha, prepare
+from reside.seed.waiting import Missing, until
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reside.alpha.state import Alpha
+    from stacks.settings import BootstrapSettings
+
+
+async def upgrade(settings: BootstrapSettings, images: Sequence[str]) -> None:
+    """Load what is not current yet, one after the other, and wait until all of it runs."""
+    identities, found = await prepare(settings)
+    async with (
+        open_alpha(settings, identities, found) as alpha,
+        replica_address(settings.target, ALPHA_NAME) as endpoint,
+    ):
+        if all([await _is_current(alpha, image) for image in images]):
+            return
+        await _allow_itself(alpha, found.alpha, settings.deadline)
+
+        async def approve(alpha: Alpha, number: int, revision: str) -> None:
+            await call_method(
+                alpha.context.http,
+                identities.alpha,
+                endpoint=endpoint,
+                receiver=identities.alpha.account_id,
+                path=rpc_path(ALPHA_NAME, ALPHA_CONTRACT, contract.APPROVE_LOAD_REQUEST),
+                body={"id": number, "revision": revision},
+            )
+
+        for image in images:
+            await bootstrap.load(alpha, image, approve)
+            await _until_running(alpha, image, settings.deadline)
+
+
+async def _allow_itself(alpha: Alpha, block: str, deadline: float) -> None:
+    """Let Alpha's account approve on Alpha, and wait until the Alpha in the cluster has granted it."""
+    wanted = PermissionRef(alpha.account, ALPHA_CONTRACT, contract.APPROVE_REQUESTS)
+    await blocks.add_expected(alpha.node, block, {wanted: Grant(granted=True)})
+    await alpha.node.flush()
+
+    async def look() -> None:
+        async with blocks.opened(alpha.node, block) as opened:
+            entry = opened.find(wanted)
+        if entry is None or entry.current is None or not entry.current.granted:
+            raise Missing(f"{wanted.name} is not granted to Alpha itself")
+
+    await until(look, "Alpha's permission on itself", deadline)
+
+
+async def _is_current(alpha: Alpha, image: str) -> bool:
+    identity, _, digest = image.partition("@")
+    for record in await records.replicas_of(alpha.data, identity):
+        current = record.value.current_version
+        if current is not None and record.value.version(current).digest == digest:
+            return True
+    return False
+
+
+async def _until_running(alpha: Alpha, image: str, deadline: float) -> None:
+    identity = image.partition("@")[0]
+
+    async def look() -> None:
+        for record in await records.replicas_of(alpha.data, identity):
+            current = record.value.version(record.value.current_version or 0)
+            if current.status not in ("running", "completed"):
+                raise Missing(f"version {current.id} of {record.value.name} is {current.status}")
+
+    await until(look, f"the new version of {identity}", deadline)
