@@ -103,7 +103,7 @@ class Account(Group):
         agent = self._node.store.agent
         key = ReadKey.generate()
         self._set(agent.agent_id, "admin")
-        session = self._node.session_for(self._core)
+        session = self._node.writer.session_for(self._core)
         material = transaction_material(self.id, session, self._core.count(session))
         self._set(f"{key.key_id}_for_{agent.agent_id}", seal(key.secret, agent, agent.sealer_id, material))
         self._set("readKey", key.key_id)

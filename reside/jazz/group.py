@@ -313,5 +313,5 @@ class Group(Value):
         self._set(f"{key.key_id}_sealedFor_{sealer_id}", sealed)
 
     def _next_material(self) -> str:
-        session = self._node.session_for(self._core)
+        session = self._node.writer.session_for(self._core)
         return transaction_material(self.id, session, self._core.count(session))

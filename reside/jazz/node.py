@@ -5,58 +5,46 @@ Values are kept in memory, written locally at once, and synced in the background
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from .account import Account, Credentials
 from .cofeed import CoFeed
 from .colist import CoList
 from .comap import CoMap
 from .covalue import Core
-from .crypto import Agent, encrypt_text, transaction_material
-from .encoding import compact_json
+from .crypto import Agent
 from .errors import (
     InvalidContent,
     InvalidCredentials,
     JazzError,
     JazzTimeout,
     NodeClosed,
-    NotPermitted,
     ValueNotFound,
     WrongKind,
 )
 from .group import Group
-from .header import Header, account_header, group_header, owned_header, unique_header
-from .ids import EVERYONE, CoId, Json, SessionId, is_co_id, new_session_tail
-from .keys import current_key_id, find_secret
-from .permissions import WRITERS, GroupState
+from .header import ValueType, account_header, group_header, owned_header, unique_header
+from .ids import EVERYONE, CoId, Json, is_co_id
+from .permissions import GroupState
 from .readiness import Absent, missing_for
-from .session import Transaction
 from .store import Store
 from .sync import Sync
 from .transport import Transport
 from .value import OwnedValue, Value
+from .waiting import Flush, Waiting
 from .watch import Watches
+from .writer import Writer
 
 V = TypeVar("V", bound=Value)
 _ABSENT_GRACE_S: Final = 2.0
 """How long `load` waits for a value that the server does not have: its writer may be uploading it right now."""
-_UNSIGNED_CHARACTERS: Final = 100_000
 
 
 def now_ms() -> int:
     """The clock: ms since the epoch."""
     return time.time_ns() // 1_000_000
-
-
-class _Flush:
-    """A wait for acknowledgements: what is still wanted, by value and session."""
-
-    def __init__(self, wanted: dict[str, dict[str, int]]) -> None:
-        self.wanted = wanted
-        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
 class Node:
@@ -80,6 +68,7 @@ class Node:
         account_id: The account of the credentials.
         watches: The watchers, for this package.
         store: The values, for this package.
+        writer: What writes them, for this package.
     """
 
     def __init__(
@@ -102,19 +91,13 @@ class Node:
         self._transport = Transport(
             url, on_connect=self._connected, on_disconnect=self._disconnected, on_frame=self._received
         )
-        self._sync = Sync(self.store, self._transport.send, self._acknowledged, self._whole)
-        tail = new_session_tail()
-        self._session = SessionId(self.account_id + tail)
-        self._agent_session = SessionId(agent.agent_id + tail)
-        self._sync.own_sessions |= {self._session, self._agent_session}
+        self._sync = Sync(self.store, self._transport.send, on_acknowledged=self._acknowledged, on_whole=self._whole)
+        self.writer = Writer(self.store, self._sync, clock, self._check_open)
+        self._waiting = Waiting(self._check_open)
         self._values: dict[CoId, Value] = {}
-        self._waiters: dict[CoId, list[asyncio.Future[None]]] = {}
-        self._flushes: list[_Flush] = []
-        self._round_trips: deque[asyncio.Future[bool]] = deque()
-        self._open: Core | None = None
         self._wake_planned = False
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._runner: asyncio.Task[None] | None = None
+        self._entered = False
         self._end: JazzError | None = NodeClosed("the node was not entered; use `async with Node(…)`")
 
     # Life
@@ -124,8 +107,11 @@ class Node:
 
         Raises:
             JazzUnavailable: No connection within `connect_timeout`.
+            NodeClosed: It was entered before.
         """
-        self._loop = asyncio.get_running_loop()
+        if self._entered:
+            raise NodeClosed("a node can be entered once; make a new one")
+        self._entered = True
         self._end = None
         self._runner = asyncio.create_task(self._transport.run(), name=f"jazz {self.account_id}")
         self._runner.add_done_callback(self._runner_ended)
@@ -157,7 +143,7 @@ class Node:
     @property
     def connected(self) -> bool:
         """Whether there is a connection now; without one, writes wait for the next."""
-        return self._transport.connected.is_set()
+        return self._end is None and self._transport.connected.is_set()
 
     # Accounts
 
@@ -182,7 +168,7 @@ class Node:
         try:
             account = await self._load(CoId(self.account_id), Account, grace=0.0)
         except ValueNotFound:
-            core = self._new(self._account_header)
+            core = self.writer.create(self._account_header)
             account = self._wrap(core, Account)
             account.initialise()
         if account.profile_id is None:
@@ -259,7 +245,7 @@ class Node:
             if not missing:
                 return
             if isinstance(missing, Absent):
-                if asked_again and not await self._changes([missing.core], grace):
+                if asked_again and not await self._waiting.change([missing.core], grace):
                     self._forget(missing.core)
                     raise ValueNotFound(core.co_id, missing.why)
                 # What the server lacked earlier on this connection, it may have now.
@@ -271,33 +257,13 @@ class Node:
             for needed in missing:
                 self._sync.request(needed)
                 asked_again = asked_again or needed is core
-            await self._changes(missing, None)
+            await self._waiting.change(missing, None)
 
     def _forget(self, core: Core) -> None:
         """Drops the trace of a value that nobody has, so that asking for made-up ids can't fill the memory."""
-        if core.header is None and not core.dependants and not core.parked and core.co_id not in self._waiters:
+        if core.header is None and not core.dependants and not core.parked and not self._waiting.is_waited_for(core):
             self.store.cores.pop(core.co_id, None)
             self._sync.forget(core)
-
-    async def _changes(self, cores: Sequence[Core], timeout: float | None) -> bool:  # noqa: ASYNC109 - tells it by value
-        """Waits until one of the values changes; False if none did in time."""
-        self._check_open()
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        for core in cores:
-            self._waiters.setdefault(core.co_id, []).append(future)
-        try:
-            async with asyncio.timeout(timeout):
-                await future
-        except TimeoutError:
-            return False
-        finally:
-            for core in cores:
-                waiters = self._waiters.get(core.co_id, [])
-                if future in waiters:
-                    waiters.remove(future)
-                if not waiters:
-                    self._waiters.pop(core.co_id, None)
-        return True
 
     async def catch_up(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises our own error
         """Waits until what the server had of all loaded values when asked is here.
@@ -317,8 +283,7 @@ class Node:
                 while not answered:
                     await self._transport.connected.wait()
                     self._check_open()
-                    answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-                    self._round_trips.append(answer)
+                    answer = self._waiting.round_trip()
                     self._sync.ask_whole(small)
                     answered = await answer
         except TimeoutError:
@@ -333,26 +298,26 @@ class Node:
         Args:
             name: Shown by tools; readable by everybody, never changes.
         """
-        core = self._new(group_header(self.account_id, name, self._clock()))
+        core = self.writer.create(group_header(self.account_id, name, self._clock()))
         group = self._wrap(core, Group)
         group.initialise()
         return group
 
     def create_map(self, owner: Group, init: Mapping[str, Json]) -> CoMap:
         """A new map; see `Group.create_map`."""
-        value = self._wrap(self._new_owned(owner, "comap"), CoMap)
+        value = self._new_owned(owner, "comap", CoMap)
         value.update(init)
         return value
 
     def create_list(self, owner: Group, items: Iterable[Json]) -> CoList:
         """A new list; see `Group.create_list`."""
-        value = self._wrap(self._new_owned(owner, "colist"), CoList)
+        value = self._new_owned(owner, "colist", CoList)
         value.extend(items)
         return value
 
     def create_feed(self, owner: Group) -> CoFeed:
         """A new feed; see `Group.create_feed`."""
-        return self._wrap(self._new_owned(owner, "costream"), CoFeed)
+        return self._new_owned(owner, "costream", CoFeed)
 
     def unique_map_id(self, owner: str, unique: str) -> CoId:
         """The id of the one map of this name in a group: everybody computes the same."""
@@ -379,9 +344,7 @@ class Node:
             return found
         core = self.store.core(header.co_id)
         if core.header is None:
-            self._may_write(header.co_id, owner.id)
-            self._adopt(core, header)
-            value = self._wrap(core, CoMap)
+            value = self._wrap(self.writer.create(header), CoMap)
             value.initialise(init or {})
             return value
         return self._wrap(core, CoMap)
@@ -395,11 +358,11 @@ class Node:
             JazzTimeout: It did not in time; the writes stay queued.
         """
         self._check_open()
-        self._close_open()
-        flush = _Flush({co_id: self.store.core(co_id).counts() for co_id in self._sync.unacknowledged})
+        self.writer.send()
+        flush = Flush({co_id: self._sync.unacknowledged_logs(co_id) for co_id in self._sync.unacknowledged})
         if not flush.wanted:
             return
-        self._flushes.append(flush)
+        self._waiting.flushes.append(flush)
         try:
             async with asyncio.timeout(timeout):
                 await flush.done
@@ -409,53 +372,19 @@ class Node:
             count = len(flush.wanted)
             raise JazzTimeout(f"{count} values not flushed within {timeout:g} s ({values}): {state}") from None
         finally:
-            self._flushes.remove(flush)
+            self._waiting.flushes.remove(flush)
 
-    def _lacks(self, co_id: str, counts: Mapping[str, int]) -> bool:
-        core = self.store.core(co_id)
-        own = (core.sessions.get(SessionId(session)) for session in counts if session in self._sync.own_sessions)
-        return not core.header_acknowledged or any(
-            log is not None and log.acknowledged < counts[log.session] for log in own
-        )
-
-    # Writing, for this package
-
-    def session_for(self, core: Core) -> SessionId:
-        """The session this node writes a value in: the own account is written as its agent."""
-        return self._agent_session if str(core.co_id) == self.account_id else self._session
+    # For this package
 
     def write_trusting(self, core: Core, key: str, value: Json, *, latest: int) -> None:
-        """Sets one key of a group or an account, readable by all."""
-        payload = compact_json([{"op": "set", "key": key, "value": value}])
-        self._append(core, self._made_at(core, latest), payload)
+        """Sets one key of a group or an account; see `Writer.trusting`. All such writes of a node come through here."""
+        self.writer.trusting(core, key, value, latest=latest)
 
     def write_private(
         self, core: Core, changes: Sequence[Json], *, latest: int, meta: dict[str, Json] | None = None
     ) -> None:
-        """Writes an encrypted transaction to a value that a group owns.
-
-        Raises:
-            NotPermitted: The account's role does not allow it, or it has no key.
-        """
-        owner_id = None if core.header is None else core.header.owner
-        if owner_id is None:
-            raise InvalidContent(f"{core.co_id} has no owning group; such values can't be written")
-        state = self._may_write(core.co_id, owner_id)
-        key_id = current_key_id(self.store, state)
-        if key_id is None and state.get(EVERYONE) == "writeOnly":
-            self.owner_of(core).make_own_write_key()
-            key_id = current_key_id(self.store, self._may_write(core.co_id, owner_id))
-        secret = None if key_id is None else find_secret(self.store, owner_id, key_id)
-        if key_id is None or secret is None:
-            raise self._refusal(core.co_id, state, "a read key that was revealed to it")
-        made_at = self._made_at(core, latest)
-        if state.role_of(self.account_id, made_at) not in WRITERS:
-            # The role was given by a clock ahead of ours: before it, nothing that we write counts.
-            made_at = max(made_at, state.epochs()[-1])
-        material = transaction_material(core.co_id, self.session_for(core), core.count(self.session_for(core)))
-        payload = encrypt_text(compact_json(changes), secret, material)
-        cipher_meta = None if meta is None else encrypt_text(compact_json(meta), secret, material)
-        self._append(core, made_at, payload, key_id, cipher_meta)
+        """Writes to a value that a group owns; see `Writer.private`. All such writes of a node come through here."""
+        self.writer.private(core, changes, latest=latest, meta=meta)
 
     def owner_of(self, core: Core) -> Group:
         """The group (or account) that owns a value."""
@@ -473,67 +402,8 @@ class Node:
                 found.append(self._wrap(self.store.core(co_id), Group))
         return found
 
-    def _may_write(self, co_id: str, owner_id: str) -> GroupState:
-        state = self.store.group_state(owner_id)
-        if not isinstance(state, GroupState):
-            raise InvalidContent(f"the owner {owner_id} of {co_id} is {state}")
-        if state.role_of(self.account_id) not in WRITERS:
-            raise self._refusal(co_id, state, "writer")
-        return state
-
-    def _refusal(self, co_id: str, state: GroupState, needs: str) -> NotPermitted:
-        role = state.role_of(self.account_id)
-        return NotPermitted(co_id, group=state.co_id, role=role, act="write to", needs=needs)
-
-    def _made_at(self, core: Core, latest: int) -> int:
-        """After everything that counts in this value: what was read before a write never wins over it."""
-        log = core.sessions.get(self.session_for(core))
-        own = log.transactions[-1].made_at if log is not None and log.transactions else 0
-        return max(self._clock(), own + 1, latest + 1)
-
-    def _append(
-        self, core: Core, made_at: int, payload: str, key_used: str | None = None, meta: str | None = None
-    ) -> None:
-        self._check_open()
-        session = self.session_for(core)
-        log = core.log(session)
-        transaction = Transaction(
-            session, len(log.transactions), made_at, payload, key_used, meta, session.split("_session")[0]
-        )
-        if self._open is not core:
-            self._close_open()
-            self._open = core
-            asyncio.get_running_loop().call_soon(self._close_open)
-        log.append_own(transaction)
-        core.add(transaction)
-        self._sync.unacknowledged[core.co_id] = None
-        self.store.changed(core)
-
-    def _close_open(self) -> None:
-        """Sends what was written to one value in a row, under one signature."""
-        core, self._open = self._open, None
-        if core is not None:
-            self._sync.push(core)
-
-    def _new(self, header: Header) -> Core:
-        core = self.store.core(header.co_id)
-        self._adopt(core, header)
-        return core
-
-    def _new_owned(self, owner: Group, value_type: str) -> Core:
-        header = owned_header(value_type, owner.id, self._clock())  # type: ignore[arg-type] # called with literals only
-        self._may_write(header.co_id, owner.id)
-        return self._new(header)
-
-    def _adopt(self, core: Core, header: Header) -> None:
-        """Takes a header made here."""
-        self._check_open()
-        self.store.set_header(core, header)
-        self._sync.created(core)
-        self._sync.unacknowledged[core.co_id] = None
-        self._close_open()
-        self._open = core
-        asyncio.get_running_loop().call_soon(self._close_open)
+    def _new_owned(self, owner: Group, value_type: ValueType, kind: type[V]) -> V:
+        return self._wrap(self.writer.create(owned_header(value_type, owner.id, self._clock())), kind)
 
     def _wrap(self, core: Core, kind: type[V]) -> V:
         value = self._values.get(core.co_id)
@@ -550,27 +420,18 @@ class Node:
 
     def _disconnected(self) -> None:
         self._sync.disconnect()
-        while self._round_trips:
-            self._answer_round_trip(answered=False)
+        self._waiting.disconnected()
 
     def _whole(self, core: Core) -> None:
         account = self._values.get(CoId(self.account_id))
-        if self._round_trips and isinstance(account, Account) and core.co_id == account.profile_id:
-            self._answer_round_trip(answered=True)
-
-    def _answer_round_trip(self, *, answered: bool) -> None:
-        """Ends the oldest round trip: answers come in the order of the questions."""
-        trip = self._round_trips.popleft()
-        if not trip.done():
-            trip.set_result(answered)
+        if isinstance(account, Account) and core.co_id == account.profile_id:
+            self._waiting.answered()
 
     def _received(self, frame: str) -> None:
         self._sync.receive(frame)
 
     def _changed(self, core: Core) -> None:
-        for future in self._waiters.get(core.co_id, ()):
-            if not future.done():
-                future.set_result(None)
+        self._waiting.changed(core)
         if self.watches.mark(core.co_id) and not self._wake_planned:
             self._wake_planned = True
             asyncio.get_running_loop().call_soon(self._wake)
@@ -580,12 +441,7 @@ class Node:
         self.watches.wake()
 
     def _acknowledged(self, core: Core) -> None:
-        for flush in self._flushes:
-            counts = flush.wanted.get(core.co_id)
-            if counts is not None and not self._lacks(core.co_id, counts):
-                del flush.wanted[core.co_id]
-                if not flush.wanted and not flush.done.done():
-                    flush.done.set_result(None)
+        self._waiting.acknowledged(core)
 
     def _runner_ended(self, runner: asyncio.Task[None]) -> None:
         if runner.cancelled():
@@ -603,13 +459,8 @@ class Node:
         if self._end is None:
             self._end = end
         self._sync.disconnect()
-        self._transport.connected.set() if self._runner is not None else None
-        waiting: list[asyncio.Future[Any]] = [future for waiters in self._waiters.values() for future in waiters]
-        waiting += [*(flush.done for flush in self._flushes), *self._round_trips]
-        self._round_trips.clear()
-        for future in waiting:
-            if not future.done():
-                future.set_exception(self._end)
+        self._waiting.end(self._end)
+        self._transport.connected.set()  # whoever waits for a connection finds the node closed
         self.watches.close()
 
     def _check_open(self) -> None:

@@ -55,6 +55,7 @@ class Sync:
         self,
         store: Store,
         send: Callable[[str], None],
+        *,
         on_acknowledged: Callable[[Core], None],
         on_whole: Callable[[Core], None],
     ) -> None:
@@ -130,6 +131,12 @@ class Sync:
             return False
         logs = (core.sessions.get(SessionId(session)) for session in self.own_sessions)
         return all(log.acknowledged >= len(log.transactions) for log in logs if log is not None)
+
+    def unacknowledged_logs(self, co_id: str) -> tuple[Core, list[tuple[SessionLog, int]]]:
+        """A value's logs written here, and how much of each there is now."""
+        core = self._store.core(co_id)
+        logs = (core.sessions.get(SessionId(session)) for session in self.own_sessions)
+        return core, [(log, len(log.transactions)) for log in logs if log is not None]
 
     def receive(self, text: str) -> None:
         """Takes one frame from the server: messages joined by line feeds. What breaks the protocol is dropped."""

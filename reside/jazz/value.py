@@ -79,6 +79,8 @@ class OwnedValue(Value):
 
     def _write(self, changes: Sequence[Json], meta: dict[str, Json] | None = None) -> None:
         self._content.refresh()
+        if self._node.writer.needs_write_key(self._core):
+            self.group.make_own_write_key()
         self._node.write_private(self._core, changes, latest=self._content.latest, meta=meta)
 
     def _refuse(self, act: str, needs: str) -> NotPermitted:

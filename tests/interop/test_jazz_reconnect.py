@@ -153,6 +153,9 @@ async def test_what_waits_when_a_node_is_closed_gets_told(server: JazzServer) ->
                 await task
         with pytest.raises(NodeClosed):
             value.set("x", 3)
+        assert not node.connected
+        with pytest.raises(NodeClosed, match="entered once"):
+            await node.__aenter__()
 
 
 async def test_a_missing_value_is_an_error_and_found_once_it_exists(server: JazzServer) -> None:
@@ -195,3 +198,27 @@ async def test_register_is_idempotent_and_completes_a_half_made_account(server: 
         assert again.profile_id == profile
         assert again.name == "first"
         assert (await node.login()) is again
+
+
+async def test_after_catching_up_everything_acknowledged_before_is_here(server: JazzServer) -> None:
+    """What a writer was told to be stored is seen by whoever asks afterwards, also after the server's death."""
+    async with Nodes(server.url) as nodes:
+        one, two = await nodes("one"), await nodes("two")
+        group = one.create_group()
+        await group.add_member(two.account_id, "reader")
+        values = [group.create_map({"n": 0}) for _ in range(5)]
+        await one.flush()
+        theirs = [await two.load_map(value.id) for value in values]
+        for number in range(1, 20):
+            for value in values:
+                value.set("n", number)
+            await one.flush()
+            await two.catch_up()
+            assert [value["n"] for value in theirs] == [number] * 5
+        catching = asyncio.create_task(two.catch_up())
+        server.kill()
+        server.start()
+        await catching
+        server.kill()
+        with pytest.raises(JazzTimeout, match="not caught up"):
+            await two.catch_up(timeout=0.3)

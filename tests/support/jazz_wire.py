@@ -35,7 +35,7 @@ class Loose(Node):
 
     def take(self) -> list[dict[str, Any]]:
         """What was sent since the last time."""
-        self._close_open()
+        self.writer.send()
         sent = [json.loads(text) for text in self._transport._outgoing]
         self._transport._outgoing.clear()
         return sent

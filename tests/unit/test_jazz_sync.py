@@ -58,7 +58,7 @@ async def test_a_new_value_is_sent_at_once_with_all_that_it_needs_before(hub: Lo
     sent = writer.take()
     assert _actions(sent) == [("content", group.id), ("content", value.id)]
     assert sent[0]["priority"] == 0
-    assert len(sent[0]["new"][writer._session]["newTransactions"]) == 4
+    assert len(sent[0]["new"][writer.writer.session]["newTransactions"]) == 4
     assert sent[1]["header"]["ruleset"] == {"type": "ownedByGroup", "group": group.id}
     assert hub.take() == []
 
@@ -74,7 +74,7 @@ async def test_writes_of_one_turn_to_one_value_share_a_message_and_keep_the_orde
     one.set("c", 3)
     sent = writer.take()
     assert _actions(sent) == [("content", one.id), ("content", two.id), ("content", one.id)]
-    batches = [message["new"][writer._session] for message in sent]
+    batches = [message["new"][writer.writer.session] for message in sent]
     assert [(batch["after"], len(batch["newTransactions"])) for batch in batches] == [(1, 2), (1, 1), (3, 1)]
     assert all("header" not in message for message in sent)
 
@@ -85,7 +85,7 @@ async def test_nothing_is_sent_twice_while_an_acknowledgement_is_on_its_way(writ
     writer.take()
     value.set("y", 2)
     writer.take()
-    writer.give({"action": "known", "id": value.id, "header": True, "sessions": {writer._session: 1}})
+    writer.give({"action": "known", "id": value.id, "header": True, "sessions": {writer.writer.session: 1}})
     assert writer.take() == []
 
 
@@ -98,8 +98,8 @@ async def test_a_correction_replaces_what_was_believed(writer: Loose) -> None:
     writer.give(correction)
     (message,) = writer.take()
     assert message["header"]
-    assert message["new"][writer._session]["after"] == 0
-    assert len(message["new"][writer._session]["newTransactions"]) == 2
+    assert message["new"][writer.writer.session]["after"] == 0
+    assert len(message["new"][writer.writer.session]["newTransactions"]) == 2
 
 
 @pytest.mark.anyio
@@ -114,7 +114,7 @@ async def test_flush_waits_for_all_acknowledgements(hub: Loose, writer: Loose) -
         writer.give(message)
     await asyncio.sleep(0)
     assert not flushing.done()
-    writer.give({"action": "known", "id": value.id, "header": True, "sessions": {writer._session: 1}})
+    writer.give({"action": "known", "id": value.id, "header": True, "sessions": {writer.writer.session: 1}})
     await flushing
     await writer.flush()
 
@@ -139,7 +139,7 @@ async def test_a_reconnect_asks_for_everything_after_what_it_needs_and_sends_wha
         writer.give(message)
     sent = {message["id"]: message for message in writer.take()}
     assert set(sent) == {value.id, new.id}
-    assert sent[value.id]["new"][writer._session]["after"] == 1
+    assert sent[value.id]["new"][writer.writer.session]["after"] == 1
     assert "header" in sent[new.id]
 
 
@@ -170,12 +170,12 @@ async def test_a_load_by_the_server_is_answered(writer: Loose) -> None:
     value = writer.create_group().create_map({"x": 1})
     writer.take()
     writer.give({"action": "load", "id": value.id, "header": False, "sessions": {}})
-    writer.give({"action": "load", "id": value.id, "header": True, "sessions": {writer._session: 1}})
+    writer.give({"action": "load", "id": value.id, "header": True, "sessions": {writer.writer.session: 1}})
     absent = "co_zPfEHWFVK3AzWcsjBoGXmjTEAnLp"
     writer.give({"action": "load", "id": absent, "header": False, "sessions": {}})
     first, second, third = writer.take()
     assert first["action"] == "content"
-    assert second == {"action": "known", "id": value.id, "header": True, "sessions": {writer._session: 1}}
+    assert second == {"action": "known", "id": value.id, "header": True, "sessions": {writer.writer.session: 1}}
     assert third == {"action": "known", "id": absent, "header": False, "sessions": {}}
 
 
@@ -198,7 +198,7 @@ async def test_a_gap_is_corrected_a_few_times_and_an_overlap_is_dropped(hub: Loo
     await connected_to(hub, writer)
     whole = _whole(hub, value)
     gap = copy.deepcopy(whole)
-    batch = gap["new"][writer._session]
+    batch = gap["new"][writer.writer.session]
     batch["after"], batch["newTransactions"] = 2, batch["newTransactions"][2:]
     reader = Loose()
     await _know(reader, hub, writer)
@@ -209,7 +209,7 @@ async def test_a_gap_is_corrected_a_few_times_and_an_overlap_is_dropped(hub: Loo
     reader.give(whole)
     reader.give(whole)
     reader.give(gap)
-    assert _core(reader, value).counts() == {writer._session: 3}
+    assert _core(reader, value).counts() == {writer.writer.session: 3}
 
 
 async def _know(reader: Loose, hub: Loose, writer: Loose) -> None:
@@ -233,7 +233,7 @@ async def test_content_of_an_unknown_author_waits_for_the_account(hub: Loose, wr
     (account,) = hub.take()
     reader.give(account)
     assert ("known", value.id) in _actions(reader.take())
-    assert _core(reader, value).counts() == {writer._session: 1}
+    assert _core(reader, value).counts() == {writer.writer.session: 1}
 
 
 @pytest.mark.anyio
@@ -245,15 +245,15 @@ async def test_a_load_waits_for_all_announced_pieces(hub: Loose, writer: Loose) 
     await asyncio.sleep(0)
     asked = reader.take()
     assert _actions(asked) == [("load", value.id)]
-    reader.give(whole | {"expectContentUntil": {writer._session: 2}})
+    reader.give(whole | {"expectContentUntil": {writer.writer.session: 2}})
     for _ in range(3):
         await connected_to(hub, reader)
     assert not loading.done()
     value.set("y", 2)
     await connected_to(hub, writer)
-    batch = _whole(hub, value)["new"][writer._session]
+    batch = _whole(hub, value)["new"][writer.writer.session]
     rest = batch | {"after": 1, "newTransactions": batch["newTransactions"][1:]}
-    reader.give({"action": "content", "id": value.id, "priority": 3, "new": {writer._session: rest}})
+    reader.give({"action": "content", "id": value.id, "priority": 3, "new": {writer.writer.session: rest}})
     assert content(await loading) == {"x": 1, "y": 2}
 
 
@@ -281,7 +281,7 @@ async def test_what_is_not_signed_is_dropped_and_the_rest_goes_on(kind: str, hub
     await connected_to(hub, writer)
     whole = _whole(hub, value)
     forged = copy.deepcopy(whole)
-    forged["new"][writer._session] = FORGERIES[kind](forged["new"][writer._session])
+    forged["new"][writer.writer.session] = FORGERIES[kind](forged["new"][writer.writer.session])
     reader = Loose()
     await _know(reader, hub, writer)
     reader.give(forged)
@@ -294,7 +294,7 @@ async def test_what_is_not_signed_is_dropped_and_the_rest_goes_on(kind: str, hub
     assert content(await loading) == {"other": 1}
     reader.connect()
     reader.give(whole)
-    assert _core(reader, value).counts() == {writer._session: 2}
+    assert _core(reader, value).counts() == {writer.writer.session: 2}
 
 
 @pytest.mark.anyio
@@ -313,8 +313,8 @@ async def test_a_session_in_anothers_name_does_not_verify(hub: Loose, writer: Lo
     value = await _public_map(writer, hub, {"x": 1})
     other = await registered(hub, "other")
     forged = _whole(hub, value)
-    session = other._session
-    forged["new"] = {session: forged["new"][writer._session]}
+    session = other.writer.session
+    forged["new"] = {session: forged["new"][writer.writer.session]}
     reader = Loose()
     await _know(reader, hub, writer)
     await _know(reader, hub, other)
@@ -358,7 +358,7 @@ async def test_a_malformed_frame_does_no_harm(frame: Any, hub: Loose, writer: Lo
     writer.give(frame)
     value = await _public_map(writer, hub, {"x": 1})
     assert content(value) == {"x": 1}
-    assert hub.store.core(value.id).counts() == {writer._session: 1}
+    assert hub.store.core(value.id).counts() == {writer.writer.session: 1}
 
 
 JSON = st.recursive(

@@ -17,11 +17,19 @@ from reside.jazz import (
     verify_jazz_token,
 )
 from reside.jazz.crypto import Agent
+from reside.jazz.encoding import b58encode
 
 pytestmark = pytest.mark.anyio
 
-CALLER, OTHER = Credentials.generate(), Credentials.generate()
-ME = Credentials.generate().account_id
+
+def _fixed(number: int) -> Credentials:
+    """The same credentials in every test process."""
+    key = b58encode(bytes([number]) * 32)
+    return Credentials.from_secret(f"sealerSecret_z{key}/signerSecret_z{key}")
+
+
+CALLER, OTHER = _fixed(1), _fixed(2)
+ME = _fixed(3).account_id
 NOW = 1_795_266_000_000
 
 

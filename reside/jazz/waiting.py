@@ -1,0 +1,105 @@
+"""What the callers of a node wait for: changes of values, acknowledgements, round trips. All ends with the node."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .covalue import Core
+from .errors import JazzError
+from .session import SessionLog
+
+
+class Flush:
+    """A wait for acknowledgements: the logs, and how much of each must be acknowledged, by value."""
+
+    def __init__(self, wanted: dict[str, tuple[Core, list[tuple[SessionLog, int]]]]) -> None:
+        self.wanted = wanted
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def acknowledged(self, core: Core) -> None:
+        """Looks again at a value of which the server acknowledged something."""
+        _, logs = self.wanted.get(core.co_id, (core, None))
+        if logs is None or not core.header_acknowledged or any(log.acknowledged < count for log, count in logs):
+            return
+        del self.wanted[core.co_id]
+        if not self.wanted and not self.done.done():
+            self.done.set_result(None)
+
+
+class Waiting:
+    """All waits of one node.
+
+    Args:
+        check_open: Raises if the node is closed.
+    """
+
+    def __init__(self, check_open: Callable[[], None]) -> None:
+        self._check_open = check_open
+        self._values: dict[str, list[asyncio.Future[None]]] = {}
+        self._round_trips: deque[asyncio.Future[bool]] = deque()
+        self.flushes: list[Flush] = []
+
+    def is_waited_for(self, core: Core) -> bool:
+        """Whether anybody waits for a change of a value."""
+        return core.co_id in self._values
+
+    async def change(self, cores: Sequence[Core], timeout: float | None) -> bool:  # noqa: ASYNC109 - tells it by value
+        """Waits until one of the values changes; False if none did in time (seconds; None waits for ever)."""
+        self._check_open()
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        for core in cores:
+            self._values.setdefault(core.co_id, []).append(future)
+        try:
+            async with asyncio.timeout(timeout):
+                await future
+        except TimeoutError:
+            return False
+        finally:
+            for core in cores:
+                waiters = self._values.get(core.co_id, [])
+                if future in waiters:
+                    waiters.remove(future)
+                if not waiters:
+                    self._values.pop(core.co_id, None)
+        return True
+
+    def changed(self, core: Core) -> None:
+        """A value changed."""
+        for future in self._values.get(core.co_id, ()):
+            if not future.done():
+                future.set_result(None)
+
+    def acknowledged(self, core: Core) -> None:
+        """The server acknowledged something of a value."""
+        for flush in self.flushes:
+            flush.acknowledged(core)
+
+    def round_trip(self) -> asyncio.Future[bool]:
+        """A question was asked; the future tells whether it was answered, or the connection ended before."""
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._round_trips.append(answer)
+        return answer
+
+    def answered(self) -> None:
+        """The oldest question was answered: answers come in the order of the questions."""
+        if self._round_trips:
+            trip = self._round_trips.popleft()
+            if not trip.done():
+                trip.set_result(True)
+
+    def disconnected(self) -> None:
+        """No question asked so far will be answered."""
+        while self._round_trips:
+            trip = self._round_trips.popleft()
+            if not trip.done():
+                trip.set_result(False)
+
+    def end(self, error: JazzError) -> None:
+        """Nothing will come any more."""
+        waiting: list[asyncio.Future[Any]] = [future for waiters in self._values.values() for future in waiters]
+        waiting += [*(flush.done for flush in self.flushes), *self._round_trips]
+        self._round_trips.clear()
+        for future in waiting:
+            if not future.done():
+                future.set_exception(error)

@@ -1,0 +1,162 @@
+"""Writing: new values and transactions of this node, applied at once and handed to the sync in order.
+
+Writes of one event-loop turn to one value share a message and a signature; a write to another value sends what was
+written before, so that others receive all in the order in which it was written.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from .covalue import Core
+from .crypto import encrypt_text, transaction_material
+from .encoding import compact_json
+from .errors import InvalidContent, NotPermitted
+from .header import Header
+from .ids import EVERYONE, Json, SessionId, author_of, new_session_tail
+from .keys import current_key_id, find_secret
+from .permissions import WRITERS, GroupState
+from .session import Transaction
+from .store import Store
+from .sync import Sync
+
+
+class Writer:
+    """Writes as one account.
+
+    Args:
+        store: The values.
+        sync: Sends what is written.
+        clock: Gives ms since the epoch.
+        check_open: Raises if the node is closed.
+    """
+
+    def __init__(self, store: Store, sync: Sync, clock: Callable[[], int], check_open: Callable[[], None]) -> None:
+        self._store = store
+        self._sync = sync
+        self._clock = clock
+        self._check_open = check_open
+        tail = new_session_tail()
+        self.session = SessionId(store.account_id + tail)
+        self.agent_session = SessionId(store.agent.agent_id + tail)
+        sync.own_sessions |= {self.session, self.agent_session}
+        self._open: Core | None = None
+
+    def session_for(self, core: Core) -> SessionId:
+        """The session this node writes a value in: the own account is written as its agent."""
+        return self.agent_session if str(core.co_id) == self._store.account_id else self.session
+
+    def create(self, header: Header) -> Core:
+        """Makes a value.
+
+        Raises:
+            NotPermitted: The account may not write what the owner owns.
+        """
+        self._check_open()
+        if header.owner is not None:
+            self.owner_state(header.co_id, header.owner)
+        core = self._store.core(header.co_id)
+        self._store.set_header(core, header)
+        self._sync.created(core)
+        self._begin(core)
+        return core
+
+    def trusting(self, core: Core, key: str, value: Json, *, latest: int) -> None:
+        """Sets one key of a group or an account, readable by all.
+
+        Args:
+            core: The group.
+            key: What to set.
+            value: To what.
+            latest: Time of the last transaction that counts in the group.
+        """
+        payload = compact_json([{"op": "set", "key": key, "value": value}])
+        self._append(core, self._made_at(core, latest), payload)
+
+    def private(self, core: Core, changes: Sequence[Json], *, latest: int, meta: dict[str, Json] | None = None) -> None:
+        """Writes an encrypted transaction to a value that a group owns.
+
+        Args:
+            core: The value.
+            changes: What its type understands.
+            latest: Time of the last transaction that counts in the value.
+            meta: For the readers' machinery.
+
+        Raises:
+            NotPermitted: The account's role does not allow it, or it has no key.
+            InvalidContent: The changes are not JSON.
+        """
+        owner_id = None if core.header is None else core.header.owner
+        if owner_id is None:
+            raise InvalidContent(f"{core.co_id} has no owning group; such values can't be written")
+        state = self.owner_state(core.co_id, owner_id)
+        key_id = current_key_id(self._store, state)
+        secret = None if key_id is None else find_secret(self._store, owner_id, key_id)
+        if key_id is None or secret is None:
+            raise self._refusal(core.co_id, state, "a read key that was revealed to it")
+        made_at = self._made_at(core, latest)
+        if state.role_of(self._store.account_id, made_at) not in WRITERS:
+            # The role was given by a clock ahead of ours: before it, nothing that we write counts.
+            made_at = max(made_at, state.epochs()[-1])
+        session = self.session_for(core)
+        material = transaction_material(core.co_id, session, core.count(session))
+        payload = encrypt_text(compact_json(changes), secret, material)
+        cipher_meta = None if meta is None else encrypt_text(compact_json(meta), secret, material)
+        self._append(core, made_at, payload, key_id, cipher_meta)
+
+    def needs_write_key(self, core: Core) -> bool:
+        """Whether this account must make itself a key first: where everyone may write, but read only the own."""
+        owner_id = None if core.header is None else core.header.owner
+        state = None if owner_id is None else self._store.group_state(owner_id)
+        if not isinstance(state, GroupState) or state.get(EVERYONE) != "writeOnly":
+            return False
+        return state.role_of(self._store.account_id) == "writeOnly" and current_key_id(self._store, state) is None
+
+    def owner_state(self, co_id: str, owner_id: str) -> GroupState:
+        """The state of an owner whose values this account may write.
+
+        Raises:
+            NotPermitted: It may not.
+            InvalidContent: The owner is not loaded, or no group.
+        """
+        state = self._store.group_state(owner_id)
+        if not isinstance(state, GroupState):
+            raise InvalidContent(f"the owner {owner_id} of {co_id} is {state}")
+        if state.role_of(self._store.account_id) not in WRITERS:
+            raise self._refusal(co_id, state, "writer")
+        return state
+
+    def send(self) -> None:
+        """Sends what was written to one value in a row, under one signature."""
+        core, self._open = self._open, None
+        if core is not None:
+            self._sync.push(core)
+
+    def _refusal(self, co_id: str, state: GroupState, needs: str) -> NotPermitted:
+        role = state.role_of(self._store.account_id)
+        return NotPermitted(co_id, group=state.co_id, role=role, act="write to", needs=needs)
+
+    def _made_at(self, core: Core, latest: int) -> int:
+        """After everything that counts in this value: what was read before a write never wins over it."""
+        log = core.sessions.get(self.session_for(core))
+        own = log.transactions[-1].made_at if log is not None and log.transactions else 0
+        return max(self._clock(), own + 1, latest + 1)
+
+    def _append(
+        self, core: Core, made_at: int, payload: str, key_used: str | None = None, meta: str | None = None
+    ) -> None:
+        self._check_open()
+        session = self.session_for(core)
+        log = core.log(session)
+        author = author_of(session)
+        transaction = Transaction(session, len(log.transactions), made_at, payload, key_used, meta, author)
+        self._begin(core)
+        log.append_own(transaction)
+        core.add(transaction)
+        self._store.changed(core)
+
+    def _begin(self, core: Core) -> None:
+        if self._open is not core:
+            self.send()
+            self._open = core
+            asyncio.get_running_loop().call_soon(self.send)
+        self._sync.unacknowledged[core.co_id] = None
