@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from support.sentinel_stage import Stage, stage
 
 from reside.local import ClusterInfo
 from reside.model.constants import SECRET_REFERENCES_ANNOTATION
+from reside.model.kinds import BY_KIND
+from reside.seed import platform
 
 pytestmark = pytest.mark.anyio
 
@@ -204,3 +207,68 @@ async def test_unknown_objects_are_deleted_except_in_careful_mode(cluster: Clust
         await until(swept)
         for name in ("a", "wanted", "foreign"):
             assert await live(cluster, scene, f"ConfigMap/{name}")
+
+
+async def test_the_role_that_the_bootstrap_gives_is_enough(cluster: ClusterInfo, scene: Stage) -> None:
+    """With the ServiceAccount of the platform alone: every kind is applied, put back, and deleted."""
+    for manifest in platform.sentinel_access(scene.namespace):
+        await asyncio.to_thread(kubectl, cluster, "apply", "--server-side", "-f", "-", stdin=json.dumps(manifest))
+    chosen = scene.settings.model_copy(update={"kubeconfig": await _kubeconfig(cluster, scene), "kube_context": "pod"})
+    async with replace(scene, settings=chosen).running():
+        alpha = await scene.alpha()
+        objects = [config_map("a", x="1"), service("web"), *_one_of_each_other_kind(), secret("s", "co_znone")]
+        objects[-1]["metadata"]["annotations"] = {}
+        objects += [workload(kind, f"w-{kind.lower()}") for kind in ("Deployment", "StatefulSet", "Job")]
+        assert {manifest["kind"] for manifest in objects} == set(BY_KIND)
+        report = await alpha.applied(await alpha.declare("demo", *objects))
+        assert report["error"] is None
+        edit = {"data": {"x": "2", "y": "added"}}
+        await asyncio.to_thread(
+            kubectl, cluster, "-n", scene.namespace, "patch", "configmap", "a", "--patch", json.dumps(edit)
+        )
+
+        async def back() -> bool | None:
+            return (await live(cluster, scene, "ConfigMap/a") or {}).get("data") == {"x": "1"} or None
+
+        await until(back)
+        await alpha.applied(await alpha.declare("demo"))
+        await alpha.report("demo", lambda now: not [key for key in now if "/" in key])
+
+
+async def _kubeconfig(cluster: ClusterInfo, scene: Stage) -> Path:
+    """A kubeconfig with the token of the platform's ServiceAccount, as a pod has it."""
+    given = json.loads(await asyncio.to_thread(kubectl, cluster, "config", "view", "--raw", "--minify", "-o", "json"))
+    name = "kubernetes-sentinel"
+    token = await asyncio.to_thread(kubectl, cluster, "-n", scene.namespace, "create", "token", name)
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "pod", "cluster": given["clusters"][0]["cluster"]}],
+        "users": [{"name": "pod", "user": {"token": token.strip()}}],
+        "contexts": [{"name": "pod", "context": {"cluster": "pod", "user": "pod", "namespace": scene.namespace}}],
+        "current-context": "pod",
+    }
+    path = scene.settings.state_dir / "kubeconfig"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def _one_of_each_other_kind() -> list[dict[str, Any]]:
+    group = "rbac.authorization.k8s.io"
+    rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]
+    subjects = [{"kind": "ServiceAccount", "name": "web"}]
+    backend = {"service": {"name": "web", "port": {"number": 80}}}
+    path = {"path": "/", "pathType": "Prefix", "backend": backend}
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
+    specs: list[tuple[str, dict[str, Any]]] = [
+        ("ServiceAccount", {}),
+        ("Role", {"rules": rules}),
+        ("RoleBinding", {"roleRef": {"apiGroup": group, "kind": "Role", "name": "web"}, "subjects": subjects}),
+        ("Ingress", {"spec": {"rules": [{"host": "web.test", "http": {"paths": [path]}}]}}),
+        ("NetworkPolicy", {"spec": {"podSelector": {}, "policyTypes": ["Ingress"]}}),
+        ("PersistentVolumeClaim", {"spec": claim}),
+    ]
+    return [
+        {"apiVersion": BY_KIND[kind].api_version, "kind": kind, "metadata": metadata("web"), **body}
+        for kind, body in specs
+    ]
