@@ -38,10 +38,10 @@ func serve() error {
 	flag.Bool("logflow", false, "pass log flags on (not used)")
 	flag.Parse()
 
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	// The engine ends its plugins with SIGINT and waits for that; a Ctrl-C at the terminal does not reach them, since
+	// it runs each in a process group of its own.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A Ctrl-C at the terminal reaches every process there; the engine tells us when to stop.
-	signal.Ignore(os.Interrupt)
 
 	host := &host{engine: flag.Arg(0)} // empty when the engine attaches and says it by Handshake
 	if host.engine != "" {

@@ -1,0 +1,184 @@
+"""A stack change through the Sentinel's engine, against one bare CLI run and against ``kubectl apply --server-side``.
+
+Three ways to bring the same five objects (ConfigMap, Secret, ServiceAccount, Service, Deployment) into a namespace each,
+on one control plane of its own, started here: the engine adapter with its warm workers; a bare ``pulumi up`` of an equal
+Python program through the language host; kubectl. Rounds are interleaved, so that the machine's load hits all alike;
+ratios are of medians. Needs the toolchain (`make tools`) and nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reside.local import ClusterInfo, LocalCluster
+from reside.local.toolchain import default_search
+from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
+from reside.sentinel.engine import CliEngine, EngineSettings, StackSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+ROOT = Path(__file__).resolve().parent.parent
+WAYS = ("kubectl apply --server-side", "bare pulumi up", "engine")
+PROGRAM = """\
+import json
+
+from stacks.replica import ProviderSettings, program
+
+with open("objects.json") as stream:
+    program(json.load(stream), ProviderSettings("4.25.0", "cli"))()
+"""
+Times = dict[tuple[str, str], list[float]]
+
+
+def main() -> None:
+    """Run the rounds and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    rounds = parser.parse_args().rounds
+    os.environ["PATH"] = default_search()
+    with tempfile.TemporaryDirectory(prefix="reside-bench-") as folder:
+        cluster = LocalCluster("bench-apply", Path(folder) / "cluster", control_plane_only=True)
+        try:
+            times = asyncio.run(_measure(cluster.up(), Path(folder), rounds))
+        finally:
+            cluster.down(delete_state=True)
+    _print(times)
+
+
+async def _measure(info: ClusterInfo, folder: Path, rounds: int) -> Times:
+    kubectl = Kubectl(info)
+    for namespace in ("engine", "cli", "kubectl"):
+        kubectl.run("create", "namespace", namespace)
+    cli = BareCli(info, folder / "cli")
+    engine = CliEngine(EngineSettings(folder / "engine", "bench", "engine", info.kubeconfig, info.context))
+    times: Times = defaultdict(list)
+    try:
+        for number in range(rounds + 1):
+            for operation, value in (("create" if number == 0 else "change", number), ("no change", number)):
+                objects = _objects(value)
+                ways: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
+                    WAYS[0]: lambda objects=objects: asyncio.to_thread(kubectl.apply, objects),
+                    WAYS[1]: lambda objects=objects: asyncio.to_thread(cli.up, objects),
+                    WAYS[2]: lambda objects=objects: engine.apply(StackSpec("bench", objects)),
+                }
+                for way, act in ways.items():
+                    began = time.monotonic()
+                    await act()
+                    times[operation, way].append(time.monotonic() - began)
+                began = time.monotonic()
+                await engine.preview(StackSpec("bench", _objects(value + 1)))
+                times["preview of a change", WAYS[2]].append(time.monotonic() - began)
+    finally:
+        await engine.stop()
+    return times
+
+
+class Kubectl:
+    """The peer that everybody knows."""
+
+    def __init__(self, info: ClusterInfo) -> None:
+        """Speak to this cluster."""
+        self._command = ["kubectl", "--kubeconfig", str(info.kubeconfig), "--context", info.context]
+
+    def run(self, *arguments: str, stdin: str | None = None) -> None:
+        """Run kubectl to its end."""
+        subprocess.run([*self._command, *arguments], input=stdin, check=True, capture_output=True, text=True)
+
+    def apply(self, objects: tuple[dict[str, Any], ...]) -> None:
+        """Apply the objects into the namespace ``kubectl``."""
+        document = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+        command = ["apply", "--server-side", "--field-manager", FIELD_MANAGER, "-n", "kubectl", "-f", "-"]
+        self.run(*command, stdin=document)
+
+
+class BareCli:
+    """One ``pulumi up`` of an equal stack, as a user would run it: a Python program through the language host."""
+
+    def __init__(self, info: ClusterInfo, folder: Path) -> None:
+        """Make project and stack in ``folder``."""
+        self._folder = folder / "project"
+        self._folder.mkdir(parents=True)
+        (folder / "state").mkdir()
+        options = {"name": "python", "options": {"virtualenv": sys.prefix}}
+        (self._folder / "Pulumi.yaml").write_text(json.dumps({"name": "bench", "runtime": options}), encoding="utf-8")
+        (self._folder / "__main__.py").write_text(PROGRAM, encoding="utf-8")
+        self._environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "KUBECONFIG": str(info.kubeconfig),
+            "PULUMI_HOME": str(folder / "home"),
+            "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
+            "PULUMI_CONFIG_PASSPHRASE": "bench",
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+        }
+        self._pulumi("stack", "init", "bench")
+
+    def up(self, objects: tuple[dict[str, Any], ...]) -> None:
+        """Apply the objects into the namespace ``cli``."""
+        (self._folder / "objects.json").write_text(json.dumps(objects), encoding="utf-8")
+        self._pulumi("up", "--yes", "--skip-preview", "--stack", "bench")
+
+    def _pulumi(self, *arguments: str) -> None:
+        command = ["pulumi", "--non-interactive", "--color", "never", *arguments]
+        subprocess.run(command, cwd=self._folder, env=self._environment, check=True, capture_output=True)
+
+
+def _objects(value: int) -> tuple[dict[str, Any], ...]:
+    """A replica's usual objects; ``value`` stands in one of the five."""
+    meta = {"name": "bench", "labels": {MANAGED_BY_LABEL: FIELD_MANAGER}}
+    labels = {"app": "bench"}
+    pod = {"containers": [{"name": "main", "image": "example.internal/bench@sha256:" + "0" * 64}]}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    return (
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"value": str(value)}},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": {"key": "dmFsdWU="}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta},
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": meta,
+            "spec": {"selector": labels, "ports": [{"port": 80}]},
+        },
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": meta,
+            "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": template},
+        },
+    )
+
+
+def _print(times: Times) -> None:
+    print(
+        f"{'5 objects':22}{'way':30}{'runs':>5}{'median s':>10}{'min s':>8}{'max s':>8}{'to CLI':>8}{'to kubectl':>12}"
+    )
+    for operation in ("create", "change", "no change", "preview of a change"):
+        for way in WAYS:
+            runs = times.get((operation, way))
+            if runs:
+                middle = statistics.median(runs)
+                ratios = "".join(
+                    f"{_ratio(middle, times.get((operation, peer))):>{width}}"
+                    for peer, width in ((WAYS[1], 8), (WAYS[0], 12))
+                )
+                print(f"{operation:22}{way:30}{len(runs):5}{middle:10.2f}{min(runs):8.2f}{max(runs):8.2f}{ratios}")
+
+
+def _ratio(middle: float, peer: list[float] | None) -> str:
+    return f"{middle / statistics.median(peer):.2f}" if peer else "-"
+
+
+if __name__ == "__main__":
+    main()
