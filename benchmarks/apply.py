@@ -1,9 +1,9 @@
 """A stack change through the Sentinel's engine, against one bare CLI run and against ``kubectl apply --server-side``.
 
-Three ways to bring the same five objects (ConfigMap, Secret, ServiceAccount, Service, Deployment) into a namespace each,
-on one control plane of its own, started here: the engine adapter with its warm workers; a bare ``pulumi up`` of an equal
-Python program through the language host; kubectl. Rounds are interleaved, so that the machine's load hits all alike;
-ratios are of medians. Needs the toolchain (`make tools`) and nothing else.
+Three ways to bring the same five objects (ConfigMap, Secret, ServiceAccount, Service, Deployment) into a namespace
+each, on one control plane of its own, started here: the engine adapter with its warm workers; a bare ``pulumi up`` of
+an equal Python program through the language host; kubectl. Rounds are interleaved, so that the machine's load hits all
+alike; ratios are of medians. Needs the toolchain (`make tools`) and nothing else.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
 from reside.sentinel.engine import CliEngine, EngineSettings, StackSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Awaitable
 
 ROOT = Path(__file__).resolve().parent.parent
 WAYS = ("kubectl apply --server-side", "bare pulumi up", "engine")
@@ -68,21 +68,21 @@ async def _measure(info: ClusterInfo, folder: Path, rounds: int) -> Times:
         for number in range(rounds + 1):
             for operation, value in (("create" if number == 0 else "change", number), ("no change", number)):
                 objects = _objects(value)
-                ways: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
-                    WAYS[0]: lambda objects=objects: asyncio.to_thread(kubectl.apply, objects),
-                    WAYS[1]: lambda objects=objects: asyncio.to_thread(cli.up, objects),
-                    WAYS[2]: lambda objects=objects: engine.apply(StackSpec("bench", objects)),
-                }
-                for way, act in ways.items():
-                    began = time.monotonic()
-                    await act()
-                    times[operation, way].append(time.monotonic() - began)
-                began = time.monotonic()
-                await engine.preview(StackSpec("bench", _objects(value + 1)))
-                times["preview of a change", WAYS[2]].append(time.monotonic() - began)
+                times[operation, WAYS[0]].append(await _clocked(asyncio.to_thread(kubectl.apply, objects)))
+                times[operation, WAYS[1]].append(await _clocked(asyncio.to_thread(cli.up, objects)))
+                times[operation, WAYS[2]].append(await _clocked(engine.apply(StackSpec("bench", objects))))
+                preview = engine.preview(StackSpec("bench", _objects(value + 1)))
+                times["preview of a change", WAYS[2]].append(await _clocked(preview))
     finally:
         await engine.stop()
     return times
+
+
+async def _clocked(work: Awaitable[Any]) -> float:
+    """Seconds that ``work`` takes."""
+    began = time.monotonic()
+    await work
+    return time.monotonic() - began
 
 
 class Kubectl:
@@ -161,9 +161,8 @@ def _objects(value: int) -> tuple[dict[str, Any], ...]:
 
 
 def _print(times: Times) -> None:
-    print(
-        f"{'5 objects':22}{'way':30}{'runs':>5}{'median s':>10}{'min s':>8}{'max s':>8}{'to CLI':>8}{'to kubectl':>12}"
-    )
+    head = f"{'5 objects':22}{'way':30}{'runs':>5}{'median s':>10}{'min s':>8}{'max s':>8}"
+    print(f"{head}{'to CLI':>8}{'to kubectl':>12}")
     for operation in ("create", "change", "no change", "preview of a change"):
         for way in WAYS:
             runs = times.get((operation, way))
