@@ -6,10 +6,11 @@ and nothing for a cluster address leaves it while the link is up. Inside the nod
 unreachable rather than sent back.
 
 The rules on the machine let pods reach the world (behind the machine's address) and keep the world, and other
-instances, away from the pods and from what listens on the link. They carry the instance's name as a comment.
+instances, away from the pods and from what listens on the link. They carry the instance's number as a comment.
 """
 
 import json
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,35 +37,40 @@ class Rule:
     spec: tuple[str, ...]
 
     def command(self, action: str) -> list[str]:
-        """Return the command that checks (`-C`), inserts (`-I`) or deletes (`-D`) it."""
+        """Return the command that checks (`-C`) or inserts (`-I`) it."""
         return ["iptables", "-w", "-t", self.table, action, self.chain, *self.spec]
+
+
+def comment(layout: Layout) -> str:
+    """Return what marks the rules of an instance: its number, as names may repeat in other state folders."""
+    return f"reside-local:{layout.index}"
 
 
 def rules(layout: Layout) -> list[Rule]:
     """Return the machine's rules for an instance; of each chain the last one is to stand first."""
-    comment = ("-m", "comment", "--comment", f"reside-local:{layout.name}")
+    note = ("-m", "comment", "--comment", comment(layout))
     strangers = ("-m", "addrtype", "!", "--src-type", "LOCAL")
     net, link, port = layout.network, layout.link, str(layout.registry_bridge_port)
     return [
-        Rule("nat", "POSTROUTING", ("-s", net, "!", "-d", net, "!", "-o", link, *comment, "-j", "MASQUERADE")),
-        Rule("filter", "FORWARD", ("-o", link, *comment, "-j", "DROP")),
-        Rule("filter", "FORWARD", ("-i", link, "!", "-o", "reside+", *comment, "-j", "ACCEPT")),
+        Rule("nat", "POSTROUTING", ("-s", net, "!", "-d", net, "!", "-o", link, *note, "-j", "MASQUERADE")),
+        Rule("filter", "FORWARD", ("-o", link, *note, "-j", "DROP")),
+        Rule("filter", "FORWARD", ("-i", link, "!", "-o", "reside+", *note, "-j", "ACCEPT")),
         Rule(
             "filter",
             "FORWARD",
-            ("-o", link, "-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED", *comment, "-j", "ACCEPT"),
+            ("-o", link, "-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED", *note, "-j", "ACCEPT"),
         ),
         # A machine whose firewall drops what is not allowed still serves its registry to pods
         Rule(
             "filter",
             "INPUT",
-            ("-i", link, "-d", layout.host_address, "-p", "tcp", "--dport", port, *comment, "-j", "ACCEPT"),
+            ("-i", link, "-d", layout.host_address, "-p", "tcp", "--dport", port, *note, "-j", "ACCEPT"),
         ),
         # Linux answers for any of its addresses on any interface: keep strangers from the link's address
         Rule(
             "filter",
             "INPUT",
-            ("-d", layout.host_address, "!", "-i", link, *strangers, *comment, "-j", "DROP"),
+            ("-d", layout.host_address, "!", "-i", link, *strangers, *note, "-j", "DROP"),
         ),
     ]
 
@@ -76,8 +82,9 @@ def ensure(layout: Layout) -> bool:
     made = _ensure_link(layout)
     for command in _addresses_and_routes(layout):
         run(*command)
-    for rule in rules(layout):
-        if not succeeds(*rule.command("-C")):
+    if not all(succeeds(*rule.command("-C")) for rule in rules(layout)):
+        _remove_rules(layout)  # their order matters: rather all anew than one in the wrong place
+        for rule in rules(layout):
             run(*rule.command("-I"))
     return made
 
@@ -86,9 +93,16 @@ def remove(layout: Layout) -> None:
     """Remove link, routes (they go with it) and rules."""
     if succeeds("ip", "link", "show", layout.link):
         run("ip", "link", "delete", layout.link)
-    for rule in rules(layout):
-        while succeeds(*rule.command("-C")):
-            run(*rule.command("-D"))
+    _remove_rules(layout)
+
+
+def _remove_rules(layout: Layout) -> None:
+    """Remove every rule with the instance's comment, also those that a former version of this module made."""
+    for table in ("nat", "filter"):
+        for line in run("iptables", "-w", "-t", table, "-S").splitlines():
+            words = shlex.split(line)
+            if words[0] == "-A" and comment(layout) in words:
+                run("iptables", "-w", "-t", table, "-D", *words[1:])
 
 
 def is_used_by_others(layout: Layout) -> bool:

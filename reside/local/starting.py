@@ -10,10 +10,10 @@ from reside.local.events import Event, Phase, Progress
 from reside.local.supervise import Supervisor
 from reside.local.waiting import wait_until
 
-START_SECONDS = 90.0
+START_SECONDS = 180.0
 """How long a component may take to become healthy: two slow cores shared with builds."""
 
-PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 10.0
 """How long a component that runs already may be unhealthy before it is restarted."""
 
 

@@ -132,7 +132,11 @@ def traces(state: Path, index: int) -> dict[str, list[str]]:
     mounts = Path("/proc/self/mounts").read_text().splitlines()
     links = subprocess.run(["ip", "-o", "link"], check=True, capture_output=True, text=True).stdout.splitlines()
     routes = subprocess.run(["ip", "route"], check=True, capture_output=True, text=True).stdout.splitlines()
-    rules = subprocess.run(["iptables-save"], check=True, capture_output=True, text=True).stdout.splitlines()
+    rules = (
+        subprocess.run(["iptables-save"], check=True, capture_output=True, text=True)
+        .stdout.replace('"', "")
+        .splitlines()
+    )
     found = {
         "processes": [str(process.pid) for process in [*marked(state), *cgroups.processes(name)]],
         "mounts": [
@@ -140,7 +144,7 @@ def traces(state: Path, index: int) -> dict[str, list[str]]:
         ],
         "links": [line for line in links if f" {name}@" in line],
         "routes": [line for line in routes if f"dev {name}" in line or line.startswith(f"10.{100 + index}.")],
-        "rules": [line for line in rules if f"reside-local:{state.name}" in line or name in line.split()],
+        "rules": [line for line in rules if f"reside-local:{index}" in line.split() or name in line.split()],
         "namespaces": [str(path) for path in Path("/run/netns").glob(name)],
         "groups": [str(path) for path in Path("/sys/fs/cgroup").glob(f"**/{name}")],
         "sockets": [str(path) for path in Path("/run/reside").glob(str(index))],
@@ -221,11 +225,21 @@ def test_up_after_kill_of_one_component_leaves_pods_alone(cluster: Cluster, comp
     assert {status.state for status in cluster.local.status()} == {"running"}
 
 
+def firewall(index: int) -> list[str]:
+    """Return the machine's own filter rules for an instance, in their order."""
+    shown = subprocess.run(["iptables", "-w", "-S"], check=True, capture_output=True, text=True).stdout.splitlines()
+    return [line.replace('"', "") for line in shown if f"reside-local:{index}" in line.replace('"', "").split()]
+
+
 def test_up_repairs_a_lost_network(cluster: Cluster) -> None:
     cluster.up()
-    index = json.loads((cluster.local.state / "instance.json").read_text())["index"]
-    subprocess.run(["ip", "link", "delete", f"reside{index}"], check=True)
+    instance = read_instance(cluster.local.state)
+    assert instance is not None
+    before = firewall(instance.index)
+    subprocess.run(["ip", "link", "delete", f"reside{instance.index}"], check=True)
+    subprocess.run(["iptables", "-w", "-D", *before[0].split()[1:]], check=True)
     cluster.up()
+    assert firewall(instance.index) == before
     cluster.wait_for("first")
     assert cluster.ask("first", "/fetch", url="http://first/name").startswith("first-")
 

@@ -8,7 +8,7 @@ import yaml
 from reside.local.addons import corefile, objects
 from reside.local.components import Component, control_plane, stop_order
 from reside.local.layout import Layout
-from reside.local.network import rules
+from reside.local.network import comment, rules
 from reside.local.node import after_objects, config_files, containerd_config, node
 
 WHOLE = Layout("whole", 4, Path("/state"), control_plane_only=False)
@@ -105,7 +105,7 @@ def test_servers_stop_after_those_that_they_serve() -> None:
 
 
 def test_every_packet_filter_rule_names_its_instance() -> None:
-    assert all(f"reside-local:{WHOLE.name}" in rule.spec for rule in rules(WHOLE))
+    assert all(comment(WHOLE) in rule.spec for rule in rules(WHOLE))
 
 
 def test_dns_forwards_only_where_there_is_a_resolver() -> None:
