@@ -141,7 +141,8 @@ sockets.on("connection", (websocket, request) => {
   log("info", "connected", { peer: id, address: request.socket.remoteAddress });
 });
 
-server.on("error", (error) => {
+// ws passes the errors of its HTTP server on.
+sockets.on("error", (error) => {
   log("error", "can't listen", { host: HOST, port: PORT, error: String(error) });
   process.exit(1);
 });

@@ -183,7 +183,9 @@ class Group(Value):
         return state
 
     def _set(self, key: str, value: Json) -> None:
-        self._node.write_trusting(self._core, key, value, latest=self._state().latest)
+        # After every change of a role here or in a parent, so that ours stands when the transaction is judged.
+        times = self._state().epochs()
+        self._node.write_trusting(self._core, key, value, latest=times[-1] if times else 0)
 
     def _refuse(self, act: str, needs: str) -> NotPermitted:
         return NotPermitted(self.id, group=self.id, role=self.my_role, act=act, needs=needs)

@@ -254,6 +254,70 @@ async def test_write_only_members_write_and_read_only_their_own(jazz: JazzServer
     await until(theirs, {"python": 2})
 
 
+async def test_when_everyone_is_removed_strangers_read_no_more(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
+    python, stranger = await nodes("python"), await nodes("stranger")
+    await _js_account(js, jazz)
+    group = python.create_group()
+    await group.add_member("everyone", "writer")
+    value = group.create_map({"x": "public"})
+    await python.flush()
+    theirs = await stranger.load_map(value.id)
+    theirs.set("y", "a stranger's")
+    await until(value, {"x": "public", "y": "a stranger's"})
+    await group.remove_member("everyone")
+    value.set("z", "private")
+    await python.flush()
+    await until(theirs.group, lambda group: group.my_role is None)
+    late = await nodes("late")
+    for node in (stranger, late):
+        mine = await node.load_map(value.id)
+        await until(mine, lambda value: len(value.refusals()) == 3)
+        assert "z" not in mine
+    assert "z" not in await js("load", actor="js", id=value.id)
+    assert content(value) == {"x": "public", "y": "a stranger's", "z": "private"}
+
+
+async def test_where_everyone_writes_only_each_reads_the_own(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
+    """Each stranger makes itself a write key, revealed to those who may read."""
+    python, stranger = await nodes("python"), await nodes("stranger")
+    await _js_account(js, jazz)
+    group = python.create_group()
+    value = group.create_map({"x": 1})
+    await group.add_member("everyone", "writeOnly")
+    await python.flush()
+    theirs = await stranger.load_map(value.id)
+    theirs.set("python", 2)
+    await stranger.flush()
+    await js("set", actor="js", id=value.id, key="js", value=3)
+    await js("flush", actor="js")
+    await until(value, {"x": 1, "python": 2, "js": 3})
+    await until(theirs, {"python": 2})
+    await js("until", actor="js", id=value.id, expected={"js": 3})
+
+
+async def test_an_account_owns_values_of_its_own(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
+    python, stranger = await nodes("python"), await nodes("stranger")
+    value = python.account.create_map({"x": 1})
+    value.set("y", 2)
+    await python.flush()
+    assert value.group is python.account
+    assert content(await stranger.load_map(value.id)) == {}
+
+
+async def test_a_role_given_by_a_clock_ahead_can_be_used_at_once(nodes: Nodes) -> None:
+    slow = await nodes("slow")
+    fast = await nodes("fast", clock=lambda: slow.now_ms() + 3_600_000)
+    group = fast.create_group()
+    value = group.create_map({"x": 1})
+    await group.add_member(slow.account_id, "admin")
+    await fast.flush()
+    theirs = await slow.load_map(value.id)
+    theirs.set("y", 2)
+    await theirs.group.add_member("everyone", "reader")
+    await until(value, {"x": 1, "y": 2})
+    await until(group, lambda group: group.role_of("everyone") == "reader")
+
+
 @pytest.fixture
 async def admins(nodes: Nodes) -> tuple[Node, Node, Group]:
     """Two admins of one group."""
