@@ -102,11 +102,27 @@ class Sentinel:
         """
         try:
             async with guarding(self._settings) as guardian:
-                await self._serve(guardian, serve=serve)
+                await self._until_stopped(guardian, serve=serve)
         except BaseExceptionGroup as failed:
             if len(failed.exceptions) == 1:
                 raise failed.exceptions[0] from None
             raise
+
+    async def _until_stopped(self, guardian: Guardian, *, serve: bool) -> None:
+        """Serve; when told to stop, let a term end by itself, and cut short a login or the wait for the lease."""
+        serving = asyncio.create_task(self._serve(guardian, serve=serve), name="sentinel")
+        told = asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait({serving, told}, return_when=asyncio.FIRST_COMPLETED)
+            if self._term is None:
+                serving.cancel()
+            await asyncio.wait({serving})
+        finally:
+            told.cancel()
+            serving.cancel()
+            await asyncio.wait({serving})
+        if not serving.cancelled():
+            serving.result()
 
     async def _serve(self, guardian: Guardian, *, serve: bool) -> None:
         """Log in and lead; while Jazz is away, try again."""

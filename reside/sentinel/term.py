@@ -32,8 +32,10 @@ _log = structlog.get_logger(__name__)
 
 LANES: Final = 2
 """Stacks that the engine works on at once: each costs a core and 250 MB for about a second."""
-_DRAIN_S: Final = 12.0
+_DRAIN_S: Final = 10.0
 """Seconds for running operations to end by themselves before the engine is told to stop."""
+_REPORT_S: Final = 3.0
+"""Seconds for the last reports to be written."""
 
 
 class Term:
@@ -80,7 +82,11 @@ class Term:
         except TimeoutError:
             _log.warning("operations are still running and are stopped", seconds=_DRAIN_S)
         await self._desk.engine.stop()
-        await self._reporter.queue.wait_idle()
+        try:
+            async with asyncio.timeout(_REPORT_S):
+                await self._reporter.queue.wait_idle()
+        except TimeoutError:
+            _log.warning("the last reports are not written; the next one to lead writes them")
 
     async def _handle(self, name: str) -> None:
         try:
