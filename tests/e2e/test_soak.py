@@ -1,0 +1,34 @@
+"""Chaos: replicas are loaded while parts of the platform die at random; everything comes to its end, nothing twice."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from support.platform import until
+
+if TYPE_CHECKING:
+    from support.platform import Platform
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(3600)]
+ROUNDS = int(os.environ.get("RESIDE_SOAK_ROUNDS", "10"))
+SEED = int(os.environ.get("RESIDE_SOAK_SEED", "1"))
+VICTIMS = ("reside.io/replica=alpha", "reside.io/replica=kubernetes-sentinel", "app=jazz", "app=etcd")
+
+
+def test_loads_complete_while_pods_are_killed(platform: Platform) -> None:
+    chance = random.Random(SEED)  # noqa: S311 - a seed to replay a failure
+    image = platform.build("examples/replicas/report", "v1")
+    for number in range(ROUNDS):
+        name, victim = f"soak-{number}", chance.choice(VICTIMS)
+        platform.kubectl("delete", "pod", "-l", victim, "--force", "--grace-period=0", "--wait=false")
+        done = platform.load(image, "--name", name, check=False)
+        until(
+            f"the end of {name} after {victim} died (load said: {done.stdout} {done.stderr})",
+            300,
+            lambda name=name: platform.replicas().get(name, {}).get("status") == "completed",
+        )
+        assert len(platform.get("jobs", "-l", f"reside.io/replica={name}")["items"]) == 1
+    assert len([name for name in platform.replicas() if name.startswith("soak-")]) == ROUNDS
