@@ -169,6 +169,9 @@ def _environment(settings: EngineSettings) -> dict[str, str]:
     path = os.environ.get("PATH", os.defpath)
     return {
         "PATH": f"{folder}{os.pathsep}{path}" if folder.is_absolute() else path,
+        # A pod's user id need not be in /etc/passwd; the engine then takes its user from these.
+        "USER": os.environ.get("USER", "reside"),
+        "HOME": os.environ.get("HOME", str(settings.home)),
         "PULUMI_HOME": str(settings.home),
         # Without its attribute files, which are not written atomically: a kill would leave a state that can't be read.
         "PULUMI_BACKEND_URL": f"file://{settings.state}?metadata=skip",

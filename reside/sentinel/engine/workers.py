@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
+from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,6 +25,7 @@ from reside.sentinel.engine.port import OnEvent, StackEvent
 if TYPE_CHECKING:
     from reside.sentinel.engine.settings import EngineSettings
 
+_EXCEPTION = re.compile(rb"[A-Za-z_.]+(Error|Exception|Exit|Interrupt)\b")
 _LONGEST_LINE = 64 * 1024 * 1024
 _PACKAGE_ROOT = Path(__file__).resolve().parents[3]
 
@@ -33,6 +36,8 @@ class WorkerProcess:
 
     process: asyncio.subprocess.Process
     served: int = 0
+    _last_words: deque[bytes] = field(default_factory=lambda: deque(maxlen=1))
+    _listener: asyncio.Task[None] | None = None
 
     @staticmethod
     async def start(settings: EngineSettings) -> WorkerProcess:
@@ -43,12 +48,13 @@ class WorkerProcess:
             "reside.sentinel.engine.worker",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,  # what matters comes as an answer; gRPC's chatter may quote values
+            stderr=asyncio.subprocess.PIPE,
             env=_environment(),
             start_new_session=True,
             limit=_LONGEST_LINE,
         )
         worker = WorkerProcess(process)
+        worker._listener = asyncio.create_task(worker._listen())
         await worker._send(settings.document())
         return worker
 
@@ -135,9 +141,22 @@ class WorkerProcess:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         await self.kill()
+        if self._listener is not None:
+            await self._listener
         code = self.process.returncode
-        message = f"the engine's worker ended with code {code}; the next operation repairs the stack"
+        message = f"the engine's worker ended with code {code}{self._reason()}; the next operation repairs the stack"
         raise EngineKilled(message) from cause
+
+    async def _listen(self) -> None:
+        """Read the worker's standard error, so that it never blocks, and keep the last line."""
+        stderr = cast("asyncio.StreamReader", self.process.stderr)  # a pipe, as start() asked for
+        async for line in stderr:
+            self._last_words.append(line)
+
+    def _reason(self) -> str:
+        """The type of the exception that ended the worker; the rest of its words may quote values."""
+        found = _EXCEPTION.match(b"".join(self._last_words))
+        return f" ({found[0].decode()})" if found else ""
 
 
 def _session(leader: int) -> list[int]:
