@@ -148,10 +148,10 @@ def _narrator(tell: Callable[[str, str], None]) -> Callable[[EngineEvent], None]
 
 
 def step_name(urn: str) -> str | None:
-    """``phase: resource`` of a URN; None for what only groups: the stack, its components, the provider."""
+    """``phase resource`` of a URN; None for what only groups: the stack, its components, the provider."""
     path, _, name = urn.rpartition("::")
     kinds = path.rpartition("::")[2].split("$")
     if kinds[-1].startswith(("pulumi:", _COMPONENT)):
         return None
     phase = next((kind.removeprefix(_COMPONENT) for kind in kinds if kind.startswith(_COMPONENT)), "Stack")
-    return f"{phase}: {name}"
+    return f"{phase} {name}"

@@ -17,8 +17,8 @@ STACK = "urn:pulumi:local::reside::"
 @pytest.mark.parametrize(
     ("urn", "name"),
     [
-        (f"{STACK}reside:bootstrap:Load$pulumi-python:dynamic:Resource::loaded", "Load: loaded"),
-        (f"{STACK}reside:bootstrap:Storage$kubernetes:core/v1:Service::service-jazz", "Storage: service-jazz"),
+        (f"{STACK}reside:bootstrap:Load$pulumi-python:dynamic:Resource::loaded", "Load loaded"),
+        (f"{STACK}reside:bootstrap:Storage$kubernetes:core/v1:Service::service-jazz", "Storage service-jazz"),
         (f"{STACK}reside:bootstrap:Load::load", None),
         (f"{STACK}pulumi:pulumi:Stack::reside-local", None),
         (f"{STACK}pulumi:providers:kubernetes::cluster", None),
