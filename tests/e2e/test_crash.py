@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 from base64 import b64decode
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,21 +47,12 @@ def test_a_load_survives_a_kill(platform: Platform, victim: str) -> None:
     image = platform.build("examples/replicas/report", "v1")
     pods = platform.ready_pods(victim)
     requests = len([n for n in platform.replicas() if n.startswith(name)])
-    loading = subprocess.Popen(
-        [*platform.command, "replica", "load", image, "--name", name, "--auto-approve"],
-        env=platform.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    with loading:
-        assert loading.stdout is not None
-        for line in loading.stdout:  # the request was taken: now is the middle
-            if "request" in line:
-                break
+
+    def kill() -> None:
         for pod in pods:
             os.kill(_main_pid(pod["metadata"]["uid"]), signal.SIGKILL)
-        rest = loading.stdout.read()
+
+    rest = platform.load_and_disturb(image, name, kill)
     until(
         f"the end of {name}; load said: {rest}",
         180,

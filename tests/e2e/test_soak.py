@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(3600)]
 ROUNDS = int(os.environ.get("RESIDE_SOAK_ROUNDS", "10"))
 SEED = int(os.environ.get("RESIDE_SOAK_SEED", "1"))
-VICTIMS = ("reside.io/replica=alpha", "reside.io/replica=kubernetes-sentinel", "app=jazz", "app=etcd")
+VICTIMS = (
+    "reside.io/replica=alpha",
+    "reside.io/replica=kubernetes-sentinel",
+    "app.kubernetes.io/name=jazz",
+    "app.kubernetes.io/name=etcd",
+)
 
 
 def test_loads_complete_while_pods_are_killed(platform: Platform) -> None:
@@ -23,10 +28,10 @@ def test_loads_complete_while_pods_are_killed(platform: Platform) -> None:
     image = platform.build("examples/replicas/report", "v1")
     for number in range(ROUNDS):
         name, victim = f"soak-{number}", chance.choice(VICTIMS)
-        platform.kubectl("delete", "pod", "-l", victim, "--force", "--grace-period=0", "--wait=false")
-        done = platform.load(image, "--name", name, check=False)
+        kill = ("delete", "pod", "-l", victim, "--force", "--grace-period=0", "--wait=false")
+        said = platform.load_and_disturb(image, name, lambda kill=kill: platform.kubectl(*kill))
         until(
-            f"the end of {name} after {victim} died (load said: {done.stdout} {done.stderr})",
+            f"the end of {name} after {victim} died (load said: {said})",
             300,
             lambda name=name: platform.replicas().get(name, {}).get("status") == "completed",
         )

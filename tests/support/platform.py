@@ -174,6 +174,25 @@ class Platform:
         """Load an image without asking, and wait until its version runs."""
         return self.reside("replica", "load", image, "--auto-approve", *args, check=check)
 
+    def load_and_disturb(self, image: str, name: str, disturb: Callable[[], object]) -> str:
+        """Load an image under a name, and disturb as soon as the request was taken; returns what the load said."""
+        loading = subprocess.Popen(
+            [*self.command, "replica", "load", image, "--name", name, "--auto-approve"],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        with loading:
+            assert loading.stdout is not None
+            said = ""
+            for line in loading.stdout:
+                said += line
+                if "request" in line:
+                    break
+            disturb()
+            return said + loading.stdout.read()
+
     @contextmanager
     def watching(self, *args: str) -> Iterator[Events]:
         """Follow `kubectl get … --watch` while the block is open."""
