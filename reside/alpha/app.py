@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from reside.alpha import contract, permissions, rpc
-from reside.alpha.data import ROOT_NAME, make_data, open_data
+from reside.alpha.data import ROOT_NAME, make_data, open_data, with_grants
 from reside.alpha.loop import lead
 from reside.alpha.settings import AlphaSettings
 from reside.alpha.state import Alpha
@@ -34,7 +34,8 @@ def replica() -> Replica:
     alpha = Replica(contract.CONTRACT)
     alpha.data(ALPHA_CONTRACT)(_data)
     for name in permissions.HANDLED:
-        alpha.permission(ALPHA_CONTRACT, name, granted=permissions.granted, revoked=permissions.revoked)
+        revoked = permissions.manager_revoked if name == contract.MANAGE_REPLICAS else permissions.revoked
+        alpha.permission(ALPHA_CONTRACT, name, granted=permissions.granted, revoked=revoked)
     handlers: dict[str, Callable[[Alpha, Call], Awaitable[Json]]] = {
         contract.CREATE_LOAD_REQUEST: rpc.create,
         contract.APPROVE_LOAD_REQUEST: rpc.approve,
@@ -63,6 +64,7 @@ async def running(context: Context) -> Alpha:
     """What Alpha's acts have at hand, out of a started replica."""
     settings = _settings(context)
     data = await open_data(context.node, context.data[ALPHA_CONTRACT])
+    data = with_grants(data, permissions.managers(context))
     return Alpha(context, data, settings.cluster(), RegistryClient(settings.registry_mirrors))
 
 

@@ -6,12 +6,14 @@ holds Alpha's lock, so nothing is made twice; the public group is Alpha's own an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from reside.model.errors import NotReady
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from reside.jazz import CoList, CoMap, Group, Node
 
 ROOT_NAME: Final = "alpha.v1"
@@ -50,6 +52,12 @@ class AlphaData:
     contracts: CoList
     requests: CoList
     blocks: CoList
+    grants: Callable[[str], bool] = field(default=lambda _account: False, repr=False)
+    """Whether an account has ``replica:manage:all`` now; nobody has, for whoever can't read Alpha's control block."""
+
+    def may_manage(self, account: str) -> bool:
+        """Whether what this account writes about replicas counts."""
+        return account == self.node.account_id or self.grants(account)
 
 
 async def find_root(node: Node, public: Group) -> CoMap | None:
@@ -97,6 +105,11 @@ async def open_data(node: Node, root: CoMap) -> AlphaData:
         requests=await node.load_list(root["loadRequests"]),
         blocks=await node.load_list(root["controlBlocks"]),
     )
+
+
+def with_grants(data: AlphaData, grants: Callable[[str], bool]) -> AlphaData:
+    """The data for whoever can tell which accounts may manage replicas."""
+    return replace(data, grants=grants)
 
 
 async def _group(node: Node, root: CoMap, member: str) -> Group:

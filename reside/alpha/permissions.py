@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reside.alpha import contract
+from reside.alpha import contract, records
+from reside.alpha.data import open_data, with_grants
+from reside.alpha.management import pin
 from reside.jazz import AccountId
-from reside.model.permissions import Grant, PermissionRef
+from reside.model.constants import ALPHA_CONTRACT
+from reside.model.permissions import Grant, PermissionRef, is_granted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from reside.jazz import Group
     from reside.model.entities import Replica, Requirement
@@ -68,6 +71,25 @@ async def revoked(context: Context, ref: PermissionRef, _grant: Grant) -> None:
     """Take the role away; the group's read key changes, so later content is closed to the account."""
     group, _ = await _group(context, ref)
     await group.remove_member(AccountId(ref.account))
+
+
+async def manager_revoked(context: Context, ref: PermissionRef, grant: Grant) -> None:
+    """Take ``replica:manage:all`` away; what the account had decided stays, in Alpha's name."""
+    data = with_grants(await open_data(context.node, context.data[ref.contract]), managers(context))
+    for replica in await records.all_replicas(data):
+        pin(replica.management, replica.value.management, ref.account)
+    await context.node.flush()
+    await revoked(context, ref, grant)
+
+
+def managers(context: Context) -> Callable[[str], bool]:
+    """Whether an account has ``replica:manage:all`` at the moment of asking."""
+
+    def may_manage(account: str) -> bool:
+        ref = PermissionRef(account, ALPHA_CONTRACT, contract.MANAGE_REPLICAS)
+        return is_granted(context.rcb.permissions(), ref)
+
+    return may_manage
 
 
 async def _group(context: Context, ref: PermissionRef) -> tuple[Group, str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import ValidationError
 
 from reside.alpha import lookups
+from reside.alpha.management import read_management
 from reside.model import lookup
 from reside.model.entities import LoadRequest, Replica, ReplicaChoice
 from reside.model.errors import InvalidInput
@@ -58,9 +59,10 @@ async def read_replica(data: AlphaData, co_id: str) -> ReplicaRecord:
     management = await data.node.load_map(members["management"])
     listed = await data.node.load_list(members["versions"])
     maps = [await data.node.load_map(version) for version in listed.as_list()]
+    decided = read_management(management, data.may_manage, data.node.now_ms())
     value = parse(
         Replica,
-        members | {"management": management.as_dict(), "versions": [version.as_dict() for version in maps]},
+        members | {"management": decided.document(), "versions": [version.as_dict() for version in maps]},
         co_id,
     )
     return ReplicaRecord(found, management, {version["id"]: version for version in maps}, value)

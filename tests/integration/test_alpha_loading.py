@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,8 +14,9 @@ from reside.alpha import records
 from reside.alpha.app import started
 from reside.alpha.blocks import opened
 from reside.alpha.lookups import find
+from reside.model.constants import ALPHA_CONTRACT
 from reside.model.errors import Conflict, InvalidInput
-from reside.model.permissions import Grant
+from reside.model.permissions import Grant, PermissionRef
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -320,3 +323,44 @@ async def test_two_alphas_at_once_lose_nothing_and_do_nothing_twice(
             await admin.cluster_request(number, lambda r: r.version is not None)
     assert sorted(await cluster.names()) == [3, 4, 5, 6]
     assert len(cluster.alpha.data.requests.as_list()) == len(wishes)
+
+
+async def test_a_removed_manager_decides_nothing_but_what_it_had_decided_stays(
+    cluster: AlphaCluster, on: Servers, admin: Client
+) -> None:
+    await push_greeter(on)
+    await admin.load("examples/greeter:v1")
+    await cluster.has_status("greeter", "running")
+    manager = await cluster.client("manager")
+    ref = PermissionRef(manager.credentials.account_id, ALPHA_CONTRACT, "replica:manage:all")
+    block = cluster.alpha.context.rcb
+    for name in ("replica:manage:all", "replica:read:all"):
+        await block.expect(replace(ref, name=name), Grant(granted=True))
+        await until(partial(manager.has, name), name)
+    record = (await records.all_replicas(cluster.alpha.data))[0]
+    management = await manager.node.load_map(record.management.id)
+    management.set("enabled", "nonsense")
+    management.set("placementGroup", "big")
+    management.set("enabled", False)
+    await cluster.has_status("greeter", "stopped")
+    await block.expect(ref, Grant(granted=False))
+    await until(lambda: not manager.has("replica:manage:all"), "the permission to be taken away")
+    replica = await cluster.replica("greeter")
+    assert (replica.management.enabled, replica.management.placement_group) == (False, "big")
+    edit = record.management.edit("enabled")
+    assert edit is not None
+    assert edit.by == cluster.alpha.account
+
+
+async def test_a_requester_reads_its_own_request_and_others_do_not(cluster: AlphaCluster, admin: Client) -> None:
+    requester, stranger = await cluster.client("requester"), await cluster.client("stranger")
+    ref = PermissionRef(requester.credentials.account_id, ALPHA_CONTRACT, "load-request:create")
+    await cluster.alpha.context.rcb.expect(ref, Grant(granted=True))
+    await until(lambda: requester.has("load-request:create"), "the permission")
+    answer = await requester.call(
+        "create-load-request", {"wish": (await requester.wish(image=f"{HOST}/examples/nothing:v1")).id}
+    )
+    await requester.settled(answer["id"])
+    for client, status in ((requester, "invalid"), (admin, "invalid"), (stranger, None)):
+        seen = await client.node.load_map(answer["loadRequest"])
+        await until(lambda seen=seen, status=status: seen.get("status") == status, f"{status} to be seen")

@@ -1,0 +1,43 @@
+"""Who decides about a replica: whoever may now, with a value that makes sense, not from the future."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reside.alpha.management import in_force
+from reside.jazz import Edit
+from reside.jazz.ids import SessionId
+from reside.model.constants import MADE_AT_TOLERANCE_MS
+
+NOW = 1_000_000
+
+
+def edit(by: str, value: Any, at: int = 1, *, deleted: bool = False) -> Edit:
+    return Edit(by, at, SessionId(f"{by}_session_z1"), value, deleted)
+
+
+def decided(*history: Edit) -> Any:
+    found = in_force(history, lambda account: account in ("alpha", "admin"), NOW, lambda value: isinstance(value, bool))
+    return None if found is None else found.value
+
+
+def test_the_last_one_counts() -> None:
+    assert decided(edit("alpha", True), edit("admin", False, 2)) is False
+
+
+def test_who_may_not_manage_any_more_decides_nothing_however_late() -> None:
+    assert decided(edit("alpha", True), edit("removed", False, NOW)) is True
+
+
+def test_nonsense_decides_nothing() -> None:
+    assert decided(edit("alpha", True), edit("admin", "yes", 2), edit("admin", {"a": 1}, 3)) is True
+
+
+def test_a_clock_that_is_far_ahead_decides_nothing() -> None:
+    assert decided(edit("alpha", True), edit("admin", False, NOW + MADE_AT_TOLERANCE_MS + 1)) is True
+    assert decided(edit("alpha", True), edit("admin", False, NOW + MADE_AT_TOLERANCE_MS)) is False
+
+
+def test_a_deleted_value_is_none() -> None:
+    assert decided(edit("admin", False), edit("admin", None, 2, deleted=True)) is None
+    assert decided() is None
