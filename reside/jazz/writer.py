@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from .covalue import Core
 from .crypto import encrypt_text, transaction_material
-from .encoding import compact_json
+from .encoding import compact_json, parse_json
 from .errors import InvalidContent, NotPermitted
 from .header import Header
 from .ids import EVERYONE, Json, SessionId, author_of, new_session_tail
@@ -70,7 +70,7 @@ class Writer:
             latest: Time of the last transaction that counts in the group.
         """
         payload = compact_json([{"op": "set", "key": key, "value": value}])
-        self._append(core, self._made_at(core, latest), payload)
+        self._append(core, self._transaction(core, self._made_at(core, latest), payload))
 
     def private(self, core: Core, changes: Sequence[Json], *, latest: int, meta: dict[str, Json] | None = None) -> None:
         """Writes an encrypted transaction to a value that a group owns.
@@ -99,9 +99,13 @@ class Writer:
             made_at = max(made_at, state.epochs()[-1])
         session = self.session_for(core)
         material = transaction_material(core.co_id, session, core.count(session))
-        payload = encrypt_text(compact_json(changes), secret, material)
+        plain = compact_json(changes)
         cipher_meta = None if meta is None else encrypt_text(compact_json(meta), secret, material)
-        self._append(core, made_at, payload, key_id, cipher_meta)
+        transaction = self._transaction(core, made_at, encrypt_text(plain, secret, material), key_id, cipher_meta)
+        if meta is None:
+            # Parsed, not the caller's objects: what is read here is what others read, whatever the caller does to them.
+            transaction.changes = parse_json(plain)
+        self._append(core, transaction)
 
     def needs_write_key(self, core: Core) -> bool:
         """Whether this account must make itself a key first: where everyone may write, but read only the own."""
@@ -141,16 +145,16 @@ class Writer:
         own = log.transactions[-1].made_at if log is not None and log.transactions else 0
         return max(self._clock(), own + 1, latest + 1)
 
-    def _append(
+    def _transaction(
         self, core: Core, made_at: int, payload: str, key_used: str | None = None, meta: str | None = None
-    ) -> None:
-        self._check_open()
+    ) -> Transaction:
         session = self.session_for(core)
-        log = core.log(session)
-        author = author_of(session)
-        transaction = Transaction(session, len(log.transactions), made_at, payload, key_used, meta, author)
+        return Transaction(session, core.count(session), made_at, payload, key_used, meta, author_of(session))
+
+    def _append(self, core: Core, transaction: Transaction) -> None:
+        self._check_open()
         self._begin(core)
-        log.append_own(transaction)
+        core.log(transaction.session).append_own(transaction)
         core.add(transaction)
         self._store.changed(core)
 
