@@ -73,16 +73,26 @@ def build_images(
             _extend(client, item, items, progress)
     if missing:
         digests = anyio.run(_present, client, items.values())
+    return anyio.run(_references, client, wanted, items, digests, contracts)
+
+
+async def _references(
+    client: RegistryClient,
+    wanted: Iterable[str],
+    items: Mapping[str, Item],
+    digests: Mapping[str, str],
+    contracts: Mapping[str, Mapping[str, str]],
+) -> dict[str, str]:
+    """The wanted images by digest; contracts are pushed on the way, and all are tagged for people."""
     found: dict[str, str] = {}
     for name in wanted:
-        if name in known:
-            reference = items[name].reference
-            digest = digests[name]
-            anyio.run(client.tag, reference.pinned(digest), LATEST)
+        if name in items:
+            pinned = items[name].reference.pinned(digests[name])
+            await client.tag(pinned, LATEST)
         else:
             reference = ImageReference(RESIDE_REGISTRY, f"reside/contracts/{name}", LATEST)
-            digest = anyio.run(client.push_label_image, reference, contracts[name])
-        found[name] = str(reference.pinned(digest))
+            pinned = reference.pinned(await client.push_label_image(reference, contracts[name]))
+        found[name] = str(pinned)
     return found
 
 

@@ -35,8 +35,10 @@ NOBODY = "65532:65532"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
-    with registry(tmp_path_factory.mktemp("registry")) as running:
+    folder = tmp_path_factory.mktemp("registry")
+    with registry(folder) as running:
         yield running
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")
@@ -46,15 +48,20 @@ def images(server: Registry) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def trees(server: Registry, images: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def trees(
+    server: Registry, images: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Path]]:
     """What a container would see of some images: their layers, laid over each other."""
-    return {
-        name: unpacked(server, images[name], tmp_path_factory.mktemp(name))
-        for name in ("kubernetes-sentinel", "jazz", "etcd")
-    }
+    found = {name: tmp_path_factory.mktemp(name) for name in ("kubernetes-sentinel", "jazz", "etcd")}
+    for name, folder in found.items():
+        folder.chmod(0o755)  # the image's user must see its root
+        unpacked(server, images[name], folder)
+    yield found
+    for folder in found.values():
+        shutil.rmtree(folder)  # a gigabyte
 
 
-def unpacked(server: Registry, image: str, folder: Path) -> Path:
+def unpacked(server: Registry, image: str, folder: Path) -> None:
     reference = ImageReference.parse(image)
     with httpx.Client(base_url=f"{server.url}/v2/{reference.repository}", trust_env=False) as client:
         manifest = client.get(
@@ -68,7 +75,6 @@ def unpacked(server: Registry, image: str, folder: Path) -> Path:
             with tarfile.open(path) as tar:
                 tar.extractall(folder, filter="fully_trusted")  # noqa: S202 - an image that this test built
             path.unlink()
-    return folder
 
 
 def run_in(tree: Path, *command: str, **environment: str) -> str:
@@ -156,6 +162,14 @@ def test_jazz_has_its_node_and_its_packages(trees: dict[str, Path]) -> None:
 def test_etcd_is_alone_in_its_image(trees: dict[str, Path]) -> None:
     assert "3.6" in run_in(trees["etcd"], "/usr/local/bin/etcd", "--version")
     assert not (trees["etcd"] / "bin").exists()
+
+
+def test_another_base_image_is_taken_where_one_is_named(
+    server: Registry, images: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BASE_IMAGE", images["base"].replace(NAME, server.address))
+    other = build_images(server.address, only=["base"])
+    assert other["base"].partition("@")[0] == images["base"].partition("@")[0]
 
 
 def test_an_image_that_does_not_exist_is_named(server: Registry) -> None:
