@@ -22,7 +22,8 @@ from reside.cli.docker_build import build_by_docker
 from reside.cli.output import Output, console, errors, record
 from reside.local.docker_context import Context
 from reside.model.constants import RESIDE_REGISTRY
-from reside.registry import Extension, FileBlob, ImageReference, RegistryClient
+from reside.model.errors import InvalidInput
+from reside.registry import Extension, FileBlob, ImageNotFound, ImageReference, RegistryClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -115,7 +116,12 @@ def build_folder(
         below = ImageReference.parse(runtime)
         by_docker = source.has_dockerfile or below.registry != source.reference.registry
         make = build_by_docker if by_docker else _build_layer
-        digest = make(source, below, mirrors, push, progress)
+        try:
+            digest = make(source, below, mirrors, push, progress)
+        except ImageNotFound as error:
+            if error.image != str(below):
+                raise
+            raise InvalidInput(f"{error}; replicas are built on it: run `make up`, or name one by --runtime") from error
     return Built(source.manifest.type, source.reference.identity, tag, digest, push)
 
 

@@ -32,8 +32,8 @@ async def find_cluster(name: str, namespace: str, where: Mapping[str, Any]) -> C
     return Cluster(name=name, namespace=namespace, alpha_replica_id=secret["accountId"], **where)
 
 
-async def claim(config: Config, context: str, account: str | None = None) -> None:
-    """Claim super admin for an account, by default the context's.
+async def claim(config: Config, context: str) -> None:
+    """Claim super admin for a context's account.
 
     Raises:
         InvalidInput: the bootstrap left no code.
@@ -44,7 +44,7 @@ async def claim(config: Config, context: str, account: str | None = None) -> Non
         secret = await read_secret(client, CLAIM_SECRET)
     if not secret or CLAIM_KEY not in secret:
         raise InvalidInput(f"namespace {cluster.namespace} has no Secret {CLAIM_SECRET} with the one-time code")
-    async with open_session(config, context, account) as session:
+    async with open_session(config, context) as session:
         await _ready_for_calls(session)
         await session.call("claim-super-admin", {"code": secret[CLAIM_KEY]})
 

@@ -218,21 +218,26 @@ def claim_super_admin_access(
     kube_context: KubeContext = None,
     local: LocalName = None,
     account: Annotated[
-        str, typer.Option(help="Account that becomes super admin; created if missing.")
-    ] = DEFAULT_ACCOUNT,
+        str | None,
+        typer.Option(help="Account that becomes super admin (that of the context, or admin); made if missing."),
+    ] = None,
 ) -> None:
     """Become super admin with the one-time code that the bootstrap left in a Kubernetes Secret."""
     known = config.load()
-    if not any(entry.name == account for entry in known.accounts):
-        create_account(account)
+    used = next((c.account for c in known.contexts if c.name == name), DEFAULT_ACCOUNT)
+    chosen = account or used
+    if not any(entry.name == chosen for entry in known.accounts):
+        create_account(chosen)
         known = config.load()
     if namespace is not None or not any(c.name == name for c in known.clusters):
         where = _where(local or default_local(kubeconfig, kube_context), kubeconfig, kube_context)
         cluster = asyncio.run(claim.find_cluster(name, namespace or "reside", where))
-        known = known.with_cluster(cluster, account)
-        config.save(known)
+    else:
+        cluster = known.cluster(name)
+    known = known.with_cluster(cluster, chosen)
     asyncio.run(claim.claim(known, name))
-    output.console.print(f"account {account} is super admin of cluster {name}")
+    config.save(known)
+    output.console.print(f"account {chosen} is super admin of cluster {name}")
 
 
 def _where(local: str | None, kubeconfig: Path | None, kube_context: str | None) -> dict[str, Any]:

@@ -59,17 +59,15 @@ def target_of(cluster: Cluster) -> Target:
 
 
 @asynccontextmanager
-async def open_session(
-    config: Config, context: str | None = None, account_name: str | None = None
-) -> AsyncIterator[Session]:
-    """Connect to a context's cluster with its account, or another one.
+async def open_session(config: Config, context: str | None = None) -> AsyncIterator[Session]:
+    """Connect to a context's cluster with its account.
 
     Raises:
         InvalidInput: the configuration lacks something.
         NotReady: Jazz or Alpha is not there.
     """
     chosen = config.context(context)
-    cluster, account = config.cluster(chosen.cluster), config.account(account_name or chosen.account)
+    cluster, account = config.cluster(chosen.cluster), config.account(chosen.account)
     target = target_of(cluster)
     credentials = credentials_of(account)
     async with (

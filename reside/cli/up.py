@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reside.cli import cluster, config, main, output, project
-from reside.cli.build import build_folder, registry_mirrors
+from reside.cli.build import build_folder
+from reside.cli.build_source import registry_mirrors
 from reside.cli.config import write_private
 from reside.cli.progress import Steps
 from reside.cli.replica import load_image
