@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -282,7 +281,7 @@ def test_up_after_the_state_folder_was_deleted_begins_anew(cluster: Cluster, tmp
     try:
         other.up()
         before = {process.pid for process in marked(other.local.state)}
-        shutil.rmtree(other.local.state)
+        other.local.state.rename(tmp_path / "gone")
         other.up()
         assert before.isdisjoint(process.pid for process in marked(other.local.state))
         assert "kube-system" in other.kubectl("get", "namespaces")
