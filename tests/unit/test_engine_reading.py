@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +23,7 @@ from reside.sentinel.engine.errors import (
     from_details,
 )
 from reside.sentinel.engine.events import Complaint, EventReader, object_of
+from reside.sentinel.engine.in_cluster import write_kubeconfig
 from reside.sentinel.engine.masking import mask, secret_values
 from reside.sentinel.engine.port import StackEvent
 from reside.sentinel.engine.settings import EngineSettings
@@ -188,3 +190,19 @@ def test_settings_survive_the_way_to_a_worker_and_hide_the_passphrase(tmp_path: 
     settings = EngineSettings(tmp_path, "the-passphrase", "reside", tmp_path / "kubeconfig", "context")
     assert EngineSettings.parse(settings.document()) == settings
     assert "the-passphrase" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("host", "server"), [("10.96.0.1", "https://10.96.0.1:443"), ("fd00::1", "https://[fd00::1]:443")]
+)
+def test_a_pods_kubeconfig_names_the_rotating_token_by_its_path(tmp_path: Path, host: str, server: str) -> None:
+    file = tmp_path / "kubeconfig"
+    write_kubeconfig(file, "reside", {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": "443"})
+    config = json.loads(file.read_text())
+    assert config["clusters"][0]["cluster"]["server"] == server
+    assert config["users"][0]["user"] == {"tokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token"}
+
+
+def test_no_pod_and_no_kubeconfig_is_said_with_the_cure(tmp_path: Path) -> None:
+    with pytest.raises(EngineBroken, match="RESIDE_KUBECONFIG"):
+        write_kubeconfig(tmp_path / "kubeconfig", "reside", {})

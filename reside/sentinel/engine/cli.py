@@ -8,6 +8,7 @@ time, repair after a death, a graceful stop.
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from reside.model.stacks import ObjectChange
 from reside.sentinel.engine.errors import EngineBroken, EngineUnavailable, StackLocked
+from reside.sentinel.engine.in_cluster import write_kubeconfig
 from reside.sentinel.engine.port import ChangeSet, OnEvent, StackSpec
 from reside.sentinel.engine.settings import PROVIDER_VERSION, EngineSettings
 from reside.sentinel.engine.workers import WorkerProcess
@@ -120,6 +122,8 @@ def _prepare(settings: EngineSettings) -> None:
     """Make the folders, and put the provider where the engine looks for plugins."""
     for folder in (settings.folder, settings.home, settings.state):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if settings.kubeconfig is None:
+        write_kubeconfig(settings.in_cluster_kubeconfig, settings.namespace, os.environ)
     # The engine would keep a debug log of every run below this name, unencrypted at first; a file turns that off.
     (settings.home / "logs").touch()
     if shutil.which(settings.pulumi) is None:

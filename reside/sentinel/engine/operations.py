@@ -20,7 +20,7 @@ from reside.sentinel.engine.masking import secret_values
 from reside.sentinel.engine.port import ChangeSet, OnEvent, StackSpec
 from reside.sentinel.engine.servers import EventLog, serving
 from reside.sentinel.engine.settings import PROVIDER_VERSION, EngineSettings
-from reside.sentinel.engine.store import Store, without_pending, write_in_cluster_kubeconfig
+from reside.sentinel.engine.store import Store, without_pending
 from stacks.replica import ProviderSettings, program
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Operations:
     """Operations of one worker process, one at a time."""
 
     def __init__(self, settings: EngineSettings, command: EngineCommand) -> None:
-        """Use ``command``; kubeconfig and environment are read here."""
+        """Use ``command``; the environment is read here."""
         self._settings = settings
         self._command = command
         self._environment = _environment(settings)
@@ -164,7 +164,6 @@ class Operations:
 
 def _environment(settings: EngineSettings) -> dict[str, str]:
     """Environment of the command line; the only place where the passphrase goes."""
-    kubeconfig = settings.kubeconfig or write_in_cluster_kubeconfig(settings, dict(os.environ))
     folder = Path(settings.pulumi).parent
     path = os.environ.get("PATH", os.defpath)
     return {
@@ -180,5 +179,5 @@ def _environment(settings: EngineSettings) -> dict[str, str]:
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-        "KUBECONFIG": str(kubeconfig),
+        "KUBECONFIG": str(settings.kubeconfig or settings.in_cluster_kubeconfig),
     }

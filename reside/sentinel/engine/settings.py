@@ -51,6 +51,11 @@ class EngineSettings:
         """Folder of the file backend."""
         return self.folder / "state"
 
+    @property
+    def in_cluster_kubeconfig(self) -> Path:
+        """The kubeconfig that the adapter writes for the pod's service account, used when none is set."""
+        return self.folder / "in-cluster.kubeconfig"
+
     def workspace(self, stack: str) -> Path:
         """Folder from which the stack's operations run."""
         return self.folder / "workspaces" / stack

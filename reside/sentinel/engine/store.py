@@ -6,7 +6,6 @@ whatever process id and host name it shows (both repeat and change in containers
 
 from __future__ import annotations
 
-import json
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -88,25 +87,3 @@ def without_pending(deployment: dict[str, Any]) -> dict[str, Any] | None:
     if not inner.get("pending_operations"):
         return None
     return {**deployment, "deployment": {key: value for key, value in inner.items() if key != "pending_operations"}}
-
-
-def write_in_cluster_kubeconfig(settings: EngineSettings, environment: dict[str, str]) -> Path:
-    """A kubeconfig for the pod's service account, so that an ambient one is never used by mistake.
-
-    Raises:
-        KeyError: not in a pod.
-    """
-    account = "/var/run/secrets/kubernetes.io/serviceaccount"
-    host = environment["KUBERNETES_SERVICE_HOST"]
-    server = f"https://{f'[{host}]' if ':' in host else host}:{environment['KUBERNETES_SERVICE_PORT']}"
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "pod",
-        "clusters": [{"name": "pod", "cluster": {"server": server, "certificate-authority": f"{account}/ca.crt"}}],
-        "users": [{"name": "pod", "user": {"tokenFile": f"{account}/token"}}],
-        "contexts": [{"name": "pod", "context": {"cluster": "pod", "user": "pod", "namespace": settings.namespace}}],
-    }
-    path = settings.folder / "in-cluster.kubeconfig"
-    path.write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
-    return path
