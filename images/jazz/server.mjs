@@ -90,6 +90,22 @@ function openDatabase(file) {
   };
 }
 
+// cojson answers a message before it stores its content, in one go. Holding the answer back until that is done makes an
+// acknowledgement mean that the content is in the database, whenever the process is killed.
+function sendAfterStoring(websocket) {
+  const send = websocket.send.bind(websocket);
+  let held = [];
+  websocket.send = (data) => {
+    held.push(data);
+    if (held.length > 1) return;
+    queueMicrotask(() => {
+      const ready = held;
+      held = [];
+      for (const item of ready) if (websocket.readyState === websocket.OPEN) send(item);
+    });
+  };
+}
+
 const crypto = await NapiCrypto.create();
 const secret = crypto.newRandomAgentSecret();
 const node = new LocalNode(secret, crypto.newRandomSessionID(crypto.getAgentID(secret)), crypto);
@@ -118,6 +134,7 @@ const sockets = new WebSocketServer({ server, perMessageDeflate: false, maxPaylo
 sockets.on("connection", (websocket, request) => {
   // A peer id of its own for every connection: ids made of address and time collide.
   const id = `client_${randomUUID()}`;
+  sendAfterStoring(websocket);
   websocket.on("error", (error) => log("warning", "a connection failed", { peer: id, error: String(error) }));
   const pings = setInterval(() => {
     if (websocket.readyState === websocket.OPEN) {
