@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sys
 
+import stamina.instrumentation
+import structlog
 import typer
 
 from reside.cli import accounts, build, cluster, output, replica
@@ -58,7 +60,9 @@ def line_of(error: Exception) -> str:
 
 
 def main() -> None:
-    """Entry point of the ``reside`` script."""
+    """Entry point of the ``reside`` script; standard output is for results, so that logs go elsewhere."""
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    stamina.instrumentation.set_on_retry_hooks([])  # a command that gives up says why; how often it tried is noise
     sys.exit(run())
 
 
