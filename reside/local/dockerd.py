@@ -5,8 +5,9 @@ machine: no bridge, no iptables rule, no forwarding. It has no network for conta
 ``FROM``, ``COPY`` and metadata only; what they hold is put together outside. That also works where root lacks the
 capabilities that a running container needs.
 
-Invariants: one process at a time uses our daemon (a file lock); it is stopped by its process id when the block ends; a
-daemon that a killed process left behind is found by the mark in its environment and stopped before a new one starts.
+Invariants: one process at a time uses our daemon (a file lock); it is stopped by its process id when the block ends,
+and by the kernel when the thread that started it dies. What is left of an earlier one nevertheless is found by the mark
+in its environment and stopped before a new one starts.
 """
 
 from __future__ import annotations
@@ -24,15 +25,16 @@ from typing import TYPE_CHECKING
 import docker
 import docker.errors
 
-from reside.local.errors import LocalError, UsageError
+from reside.local.errors import LocalError, ToolMissingError, UsageError
 from reside.local.layout import RUNTIME_ROOT
 from reside.local.processes import MARK, is_alive, marked
-from reside.local.toolchain import Toolchain
+from reside.local.toolchain import default_search
 from reside.local.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+PACKAGES = {"containerd": "containerd", "dockerd": "docker.io", "setpriv": "util-linux"}  # Debian's
 DEFAULT_SOCKET = Path("/var/run/docker.sock")
 START_DEADLINE = 60.0  # seconds; 2 are usual
 STOP_DEADLINE = 30.0  # seconds until a daemon that does not end is killed
@@ -94,7 +96,7 @@ def _users_daemon() -> docker.DockerClient | None:
 @contextmanager
 def _own_daemon(folder: Path, progress: Callable[[str], None]) -> Iterator[Path]:
     """Run containerd and dockerd on this folder; yields the daemon's socket."""
-    tools = Toolchain.default().find_all(("containerd", "dockerd"))
+    tools = {name: _find(name, package) for name, package in PACKAGES.items()}
     folder.mkdir(parents=True, exist_ok=True)
     # A socket's path has at most 107 bytes, which a cache folder may exceed.
     runtime = RUNTIME_ROOT / f"docker-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}"
@@ -107,7 +109,7 @@ def _own_daemon(folder: Path, progress: Callable[[str], None]) -> Iterator[Path]
         environment = os.environ | {MARK: str(folder)}
         for name, arguments, socket in _commands(folder, runtime):
             process = subprocess.Popen(
-                [tools[name], *arguments],
+                [tools["setpriv"], "--pdeathsig", "TERM", tools[name], *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -117,6 +119,15 @@ def _own_daemon(folder: Path, progress: Callable[[str], None]) -> Iterator[Path]
             stack.callback(_stop, process)
             _await_socket(name, process, socket, Path(log.name))
         yield runtime / "docker.sock"
+
+
+def _find(tool: str, package: str) -> str:
+    found = shutil.which(tool, path=default_search())
+    if found is None:
+        raise ToolMissingError(
+            tool, f"run `apt-get install {package}` as root, or name a Docker daemon in DOCKER_HOST."
+        )
+    return found
 
 
 def _await_socket(name: str, process: subprocess.Popen[bytes], socket: Path, log: Path) -> None:

@@ -21,6 +21,7 @@ from reside.alpha.contract import PACKAGED
 from reside.local import LocalError
 from reside.local.dockerd import cache_folder, private_dockerd
 from reside.local.processes import marked
+from reside.local.waiting import wait_until
 from reside.model.constants import ALPHA_IDENTITY, MANIFEST_LABEL, SENTINEL_IDENTITY
 from reside.model.manifest import decode_label
 from reside.registry import ImageReference, RegistryClient, RegistryUnavailable
@@ -209,8 +210,9 @@ def test_our_daemon_leaves_nothing_and_survives_a_killed_build(tmp_path: Path, m
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as build:
         assert build.stdout is not None
         assert build.stdout.readline() == b"up\n"
+        assert len(list(marked(folder))) == 2
         build.send_signal(signal.SIGKILL)
-    assert list(marked(folder))
+    assert wait_until(lambda: not list(marked(folder)), 30)
     with private_dockerd() as daemon:
         assert daemon.ping()
     assert not list(marked(folder))
