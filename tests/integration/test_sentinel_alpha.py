@@ -1,0 +1,141 @@
+"""Alpha and the Sentinel together, both real, on a control plane: from an image to live objects and back."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.alpha_cluster import (
+    AlphaCluster,
+    Orders,
+    Servers,
+    alpha_settings,
+    servers,
+)
+from support.clusters import control_plane
+from support.sentinel import get, kubectl, new_namespace, settings, until
+
+from reside.alpha import bootstrap
+from reside.alpha.app import started
+from reside.jazz import Credentials
+from reside.local import ClusterInfo
+from reside.model.constants import SENTINEL_NAME
+from reside.sentinel.app import Sentinel
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def info() -> Iterator[ClusterInfo]:
+    with control_plane("sentinel-alpha") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    with servers(tmp_path_factory.mktemp("sentinel-alpha")) as running:
+        yield running
+
+
+@dataclass
+class Both:
+    """A running pair."""
+
+    alpha: AlphaCluster
+    info: ClusterInfo
+    namespace: str
+
+    async def live(self, key: str) -> dict[str, Any] | None:
+        """A live object."""
+        return await asyncio.to_thread(get, self.info, self.namespace, key)
+
+    async def wait(self, key: str) -> dict[str, Any]:
+        """A live object, once it is there."""
+        return await until(lambda: self.live(key), 60)
+
+
+@pytest.fixture
+async def both(info: ClusterInfo, on: Servers, tmp_path: Path) -> AsyncIterator[Both]:
+    namespace = await asyncio.to_thread(new_namespace, info)
+    alpha_account, sentinel_account = Credentials.generate(), Credentials.generate()
+    blocks = await bootstrap.prepare(on.jazz.url, (on.etcd.url,), alpha_account, sentinel_account)
+    sentinel = Sentinel(
+        settings(
+            info,
+            namespace,
+            tmp_path / "state",
+            replica_name=SENTINEL_NAME,
+            control_block_id=blocks.sentinel,
+            account_id=sentinel_account.account_id,
+            agent_secret=sentinel_account.agent_secret,
+            sync_server_url=on.jazz.url,
+            etcd_hosts=(on.etcd.url,),
+        )
+    )
+    task = asyncio.create_task(sentinel.run())
+    chosen = alpha_settings(on, alpha_account, blocks.alpha).model_copy(update={"namespace": namespace})
+    async with started(chosen) as alpha:
+        endpoint = str(alpha.context.node.account.profile["endpoints"]["internal"])
+        nothing: Any = None
+        cluster = AlphaCluster(on, alpha_account, sentinel_account, blocks, Orders(), nothing, alpha, endpoint)
+        async with asyncio.timeout(60):
+            await bootstrap.until_granted(alpha, blocks.sentinel)
+        cluster.lead()
+        try:
+            yield Both(cluster, info, namespace)
+        finally:
+            await cluster.stop_leading()
+            sentinel.stop()
+            await task
+
+
+async def test_an_approved_image_becomes_live_objects_that_are_kept(both: Both, on: Servers) -> None:
+    """Preview, approval, Secret with the account's secret, Deployment; deleted by hand, they come back."""
+    greeting = "registry.reside.internal/contracts/greeting.v1"
+    await on.push("contracts/greeting.v1", type="contract", permissions={"greet": {}}, methods={"greet": {}})
+    about = {"name": "greeter", "class": "long-running", "exclusive": True, "scalable": True}
+    for version in (1, 2):
+        implements = {"greeting": {"identity": greeting}}
+        image = f"examples/greeter:v{version}"
+        await on.push(image, type="replica", info=about, implementations=implements)
+    admin = await both.alpha.admin()
+    number = await admin.create("examples/greeter:v1")
+    request = await admin.settled(number)
+    assert request.preview is not None, request.error_message
+    assert {(change["object"], change["action"]) for change in request.preview["changes"]} == {
+        ("Deployment/greeter-1", "create"),
+        ("Secret/greeter", "create"),
+        ("Service/greeter", "create"),
+    }
+    await admin.approve(number)
+    deployment = await both.wait("Deployment/greeter-1")
+    secret = await both.wait("Secret/greeter")
+    assert base64.b64decode(secret["data"]["agentSecret"]).startswith(b"sealerSecret_z")
+    replica = await both.alpha.replica("greeter")
+    assert replica.agent_secret is not None
+    source = await both.alpha.alpha.node.load_map(replica.agent_secret)
+
+    async def forgotten() -> bool | None:
+        return "value" not in source or None
+
+    await until(forgotten, 60)
+    await asyncio.to_thread(
+        kubectl, both.info, "-n", both.namespace, "delete", "secret/greeter", "deployment/greeter-1", "--wait=false"
+    )
+
+    async def back() -> bool | None:
+        found = [await both.live(key) for key in ("Secret/greeter", "Deployment/greeter-1")]
+        old = (secret["metadata"]["uid"], deployment["metadata"]["uid"])
+        return (all(found) and not {live["metadata"]["uid"] for live in found if live} & set(old)) or None
+
+    await until(back, 60)
+    again = await both.wait("Secret/greeter")
+    assert again["data"] == secret["data"]
+
+    await admin.load("examples/greeter:v2", replica_id=replica.id)
+    await both.wait("Deployment/greeter-2")
+    assert await both.live("Deployment/greeter-1"), "the old version runs on until the new one is up"
+    await both.alpha.has_status("greeter", "starting", "starting")
