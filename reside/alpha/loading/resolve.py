@@ -178,11 +178,11 @@ def _instance(key: str, permission: str, keys: Sequence[str], params: Mapping[st
     return ":".join(str(params[name]) for name in keys)
 
 
-def _check_params(what: str, params: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
+def _check_params(what: str, params: dict[str, Any], schema: dict[str, Any]) -> None:
     try:
         # an empty registry of schemas: a reference to a remote one is never fetched
         kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
-        kind.check_schema(schema)
+        kind.check_schema(dict(schema))
         kind(schema, registry=Registry()).validate(params)
     except (jsonschema.SchemaError, Unresolvable, RecursionError, re.error) as error:
         reason = error.message if isinstance(error, jsonschema.SchemaError) else f"{type(error).__name__}: {error}"
