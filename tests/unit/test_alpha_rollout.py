@@ -6,11 +6,11 @@ from typing import get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
+from support.alpha import replica
 
 from reside.alpha.stacks.rollout import GONE, rollout
 from reside.model.entities import Management
 from reside.model.status import VersionStatus
-from support.alpha import replica
 
 STATUSES: list[VersionStatus] = list(get_args(VersionStatus))
 
