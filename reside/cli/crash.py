@@ -1,6 +1,6 @@
 """After a killed engine: what it left in the state of the root's stack, and how that is taken away.
 
-A killed `pulumi up` leaves its lock file and, in the middle of a create, a pending operation. The lock file names the
+A killed `pulumi up` leaves its lock file, maybe a half-written file, and a pending operation. The lock file names the
 process that took it; on this machine that process is dead if no `pulumi` of that id runs. Clearing a pending create is
 right because every create of the bootstrap finds what an earlier one made.
 """
@@ -38,6 +38,22 @@ def _lives(lock: Path, processes: Path) -> bool:
         return (processes / str(holder) / "comm").read_text().strip() == "pulumi"
     except OSError:
         return False
+
+
+def mend_files(state: Path) -> None:
+    """Remove what a kill left of half-written files: drafts, and descriptions (``.attrs``) that are no JSON.
+
+    The checkpoint itself is replaced in one step, but its description is written in place; an empty one makes every
+    later run fail with "failed to load checkpoint: EOF". Without it the checkpoint is read all the same.
+    """
+    folder = state / ".pulumi"
+    for draft in folder.glob("**/*.tmp"):
+        draft.unlink()
+    for description in folder.glob("**/*.attrs"):
+        try:
+            json.loads(description.read_text())
+        except ValueError:
+            description.unlink()
 
 
 def clear_pending(stack: Stack) -> None:

@@ -61,7 +61,7 @@ def engine_environment(settings: BootstrapSettings, stack: str) -> dict[str, str
     return {
         SETTINGS_FILE_VARIABLE: str(file),
         "PATH": os.pathsep.join([str(ROOT / ".venv/bin"), tools, os.environ.get("PATH", "")]),
-        "PULUMI_BACKEND_URL": f"file://{state_folder()}",
+        "PULUMI_BACKEND_URL": f"file://{state_folder()}?metadata=skip",
         "PULUMI_CONFIG_PASSPHRASE": vault.root_passphrase(),
         "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER": "true",
         "PULUMI_SKIP_UPDATE_CHECK": "true",
@@ -100,8 +100,11 @@ def _stack(settings: BootstrapSettings, stack: str) -> Iterator[Stack]:
     options = automation.LocalWorkspaceOptions(env_vars=engine_environment(settings, stack))
     file = root / "stacks" / f"Pulumi.{stack}.yaml"
     with _without_salt(file), _explained():
+        crashed = crash.remove_dead_locks(state, stack)
+        if crashed:
+            crash.mend_files(state)
         opened = automation.create_or_select_stack(stack_name=stack, work_dir=str(root), opts=options)
-        if crash.remove_dead_locks(state, stack):
+        if crashed:
             crash.clear_pending(opened)
         yield opened
 

@@ -52,3 +52,13 @@ def test_locks_of_other_stacks_stay(tmp_path: Path) -> None:
     path = lock(tmp_path, "other", json.dumps({"pid": 7}))
     assert not crash.remove_dead_locks(tmp_path, "local", tmp_path / "proc")
     assert path.exists()
+
+
+def test_half_written_files_are_removed_and_whole_ones_stay(tmp_path: Path) -> None:
+    folder = tmp_path / ".pulumi/stacks/reside"
+    folder.mkdir(parents=True)
+    files = {"local.json": "{}", "local.json.attrs": "", "local.json.bak.attrs": "{}", "local.json.18ea.tmp": "{"}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    crash.mend_files(tmp_path)
+    assert sorted(path.name for path in folder.iterdir()) == ["local.json", "local.json.bak.attrs"]
