@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from support.jazz_js import javascript
 
-from reside.jazz import Credentials
+from reside.jazz import Credentials, sign_jazz_token
 from reside.jazz import crypto as ours
 from reside.jazz.encoding import stable_json
 from reside.jazz.header import account_header, parse_header, unique_header
@@ -57,6 +57,18 @@ async def test_signatures_verify_both_ways() -> None:
         assert agent.sign(stable_json(text)) == theirs
         assert ours.verify(theirs, stable_json(text), agent.signer_id)
         assert not ours.verify(theirs, stable_json("other"), agent.signer_id)
+
+
+async def test_the_request_token_of_jazz_tools_is_made_alike() -> None:
+    """jazz-tools signs the hash of id and time (its `generateAuthToken`); Ed25519 gives the same bytes each time."""
+    async with javascript() as js:
+        credentials = Credentials.from_secret(SECRET)
+        digest = await js(
+            "crypto", name="secureHash", args=[{"id": credentials.account_id, "createdAt": 1795266000000}]
+        )
+        signature = await js("crypto", name="sign", args=[SECRET.partition("/")[2], digest])
+        header = sign_jazz_token(credentials, now_ms=1795266000000)
+        assert header == f"Jazz {signature}~{credentials.account_id}~1795266000000"
 
 
 async def test_encryption_sealing_and_group_sealers_are_the_same() -> None:

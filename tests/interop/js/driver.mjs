@@ -4,13 +4,14 @@
 //
 // An actor is a LocalNode with an account, connected to the sync server; values are named by their ids.
 import { createInterface } from "node:readline";
+import { inspect } from "node:util";
 import { LocalNode, cojsonInternals } from "cojson";
 import { NapiCrypto } from "cojson/crypto/NapiCrypto";
 import { createWebSocketPeer } from "cojson-transport-ws";
 import { WebSocket } from "ws";
 
 for (const method of ["log", "info", "debug", "warn", "error"]) {
-  console[method] = (...parts) => process.stderr.write(`${parts.map(String).join(" ")}\n`);
+  console[method] = (...parts) => process.stderr.write(`${inspect(parts)}\n`);
 }
 
 const crypto = await NapiCrypto.create();
