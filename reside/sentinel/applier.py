@@ -133,6 +133,7 @@ class Applier:
                 for reference in all_references(stored.objects)
             }
             guardian.vault.keep_only(used)
+        self.unread.discard(name)
         self._watch(name, {})
         self._reporter.remove(name)
 

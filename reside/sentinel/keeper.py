@@ -172,7 +172,10 @@ class Keeper:
         stored = self._snapshot.stacks.get(stack)
         if stored is None or key in stored.finished or not self._mandate.may_restore:
             return
-        self._snapshot.save(replace(stored, finished={**stored.finished, key: reported(job)}))
+        try:
+            self._snapshot.save(replace(stored, finished={**stored.finished, key: reported(job)}))
+        except NotReady as error:
+            _log.error("the end of a job is not kept over a restart", object=key, error=str(error))
         self._tell(key)
 
     async def _handle(self, key: str) -> None:

@@ -59,6 +59,10 @@ class Reporter:
         self.faults.pop(name, None)
         self.touch(name)
 
+    def known(self) -> set[str]:
+        """Names of the stacks of which something was declared or went wrong."""
+        return {*self.declared, *self.faults}
+
     def _seen(self, key: str, before: K8sObject | None, live: K8sObject | None) -> None:
         said = {stack_of(seen) for seen in (before, live) if seen is not None}
         holders = {stack.name for stack in self.declared.values() if key in stack.keys()}  # noqa: SIM118 - no dict
@@ -72,7 +76,7 @@ class Reporter:
             self.touch(name)
 
     def _known(self, name: str) -> bool:
-        return name in self.declared or name in self.faults or name in self._desk.guardian.snapshot.stacks
+        return name in self.known() or name in self._desk.guardian.snapshot.stacks
 
     async def _write(self, name: str) -> None:
         reports = self._desk.data.reports

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from reside.model.errors import NotReady
 from reside.model.stacks import DesiredStack, K8sObject, object_key
 
 if TYPE_CHECKING:
@@ -94,7 +95,11 @@ class Snapshot:
         self.stacks = {stored.name: stored for stored in found if stored is not None}
 
     def save(self, stored: StoredStack) -> None:
-        """Keep a stack."""
+        """Keep a stack, in memory even if the volume can't be written.
+
+        Raises:
+            NotReady: it can't.
+        """
         self.stacks[stored.name] = stored
         document = {
             "name": stored.name,
@@ -121,14 +126,21 @@ class Snapshot:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Replace a file as a whole, readable by its owner only, on the disk when this returns."""
+    """Replace a file as a whole, readable by its owner only, on the disk when this returns.
+
+    Raises:
+        NotReady: the volume can't be written at present.
+    """
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        raise NotReady(f"{path} can't be written: {error.strerror}; is the volume full or read-only?") from error
 
 
 def _read(path: Path) -> StoredStack | None:

@@ -95,7 +95,8 @@ class Term:
             self._pruner.wake()
 
     def _declared(self, desired: CoMap, after: float = 0.0) -> None:
-        for name in set(desired.keys()) | set(self._desk.guardian.snapshot.stacks):
+        known = {*self._desk.guardian.snapshot.stacks, *self._reporter.known(), *self._desk.data.reports.keys()}
+        for name in {*desired.keys(), *known}:
             self._stacks.add(name, after)
 
     def _candidates(self, previews: CoMap, after: float = 0.0) -> None:

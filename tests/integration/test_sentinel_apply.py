@@ -161,6 +161,14 @@ async def test_a_stack_that_breaks_a_rule_is_refused_as_a_whole(cluster: Cluster
         report = await alpha.report("demo", lambda now: now.get("error"))
         assert "Deployment/web breaks" in report["error"]
         assert await live(cluster, scene, "ConfigMap/a") is None
+        await alpha.declare("withdrawn", bad)
+        await alpha.report("withdrawn", lambda now: now.get("error"))
+        alpha.desired.delete("withdrawn")
+
+        async def forgotten() -> bool | None:
+            return "withdrawn" not in alpha.reports or None
+
+        await until(forgotten)
         assert (await alpha.applied(await alpha.declare("demo", config_map("a", x="1"))))["error"] is None
 
 

@@ -108,3 +108,8 @@ def test_a_reported_secret_shows_its_keys_and_no_value() -> None:
     assert shown["data"] == {"password": "***"}
     assert shown["metadata"] == {"name": "web", "annotations": {"a": "b"}, "uid": "u"}
     assert live["data"] == {"password": "very-secret-value"}
+
+
+def test_a_volume_that_can_not_be_written_is_told_as_something_that_may_pass(tmp_path: Path) -> None:
+    with pytest.raises(NotReady, match="full or read-only"):
+        Vault(tmp_path / "missing" / "vault.json", PASSPHRASE).put("co_za", "co_z1", "x")
