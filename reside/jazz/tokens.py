@@ -5,7 +5,7 @@ use it elsewhere for a minute. The bound form, for our own replicas, also covers
 its receiver refuses a second use.
 
     Authorization: Jazz <signature>~<account>~<ms>
-    Authorization: ReSide-Jazz <signature>~<account>~<ms>~<nonce>~<receiver>~<method>~<path hash>~<body hash>
+    Authorization: Jazz-Bound <signature>~<account>~<ms>~<nonce>~<receiver>~<method>~<path hash>~<body hash>
 
 The signature of the bound form covers all the other fields, so a refusal can say which of them does not fit.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .node import Node
 
 _JAZZ: Final = "Jazz "
-_BOUND: Final = "ReSide-Jazz "
+_BOUND: Final = "Jazz-Bound "
 _WINDOW_S: Final = 60
 _NONCE_BYTES: Final = 16
 _MAX_HEADER_CHARACTERS: Final = 1024

@@ -134,12 +134,12 @@ async def test_a_refused_request_does_not_use_a_nonce_up() -> None:
 
 
 async def test_a_changed_field_breaks_the_signature() -> None:
-    fields = _sign().removeprefix("ReSide-Jazz ").split("~")
-    other = _sign(OTHER).removeprefix("ReSide-Jazz ").split("~")
+    fields = _sign().removeprefix("Jazz-Bound ").split("~")
+    other = _sign(OTHER).removeprefix("Jazz-Bound ").split("~")
     for place, value in ((0, other[0]), (1, OTHER.account_id), (2, str(NOW + 1)), (3, "another")):
         changed = [*fields[:place], value, *fields[place + 1 :]]
         with pytest.raises(TokenRefused) as refused:
-            await _Receiver().verify("ReSide-Jazz " + "~".join(changed))
+            await _Receiver().verify("Jazz-Bound " + "~".join(changed))
         assert refused.value.reason == "signature"
 
 
@@ -155,14 +155,14 @@ async def test_an_unknown_account_is_refused() -> None:
         (None, "missing"),
         ("", "missing"),
         ("Bearer x", "malformed"),
-        ("ReSide-Jazz ", "malformed"),
-        ("ReSide-Jazz a~b~c~d~e~f~g~h", "malformed"),
-        (f"ReSide-Jazz s~{ME}~1~~e~f~g~h", "malformed"),
-        (f"ReSide-Jazz s~{ME}~1~{'n' * 65}~e~f~g~h", "malformed"),
-        (f"ReSide-Jazz s~{ME}~²~n~e~f~g~h", "malformed"),
-        ("ReSide-Jazz " + "~" * 5000, "malformed"),
+        ("Jazz-Bound ", "malformed"),
+        ("Jazz-Bound a~b~c~d~e~f~g~h", "malformed"),
+        (f"Jazz-Bound s~{ME}~1~~e~f~g~h", "malformed"),
+        (f"Jazz-Bound s~{ME}~1~{'n' * 65}~e~f~g~h", "malformed"),
+        (f"Jazz-Bound s~{ME}~²~n~e~f~g~h", "malformed"),
+        ("Jazz-Bound " + "~" * 5000, "malformed"),
         (f"Jazz s~{ME}~{NOW}", "malformed"),
-        (f"ReSide-Jazz s~{ME}~{NOW}~n~{ME}~POST~x~y", "path"),
+        (f"Jazz-Bound s~{ME}~{NOW}~n~{ME}~POST~x~y", "path"),
     ],
 )
 async def test_a_malformed_header_is_refused(header: str | None, reason: str) -> None:
