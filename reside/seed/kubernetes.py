@@ -16,8 +16,9 @@ import lightkube
 from lightkube import operators as lightkube_operators
 from lightkube.codecs import resource_registry
 from lightkube.core.exceptions import ApiError, ConfigError
+from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.apps_v1 import Deployment, StatefulSet
-from lightkube.resources.core_v1 import ConfigMap, Pod, Secret, Service
+from lightkube.resources.core_v1 import ConfigMap, Namespace, Pod, Secret, Service
 from lightkube.types import CascadeType
 
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, REPLICA_LABEL
@@ -118,6 +119,18 @@ async def ensure_secret(client: lightkube.AsyncClient, manifest: dict[str, Any])
         if error.status.code != HTTPStatus.CONFLICT:
             raise
     return await read_secret(client, name) or {}
+
+
+async def ensure_namespace(client: lightkube.AsyncClient, name: str) -> None:
+    """Create a namespace unless it exists.
+
+    Who may not create namespaces was given one; if it was not, the next step says so.
+    """
+    try:
+        await client.create(Namespace(metadata=ObjectMeta(name=name)))
+    except ApiError as error:
+        if error.status.code not in (HTTPStatus.CONFLICT, HTTPStatus.FORBIDDEN):
+            raise
 
 
 async def delete_secrets(client: lightkube.AsyncClient, names: tuple[str, ...]) -> None:

@@ -14,6 +14,7 @@ from reside.seed import guard, logs, platform
 from reside.seed.kubernetes import (
     connect,
     delete_secrets,
+    ensure_namespace,
     has_ready_pod,
     sweep,
     wait_for_replica,
@@ -30,6 +31,19 @@ def _begin() -> None:
     """What every step that starts something of ours does first."""
     logs.configure()
     guard.end_with_engine()
+
+
+def namespace(settings: BootstrapSettings) -> Outputs:
+    """Make the namespace unless it exists; in a pod it is the pod's own."""
+    if settings.access == "in-cluster":
+        return {}
+
+    async def make() -> None:
+        async with connect(settings.target) as client:
+            await ensure_namespace(client, settings.namespace)
+
+    asyncio.run(make())
+    return {}
 
 
 def ready(settings: BootstrapSettings) -> Outputs:

@@ -43,10 +43,8 @@ class Cluster:
         manifest: dict[str, Any],
         parent: pulumi.Resource,
         depends_on: Sequence[pulumi.Resource] = (),
-        *,
-        retain: bool = False,
     ) -> pulumi.CustomResource:
-        """Declare a Kubernetes object; ``retain`` leaves it in the cluster when the stack is destroyed."""
+        """Declare a Kubernetes object."""
         return pulumi.CustomResource(
             token(manifest),
             f"{manifest['kind']}-{manifest['metadata']['name']}".lower(),
@@ -56,7 +54,6 @@ class Cluster:
                 provider=self.provider,
                 depends_on=list(depends_on),
                 ignore_changes=HANDED_OVER,
-                retain_on_delete=retain,
                 version=PROVIDER_VERSION,
             ),
         )

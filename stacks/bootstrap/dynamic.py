@@ -58,6 +58,16 @@ def _settings(props: dict[str, Any]) -> BootstrapSettings:
     return BootstrapSettings.from_json(props["settings"])
 
 
+class NamespaceProvider(StepProvider):
+    """Makes the namespace unless it exists; it is never deleted, since it may hold things of others."""
+
+    def run(self, settings: BootstrapSettings) -> dict[str, Any]:
+        """Make or find it."""
+        from reside.seed import steps  # noqa: PLC0415 - see _settings
+
+        return steps.namespace(settings)
+
+
 class ReadyProvider(StepProvider):
     """Waits until Jazz and etcd are ready."""
 
@@ -136,6 +146,13 @@ class _Step(Resource):
         outputs: tuple[str, ...] = (),
     ) -> None:
         super().__init__(provider, name, {"settings": settings.to_json(), **dict.fromkeys(outputs)}, options)
+
+
+class Namespace(_Step):
+    """The namespace exists."""
+
+    def __init__(self, name: str, settings: BootstrapSettings, options: pulumi.ResourceOptions) -> None:
+        super().__init__(NamespaceProvider(), name, settings, options)
 
 
 class Ready(_Step):

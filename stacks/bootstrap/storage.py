@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from reside.seed import platform
-from stacks.bootstrap.dynamic import Ready
+from stacks.bootstrap.dynamic import Namespace, Ready
 
 if TYPE_CHECKING:
     from stacks.bootstrap.cluster import Cluster
@@ -19,10 +19,7 @@ class Storage(pulumi.ComponentResource):
 
     def __init__(self, settings: BootstrapSettings, cluster: Cluster) -> None:
         super().__init__("reside:bootstrap:Storage", "storage")
-        before: list[pulumi.Resource] = []
-        if settings.access != "in-cluster":
-            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": settings.namespace}}
-            before = [cluster.object(namespace, self, retain=True)]
+        before = [Namespace("namespace", settings, pulumi.ResourceOptions(parent=self))]
         manifests = platform.storage(settings)
         claims = [m for m in manifests if m["kind"] == "PersistentVolumeClaim"]
         rest = [m for m in manifests if m not in claims]

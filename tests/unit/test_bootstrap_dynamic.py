@@ -21,6 +21,7 @@ DATA = {
     },
 }
 PROVIDERS = [
+    dynamic.NamespaceProvider,
     dynamic.ReadyProvider,
     dynamic.IdentitiesProvider,
     dynamic.LaunchedProvider,
@@ -35,6 +36,7 @@ def props(**change: Any) -> dict[str, Any]:
 
 def test_names_are_frozen_because_states_hold_them_pickled() -> None:
     assert [f"{p.__module__}.{p.__qualname__}" for p in PROVIDERS] == [
+        "stacks.bootstrap.dynamic.NamespaceProvider",
         "stacks.bootstrap.dynamic.ReadyProvider",
         "stacks.bootstrap.dynamic.IdentitiesProvider",
         "stacks.bootstrap.dynamic.LaunchedProvider",
