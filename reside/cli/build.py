@@ -18,7 +18,6 @@ import anyio
 import typer
 
 from reside.cli.build_source import Source, check_reachable, read_source, registry_mirrors
-from reside.cli.docker_build import build_by_docker
 from reside.cli.output import Output, console, errors, record
 from reside.local.docker_context import Context
 from reside.model.constants import RESIDE_REGISTRY
@@ -115,9 +114,8 @@ def build_folder(
     else:
         below = ImageReference.parse(runtime)
         by_docker = source.has_dockerfile or below.registry != source.reference.registry
-        make = build_by_docker if by_docker else _build_layer
         try:
-            digest = make(source, below, mirrors, push, progress)
+            digest = (_build_by_docker if by_docker else _build_layer)(source, below, mirrors, push, progress)
         except ImageNotFound as error:
             if error.image != str(below):
                 raise
@@ -135,6 +133,14 @@ def _build_layer(
         write_layer(source, path)
         client = RegistryClient(mirrors)
         return anyio.run(partial(client.extend, below, source.reference, FileBlob.of(path), extension, push=push))
+
+
+def _build_by_docker(
+    source: Source, below: ImageReference, mirrors: Mapping[str, str], push: bool, progress: Callable[[str], None]
+) -> str:
+    from reside.cli.docker_build import build_by_docker  # noqa: PLC0415 - slow to import, and seldom needed
+
+    return build_by_docker(source, below, mirrors, push, progress)
 
 
 def write_layer(source: Source, path: Path) -> None:

@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-import docker.utils.build
 import yaml
 
 from reside.local import default_state, read_info
@@ -55,7 +54,9 @@ class Source:
         if ignore.exists():
             lines = (line.strip() for line in ignore.read_text().splitlines())
             patterns += [line for line in lines if line and not line.startswith("#")]
-        found = set(docker.utils.build.exclude_paths(str(self.folder), patterns)) - {DOCKERFILE, IGNORE_FILE}
+        from docker.utils.build import exclude_paths  # noqa: PLC0415 - slow to import, and only builds need it
+
+        found = set(exclude_paths(str(self.folder), patterns)) - {DOCKERFILE, IGNORE_FILE}
         return sorted(name for name in found if (self.folder / name).is_file())
 
 

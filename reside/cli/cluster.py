@@ -190,6 +190,12 @@ def manifest(
     sys.stdout.write(render(settings))
 
 
+@app.command("env")
+def env() -> None:
+    """Print what a shell needs to run `pulumi` at the root: eval "$(reside cluster env)"."""
+    sys.stdout.write("\n".join(project.shell_lines()) + "\n")
+
+
 @app.command("info")
 def info(
     name: Annotated[str | None, typer.Argument(help="Cluster; that of the current context if not given.")] = None,

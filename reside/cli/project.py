@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,21 @@ def engine_environment(settings: BootstrapSettings, stack: str) -> dict[str, str
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_AUTOMATION_API_SKIP_VERSION_CHECK": "true",
     }
+
+
+def shell_lines() -> list[str]:
+    """Shell commands after which `pulumi` at the root works on the same stacks; the passphrase stands in none of them."""
+    tools = Toolchain.default().find("pulumi").parent
+    lines = [
+        f'export PATH={shlex.quote(str(ROOT / ".venv/bin"))}:{shlex.quote(str(tools))}:"$PATH"',
+        f"export PULUMI_BACKEND_URL={shlex.quote(f'file://{state_folder()}?metadata=skip')}",
+        "export PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER=true PULUMI_SKIP_UPDATE_CHECK=true",
+    ]
+    vault.root_passphrase()
+    file = vault.passphrase_file()
+    if file is None:
+        return [*lines, f'export PULUMI_CONFIG_PASSPHRASE="$(python -m keyring get {vault.SERVICE} passphrase)"']
+    return [*lines, f"export PULUMI_CONFIG_PASSPHRASE_FILE={shlex.quote(str(file))}"]
 
 
 def up(settings: BootstrapSettings, stack: str, tell: Callable[[str, str], None]) -> dict[str, Any]:

@@ -145,6 +145,12 @@ class Vault:
         return SecretBox(base64.b64decode(key))
 
 
+def passphrase_file() -> Path | None:
+    """The file that holds the root passphrase; None if the keyring does."""
+    kept = store()
+    return kept.path("passphrase") if isinstance(kept, FileStore) else None
+
+
 def root_passphrase(values: Store | None = None) -> str:
     """The passphrase of the root stacks' state, made at first use."""
     kept = values or store()
