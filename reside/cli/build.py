@@ -137,7 +137,7 @@ def _build_layer(
 
 def _build_by_docker(
     source: Source, below: ImageReference, mirrors: Mapping[str, str], push: bool, progress: Callable[[str], None]
-) -> str:
+) -> str | None:
     from reside.cli.docker_build import build_by_docker  # noqa: PLC0415 - slow to import, and seldom needed
 
     return build_by_docker(source, below, mirrors, push, progress)
