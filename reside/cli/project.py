@@ -58,10 +58,9 @@ def engine_environment(settings: BootstrapSettings, stack: str) -> dict[str, str
     """Environment of Pulumi's engine for this stack; writes the settings where the program reads them."""
     file = config_folder() / "bootstrap" / f"{stack}.json"
     write_private(file, settings.to_json())
-    tools = str(Toolchain.default().find("pulumi").parent)
     return {
         SETTINGS_FILE_VARIABLE: str(file),
-        "PATH": os.pathsep.join([str(ROOT / ".venv/bin"), tools, os.environ.get("PATH", "")]),
+        "PATH": os.pathsep.join([str(ROOT / ".venv/bin"), Toolchain.default().search]),
         "PULUMI_BACKEND_URL": f"file://{state_folder()}?metadata=skip",
         "PULUMI_CONFIG_PASSPHRASE": vault.root_passphrase(),
         "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER": "true",
@@ -72,10 +71,10 @@ def engine_environment(settings: BootstrapSettings, stack: str) -> dict[str, str
 
 
 def shell_lines() -> list[str]:
-    """Shell commands after which `pulumi` at the root works on the same stacks; the passphrase stands in none of them."""
-    tools = Toolchain.default().find("pulumi").parent
+    """Shell commands after which `pulumi` at the root works on the same stacks; none holds the passphrase."""
+    folders = [folder for folder in (ROOT / ".venv/bin", ROOT / ".tools/bin") if folder.exists()]
     lines = [
-        f'export PATH={shlex.quote(str(ROOT / ".venv/bin"))}:{shlex.quote(str(tools))}:"$PATH"',
+        f'export PATH={":".join(shlex.quote(str(folder)) for folder in folders)}:"$PATH"',
         f"export PULUMI_BACKEND_URL={shlex.quote(f'file://{state_folder()}?metadata=skip')}",
         "export PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER=true PULUMI_SKIP_UPDATE_CHECK=true",
     ]
