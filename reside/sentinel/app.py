@@ -16,6 +16,7 @@ import structlog
 
 from reside.jazz import JazzError
 from reside.locks import EtcdUnavailable, LockLost, LockTimeout
+from reside.locks.service import DEFAULT_TTL_S
 from reside.model.constants import SENTINEL_CONTRACT, SENTINEL_NAME
 from reside.model.errors import NotReady
 from reside.replica import Replica
@@ -42,7 +43,7 @@ _log = structlog.get_logger(__name__)
 
 LEADER_KEY: Final = f"leader/{SENTINEL_NAME}"
 _ASK_S: Final = 5.0
-"""Seconds to wait for the lease before noting that another one leads; then we go on waiting."""
+"""Seconds to wait for the lease before looking at what to do without it; then we go on waiting."""
 _FLUSH_S: Final = 5.0
 """Seconds for the last reports to reach the sync server."""
 _SETTLE_S: Final = 1.0
@@ -142,15 +143,20 @@ class Sentinel:
 
     async def _lead(self, context: Context, guardian: Guardian) -> None:
         """Lead whenever no other one does, until stopped."""
-        failures = 0
+        failures, held_since = 0, None
+        loop = asyncio.get_running_loop()
         while not self._stop.is_set():
             try:
                 await self._wait_for_term(context, guardian)
-                failures = 0
+                failures, held_since = 0, None
             except LockTimeout:
-                guardian.mandate.follow()
+                held_since = held_since or loop.time()
+                if loop.time() - held_since < DEFAULT_TTL_S:
+                    guardian.reload()  # the holder may be dead, even ourselves before an outage: go on as we are
+                else:
+                    guardian.mandate.follow()
             except (EtcdUnavailable, LockLost) as error:
-                failures += 1
+                failures, held_since = failures + 1, None
                 pause = CONNECT_BACKOFF.pause(failures)
                 _log.warning("not leading", seconds=pause, error=str(error))
                 guardian.mandate.lose_etcd()

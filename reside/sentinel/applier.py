@@ -14,6 +14,7 @@ from prometheus_client import Histogram
 from reside.jazz import JazzError
 from reside.locks import LockError
 from reside.model.errors import NotAllowed, NotReady, ResideError
+from reside.model.stacks import DesiredStack
 from reside.sentinel.engine import EngineError, StackSpec
 from reside.sentinel.mirror import TEARDOWN_MARKER
 from reside.sentinel.secrets import all_references
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reside.jazz import CoMap
-    from reside.model.stacks import DesiredStack, K8sObject
+    from reside.model.stacks import K8sObject
     from reside.sentinel.desk import Desk
     from reside.sentinel.reporter import Reporter
 
@@ -124,6 +125,8 @@ class Applier:
             async with self._desk.lane(name):
                 await self._desk.lease.check()
                 with guardian.keeper.hold(name):
+                    before = guardian.snapshot.stacks[name]
+                    guardian.snapshot.save(before.preparing(DesiredStack(name, before.owner, ())))
                     await self._desk.engine.destroy(name)
                     guardian.snapshot.remove(name)
             _log.info("removed", of=name)

@@ -1,9 +1,9 @@
 """What this Sentinel may do to live objects on its own: pure state.
 
-    starting   etcd has not answered yet, so nobody can say who leads: restore what is missing, change nothing
+    starting   nobody has said yet whether another one leads: restore what is missing, change nothing
     leading    the lease is ours: everything
     orphaned   it was ours, and etcd is away: go on repairing, since etcd may be what must be restored
-    following  another one leads: nothing
+    following  another one leads, and lives, since its lease did not run out: nothing
 
 Everything is idempotent, so two that repair at once do no harm but for work; two that wish differently would. That is
 why who has never led, or follows, restores at most what is missing.
@@ -49,7 +49,7 @@ class Mandate:
         self._to("leading")
 
     def follow(self) -> None:
-        """Another one has the lease."""
+        """Another one has the lease, and renews it."""
         self._to("following")
 
     def lose_etcd(self) -> None:
