@@ -112,7 +112,9 @@ def _stack(settings: BootstrapSettings, stack: str) -> Iterator[Stack]:
     root = project_root()
     state = state_folder()
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    options = automation.LocalWorkspaceOptions(env_vars=engine_environment(settings, stack))
+    environment = engine_environment(settings, stack)
+    os.environ["PATH"] = environment["PATH"]  # the Automation API looks for the engine on this process's own PATH
+    options = automation.LocalWorkspaceOptions(env_vars=environment)
     file = root / "stacks" / f"Pulumi.{stack}.yaml"
     with _without_salt(file), _explained():
         crashed = crash.remove_dead_locks(state, stack)
