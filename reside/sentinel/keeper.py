@@ -19,7 +19,7 @@ from reside.model.errors import NotReady
 from reside.model.stacks import object_key
 from reside.sentinel.backoff import REPAIR_BACKOFF, Temper
 from reside.sentinel.drift import Standing, decide, fingerprint, managers, taken_over
-from reside.sentinel.errors import ForeignObjects
+from reside.sentinel.errors import ClusterUnavailable, ForeignObjects
 from reside.sentinel.live import reported
 from reside.sentinel.objects import is_finished_job, is_ours, split_key
 from reside.sentinel.queue import LaneQueue
@@ -44,6 +44,7 @@ _log = structlog.get_logger(__name__)
 REPAIRS = Counter("reside_sentinel_repairs_total", "Objects put back.", ["kind", "action"])
 _AT_ONCE = 4
 _CALM_S = 120.0
+_PASSING_TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class Keeper:
         self._wanted: dict[str, _Wanted] = {}
         self._verified: dict[str, str] = {}
         self._held: set[str] = set()
+        self._tries: dict[str, int] = {}
         self._temper = Temper(REPAIR_BACKOFF, _CALM_S)
         self._queue = LaneQueue("repair", self._handle, limit=_AT_ONCE, backoff=REPAIR_BACKOFF)
         self._listeners: list[Callable[[str], None]] = []
@@ -195,8 +197,7 @@ class Keeper:
         try:
             await self._put_back(key, self._wanted[key], action)
         except Exception as error:
-            self.problems[key] = str(error)
-            self._tell(key)
+            self._failed(key, error)
             raise
         self._solved(key)
 
@@ -252,7 +253,16 @@ class Keeper:
             )
         return live
 
+    def _failed(self, key: str, error: Exception) -> None:
+        """Note a problem: at once where somebody must act, else only when it does not pass by itself."""
+        tries = self._tries[key] = self._tries.get(key, 0) + 1
+        if isinstance(error, ClusterUnavailable) or (tries < _PASSING_TRIES and not isinstance(error, ForeignObjects)):
+            return
+        self.problems[key] = str(error)
+        self._tell(key)
+
     def _solved(self, key: str) -> None:
+        self._tries.pop(key, None)
         if self.problems.pop(key, None) is not None:
             self._tell(key)
 

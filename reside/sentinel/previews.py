@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from reside.model.errors import Conflict, InvalidInput, NotAllowed
 from reside.model.stacks import StackPreview
 from reside.sentinel.declared import check_rights, in_force
-from reside.sentinel.engine import ApplyConflict, ApplyRejected, StackSpec
+from reside.sentinel.engine import ApplyConflict, ApplyRejected, EngineBroken, StackSpec
 from reside.sentinel.errors import ClusterUnavailable
 from reside.sentinel.values import resolve_loosely
 
@@ -63,7 +63,7 @@ class Previewer:
             return await self._changes(stack, result)
         except ClusterUnavailable:
             raise
-        except (InvalidInput, NotAllowed, Conflict, ApplyConflict, ApplyRejected) as error:
+        except (InvalidInput, NotAllowed, Conflict, ApplyConflict, ApplyRejected, EngineBroken) as error:
             return replace(result, error=str(error))
 
     async def _changes(self, stack: DesiredStack, result: StackPreview) -> StackPreview:

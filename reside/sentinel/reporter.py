@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from reside.jazz import JazzError
+from reside.locks import LockError
+from reside.model.errors import NotReady
 from reside.sentinel.backoff import APPLY_BACKOFF
+from reside.sentinel.engine import EngineUnavailable
 from reside.sentinel.objects import stack_of
 from reside.sentinel.queue import LaneQueue
 from reside.sentinel.reports import Fault, StackState, compose, difference, members
@@ -16,6 +19,11 @@ if TYPE_CHECKING:
     from reside.sentinel.desk import Desk
 
 
+_PASSING: Final = (NotReady, EngineUnavailable, JazzError, LockError)
+PASSING_TRIES: Final = 3
+"""After so many failed tries in a row an error is told that may pass by itself."""
+
+
 class Reporter:
     """The reports of one term."""
 
@@ -24,6 +32,7 @@ class Reporter:
         self.declared: dict[str, DesiredStack] = {}
         """Stacks as declared last, as far as they could be read."""
         self.faults: dict[str, Fault] = {}
+        self._tries: dict[str, int] = {}
         self.queue = LaneQueue("report", self._write, limit=1, backoff=APPLY_BACKOFF, retry=(JazzError,))
         guardian = desk.guardian
         self._unlisten = (guardian.mirror.listen(self._seen), guardian.keeper.listen(self._told))
@@ -43,7 +52,10 @@ class Reporter:
         self.touch(stack.name)
 
     def fail(self, name: str, error: Exception) -> None:
-        """A stack can't be applied."""
+        """A stack can't be applied; what may pass by itself is told only when it did not for several tries."""
+        tries = self._tries[name] = self._tries.get(name, 0) + 1
+        if isinstance(error, _PASSING) and tries < PASSING_TRIES:
+            return
         blamed = getattr(error, "object", None)
         self.faults[name] = Fault(str(error), blamed if isinstance(blamed, str) else None)
         self.touch(name)
@@ -51,12 +63,14 @@ class Reporter:
     def succeed(self, name: str) -> None:
         """A stack is applied."""
         self.faults.pop(name, None)
+        self._tries.pop(name, None)
         self.touch(name)
 
     def remove(self, name: str) -> None:
         """A stack is no more."""
         self.declared.pop(name, None)
         self.faults.pop(name, None)
+        self._tries.pop(name, None)
         self.touch(name)
 
     def known(self) -> set[str]:

@@ -14,7 +14,7 @@ from support.sentinel import until_true
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
 from reside.model.kinds import KINDS
 from reside.model.stacks import DesiredStack
-from reside.sentinel.errors import ClusterRefused
+from reside.sentinel.errors import ClusterRefused, ClusterUnavailable
 from reside.sentinel.keeper import Keeper
 from reside.sentinel.mandate import Mandate
 from reside.sentinel.mirror import TEARDOWN_MARKER, Mirror
@@ -38,6 +38,8 @@ class DictCluster:
     namespace: str = "test"
     applied: list[str] = field(default_factory=list)
     refuse: bool = False
+    away: int = 0
+    """How many further requests find no API server."""
     unlabelled: dict[str, dict[str, Any]] = field(default_factory=dict)
     after_apply: Any = None
 
@@ -48,6 +50,9 @@ class DictCluster:
     async def apply(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """Note the manifest as live."""
         key = f"{manifest['kind']}/{manifest['metadata']['name']}"
+        if self.away:
+            self.away -= 1
+            raise ClusterUnavailable(f"apply {key}: nobody answers")
         if self.refuse:
             raise ClusterRefused(f"apply {key}: no", 403)
         self.applied.append(key)
@@ -192,3 +197,13 @@ async def test_a_job_that_was_deleted_just_after_its_end_is_not_run_again(tmp_pa
         await on.keeper.settled()
         assert on.mirror.get("Job/j") is None
         assert replace(on.snapshot.stacks["demo"]).finished.keys() == {"Job/j"}
+
+
+async def test_an_api_server_that_is_away_is_no_problem_of_the_object(tmp_path: Path) -> None:
+    """It passes by itself, and a report must not make a replica look broken meanwhile."""
+    async with stage(tmp_path, stored(config_map("a"))) as on:
+        on.cluster.away = 3
+        on.delete(A)
+        await until_true(lambda: on.mirror.get(A) is not None)
+        assert on.cluster.away == 0
+        assert not on.keeper.problems
