@@ -49,7 +49,7 @@ def _refused(platform: Platform, image: str, *words: str) -> None:
 
 
 def test_an_image_that_is_not_there(platform: Platform) -> None:
-    _refused(platform, f"{REGISTRY}/nobody:v1", "nobody", "not")
+    _refused(platform, f"{REGISTRY}/nobody:v1", "nobody", "no such image")
 
 
 def test_a_reference_without_a_registry(platform: Platform) -> None:
