@@ -23,12 +23,12 @@ from reside.sentinel.errors import ClusterRefused, ClusterUnavailable
 from reside.sentinel.objects import metadata, split_key
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterator
     from pathlib import Path
 
     from reside.model.stacks import K8sObject
 
-_OURS: Final = {MANAGED_BY_LABEL: FIELD_MANAGER}
+_OURS: Final[dict[str, Any]] = {MANAGED_BY_LABEL: FIELD_MANAGER}
 _MESSAGE_LENGTH: Final = 600
 _COME_BACK: Final = frozenset({408, 429, 500, 502, 503, 504})
 _TIMEOUT: Final = httpx2.Timeout(15.0)
@@ -90,14 +90,14 @@ class Cluster:
             raise
         return _plain(found, BY_KIND[kind])
 
-    async def list(self, kind: Kind) -> tuple[list[K8sObject], str]:
+    async def list_all(self, kind: Kind) -> tuple[list[K8sObject], str]:
         """All our objects of a kind, and the collection's version to watch from."""
         with _told(f"list {kind.plural}"):
             found = self._client.list(_RESOURCES[kind.kind], namespace=self.namespace, labels=_OURS)
             objects = [_plain(item, kind) async for item in found]
             return objects, found.resourceVersion
 
-    async def watch(self, kind: Kind, version: str) -> AsyncIterator[tuple[str, K8sObject]]:
+    async def watch(self, kind: Kind, version: str) -> AsyncGenerator[tuple[str, K8sObject], None]:
         """Events (``ADDED``, ``MODIFIED``, ``DELETED``) of our objects after ``version``; ends by an error."""
         with _told(f"watch {kind.plural}"):
             async for event, item in self._client.watch(

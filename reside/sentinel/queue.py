@@ -51,7 +51,7 @@ class LaneQueue:
     ) -> None:
         self._name = name
         self._handler = handler
-        self._retry = (ResideError, *retry)
+        self._retry: tuple[type[Exception], ...] = (ResideError, *retry)
         self._lanes = Lanes(lane_of or _own_lane, limit, backoff)
         self._changed = asyncio.Event()
         self._idle = asyncio.Event()

@@ -40,7 +40,7 @@ async def follow(cluster: Cluster, mirror: Mirror, kind: Kind) -> None:
     while True:
         began = asyncio.get_running_loop().time()
         try:
-            objects, version = await cluster.list(kind)
+            objects, version = await cluster.list_all(kind)
             mirror.replace(kind, objects)
             LAST_EVENT.labels(kind.kind).set_to_current_time()
             await _events(cluster, mirror, kind, version)
