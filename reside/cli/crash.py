@@ -40,6 +40,33 @@ def _lives(lock: Path, processes: Path) -> bool:
         return False
 
 
+def forget_other_cluster(state: Path, stack: str, uid: str | None) -> bool:
+    """Put a stack's state aside if it speaks of another Kubernetes than the one that answers now.
+
+    An embedded cluster that was deleted and made anew has the same address; with the old state the bootstrap would find
+    everything in place. The bootstrap itself never needs an old state: it finds what stands in the cluster.
+
+    Args:
+        state: folder of the file backend.
+        stack: the stack's name.
+        uid: what tells the Kubernetes that answers from others; None if it is not known.
+
+    Returns:
+        whether a state was put aside.
+    """
+    note = state / f"{stack}.cluster"
+    known = note.read_text().strip() if note.exists() else None
+    if uid is None or uid == known:
+        return False
+    moved = False
+    if known is not None:
+        for path in (state / ".pulumi/stacks").glob(f"*/{stack}.json*"):
+            path.replace(path.with_name(f"{path.name}.of-{known}.old"))
+            moved = True
+    note.write_text(f"{uid}\n")
+    return moved
+
+
 def mend_files(state: Path) -> None:
     """Remove what a kill left of half-written files: drafts, and descriptions (``.attrs``) that are no JSON.
 

@@ -9,8 +9,10 @@ the stack's tracked configuration file is taken out again, because the state hol
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,7 @@ from reside.cli import crash, vault
 from reside.cli.config import config_folder, write_private
 from reside.local import Toolchain
 from reside.model.errors import ResideError
+from reside.seed import kubernetes
 from stacks.settings import SETTINGS_FILE_VARIABLE
 
 if TYPE_CHECKING:
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 _COMPONENT = "reside:bootstrap:"
+_TELLING = re.compile(r"(?:Exception calling application|error): (?:Exception calling application: )?(.+)")
+_UNTELLING = ("update failed", "preview failed", "resource operation failed")
 _SALT = "encryptionsalt:"
 
 
@@ -117,6 +122,7 @@ def _stack(settings: BootstrapSettings, stack: str) -> Iterator[Stack]:
     options = automation.LocalWorkspaceOptions(env_vars=environment)
     file = root / "stacks" / f"Pulumi.{stack}.yaml"
     with _without_salt(file), _explained():
+        crash.forget_other_cluster(state, stack, asyncio.run(_cluster_uid(settings)))
         crashed = crash.remove_dead_locks(state, stack)
         if crashed:
             crash.mend_files(state)
@@ -124,6 +130,11 @@ def _stack(settings: BootstrapSettings, stack: str) -> Iterator[Stack]:
         if crashed:
             crash.clear_pending(opened)
         yield opened
+
+
+async def _cluster_uid(settings: BootstrapSettings) -> str | None:
+    async with kubernetes.connect(settings.target) as client:
+        return await kubernetes.cluster_uid(client)
 
 
 @contextlib.contextmanager
@@ -147,14 +158,14 @@ def _explained() -> Iterator[None]:
     try:
         yield
     except CommandError as error:
-        raise BootstrapFailedError(_reason(str(error))) from None
+        raise BootstrapFailedError(reason(str(error))) from None
 
 
-def _reason(text: str) -> str:
-    """The lines of the engine's output that say what went wrong."""
-    lines = [line.strip() for line in text.splitlines()]
-    telling = [line for line in lines if "error:" in line or "Exception" in line or "Error:" in line]
-    return " / ".join(dict.fromkeys(telling)) or " ".join(lines[-5:])
+def reason(text: str) -> str:
+    """What went wrong, out of the engine's output: the messages of its error lines, each once."""
+    found = [match.group(1).strip() for line in text.splitlines() if (match := _TELLING.search(line))]
+    telling = [message for message in dict.fromkeys(found) if message not in _UNTELLING]
+    return "; ".join(telling) or " ".join(text.split()[-40:])
 
 
 def _narrator(tell: Callable[[str, str], None]) -> Callable[[EngineEvent], None]:

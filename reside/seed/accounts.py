@@ -58,7 +58,9 @@ async def read_identities(target: Target) -> Identities:
         for name in (ALPHA_NAME, SENTINEL_NAME, platform.ENGINE_SECRET):
             values = await read_secret(client, name)
             if values is None:
-                raise NotReady(f"Secret {name} is missing in namespace {target.namespace}: run `pulumi refresh` and up")
+                raise NotReady(
+                    f"Secret {name} is missing in namespace {target.namespace}: its state is another cluster's, so remove that"
+                )
             found[name] = values
     return Identities(
         Credentials.from_secret(found[ALPHA_NAME]["agentSecret"]),

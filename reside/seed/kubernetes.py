@@ -133,6 +133,17 @@ async def ensure_namespace(client: lightkube.AsyncClient, name: str) -> None:
             raise
 
 
+async def cluster_uid(client: lightkube.AsyncClient) -> str | None:
+    """What tells this Kubernetes from every other one, even behind the same address; None if we may not see it."""
+    try:
+        found = await client.get(Namespace, "kube-system")
+    except ApiError as error:
+        if error.status.code == HTTPStatus.FORBIDDEN:
+            return None
+        raise
+    return found.metadata.uid if found.metadata else None
+
+
 async def delete_secrets(client: lightkube.AsyncClient, names: tuple[str, ...]) -> None:
     """Delete Secrets; those that are gone already are fine."""
     for name in names:

@@ -62,3 +62,17 @@ def test_half_written_files_are_removed_and_whole_ones_stay(tmp_path: Path) -> N
         (folder / name).write_text(text)
     crash.mend_files(tmp_path)
     assert sorted(path.name for path in folder.iterdir()) == ["local.json", "local.json.bak.attrs"]
+
+
+def test_the_state_of_a_cluster_that_is_no_more_is_put_aside(tmp_path: Path) -> None:
+    folder = tmp_path / ".pulumi/stacks/reside"
+    folder.mkdir(parents=True)
+    (folder / "local.json").write_text("{}")
+    (folder / "other.json").write_text("{}")
+    assert not crash.forget_other_cluster(tmp_path, "local", "uid-1")
+    assert not crash.forget_other_cluster(tmp_path, "local", "uid-1")
+    assert not crash.forget_other_cluster(tmp_path, "local", None)
+    assert (folder / "local.json").exists()
+    assert crash.forget_other_cluster(tmp_path, "local", "uid-2")
+    assert sorted(path.name for path in folder.iterdir()) == ["local.json.of-uid-1.old", "other.json"]
+    assert not crash.forget_other_cluster(tmp_path, "local", "uid-2")

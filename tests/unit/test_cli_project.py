@@ -43,6 +43,16 @@ def test_a_file_that_held_only_the_salt_is_removed(tmp_path: Path) -> None:
     assert not file.exists()
 
 
-def test_the_reason_of_a_failure_is_the_engines_error_once() -> None:
-    text = "Updating\n  error: no such image\nResources:\n  error: no such image\n  3 created\n"
-    assert project._reason(text) == "error: no such image"
+def test_the_reason_of_a_failure_is_each_message_once() -> None:
+    text = """
+ stderr:
+    pulumi:pulumi:Stack reside-local running ERROR:grpc._server:Exception calling application: jazz is not ready
+ ~  pulumi-python:dynamic:Resource loaded updating (9s) error: Exception calling application: jazz is not ready
+    pulumi:pulumi:Stack reside-local running error: update failed
+    error: the disk is full
+"""
+    assert project.reason(text) == "jazz is not ready; the disk is full"
+
+
+def test_an_output_without_errors_is_shown_by_its_end() -> None:
+    assert project.reason("code: 255\nstdout: killed\n") == "code: 255 stdout: killed"
