@@ -59,7 +59,8 @@ async def read_identities(target: Target) -> Identities:
             values = await read_secret(client, name)
             if values is None:
                 raise NotReady(
-                    f"Secret {name} is missing in namespace {target.namespace}: its state is another cluster's, so remove that"
+                    f"Secret {name} is missing in namespace {target.namespace}, although phase Accounts is done: this "
+                    "state belongs to another cluster; remove it with `pulumi stack rm --force` and bootstrap again"
                 )
             found[name] = values
     return Identities(
