@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from reside.seed.kubernetes import Target
 
-SECRETS = (ALPHA_NAME, SENTINEL_NAME, platform.ENGINE_SECRET, platform.CLAIM_SECRET)
-
 
 @dataclass(frozen=True)
 class Identities:

@@ -258,7 +258,7 @@ async def _mark(client: lightkube.AsyncClient, namespace: str) -> None:
     try:
         await creating
     except ApiError as error:
-        if error.status.code != HTTPStatus.CONFLICT:
+        if error.status.code != HTTPStatus.CONFLICT and not is_missing(error):  # no namespace: nothing to destroy
             raise
 
 

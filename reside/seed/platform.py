@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from reside.model.constants import (
+    ALPHA_NAME,
     ETCD_PORT,
     FIELD_MANAGER,
     JAZZ_PORT,
@@ -34,6 +35,8 @@ ENGINE_SECRET = "kubernetes-sentinel-engine"  # noqa: S105 - the name of a Secre
 ENGINE_KEY = "passphrase"
 CLAIM_SECRET = "super-admin-claim"  # noqa: S105 - the name of a Secret
 CLAIM_KEY = "code"
+SECRETS = (ALPHA_NAME, SENTINEL_NAME, ENGINE_SECRET, CLAIM_SECRET)
+"""The Secrets of phase Accounts."""
 
 _USER = 65532
 """The user that all our images run as."""

@@ -75,17 +75,6 @@ def identities(settings: BootstrapSettings) -> Outputs:
     return {"alpha": found.alpha.account_id, "sentinel": found.sentinel.account_id}
 
 
-def forget_identities(settings: BootstrapSettings) -> None:
-    """Delete the Secrets of Alpha, the Sentinel, its engine and the claim."""
-    from reside.seed.accounts import SECRETS  # noqa: PLC0415 - see identities
-
-    async def forget() -> None:
-        async with connect(settings.target) as client:
-            await delete_secrets(client, SECRETS)
-
-    asyncio.run(forget())
-
-
 def launch(settings: BootstrapSettings) -> Outputs:
     """Start Alpha and the Sentinel in this process, and wait until Alpha has what its manifest asks for."""
     from reside.alpha import bootstrap  # noqa: PLC0415 - see identities
@@ -160,3 +149,14 @@ def take_back(settings: BootstrapSettings) -> None:
             await sweep(client, settings.namespace, SENTINEL_NAME, settings.deadline)
 
     asyncio.run(delete())
+
+
+def take_back_all(settings: BootstrapSettings) -> None:
+    """As ``take_back``, and the bootstrap's own Secrets too, so that an interrupted bootstrap leaves nothing either."""
+    take_back(settings)
+
+    async def forget() -> None:
+        async with connect(settings.target) as client:
+            await delete_secrets(client, platform.SECRETS)
+
+    asyncio.run(forget())

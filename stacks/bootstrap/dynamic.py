@@ -67,6 +67,12 @@ class NamespaceProvider(StepProvider):
 
         return steps.namespace(settings)
 
+    def undo(self, settings: BootstrapSettings) -> None:
+        """Delete what an interrupted phase left without Pulumi's knowing; the namespace stays."""
+        from reside.seed import steps  # noqa: PLC0415 - see _settings
+
+        steps.take_back_all(settings)
+
 
 class ReadyProvider(StepProvider):
     """Waits until Jazz and etcd are ready."""
@@ -88,10 +94,10 @@ class IdentitiesProvider(StepProvider):
         return steps.identities(settings)
 
     def undo(self, settings: BootstrapSettings) -> None:
-        """Delete the Secrets: without them nobody is Alpha any more."""
+        """Delete what an interrupted later phase left, and the Secrets: without them nobody is Alpha any more."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
-        steps.forget_identities(settings)
+        steps.take_back_all(settings)
 
 
 class LaunchedProvider(StepProvider):

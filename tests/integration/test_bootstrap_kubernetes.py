@@ -80,7 +80,7 @@ async def test_forgetting_deletes_the_secrets_and_may_be_repeated(target: Target
     await accounts.ensure_identities(target)
     async with kubernetes.connect(target) as client:
         for _ in range(2):
-            await kubernetes.delete_secrets(client, accounts.SECRETS)
+            await kubernetes.delete_secrets(client, platform.SECRETS)
         assert await names(client, Secret) == set()
 
 
