@@ -30,7 +30,7 @@ status: .venv/.synced ## show the parts of the embedded Kubernetes and the repli
 	@$(RUN)/reside local status
 
 test: tools ## run every test
-	$(RUN)/pytest -n 2 --dist loadgroup
+	$(RUN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
 quick: .venv/.synced
 	@$(RUN)/pytest -q tests/unit -n 2

@@ -17,8 +17,21 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+_ORDER = ("e2e", "integration", "interop", "unit")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of one folder that share a cluster run in one worker (``--dist loadgroup``), one after the other."""
+    """Longest first, and what shares fixtures in one worker (``--dist loadgroup``), one after the other.
+
+    The end-to-end tests that share one platform are one group; any other file of tests on real parts is a group.
+    """
+    items.sort(key=lambda item: _ORDER.index(_room(item)))
     for item in items:
-        if "e2e" in item.path.parts:
+        if _room(item) == "e2e" and item.path.name != "test_local_cluster.py":
             item.add_marker(pytest.mark.xdist_group("e2e"))
+        elif _room(item) != "unit":
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
+
+
+def _room(item: pytest.Item) -> str:
+    return item.path.relative_to(Path(__file__).parent).parts[0]

@@ -127,6 +127,8 @@ class AlphaCluster:
         """Wait until the versions of a replica have these statuses."""
 
         async def look() -> bool:
+            if name not in (await self.names()).values():
+                return False  # the approved request is still on its way
             return [v.status for v in (await self.replica(name)).versions] == list(statuses)
 
         await until(look, f"{name} to be {statuses}")
