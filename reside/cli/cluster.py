@@ -218,7 +218,9 @@ def _flat(document: dict[str, Any]) -> dict[str, Any]:
 @app.command("claim-super-admin-access")
 def claim_super_admin_access(
     *,
-    name: Annotated[str, typer.Option("--cluster", help="Cluster; added to the configuration if missing.")] = LOCAL,
+    cluster_name: Annotated[
+        str | None, typer.Option("--cluster", help="Cluster, added to the configuration if missing; the current one.")
+    ] = None,
     namespace: Annotated[str | None, typer.Option(help="Its namespace, if it is not in the configuration yet.")] = None,
     kubeconfig: Kubeconfig = None,
     kube_context: KubeContext = None,
@@ -230,6 +232,7 @@ def claim_super_admin_access(
 ) -> None:
     """Become super admin with the one-time code that the bootstrap left in a Kubernetes Secret."""
     known = config.load()
+    name = cluster_name or (known.context().cluster if known.current_context else LOCAL)
     used = next((c.account for c in known.contexts if c.name == name), DEFAULT_ACCOUNT)
     chosen = account or used
     if not any(entry.name == chosen for entry in known.accounts):

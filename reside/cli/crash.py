@@ -11,6 +11,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reside.seed.guard import is_engine
+
 if TYPE_CHECKING:
     from pulumi.automation import Stack
 
@@ -34,10 +36,7 @@ def _lives(lock: Path, processes: Path) -> bool:
         holder = json.loads(lock.read_text()).get("pid")
     except ValueError:
         return False  # torn by the same crash
-    try:
-        return (processes / str(holder) / "comm").read_text().strip() == "pulumi"
-    except OSError:
-        return False
+    return is_engine(processes, str(holder))
 
 
 def forget_other_cluster(state: Path, stack: str, uid: str | None) -> bool:

@@ -104,12 +104,6 @@ def up(settings: BootstrapSettings, stack: str, tell: Callable[[str, str], None]
         return {name: output.value for name, output in result.outputs.items()}
 
 
-def destroy(settings: BootstrapSettings, stack: str, tell: Callable[[str, str], None]) -> None:
-    """Take a cluster down: `pulumi destroy`."""
-    with _stack(settings, stack) as opened, _explained():
-        opened.destroy(on_event=_narrator(tell), color="never", suppress_progress=True)
-
-
 @contextlib.contextmanager
 def _stack(settings: BootstrapSettings, stack: str) -> Iterator[Stack]:
     from pulumi import automation  # noqa: PLC0415 - slow to import, and only here

@@ -12,9 +12,21 @@ import time
 from pathlib import Path
 
 ENGINE = "pulumi"
+_ENDED = ("Z", "X")
+"""States of proc(5): a zombie, and dead."""
 _INTERVAL = 1.0
 _EXIT_CODE = 70
 _started = threading.Lock()
+
+
+def is_engine(processes: Path, pid: int | str) -> bool:
+    """Whether an engine runs under this process id; one that has ended and was not reaped does not run."""
+    try:
+        stat = (processes / str(pid) / "stat").read_text()
+    except OSError:
+        return False
+    name, _, rest = stat.partition("(")[2].rpartition(")")
+    return name == ENGINE and rest.split()[0] not in _ENDED
 
 
 def engine_above(processes: Path = Path("/proc"), pid: int | None = None) -> int | None:
@@ -22,7 +34,7 @@ def engine_above(processes: Path = Path("/proc"), pid: int | None = None) -> int
     current = os.getpid() if pid is None else pid
     while current > 1:
         current = _parent(processes, current)
-        if current > 1 and (processes / str(current) / "comm").read_text().strip() == ENGINE:
+        if is_engine(processes, current):
             return current
     return None
 
@@ -37,7 +49,7 @@ def end_with_engine() -> None:
 
 
 def _watch(engine: int) -> None:
-    while (Path("/proc") / str(engine)).exists():
+    while is_engine(Path("/proc"), engine):
         time.sleep(_INTERVAL)
     os._exit(_EXIT_CODE)
 

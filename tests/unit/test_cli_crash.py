@@ -18,9 +18,9 @@ def lock(state: Path, stack: str, text: str) -> Path:
     return path
 
 
-def process(folder: Path, pid: int, name: str) -> None:
+def process(folder: Path, pid: int, name: str, state: str = "S") -> None:
     (folder / str(pid)).mkdir(parents=True)
-    (folder / str(pid) / "comm").write_text(f"{name}\n")
+    (folder / str(pid) / "stat").write_text(f"{pid} ({name}) {state} 1 2 3\n")
 
 
 def test_the_lock_of_a_dead_engine_is_removed(tmp_path: Path) -> None:
@@ -39,6 +39,12 @@ def test_the_lock_of_a_living_engine_stays(tmp_path: Path) -> None:
 def test_a_process_id_given_to_somebody_else_proves_nothing(tmp_path: Path) -> None:
     lock(tmp_path, "local", json.dumps({"pid": 7}))
     process(tmp_path / "proc", 7, "bash")
+    assert crash.remove_dead_locks(tmp_path, "local", tmp_path / "proc")
+
+
+def test_a_killed_engine_that_nobody_reaped_does_not_live(tmp_path: Path) -> None:
+    lock(tmp_path, "local", json.dumps({"pid": 7}))
+    process(tmp_path / "proc", 7, "pulumi", "Z")
     assert crash.remove_dead_locks(tmp_path, "local", tmp_path / "proc")
 
 
