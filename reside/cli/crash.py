@@ -8,13 +8,17 @@ right because every create of the bootstrap finds what an earlier one made.
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reside.model.errors import Conflict
 from reside.seed.guard import is_engine
 
 if TYPE_CHECKING:
     from pulumi.automation import Stack
+
+_INTERVAL = 0.5
 
 
 def remove_dead_locks(state: Path, stack: str, processes: Path = Path("/proc")) -> bool:
@@ -25,17 +29,34 @@ def remove_dead_locks(state: Path, stack: str, processes: Path = Path("/proc")) 
         stack: the stack's name.
         processes: the folder of running processes; another one in tests.
     """
-    dead = [path for path in (state / ".pulumi/locks").glob(f"**/{stack}/*.json") if not _lives(path, processes)]
+    dead = [path for path in _locks(state, stack) if not _lives(path, processes)]
     for path in dead:
-        path.unlink()
+        path.unlink(missing_ok=True)
     return bool(dead)
+
+
+def wait_for_others(state: Path, stack: str, deadline: float, processes: Path = Path("/proc")) -> None:
+    """Wait until no living engine works on the stack: one whose command was killed may still be on its way out.
+
+    Raises:
+        Conflict: one works longer than ``deadline`` seconds.
+    """
+    end = time.monotonic() + deadline
+    while any(_lives(path, processes) for path in _locks(state, stack)):
+        if time.monotonic() > end:
+            raise Conflict(f"another bootstrap works on stack {stack} for more than {deadline:.0f} s: let it end first")
+        time.sleep(_INTERVAL)
+
+
+def _locks(state: Path, stack: str) -> list[Path]:
+    return list((state / ".pulumi/locks").glob(f"**/{stack}/*.json"))
 
 
 def _lives(lock: Path, processes: Path) -> bool:
     try:
         holder = json.loads(lock.read_text()).get("pid")
-    except ValueError:
-        return False  # torn by the same crash
+    except (ValueError, FileNotFoundError):
+        return False  # torn by the same crash, or given back by now
     return is_engine(processes, str(holder))
 
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from stacks.settings import BootstrapSettings
 
 ROOT = Path(__file__).resolve().parents[2]
+OTHERS_S = 600.0
+"""Seconds to wait for another bootstrap of the same stack on this machine."""
 _COMPONENT = "reside:bootstrap:"
 _TELLING = re.compile(r"(?:Exception calling application|error): (?:Exception calling application: )?(.+)")
 _UNTELLING = ("update failed", "preview failed", "resource operation failed")
@@ -117,6 +119,7 @@ def _stack(settings: BootstrapSettings, stack: str) -> Iterator[Stack]:
     file = root / "stacks" / f"Pulumi.{stack}.yaml"
     with _without_salt(file), _explained():
         crash.forget_other_cluster(state, stack, asyncio.run(_cluster_uid(settings)))
+        crash.wait_for_others(state, stack, OTHERS_S)
         crashed = crash.remove_dead_locks(state, stack)
         if crashed:
             crash.mend_files(state)

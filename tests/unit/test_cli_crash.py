@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from reside.cli import crash
+from reside.model.errors import Conflict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,3 +85,12 @@ def test_the_state_of_a_cluster_that_is_no_more_is_put_aside(tmp_path: Path) -> 
     assert crash.forget_other_cluster(tmp_path, "local", "uid-2")
     assert sorted(path.name for path in folder.iterdir()) == ["local.json.of-uid-1.old", "other.json"]
     assert not crash.forget_other_cluster(tmp_path, "local", "uid-2")
+
+
+def test_a_living_engine_is_waited_for_and_named_when_it_does_not_end(tmp_path: Path) -> None:
+    path = lock(tmp_path, "local", json.dumps({"pid": 7}))
+    process(tmp_path / "proc", 7, "pulumi")
+    with pytest.raises(Conflict, match="stack local"):
+        crash.wait_for_others(tmp_path, "local", 0, tmp_path / "proc")
+    path.unlink()
+    crash.wait_for_others(tmp_path, "local", 0, tmp_path / "proc")
