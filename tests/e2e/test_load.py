@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from support.calls import Refused, call_greeter
-from support.operator import block_permissions
+from support.operator import block_permissions, registered
 from support.platform import until
-
-from reside.jazz import Credentials
 
 if TYPE_CHECKING:
     from support.platform import Platform
@@ -47,7 +45,7 @@ def test_the_callers_calls_succeed(platform: Platform, caller: str) -> None:
 
 def test_without_the_grant_a_call_is_refused(platform: Platform) -> None:
     with pytest.raises(Refused, match="greet"):
-        anyio.run(call_greeter, platform, Credentials.generate())
+        anyio.run(call_greeter, platform, anyio.run(registered, platform))
 
 
 def test_an_update_of_the_caller_stops_it_first(platform: Platform, caller: str) -> None:

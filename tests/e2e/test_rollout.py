@@ -20,6 +20,8 @@ def test_no_call_fails_while_the_greeter_changes_version(platform: Platform) -> 
     if "caller" not in platform.replicas():
         platform.load(platform.build("examples/replicas/caller", "v1"))
 
+    greeter = str(platform.replicas()["greeter"]["id"])
+
     def only_second() -> bool:
         versions = {
             pod["metadata"]["labels"]["reside.io/version"] for pod in platform.pods("reside.io/replica=greeter")
@@ -28,7 +30,7 @@ def test_no_call_fails_while_the_greeter_changes_version(platform: Platform) -> 
 
     async def scenario() -> list[str]:
         async with steady_calls(platform, a_second=20) as outcome:
-            await anyio.to_thread.run_sync(platform.load, image)
+            await anyio.to_thread.run_sync(platform.load, image, "--replica-id", greeter)
             await anyio.to_thread.run_sync(until, "the end of version 1", 90, only_second)
         return outcome.failures + ([] if outcome.versions == {1, 2} else [f"answered: {outcome.versions}"])
 

@@ -21,6 +21,15 @@ def address(platform: Platform, service: str, port: int) -> str:
     return f"{platform.get('service', service)['spec']['clusterIP']}:{port}"
 
 
+async def registered(platform: Platform) -> Credentials:
+    """A new account that the cluster's Jazz knows, and that was never granted anything."""
+    fresh = Credentials.generate()
+    async with Node(f"ws://{address(platform, 'jazz', 4200)}", fresh) as node:
+        await node.register("stranger")
+        await node.flush()
+    return fresh
+
+
 async def block_permissions(platform: Platform, replica: str) -> list[dict[str, Any]]:
     """The permissions in a replica's control block, as that replica sees them."""
     pod = platform.ready_pods(replica)[0]
