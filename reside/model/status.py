@@ -27,7 +27,7 @@ def deployment_status(live: dict[str, Any], *, current: bool) -> VersionStatus:
     if _true(status, "ReplicaFailure"):
         return "error"
     if wanted == 0:
-        # pods on their way out are no replicas any more, but run; clusters before 1.35 tell of them behind a feature gate
+        # pods on their way out are no replicas any more, but run; before Kubernetes 1.35 a feature gate tells of them
         left = pods + (status.get("terminatingReplicas") or 0)
         return "stopping" if left or not observed else "stopped"
     if not current and _true(status, "Available"):
