@@ -42,7 +42,7 @@ check: .venv/.synced ## lint, types, import contracts and the quick tests, in un
 	@$(MAKE) --no-print-directory quick
 
 soak: tools ## longer runs: chaos, fuzzing, soaks
-	$(RUN)/pytest -m soak --override-ini addopts="--strict-markers --strict-config -ra"
+	$(RUN)/pytest -m soak
 
 bench: tools ## print the benchmarks
 	$(RUN)/python benchmarks/apply.py
