@@ -20,6 +20,7 @@ def anyio_backend() -> str:
 _ORDER = ("e2e", "integration", "interop", "unit")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Longest first, and what shares fixtures in one worker (``--dist loadgroup``), one after the other.
 
