@@ -38,6 +38,7 @@ def _locks(platform: Platform) -> list[str]:
     url = f"http://{address(platform, 'etcd', 2379)}/v3/kv/range"
     answer = json.loads(platform.run("curl", "--silent", "--fail", "--data", json.dumps(body), url).stdout)
     keys = [b64decode(kv["key"]).decode() for kv in answer.get("kvs", [])]
+    assert any("/leader/" in key for key in keys), f"no leader's lease among {keys}: was the right place looked at?"
     return [key for key in keys if "/leader/" not in key]
 
 
