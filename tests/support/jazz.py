@@ -1,7 +1,8 @@
 """The real Jazz sync server of images/jazz, for tests: installed once into a cache, started on a free loopback port.
 
 The cache is `${RESIDE_CACHE:-~/.cache/reside}/jazz/<hash of the lock file>`; it holds the official packages and the
-Node binary that npm delivers, so that a machine needs npm only for the first run.
+Node binary that npm delivers, so that a machine needs npm only for the first run. What the tests alone need, jazz-tools
+above all, has a lock file of its own in tests/interop/js.
 """
 
 from __future__ import annotations
@@ -22,21 +23,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _SOURCE = Path(__file__).parents[2] / "images" / "jazz"
+_INTEROP = Path(__file__).parents[1] / "interop" / "js"
 _READY_WITHIN_S = 30.0
 _STOP_WITHIN_S = 15.0
 _POLL_S = 0.02
 
 
 def jazz_packages() -> Path:
-    """The folder with `node_modules` of images/jazz, installed on first use; safe with several test workers at once."""
-    lock = (_SOURCE / "package-lock.json").read_bytes() + (_SOURCE / "package.json").read_bytes()
+    """The folder with `node_modules` of images/jazz, installed on first use."""
+    return _packages(_SOURCE)
+
+
+def interop_packages() -> Path:
+    """The folder with `node_modules` of tests/interop/js, which has jazz-tools too, installed on first use."""
+    return _packages(_INTEROP)
+
+
+def _packages(source: Path) -> Path:
+    """Safe with several test workers at once."""
+    lock = (source / "package-lock.json").read_bytes() + (source / "package.json").read_bytes()
     cache = Path(os.environ.get("RESIDE_CACHE") or Path.home() / ".cache" / "reside") / "jazz"
     cache.mkdir(parents=True, exist_ok=True)
     folder = cache / hashlib.sha256(lock).hexdigest()[:16]
     with (cache / ".lock").open("w") as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)
         if not folder.exists():
-            _install(folder)
+            _install(source, folder)
     return folder
 
 
@@ -132,7 +144,7 @@ def jazz_server(folder: Path | None = None) -> Iterator[JazzServer]:
             shutil.rmtree(folder)
 
 
-def _install(folder: Path) -> None:
+def _install(source: Path, folder: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:
         raise RuntimeError("no npm on PATH: install npm (Debian package npm), the Jazz server comes from its registry")
@@ -140,10 +152,10 @@ def _install(folder: Path) -> None:
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     for name in ("package.json", "package-lock.json"):
-        shutil.copy(_SOURCE / name, partial / name)
+        shutil.copy(source / name, partial / name)
     # Not `npm ci`: it insists on the optional packages of other platforms, which not every registry has.
     command = [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--omit-lockfile-registry-resolved"]
     done = subprocess.run(command, cwd=partial, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise RuntimeError(f"npm install of images/jazz failed: {done.stderr[-2000:]}")
+        raise RuntimeError(f"npm install of {source} failed: {done.stderr[-2000:]}")
     partial.rename(folder)

@@ -1,4 +1,4 @@
-"""The official JavaScript client as a child process, driven by `tests/interop/js/driver.mjs`."""
+"""The official JavaScript packages as a child process, driven by a script of `tests/interop/js`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from support.jazz import jazz_packages, node_binary
+from support.jazz import interop_packages, node_binary
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-_DRIVER = Path(__file__).parents[1] / "interop" / "js" / "driver.mjs"
+_SCRIPTS = Path(__file__).parents[1] / "interop" / "js"
 _ANSWER_WITHIN_S = 60.0
 _MAX_LINE_BYTES = 64 * 1024 * 1024
 
@@ -62,14 +62,19 @@ class JavaScript:
 
 
 @asynccontextmanager
-async def javascript() -> AsyncIterator[JavaScript]:
-    """A driver process; requests are answered one after the other."""
+async def javascript(script: str = "driver.mjs") -> AsyncIterator[JavaScript]:
+    """A driver process; requests are answered one after the other.
+
+    Args:
+        script: `driver.mjs` drives cojson, `tools.mjs` jazz-tools.
+    """
     folder = Path(tempfile.mkdtemp(prefix="reside-jazz-js-"))
-    shutil.copy(_DRIVER, folder / "driver.mjs")
-    (folder / "node_modules").symlink_to(jazz_packages() / "node_modules")
+    for source in _SCRIPTS.glob("*.mjs"):
+        shutil.copy(source, folder / source.name)
+    (folder / "node_modules").symlink_to(interop_packages() / "node_modules")
     process = await asyncio.create_subprocess_exec(
         node_binary(),
-        "driver.mjs",
+        script,
         cwd=folder,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

@@ -3,16 +3,11 @@
 //   {"id": 1, "op": "set", "args": {...}}  ->  {"id": 1, "result": ...} or {"id": 1, "error": "..."}
 //
 // An actor is a LocalNode with an account, connected to the sync server; values are named by their ids.
-import { createInterface } from "node:readline";
-import { inspect } from "node:util";
 import { LocalNode, cojsonInternals } from "cojson";
 import { NapiCrypto } from "cojson/crypto/NapiCrypto";
 import { createWebSocketPeer } from "cojson-transport-ws";
 import { WebSocket } from "ws";
-
-for (const method of ["log", "info", "debug", "warn", "error"]) {
-  console[method] = (...parts) => process.stderr.write(`${inspect(parts)}\n`);
-}
+import { serve } from "./serve.mjs";
 
 const crypto = await NapiCrypto.create();
 const actors = new Map();
@@ -151,15 +146,4 @@ const operations = {
   crypto: ({ name, args }) => crypto[name](...args) ?? null,
 };
 
-createInterface({ input: process.stdin }).on("line", async (line) => {
-  const { id, op, args } = JSON.parse(line);
-  let answer;
-  try {
-    answer = { id, result: (await operations[op](args)) ?? null };
-  } catch (error) {
-    answer = { id, error: error?.stack ?? String(error) };
-  }
-  process.stdout.write(`${JSON.stringify(answer)}\n`);
-}).on("close", () => process.exit(0));
-
-process.stdout.write('{"id":0,"result":"ready"}\n');
+serve(operations);
