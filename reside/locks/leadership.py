@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from reside.locks.held import Held
-    from reside.locks.service import LockService
 
 _log = structlog.get_logger(__name__)
 _Result = TypeVar("_Result")
@@ -29,19 +28,21 @@ class Leadership:
 
     Either one term, ``async with locks.leader("alpha") as held:``, which ends with ``LockLost`` when the leadership is
     lost, or term after term: ``await locks.leader("alpha").run(work)``.
+
+    Args:
+        name: what is led.
+        lock: gives the lock whose holder leads, waiting for it without end.
     """
 
-    def __init__(self, service: LockService, name: str, ttl: int) -> None:
+    def __init__(self, name: str, lock: Callable[[], AbstractAsyncContextManager[Held]]) -> None:
         self.name = name
-        self.key = f"leader/{name}"
-        self._service = service
-        self._ttl = ttl
+        self._lock = lock
         self._term: AbstractAsyncContextManager[Held] | None = None
 
     async def __aenter__(self) -> Held:
         if self._term is not None:
             raise RuntimeError(f"leadership {self.name} is entered already: take one object for each term")
-        self._term = self._service.lock(self.key, ttl=self._ttl, wait=None)
+        self._term = self._lock()
         return await self._term.__aenter__()
 
     async def __aexit__(
@@ -64,7 +65,7 @@ class Leadership:
         while True:
             held: Held | None = None
             try:
-                async with self._service.lock(self.key, ttl=self._ttl, wait=None) as held:
+                async with self._lock() as held:
                     _log.info("leading", leader=self.name, revision=held.revision)
                     pause = _FIRST_PAUSE_S
                     return await work(held)

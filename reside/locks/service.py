@@ -88,7 +88,7 @@ class LockService:
 
     def leader(self, name: str, *, ttl: int = DEFAULT_TTL_S) -> Leadership:
         """The leadership called ``name`` (``reside/leader/<name>``): see ``Leadership``."""
-        return Leadership(self, name, ttl)
+        return Leadership(name, lambda: self.lock(f"leader/{name}", ttl=ttl, wait=None))
 
     async def _acquire(self, key: str, ttl: int, wait: float | None) -> Held:
         seen = _Seen()

@@ -13,11 +13,11 @@ Invariants: importing a replica's code has no side effects; a permission counts 
 ``current`` grants it to the caller; nothing of a transaction is written once its lock is lost.
 """
 
+from reside.jazz import Json
 from reside.replica.call import Call
 from reside.replica.context import Context
 from reside.replica.contracts import load_contract
 from reside.replica.control_block import ControlBlock
-from reside.replica.declaration import Json
 from reside.replica.peers import Peer
 from reside.replica.replica import Replica
 from reside.replica.settings import ReplicaSettings

@@ -16,8 +16,7 @@ from reside.jazz import now_ms, sign_request
 from reside.model.errors import NotReady, ResideError, from_wire
 
 if TYPE_CHECKING:
-    from reside.jazz import AccountId, Credentials
-    from reside.replica.declaration import Json
+    from reside.jazz import AccountId, Credentials, Json
 
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)
 """Seconds; longer than a dead holder's lock lives, since a call may wait for one."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reside.model.errors import NotReady
-from reside.replica.peers import find_peers
+from reside.replica.peers import Caller, find_peers
 from reside.replica.transactions import open_transaction
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ class Context:
         Raises:
             NotReady: a named replica has not published its profile yet.
         """
-        return await find_peers(self, contract_or_key)
+        caller = Caller(self.node, self.credentials, self.http, self.settings.access_context)
+        return await find_peers(caller, self.rcb.requirements(), contract_or_key)
 
     async def peer(self, contract_or_key: str) -> Peer:
         """The first of ``peers``, for a requirement that is served by one replica.
@@ -79,4 +80,4 @@ class Context:
 
         See ``reside.replica.transactions``.
         """
-        return open_transaction(self, object_id)
+        return open_transaction(self.node, self.locks, object_id)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reside.model.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from reside.jazz import CoMap
+    from reside.jazz import CoMap, Json
     from reside.model.manifest import ContractManifest
     from reside.model.permissions import Grant, PermissionRef
     from reside.replica.call import Call
     from reside.replica.context import Context
 
-Json = Any
-"""A JSON value."""
-
-MethodHandler = Callable[["Call"], Awaitable[Json]]
+MethodHandler = Callable[["Call"], Awaitable["Json"]]
 """Answers one RPC call; what it returns is the answer's body."""
 PermissionHandler = Callable[["Context", "PermissionRef", "Grant"], Awaitable[None]]
 """Carries out one change of a permission. It must be safe to run twice: a replica may die before noting that it ran."""

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from reside.model.errors import InvalidInput, NotReady
 from reside.replica.client import call_method, rpc_path
 from reside.replica.profile import load_profile
 
 if TYPE_CHECKING:
-    from reside.jazz import AccountId, CoMap
-    from reside.replica.context import Context
-    from reside.replica.declaration import Json
+    from collections.abc import Mapping, Sequence
+
+    import httpx
+
+    from reside.jazz import AccountId, CoMap, Credentials, Json, Node
     from reside.replica.profile import Profile
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who calls peers, and by which way."""
+
+    node: Node
+    credentials: Credentials = field(repr=False)
+    http: httpx.AsyncClient
+    access_context: Literal["internal", "external"]
+    """Which of a peer's endpoints is reachable from here (`ReplicaSettings.access_context`)."""
 
 
 @dataclass(frozen=True)
 class Peer:
     """One replica that serves one contract."""
 
-    context: Context = field(repr=False)
+    caller: Caller = field(repr=False)
     account: AccountId
     name: str
     contract: str
@@ -35,9 +48,9 @@ class Peer:
             ResideError: any other error that the peer answered.
         """
         return await call_method(
-            self.context.http,
-            self.context.credentials,
-            endpoint=self.profile.endpoint(self.context.settings.access_context),
+            self.caller.http,
+            self.caller.credentials,
+            endpoint=self.profile.endpoint(self.caller.access_context),
             receiver=self.account,
             path=rpc_path(self.name, self.contract, method),
             body=body,
@@ -52,31 +65,38 @@ class Peer:
         value = self.profile.contracts.get(self.contract)
         if value is None:
             raise NotReady(f"replica {self.name} publishes no data of {self.contract}")
-        return await self.context.node.load_map(value)
+        return await self.caller.node.load_map(value)
 
 
-async def find_peers(context: Context, contract_or_key: str) -> list[Peer]:
-    """See ``Context.peers``."""
-    requirements = context.rcb.requirements()
+async def find_peers(
+    caller: Caller, requirements: Mapping[str, Sequence[AccountId]], contract_or_key: str
+) -> list[Peer]:
+    """See ``Context.peers``.
+
+    Args:
+        caller: who will call them.
+        requirements: key of a requirement → the accounts that the control block names for it.
+        contract_or_key: as for ``Context.peers``.
+    """
     if "/" not in contract_or_key:
-        profiles = [await load_profile(context.node, account) for account in requirements.get(contract_or_key, [])]
-        return [_peer(context, profile, _only_contract(profile)) for profile in profiles]
+        profiles = [await load_profile(caller.node, account) for account in requirements.get(contract_or_key, [])]
+        return [_peer(caller, profile, _only_contract(profile)) for profile in profiles]
     peers, missing = [], None
     for account in dict.fromkeys(account for named in requirements.values() for account in named):
         try:
-            profile = await load_profile(context.node, account)
+            profile = await load_profile(caller.node, account)
         except NotReady as error:
             missing = error
             continue
         if contract_or_key in profile.contracts:
-            peers.append(_peer(context, profile, contract_or_key))
+            peers.append(_peer(caller, profile, contract_or_key))
     if not peers and missing is not None:
         raise missing  # one of those that can't be asked yet may be it
     return peers
 
 
-def _peer(context: Context, profile: Profile, contract: str) -> Peer:
-    return Peer(context, profile.account, profile.name, contract, profile)
+def _peer(caller: Caller, profile: Profile, contract: str) -> Peer:
+    return Peer(caller, profile.account, profile.name, contract, profile)
 
 
 def _only_contract(profile: Profile) -> str:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from reside.jazz import AccountId, RequestVerifier
+    from reside.jazz import AccountId, Json, RequestVerifier
     from reside.replica.context import Context
-    from reside.replica.declaration import Declaration, Json
+    from reside.replica.declaration import Declaration
 
 _log = structlog.get_logger(__name__)
 

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from reside.jazz import CoMap, Node
-    from reside.locks import Held
-    from reside.replica.context import Context
+    from reside.locks import Held, LockService
 
 
 class Transaction:
@@ -69,10 +68,10 @@ class Transaction:
 
 
 @asynccontextmanager
-async def open_transaction(context: Context, object_id: str) -> AsyncIterator[Transaction]:
+async def open_transaction(node: Node, locks: LockService, object_id: str) -> AsyncIterator[Transaction]:
     """See ``Context.transaction``."""
-    async with context.locks.lock(f"transaction/{object_id}") as held:
-        await context.node.catch_up()
-        transaction = Transaction(context.node, held)
+    async with locks.lock(f"transaction/{object_id}") as held:
+        await node.catch_up()
+        transaction = Transaction(node, held)
         yield transaction
         await transaction.commit()
