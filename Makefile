@@ -46,6 +46,7 @@ soak: tools ## longer runs: chaos, fuzzing, soaks
 
 bench: tools ## print the benchmarks
 	$(RUN)/python benchmarks/apply.py
+	$(RUN)/python benchmarks/jazz.py
 	$(RUN)/python benchmarks/load.py
 
 clean: down ## remove the embedded cluster's state and the checkout's environment; the toolchain cache stays

@@ -1,0 +1,210 @@
+"""reside.jazz against the official JavaScript client (cojson 0.20.19 with its N-API crypto), side by side.
+
+Both sides run the same operations (jazz_peer.py, jazz_peer.mjs), each in two processes of its own, against one sync
+server on loopback that is started here. Rounds are interleaved, so that the machine's load hits both alike; numbers are
+medians over the rounds, and the ratio says how many times as fast as JavaScript Python is. Needs npm for the first run
+only, and nothing of the toolchain.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import shutil
+import statistics
+import sys
+import tempfile
+from collections import defaultdict
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from tests.support.jazz import jazz_packages, jazz_server, node_binary  # noqa: E402 - needs the path above
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+LANGUAGES = ("JavaScript", "Python")
+MAX_LINE_BYTES = 64 * 1024 * 1024
+LATENCY_TARGET, THROUGHPUT_TARGET = 1.0, 0.8
+
+
+class PeerError(Exception):
+    """A peer process could not do its part."""
+
+
+class Peer:
+    """A peer process."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        """Speak to this process."""
+        self._process = process
+
+    async def __call__(self, op: str, **args: Any) -> Any:
+        """Run one operation."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        if stdin is None or stdout is None:
+            raise PeerError("a peer process has no pipes")
+        stdin.write(json.dumps({"op": op, "args": args}).encode() + b"\n")
+        line = await stdout.readline()
+        if not line:
+            raise PeerError(f"a peer process ended with {await self._process.wait()}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise PeerError(f"{op}: {answer['error']}")
+        return answer["result"]
+
+
+@dataclass(frozen=True)
+class Side:
+    """Two accounts of one language, and what both languages read.
+
+    Attributes:
+        big: A map of `LOG` transactions, made by the JavaScript side.
+        many: Ids of `MAPS` maps, made by the JavaScript side.
+    """
+
+    a: Peer
+    b: Peer
+    big: str
+    many: list[str]
+
+
+WRITES, MAPS, GROUPS, PINGS, LOG = 1000, 500, 100, 200, 2001
+
+
+async def _latencies(side: Side) -> list[float]:
+    shared = await side.a("share")
+    await side.b("echo", id=shared)
+    there = await side.a("ping", id=shared, count=PINGS)
+    return [*there, *await side.b("echoed")]
+
+
+async def _latency(side: Side, percent: int) -> float:
+    return statistics.quantiles(await _latencies(side), n=100, method="inclusive")[percent - 1]
+
+
+async def _stream(side: Side, count: int) -> float:
+    shared = await side.a("share")
+    await side.b("load", id=shared)
+    ended, began = await asyncio.gather(
+        side.b("until_key", id=shared, key=f"key{count - 1}"), side.a("stream", id=shared, count=count)
+    )
+    return float(ended) - float(began)
+
+
+def _write(privacy: str, *, turns: bool) -> Callable[[Side], Awaitable[float]]:
+    return lambda side: side.a("write", count=WRITES, privacy=privacy, turns=turns)
+
+
+async def _create_maps(side: Side, *, upload: bool) -> float:
+    return float((await side.a("create_maps", count=MAPS, upload=upload))["took"])
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table.
+
+    Attributes:
+        count: How many things one run does; None for a latency.
+        run: Gives the seconds of one run.
+    """
+
+    name: str
+    count: int | None
+    run: Callable[[Side], Awaitable[float]]
+
+
+ROWS = {
+    "private": Row("local private writes, one turn", WRITES, _write("private", turns=False)),
+    "private-turns": Row("local private writes, a turn each", WRITES, _write("private", turns=True)),
+    "trusting": Row("local trusting writes, one turn", WRITES, _write("trusting", turns=False)),
+    "maps": Row("create maps", MAPS, lambda side: _create_maps(side, upload=False)),
+    "groups": Row("create groups", GROUPS, lambda side: side.a("create_groups", count=GROUPS)),
+    "p50": Row("latency client-server-client p50", None, lambda side: _latency(side, 50)),
+    "p95": Row("latency client-server-client p95", None, lambda side: _latency(side, 95)),
+    "stream": Row("stream 2,000 writes to another", 2000, lambda side: _stream(side, 2000)),
+    "cold": Row("cold load of 2,001 transactions", LOG, lambda side: side.a("load_whole", id=side.big, count=LOG)),
+    "upload": Row("create and upload 500 maps", MAPS, lambda side: _create_maps(side, upload=True)),
+    "load": Row("load 500 maps in parallel", MAPS, lambda side: side.a("load_maps", ids=side.many)),
+}
+
+
+def main() -> None:
+    """Run the rounds and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7, help="measured rounds; one more warms up")
+    parser.add_argument("--only", action="append", choices=ROWS, metavar="ROW", help=f"of {', '.join(ROWS)}")
+    parser.add_argument("--json", action="store_true", help="print all times (seconds) as JSON")
+    arguments = parser.parse_args()
+    rows = [name for name in ROWS if not arguments.only or name in arguments.only]
+    times = asyncio.run(_measure(rows, arguments.rounds))
+    if arguments.json:
+        print(json.dumps(times))
+    else:
+        _print(times)
+
+
+async def _measure(rows: list[str], rounds: int) -> dict[str, dict[str, list[float]]]:
+    times: dict[str, dict[str, list[float]]] = {row: defaultdict(list) for row in rows}
+    with jazz_server() as server:
+        async with AsyncExitStack() as stack:
+            peers = {
+                language: [await stack.enter_async_context(_peer(language)) for _ in range(2)] for language in LANGUAGES
+            }
+            for peer in [peer for pair in peers.values() for peer in pair]:
+                await peer("register", url=server.url)
+            source = peers["JavaScript"][0]
+            big, many = await source("fill", count=LOG), (await source("create_maps", count=MAPS, upload=True))["ids"]
+            for number in range(rounds + 1):
+                for row in rows:
+                    for language in LANGUAGES if number % 2 else reversed(LANGUAGES):
+                        for peer in peers[language]:
+                            await peer("fresh")
+                        seconds = await ROWS[row].run(Side(peers[language][0], peers[language][1], big, many))
+                        if number > 0:
+                            times[row][language].append(seconds)
+    return times
+
+
+@asynccontextmanager
+async def _peer(language: str) -> AsyncIterator[Peer]:
+    folder = Path(tempfile.mkdtemp(prefix="reside-bench-"))
+    command: list[str | Path] = [sys.executable, HERE / "jazz_peer.py"]
+    if language == "JavaScript":
+        shutil.copy(HERE / "jazz_peer.mjs", folder)
+        (folder / "node_modules").symlink_to(jazz_packages() / "node_modules")
+        command = [node_binary(), "jazz_peer.mjs"]
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, cwd=folder, stdin=pipe, stdout=pipe, limit=MAX_LINE_BYTES)
+    try:
+        yield Peer(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+        shutil.rmtree(folder)
+
+
+def _print(times: dict[str, dict[str, list[float]]]) -> None:
+    print(f"{'':36}{'JavaScript':>16}{'Python':>16}{'ratio':>8}{'target':>8}")
+    for name, runs in times.items():
+        row = ROWS[name]
+        middle = {language: statistics.median(runs[language]) for language in LANGUAGES}
+        ratio = middle["JavaScript"] / middle["Python"]
+        target = LATENCY_TARGET if row.count is None else THROUGHPUT_TARGET
+        cells = "".join(f"{_shown(row, middle[language]):>16}" for language in LANGUAGES)
+        print(f"{row.name:36}{cells}{ratio:8.2f}{target:8.1f}{'' if ratio >= target else '  below'}")
+
+
+def _shown(row: Row, seconds: float) -> str:
+    return f"{seconds * 1000:.2f} ms" if row.count is None else f"{row.count / seconds:,.0f} /s"
+
+
+if __name__ == "__main__":
+    main()

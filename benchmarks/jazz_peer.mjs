@@ -1,0 +1,213 @@
+// One side of benchmarks/jazz.py with the official cojson package (N-API crypto): the same operations as jazz_peer.py.
+//
+// One JSON request a line on stdin, one JSON answer a line on stdout; times are seconds of the monotonic clock, which
+// all processes of a machine share.
+import { createInterface } from "node:readline";
+import { inspect } from "node:util";
+import { LocalNode } from "cojson";
+import { NapiCrypto } from "cojson/crypto/NapiCrypto";
+import { createWebSocketPeer } from "cojson-transport-ws";
+import { WebSocket } from "ws";
+
+for (const method of ["log", "info", "debug", "warn", "error"]) {
+  console[method] = (...parts) => process.stderr.write(`${inspect(parts)}\n`);
+}
+
+const crypto = await NapiCrypto.create();
+const FLUSH_MS = 60_000;
+const clock = () => Number(process.hrtime.bigint()) / 1e9;
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+let url;
+let credentials;
+let node;
+let echoed = [];
+
+async function connect() {
+  const websocket = new WebSocket(url);
+  await new Promise((resolve, reject) => {
+    websocket.once("open", resolve);
+    websocket.once("error", reject);
+  });
+  return createWebSocketPeer({ id: `server_${crypto.uniquenessForHeader()}`, websocket, role: "server" });
+}
+
+const flush = () => node.syncManager.waitForAllCoValuesSync(FLUSH_MS);
+
+async function load(id) {
+  const value = await node.load(id);
+  if (value === "unavailable") throw new Error(`unavailable: ${id}`);
+  return value;
+}
+
+function check(actual, expected) {
+  if (actual !== expected) throw new Error(`expected ${expected}, found ${actual}`);
+}
+
+const content = (value) => value.core.getCurrentContent();
+
+// Resolves once the condition holds for the value's content.
+function until(value, condition) {
+  return new Promise((resolve) => {
+    let done = false;
+    let stop = () => {};
+    const look = () => {
+      if (done || !condition(content(value))) return;
+      done = true;
+      queueMicrotask(() => stop());
+      resolve();
+    };
+    stop = value.core.subscribe(look, false);
+    look();
+  });
+}
+
+function newMap(everyone) {
+  const group = node.createGroup();
+  if (everyone) group.addMember("everyone", everyone);
+  return group.createMap();
+}
+
+const operations = {
+  async register(args) {
+    url = args.url;
+    const { node: first, accountID, accountSecret } = await LocalNode.withNewlyCreatedAccount({
+      creationProps: { name: "bench" },
+      crypto,
+      peers: [await connect()],
+    });
+    credentials = { accountID, accountSecret };
+    node = first;
+    await flush();
+  },
+  // A node with nothing in memory, connected and logged in.
+  async fresh() {
+    await node.gracefulShutdown();
+    node = await LocalNode.withLoadedAccount({
+      ...credentials,
+      sessionID: crypto.newRandomSessionID(credentials.accountID),
+      crypto,
+      peers: [await connect()],
+    });
+    await load(node.expectCoValueLoaded(credentials.accountID).getCurrentContent().get("profile"));
+  },
+  async share() {
+    const map = newMap("writer");
+    map.set("made", true);
+    await flush();
+    return map.id;
+  },
+  async fill({ count }) {
+    const map = newMap("reader");
+    for (let i = 0; i < count; i++) {
+      map.set(`key${i}`, `value ${i}`);
+      if (i % 50 === 0) await nextTurn();
+    }
+    await flush();
+    return map.id;
+  },
+  async write({ count, privacy, turns }) {
+    const map = newMap();
+    await flush();
+    const began = clock();
+    for (let i = 0; i < count; i++) {
+      map.set(`key${i % 100}`, `value ${i}`, privacy);
+      if (turns) await nextTurn();
+    }
+    check(map.get(`key${(count - 1) % 100}`), `value ${count - 1}`);
+    await nextTurn();
+    const took = clock() - began;
+    await flush();
+    return took;
+  },
+  async create_groups({ count }) {
+    const began = clock();
+    for (let i = 0; i < count; i++) node.createGroup();
+    await nextTurn();
+    const took = clock() - began;
+    await flush();
+    return took;
+  },
+  async create_maps({ count, upload }) {
+    const group = node.createGroup();
+    group.addMember("everyone", "reader");
+    await flush();
+    const began = clock();
+    const ids = [];
+    for (let i = 0; i < count; i++) ids.push(group.createMap({ number: i, text: `value ${i}` }).id);
+    if (!upload) await nextTurn();
+    else await flush();
+    const took = clock() - began;
+    await flush();
+    return { took, ids };
+  },
+  async load_maps({ ids }) {
+    const began = clock();
+    const maps = await Promise.all(ids.map(load));
+    maps.forEach((map, i) => check(map.get("number"), i));
+    return clock() - began;
+  },
+  async load_whole({ id, count }) {
+    const began = clock();
+    const map = await load(id);
+    await until(map, (now) => now.get(`key${count - 1}`) !== undefined);
+    check(Object.keys(content(map).toJSON()).length, count);
+    return clock() - began;
+  },
+  async load({ id }) {
+    await load(id);
+  },
+  async until_key({ id, key }) {
+    await until(await load(id), (now) => now.get(key) !== undefined);
+    return clock();
+  },
+  async stream({ id, count }) {
+    const map = await load(id);
+    const began = clock();
+    for (let i = 0; i < count; i++) {
+      map.set(`key${i}`, `value ${i}`);
+      await nextTurn();
+    }
+    await flush();
+    return began;
+  },
+  // Answers every "ping" with a "pong", and notes how long the ping was under way.
+  async echo({ id }) {
+    const map = await load(id);
+    let last = 0;
+    echoed = [];
+    map.core.subscribe(() => {
+      const ping = content(map).get("ping");
+      if (!ping || ping.number === last) return;
+      echoed.push(clock() - ping.at);
+      last = ping.number;
+      content(map).set("pong", { number: last, at: clock() });
+    });
+  },
+  async ping({ id, count }) {
+    const map = await load(id);
+    const delays = [];
+    for (let number = 1; number <= count; number++) {
+      map.set("ping", { number, at: clock() });
+      await until(map, (now) => {
+        const pong = now.get("pong");
+        if (pong?.number !== number) return false;
+        delays.push(clock() - pong.at);
+        return true;
+      });
+    }
+    return delays;
+  },
+  echoed: () => echoed,
+};
+
+createInterface({ input: process.stdin }).on("line", async (line) => {
+  const { op, args } = JSON.parse(line);
+  let answer;
+  try {
+    answer = { result: (await operations[op](args)) ?? null };
+  } catch (error) {
+    answer = { error: error?.stack ?? String(error) };
+  }
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+}).on("close", () => process.exit(0));
