@@ -1,18 +1,16 @@
 """Accounts: an identity that is a group of one, with a public profile (jazz-protocol.md §6)."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from .comap import CoMap
+from .covalue import Core
 from .crypto import Agent, ReadKey, new_agent_secret, seal, transaction_material
 from .errors import InvalidContent
 from .group import Group
 from .header import account_header
+from .host import Host
 from .ids import AccountId, CoId
-
-if TYPE_CHECKING:
-    from .covalue import Core
-    from .node import Node
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class Account(Group):
 
     kind: ClassVar[str] = "account"
 
-    def __init__(self, node: "Node", core: "Core") -> None:
+    def __init__(self, node: Host, core: Core) -> None:
         super().__init__(node, core)
         self._profile: CoMap | None = None
 
@@ -95,7 +93,7 @@ class Account(Group):
         profile_id = self.profile_id
         if profile_id is None:
             raise InvalidContent(f"the account {self.id} has no profile")
-        self._profile = await self._node.load_map(profile_id, timeout=timeout)
+        self._profile = await self._node.load_as(profile_id, CoMap, timeout=timeout)
         return self._profile
 
     def initialise(self) -> None:

@@ -3,15 +3,13 @@
 from bisect import insort_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from .covalue import Core
+from .host import Host
 from .ids import Json, SessionId
+from .owned import OwnedValue, author
 from .session import Transaction
-from .value import OwnedValue, author
-
-if TYPE_CHECKING:
-    from .node import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ class CoFeed(OwnedValue):
 
     kind: ClassVar[str] = "feed"
 
-    def __init__(self, node: "Node", core: Core) -> None:
+    def __init__(self, node: Host, core: Core) -> None:
         self._view = FeedView()
         super().__init__(node, core, self._view)
 

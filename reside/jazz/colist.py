@@ -6,16 +6,14 @@ is flattened from its two ends by a walk over these trees (jazz-protocol.md §7)
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from .covalue import Core
+from .host import Host
 from .ids import Json, SessionId
+from .owned import OwnedValue, author
 from .permissions import ADMINS, GroupState
 from .session import Transaction
-from .value import OwnedValue, author
-
-if TYPE_CHECKING:
-    from .node import Node
 
 OpKey: TypeAlias = tuple[str, int, int]
 """An insertion: its session, transaction and change."""
@@ -133,7 +131,7 @@ class CoList(OwnedValue):
 
     kind: ClassVar[str] = "list"
 
-    def __init__(self, node: "Node", core: Core) -> None:
+    def __init__(self, node: Host, core: Core) -> None:
         self._view = ListView(self._may_delete)
         super().__init__(node, core, self._view)
 

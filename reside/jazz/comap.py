@@ -3,16 +3,13 @@
 from bisect import insort_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from .covalue import Core
+from .host import Host
 from .ids import Json, SessionId
+from .owned import OwnedValue, author
 from .session import Transaction
-from .value import OwnedValue, author
-
-if TYPE_CHECKING:
-    from .node import Node
-
 
 _Entry: TypeAlias = tuple[tuple[int, str], Transaction, bool, Json]
 """One assignment: its place in the order, its transaction, whether it removes the key, the value."""
@@ -71,7 +68,7 @@ class CoMap(OwnedValue):
 
     kind: ClassVar[str] = "map"
 
-    def __init__(self, node: "Node", core: Core) -> None:
+    def __init__(self, node: Host, core: Core) -> None:
         self._view = MapView({})
         super().__init__(node, core, self._view)
 

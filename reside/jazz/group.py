@@ -15,7 +15,7 @@ from .keys import current_key_id, find_secret
 from .permissions import ADMINS, KEY_HOLDERS, READERS, GroupState, is_member_key
 from .value import Value
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a group makes values, and a value names its group: the one circle of types
     from .cofeed import CoFeed
     from .colist import CoList
     from .comap import CoMap
@@ -144,7 +144,8 @@ class Group(Value):
         Raises:
             NotPermitted: This account may not write here.
         """
-        return self._node.create_map(self, init or {})
+        made: CoMap = self._node.create_map(self, init or {})
+        return made
 
     def create_list(self, items: Iterable[Json] = ()) -> "CoList":
         """A new list owned by this group.
@@ -152,7 +153,8 @@ class Group(Value):
         Raises:
             NotPermitted: This account may not write here.
         """
-        return self._node.create_list(self, items)
+        made: CoList = self._node.create_list(self, items)
+        return made
 
     def create_feed(self) -> "CoFeed":
         """A new feed owned by this group.
@@ -160,7 +162,8 @@ class Group(Value):
         Raises:
             NotPermitted: This account may not write here.
         """
-        return self._node.create_feed(self)
+        made: CoFeed = self._node.create_feed(self)
+        return made
 
     @property
     def state(self) -> GroupState:
@@ -252,9 +255,19 @@ class Group(Value):
         self._set("groupSealer", group_sealer_value(new))
         for parent in self._parent_states():
             self._reveal_to_parent(new, parent)
-        for child in self._node.child_groups(self):
+        for child in self._children():
             if child.state.get(self._node.account_id) in ADMINS and child.has_read_key():
                 await child._rotate(None)  # noqa: SLF001 - the same class
+
+    def _children(self) -> list["Group"]:
+        """The loaded groups that extend this one."""
+        store = self._node.store
+        states = ((co_id, store.group_state(co_id)) for co_id in store.core(self.id).dependants)
+        return [
+            self._node.object_of(store.core(co_id), Group)
+            for co_id, state in states
+            if isinstance(state, GroupState) and self.id in state.parent_ids()
+        ]
 
     def has_read_key(self) -> bool:
         """Whether this account can read what is written in the group now."""

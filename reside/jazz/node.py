@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Self, TypeVar
 
 from .account import Account, Credentials
 from .cofeed import CoFeed
@@ -19,27 +19,22 @@ from .errors import (
     InvalidContent,
     InvalidCredentials,
     JazzError,
-    JazzTimeout,
     NodeClosed,
     ValueNotFound,
-    WrongKind,
 )
 from .group import Group
 from .header import ValueType, account_header, group_header, owned_header, unique_header
-from .ids import EVERYONE, CoId, Json, is_co_id
-from .permissions import GroupState
-from .readiness import Absent, missing_for
+from .ids import EVERYONE, CoId, Json
+from .loading import ABSENT_GRACE_S, Loader
+from .objects import Objects
 from .store import Store
-from .sync import Sync
-from .transport import Transport
-from .value import OwnedValue, Value
-from .waiting import Flush, Waiting
-from .watch import Watches
+from .sync import Sync, Transport
+from .value import Value
+from .waiting import Waiting
+from .watch import Watchable, Watches
 from .writer import Writer
 
-V = TypeVar("V", bound=Value)
-_ABSENT_GRACE_S: Final = 2.0
-"""How long `load` waits for a value that the server does not have: its writer may be uploading it right now."""
+V = TypeVar("V", bound=Watchable)
 
 
 def now_ms() -> int:
@@ -91,10 +86,11 @@ class Node:
         self._transport = Transport(
             url, on_connect=self._connected, on_disconnect=self._disconnected, on_frame=self._received
         )
-        self._sync = Sync(self.store, self._transport.send, on_acknowledged=self._acknowledged, on_whole=self._whole)
+        self._sync = Sync(self.store, self._transport.send, on_acknowledged=self._acknowledged, on_whole=self._on_whole)
         self.writer = Writer(self.store, self._sync, clock, self._check_open)
         self._waiting = Waiting(self._check_open)
-        self._values: dict[CoId, Value] = {}
+        self._objects = Objects(self)
+        self._loader = Loader(self.store, self._sync, self._transport, self._waiting, self._why_no_answer)
         self._wake_planned = False
         self._runner: asyncio.Task[None] | None = None
         self._entered = False
@@ -154,7 +150,7 @@ class Node:
         Raises:
             InvalidContent: Neither was done yet.
         """
-        value = self._values.get(CoId(self.account_id))
+        value = self._objects.find(self.account_id)
         if not isinstance(value, Account):
             raise InvalidContent("no account yet: await node.register(name) or node.login() first")
         return value
@@ -166,10 +162,10 @@ class Node:
             name: The profile's name, for a new account.
         """
         try:
-            account = await self._load(CoId(self.account_id), Account, grace=0.0)
+            account = await self.load_as(self.account_id, Account, grace=0.0)
         except ValueNotFound:
             core = self.writer.create(self._account_header)
-            account = self._wrap(core, Account)
+            account = self._objects.of(core, Account)
             account.initialise()
         if account.profile_id is None:
             group = self.create_group()
@@ -187,7 +183,7 @@ class Node:
             ValueNotFound: The server does not have it: `register` it first.
             InvalidCredentials: It has no profile, so it was never completed: `register` it.
         """
-        account = await self._load(CoId(self.account_id), Account)
+        account = await self.load_as(self.account_id, Account)
         if account.profile_id is None:
             raise InvalidCredentials(f"the account {self.account_id} has no profile; register it first")
         await account.load_profile()
@@ -202,68 +198,46 @@ class Node:
             ValueNotFound: The server does not have it, or its owner.
             JazzTimeout: It did not come in time.
         """
-        return await self._load(CoId(co_id), Value, timeout)
+        return await self.load_as(co_id, Value, timeout=timeout)
 
     async def load_map(self, co_id: str, *, timeout: float = 30.0) -> CoMap:  # noqa: ASYNC109 - as load
         """Loads a map; `WrongKind` if it is none. See `load`."""
-        return await self._load(CoId(co_id), CoMap, timeout)
+        return await self.load_as(co_id, CoMap, timeout=timeout)
 
     async def load_list(self, co_id: str, *, timeout: float = 30.0) -> CoList:  # noqa: ASYNC109 - as load
         """Loads a list; `WrongKind` if it is none. See `load`."""
-        return await self._load(CoId(co_id), CoList, timeout)
+        return await self.load_as(co_id, CoList, timeout=timeout)
 
     async def load_feed(self, co_id: str, *, timeout: float = 30.0) -> CoFeed:  # noqa: ASYNC109 - as load
         """Loads a feed; `WrongKind` if it is none. See `load`."""
-        return await self._load(CoId(co_id), CoFeed, timeout)
+        return await self.load_as(co_id, CoFeed, timeout=timeout)
 
     async def load_group(self, co_id: str, *, timeout: float = 30.0) -> Group:  # noqa: ASYNC109 - as load
         """Loads a group; `WrongKind` if it is none. See `load`."""
-        return await self._load(CoId(co_id), Group, timeout)
+        return await self.load_as(co_id, Group, timeout=timeout)
 
     async def load_account(self, co_id: str, *, timeout: float = 30.0) -> Account:  # noqa: ASYNC109 - as load
         """Loads an account; `WrongKind` if it is none. See `load`."""
-        return await self._load(CoId(co_id), Account, timeout)
+        return await self.load_as(co_id, Account, timeout=timeout)
 
-    async def _load(self, co_id: CoId, kind: type[V], timeout: float = 30.0, grace: float = _ABSENT_GRACE_S) -> V:  # noqa: ASYNC109 - as load
+    async def load_as(
+        self,
+        co_id: str,
+        kind: type[V],
+        *,
+        timeout: float = 30.0,  # noqa: ASYNC109 - as load
+        grace: float = ABSENT_GRACE_S,
+    ) -> V:
+        """Loads a value of a class; `WrongKind` if it is another. See `load`.
+
+        Args:
+            co_id: The value's id.
+            kind: The class of its object.
+            timeout: In seconds.
+            grace: How long to wait for what the server does not have, in seconds: its writer may be uploading it.
+        """
         self._check_open()
-        if not is_co_id(co_id):
-            raise ValueNotFound(co_id, "that is not the id of a value, which looks like co_z…")
-        core = self.store.core(co_id)
-        try:
-            async with asyncio.timeout(timeout):
-                await self._ready(core, grace)
-        except TimeoutError:
-            state = "the server did not answer" if self.connected else "there is no connection"
-            raise JazzTimeout(f"{co_id} could not be loaded within {timeout:g} s: {state}") from None
-        return self._wrap(core, kind)
-
-    async def _ready(self, core: Core, grace: float) -> None:
-        """Waits until a value and all that it needs is here."""
-        asked_again = False
-        while True:
-            missing = missing_for(self.store, core)
-            if not missing:
-                return
-            if isinstance(missing, Absent):
-                if asked_again and not await self._waiting.change([missing.core], grace):
-                    self._forget(missing.core)
-                    raise ValueNotFound(core.co_id, missing.why)
-                # What the server lacked earlier on this connection, it may have now.
-                if not asked_again:
-                    asked_again = True
-                    missing.core.absent = False
-                    self._sync.request(missing.core, again=True)
-                continue
-            for needed in missing:
-                self._sync.request(needed)
-                asked_again = asked_again or needed is core
-            await self._waiting.change(missing, None)
-
-    def _forget(self, core: Core) -> None:
-        """Drops the trace of a value that nobody has, so that asking for made-up ids can't fill the memory."""
-        if core.header is None and not core.dependants and not core.parked and not self._waiting.is_waited_for(core):
-            self.store.cores.pop(core.co_id, None)
-            self._sync.forget(core)
+        return self._objects.of(await self._loader.load(co_id, timeout, grace), kind)
 
     async def catch_up(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises our own error
         """Waits until what the server had of all loaded values when asked is here.
@@ -276,19 +250,10 @@ class Node:
             InvalidContent: Neither `register` nor `login` was done yet.
         """
         self._check_open()
-        small = self.store.core(self.account.profile.id)
-        try:
-            async with asyncio.timeout(timeout):
-                answered = False
-                while not answered:
-                    await self._transport.connected.wait()
-                    self._check_open()
-                    answer = self._waiting.round_trip()
-                    self._sync.ask_whole(small)
-                    answered = await answer
-        except TimeoutError:
-            state = "the server did not answer" if self.connected else "there is no connection"
-            raise JazzTimeout(f"not caught up with the server within {timeout:g} s: {state}") from None
+        await self._loader.catch_up(self.store.core(self.account.profile.id), timeout)
+
+    def _why_no_answer(self) -> str:
+        return "the server did not answer" if self.connected else "there is no connection"
 
     # Creating
 
@@ -299,7 +264,7 @@ class Node:
             name: Shown by tools; readable by everybody, never changes.
         """
         core = self.writer.create(group_header(self.account_id, name, self._clock()))
-        group = self._wrap(core, Group)
+        group = self._objects.of(core, Group)
         group.initialise()
         return group
 
@@ -326,7 +291,7 @@ class Node:
     async def find_unique_map(self, owner: str, unique: str) -> CoMap | None:
         """Loads the map of a name in a group; None if nobody made it yet."""
         try:
-            return await self._load(self.unique_map_id(owner, unique), CoMap, grace=0.0)
+            return await self.load_as(self.unique_map_id(owner, unique), CoMap, grace=0.0)
         except ValueNotFound:
             return None
 
@@ -344,10 +309,10 @@ class Node:
             return found
         core = self.store.core(header.co_id)
         if core.header is None:
-            value = self._wrap(self.writer.create(header), CoMap)
+            value = self._objects.of(self.writer.create(header), CoMap)
             value.initialise(init or {})
             return value
-        return self._wrap(core, CoMap)
+        return self._objects.of(core, CoMap)
 
     # Sending
 
@@ -359,20 +324,8 @@ class Node:
         """
         self._check_open()
         self.writer.send()
-        flush = Flush({co_id: self._sync.unacknowledged_logs(co_id) for co_id in self._sync.unacknowledged})
-        if not flush.wanted:
-            return
-        self._waiting.flushes.append(flush)
-        try:
-            async with asyncio.timeout(timeout):
-                await flush.done
-        except TimeoutError:
-            state = "the server did not acknowledge it" if self.connected else "there is no connection"
-            values = ", ".join(sorted(flush.wanted)[:3])
-            count = len(flush.wanted)
-            raise JazzTimeout(f"{count} values not flushed within {timeout:g} s ({values}): {state}") from None
-        finally:
-            self._waiting.flushes.remove(flush)
+        logs = {co_id: self._sync.unacknowledged_logs(co_id) for co_id in self._sync.unacknowledged}
+        await self._waiting.flush(logs, timeout, self._why_no_answer)
 
     # For this package
 
@@ -386,32 +339,12 @@ class Node:
         """Writes to a value that a group owns; see `Writer.private`. All such writes of a node come through here."""
         self.writer.private(core, changes, latest=latest, meta=meta)
 
-    def owner_of(self, core: Core) -> Group:
-        """The group (or account) that owns a value."""
-        owner_id = None if core.header is None else core.header.owner
-        if owner_id is None:
-            raise InvalidContent(f"{core.co_id} has no owning group")
-        return self._wrap(self.store.core(owner_id), Group)
-
-    def child_groups(self, group: Group) -> list[Group]:
-        """The loaded groups that extend a group."""
-        found = []
-        for co_id in self.store.core(group.id).dependants:
-            state = self.store.group_state(co_id)
-            if isinstance(state, GroupState) and group.id in state.parent_ids():
-                found.append(self._wrap(self.store.core(co_id), Group))
-        return found
-
     def _new_owned(self, owner: Group, value_type: ValueType, kind: type[V]) -> V:
-        return self._wrap(self.writer.create(owned_header(value_type, owner.id, self._clock())), kind)
+        return self._objects.of(self.writer.create(owned_header(value_type, owner.id, self._clock())), kind)
 
-    def _wrap(self, core: Core, kind: type[V]) -> V:
-        value = self._values.get(core.co_id)
-        if value is None:
-            value = self._values[core.co_id] = _object_for(self, core)
-        if not isinstance(value, kind):
-            raise WrongKind(core.co_id, expected=kind.kind, actual=value.kind)
-        return value
+    def object_of(self, core: Core, kind: type[V]) -> V:
+        """The object of a value that is here, for this package."""
+        return self._objects.of(core, kind)
 
     # Events
 
@@ -422,8 +355,8 @@ class Node:
         self._sync.disconnect()
         self._waiting.disconnected()
 
-    def _whole(self, core: Core) -> None:
-        account = self._values.get(CoId(self.account_id))
+    def _on_whole(self, core: Core) -> None:
+        account = self._objects.find(self.account_id)
         if isinstance(account, Account) and core.co_id == account.profile_id:
             self._waiting.answered()
 
@@ -466,18 +399,3 @@ class Node:
     def _check_open(self) -> None:
         if self._end is not None:
             raise self._end
-
-
-def _object_for(node: Node, core: Core) -> Value:
-    header = core.header
-    if header is None:
-        raise ValueNotFound(core.co_id, "it was not loaded")
-    if header.is_account:
-        return Account(node, core)
-    if header.is_group:
-        return Group(node, core)
-    kinds: dict[str, type[OwnedValue]] = {"comap": CoMap, "colist": CoList, "costream": CoFeed}
-    kind = kinds.get(header.value_type)
-    if kind is None:
-        raise WrongKind(core.co_id, expected="map, list, feed, group or account", actual=header.value_type)
-    return kind(node, core)  # type: ignore[call-arg] # each of them makes its own view

@@ -3,17 +3,20 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from .covalue import Core
-from .errors import JazzError
+from .errors import JazzError, JazzTimeout
 from .session import SessionLog
 
+Wanted: TypeAlias = dict[str, tuple[Core, list[tuple[SessionLog, int]]]]
+"""What must be acknowledged: for each value its logs, and how much of each."""
 
-class Flush:
-    """A wait for acknowledgements: the logs, and how much of each must be acknowledged, by value."""
 
-    def __init__(self, wanted: dict[str, tuple[Core, list[tuple[SessionLog, int]]]]) -> None:
+class _Flush:
+    """A wait for acknowledgements."""
+
+    def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -38,7 +41,7 @@ class Waiting:
         self._check_open = check_open
         self._values: dict[str, list[asyncio.Future[None]]] = {}
         self._round_trips: deque[asyncio.Future[bool]] = deque()
-        self.flushes: list[Flush] = []
+        self._flushes: list[_Flush] = []
 
     def is_waited_for(self, core: Core) -> bool:
         """Whether anybody waits for a change of a value."""
@@ -72,11 +75,37 @@ class Waiting:
 
     def acknowledged(self, core: Core) -> None:
         """The server acknowledged something of a value."""
-        for flush in self.flushes:
+        for flush in self._flushes:
             flush.acknowledged(core)
+
+    async def flush(
+        self,
+        wanted: Wanted,
+        timeout: float,  # noqa: ASYNC109 - the error tells what is missing
+        why_not: Callable[[], str],
+    ) -> None:
+        """Waits until the server acknowledged what is wanted.
+
+        Raises:
+            JazzTimeout: It did not in time (seconds); `why_not` says in words why.
+        """
+        if not wanted:
+            return
+        flush = _Flush(wanted)
+        self._flushes.append(flush)
+        try:
+            async with asyncio.timeout(timeout):
+                await flush.done
+        except TimeoutError:
+            values = ", ".join(sorted(flush.wanted)[:3])
+            count = len(flush.wanted)
+            raise JazzTimeout(f"{count} values not flushed within {timeout:g} s ({values}): {why_not()}") from None
+        finally:
+            self._flushes.remove(flush)
 
     def round_trip(self) -> asyncio.Future[bool]:
         """A question was asked; the future tells whether it was answered, or the connection ended before."""
+        self._check_open()
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._round_trips.append(answer)
         return answer
@@ -98,7 +127,7 @@ class Waiting:
     def end(self, error: JazzError) -> None:
         """Nothing will come any more."""
         waiting: list[asyncio.Future[Any]] = [future for waiters in self._values.values() for future in waiters]
-        waiting += [*(flush.done for flush in self.flushes), *self._round_trips]
+        waiting += [*(flush.done for flush in self._flushes), *self._round_trips]
         self._round_trips.clear()
         for future in waiting:
             if not future.done():

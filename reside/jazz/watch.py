@@ -6,16 +6,25 @@ A watcher holds no queue: it is woken, and then looks at the state as it is. So 
 import asyncio
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 from weakref import WeakSet
 
 from .errors import NodeClosed
 from .ids import CoId
 
-if TYPE_CHECKING:
-    from .value import Value
 
-T = TypeVar("T", bound="Value")
+class Watchable(Protocol):
+    """What can be watched: a value with a revision."""
+
+    @property
+    def id(self) -> CoId:
+        """The value's id."""
+
+    def refresh(self) -> int:
+        """Brings the content up to date; the number it gives grows with every change of the valid content."""
+
+
+T = TypeVar("T", bound=Watchable)
 
 
 class Watch(Generic[T]):
@@ -73,7 +82,7 @@ class Watch(Generic[T]):
 class _Callback:
     """A subscribed callback and the revision that it last heard of."""
 
-    def __init__(self, value: Any, callback: Callable[[Any], None]) -> None:
+    def __init__(self, value: Watchable, callback: Callable[[Any], None]) -> None:
         self.value = value
         self.callback = callback
         self.revision: int = value.refresh()

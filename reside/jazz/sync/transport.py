@@ -9,7 +9,7 @@ from typing import Final
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidHandshake, InvalidURI, WebSocketException
 
-from .errors import JazzUnavailable
+from reside.jazz.errors import JazzUnavailable
 
 _log = logging.getLogger(__name__)
 _MAX_FRAME_CHARACTERS: Final = 25_000

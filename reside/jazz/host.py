@@ -1,0 +1,57 @@
+"""What a value needs of the node that holds it: `Node` is the one that there is.
+
+A protocol, so that values know nothing of connections.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from .covalue import Core
+from .ids import AccountId, Json
+from .store import Store
+from .watch import Watchable, Watches
+from .writer import Writer
+
+T = TypeVar("T", bound=Watchable)
+
+
+class Host(Protocol):
+    """A node as its values see it.
+
+    Attributes:
+        account_id: Who reads and writes.
+        store: All values' logs.
+        watches: The watchers of values.
+        writer: What writes.
+    """
+
+    account_id: AccountId
+    store: Store
+    watches: Watches
+    writer: Writer
+
+    def object_of(self, core: Core, kind: type[T]) -> T:
+        """The one object of a value that is here; `WrongKind` if it is of another kind."""
+
+    async def load_as(self, co_id: str, kind: type[T], *, timeout: float = 30.0) -> T:  # noqa: ASYNC109 - as Node.load
+        """Loads a value of a kind; see `Node.load`."""
+
+    async def load_account(self, co_id: str, *, timeout: float = 30.0) -> Watchable:  # noqa: ASYNC109 - as Node.load
+        """Loads an account; see `Node.load_account`."""
+
+    def create_map(self, owner: Any, init: Mapping[str, Json]) -> Any:
+        """A new map; see `Group.create_map`."""
+
+    def create_list(self, owner: Any, items: Any) -> Any:
+        """A new list; see `Group.create_list`."""
+
+    def create_feed(self, owner: Any) -> Any:
+        """A new feed; see `Group.create_feed`."""
+
+    def write_trusting(self, core: Core, key: str, value: Json, *, latest: int) -> None:
+        """Sets one key of a group or an account; see `Writer.trusting`."""
+
+    def write_private(
+        self, core: Core, changes: Sequence[Json], *, latest: int, meta: dict[str, Json] | None = None
+    ) -> None:
+        """Writes to a value that a group owns; see `Writer.private`."""

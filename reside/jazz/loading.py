@@ -1,0 +1,111 @@
+"""Loading: a value is given to a caller once it, its group, the parents of that and all authors are here.
+
+What can't be had is an error with the reason, and never a wait without end.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from .covalue import Core
+from .errors import JazzTimeout, ValueNotFound
+from .ids import is_co_id
+from .readiness import Absent, missing_for
+from .store import Store
+from .sync import Sync, Transport
+from .waiting import Waiting
+
+ABSENT_GRACE_S: Final = 2.0
+"""How long a load waits for a value that the server does not have: its writer may be uploading it right now."""
+
+
+class Loader:
+    """Loads the values of one node.
+
+    Args:
+        store: Where they go.
+        sync: Asks for them.
+        transport: The connection.
+        waiting: Tells of their arrival.
+        why_not: Says in words why nothing comes, for an error.
+    """
+
+    def __init__(
+        self, store: Store, sync: Sync, transport: Transport, waiting: Waiting, why_not: Callable[[], str]
+    ) -> None:
+        self._store = store
+        self._sync = sync
+        self._transport = transport
+        self._waiting = waiting
+        self._why_not = why_not
+
+    async def load(self, co_id: str, timeout: float, grace: float) -> Core:  # noqa: ASYNC109 - raises our own error
+        """Loads a value completely.
+
+        Args:
+            co_id: Its id.
+            timeout: In seconds.
+            grace: How long to wait for what the server does not have, in seconds.
+
+        Raises:
+            ValueNotFound: The server does not have it, or its owner.
+            JazzTimeout: It did not come in time.
+        """
+        if not is_co_id(co_id):
+            raise ValueNotFound(co_id, "that is not the id of a value, which looks like co_z…")
+        core = self._store.core(co_id)
+        try:
+            async with asyncio.timeout(timeout):
+                await self._ready(core, grace)
+        except TimeoutError:
+            raise JazzTimeout(f"{co_id} could not be loaded within {timeout:g} s: {self._why_not()}") from None
+        return core
+
+    async def catch_up(self, small: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
+        """Waits for one round trip, over however many connections it takes; see `Node.catch_up`.
+
+        Args:
+            small: The value to ask for.
+            timeout: In seconds.
+
+        Raises:
+            JazzTimeout: The server did not answer in time.
+        """
+        try:
+            async with asyncio.timeout(timeout):
+                answered = False
+                while not answered:
+                    await self._transport.connected.wait()
+                    answer = self._waiting.round_trip()
+                    self._sync.ask_whole(small)
+                    answered = await answer
+        except TimeoutError:
+            raise JazzTimeout(f"not caught up with the server within {timeout:g} s: {self._why_not()}") from None
+
+    async def _ready(self, core: Core, grace: float) -> None:
+        """Waits until a value and all that it needs is here."""
+        asked_again = False
+        while True:
+            missing = missing_for(self._store, core)
+            if not missing:
+                return
+            if isinstance(missing, Absent):
+                if asked_again and not await self._waiting.change([missing.core], grace):
+                    self._forget(missing.core)
+                    raise ValueNotFound(core.co_id, missing.why)
+                # What the server lacked earlier on this connection, it may have now.
+                if not asked_again:
+                    asked_again = True
+                    missing.core.absent = False
+                    self._sync.request(missing.core, again=True)
+                continue
+            for needed in missing:
+                self._sync.request(needed)
+                asked_again = asked_again or needed is core
+            await self._waiting.change(missing, None)
+
+    def _forget(self, core: Core) -> None:
+        """Drops the trace of a value that nobody has, so that asking for made-up ids can't fill the memory."""
+        if core.header is None and not core.dependants and not core.parked and not self._waiting.is_waited_for(core):
+            self._store.cores.pop(core.co_id, None)
+            self._sync.forget(core)

@@ -1,0 +1,62 @@
+"""The objects that callers hold: one for each value of a node, of the class that the value's header says."""
+
+from typing import TypeVar
+
+from .account import Account
+from .cofeed import CoFeed
+from .colist import CoList
+from .comap import CoMap
+from .covalue import Core
+from .errors import ValueNotFound, WrongKind
+from .group import Group
+from .header import Header
+from .host import Host
+from .ids import CoId
+from .value import Value
+from .watch import Watchable
+
+T = TypeVar("T", bound=Watchable)
+
+
+class Objects:
+    """The objects of one node.
+
+    Args:
+        host: The node, for the values.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._made: dict[CoId, Value] = {}
+
+    def of(self, core: Core, kind: type[T]) -> T:
+        """The object of a value.
+
+        Raises:
+            ValueNotFound: The value is not here.
+            WrongKind: It is of another kind.
+        """
+        value = self._made.get(core.co_id)
+        if value is None:
+            if core.header is None:
+                raise ValueNotFound(core.co_id, "it was not loaded")
+            value = self._made[core.co_id] = _class_of(core.co_id, core.header)(self._host, core)
+        if not isinstance(value, kind):
+            raise WrongKind(core.co_id, expected=getattr(kind, "kind", kind.__name__), actual=value.kind)
+        return value
+
+    def find(self, co_id: str) -> Value | None:
+        """The object of a value if there is one already."""
+        return self._made.get(CoId(co_id))
+
+
+def _class_of(co_id: str, header: Header) -> type[Value]:
+    if header.is_account:
+        return Account
+    if header.is_group:
+        return Group
+    kinds: dict[str, type[Value]] = {"comap": CoMap, "colist": CoList, "costream": CoFeed}
+    kind = kinds.get(header.value_type)
+    if kind is None:
+        raise WrongKind(co_id, expected="map, list, feed, group or account", actual=header.value_type)
+    return kind

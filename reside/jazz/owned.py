@@ -1,0 +1,52 @@
+"""Values that belong to a group: what maps, lists and feeds have in common."""
+
+from collections.abc import Sequence
+
+from .content import Content, View
+from .covalue import Core
+from .errors import InvalidContent, NotPermitted
+from .group import Group
+from .host import Host
+from .ids import Json, SessionId, author_of
+from .session import Transaction
+from .value import Value
+
+
+class OwnedValue(Value):
+    """A value that belongs to a group (or an account), whose roles say who may read and write it."""
+
+    def __init__(self, node: Host, core: Core, view: View) -> None:
+        super().__init__(node, core)
+        self._content = Content(node.store, core, view)
+
+    @property
+    def group(self) -> Group:
+        """The owning group; an `Account` if an account owns the value."""
+        owner_id = None if self._core.header is None else self._core.header.owner
+        if owner_id is None:
+            raise InvalidContent(f"{self.id} has no owning group")
+        return self._node.object_of(self._node.store.core(owner_id), Group)
+
+    def refresh(self) -> int:
+        """Brings the content up to date; the number it gives grows with every change of the valid content."""
+        self._content.refresh()
+        return self._core.revision
+
+    def refusals(self) -> list[tuple[SessionId, int, str | None]]:
+        """For each transaction of the log (session, index) the reason why it does not count; None if it does."""
+        return [(item.session, item.index, refusal) for item, refusal in self._content.refusals()]
+
+    def _write(self, changes: Sequence[Json], meta: dict[str, Json] | None = None) -> None:
+        self._content.refresh()
+        if self._node.writer.needs_write_key(self._core):
+            self.group.make_own_write_key()
+        self._node.write_private(self._core, changes, latest=self._content.latest, meta=meta)
+
+    def _refuse(self, act: str, needs: str) -> NotPermitted:
+        group = self.group
+        return NotPermitted(self.id, group=group.id, role=group.my_role, act=act, needs=needs)
+
+
+def author(transaction: Transaction) -> str:
+    """The account or agent that made a transaction."""
+    return author_of(transaction.session)

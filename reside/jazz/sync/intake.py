@@ -1,0 +1,66 @@
+"""Taking in what came from outside: batches are verified and appended, or parked until their author's account is here.
+
+Nothing is appended that its author's key did not sign, and nothing after a gap.
+"""
+
+import logging
+from collections.abc import Callable
+
+from reside.jazz.covalue import Batch, Core
+from reside.jazz.ids import author_of
+from reside.jazz.session import SessionLog
+from reside.jazz.store import Store
+
+_log = logging.getLogger(__name__)
+
+
+class Intake:
+    """Takes batches into the logs of a node.
+
+    Args:
+        store: The values.
+        request: Asks the server for an account that is missing.
+    """
+
+    def __init__(self, store: Store, request: Callable[[Core], None]) -> None:
+        self._store = store
+        self._request = request
+        self._parked: dict[str, set[str]] = {}
+
+    def take(self, core: Core, batch: Batch) -> bool:
+        """Verifies and appends a batch, or parks it; False if something is missing before it."""
+        if batch.session in core.rejected:
+            return True
+        author = author_of(batch.session)
+        if self._store.agent_of(author) is not None:
+            return self._append(core, batch)
+        core.parked.setdefault(author, []).append(batch)
+        self._parked.setdefault(author, set()).add(core.co_id)
+        self._request(self._store.core(author))
+        return True
+
+    def unpark(self, account: Core) -> list[Core]:
+        """An account arrived: what its sessions wrote can be verified now. Gives the values that this concerns."""
+        cores = [self._store.core(co_id) for co_id in self._parked.pop(account.co_id, ())]
+        for core in cores:
+            for batch in core.parked.pop(account.co_id, ()):
+                self._append(core, batch)
+        return cores
+
+    def _append(self, core: Core, batch: Batch) -> bool:
+        log = core.sessions.get(batch.session) or SessionLog(batch.session)
+        have = len(log.transactions)
+        if have < batch.after:
+            return False
+        fresh = batch.transactions[have - batch.after :]
+        if not fresh:
+            return True
+        agent_id = self._store.agent_of(author_of(batch.session)) or ""
+        if log.append_verified(fresh, batch.signature, agent_id.rpartition("/")[2]):
+            core.sessions[batch.session] = log
+            for transaction in fresh:
+                core.add(transaction)
+        else:
+            core.rejected.add(batch.session)
+            _log.warning("a signature in %s does not verify; its session is ignored", core.co_id)
+        return True

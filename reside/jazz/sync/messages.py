@@ -1,0 +1,101 @@
+"""The messages of the sync protocol as text: made for the server, and checked when they come from it.
+
+What is read here has the right shape, and nothing more: whether it is signed and allowed is for others to say.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from reside.jazz.covalue import Batch, Core
+from reside.jazz.encoding import compact_json, quote
+from reside.jazz.errors import InvalidContent
+from reside.jazz.ids import SessionId, is_session_id
+from reside.jazz.session import parse_transaction
+
+from .peer import Counts, Peer
+
+_MAX_PIECE_CHARACTERS: Final = 100_000
+
+
+def known_state(action: str, core: Core, *, correction: bool = False) -> str:
+    """A `load` or `known` message: what is here of a value."""
+    sessions = compact_json(core.counts())
+    header = "true" if core.header is not None else "false"
+    tail = ',"isCorrection":true' if correction else ""
+    return f'{{"action":"{action}","id":"{core.co_id}","header":{header},"sessions":{sessions}{tail}}}'
+
+
+def nothing_known(action: str, co_id: str, *, correction: bool = False) -> str:
+    """A `load` or `known` message that says that nothing of a value is here."""
+    tail = ',"isCorrection":true' if correction else ""
+    return f'{{"action":"{action}","id":"{co_id}","header":false,"sessions":{{}}{tail}}}'
+
+
+def content_pieces(core: Core, peer: Peer, *, with_header: bool) -> list[str]:
+    """The content messages for what the server lacks, cut where there are signatures to prove the parts."""
+    header = core.header
+    if header is None:
+        return []
+    start = f'{{"action":"content","id":"{core.co_id}"'
+    raw = f',"header":{compact_json(dict(header.raw))}' if with_header else ""
+    messages: list[str] = []
+    parts: dict[str, str] = {}
+    size = 0
+
+    def close() -> None:
+        nonlocal size, raw
+        new = ",".join(parts.values())
+        messages.append(f'{start}{raw},"priority":{header.priority},"new":{{{new}}}}}')
+        parts.clear()
+        raw, size = "", 0
+
+    for session, log in core.sessions.items():
+        for begin, end, signature in log.pieces(peer.has(session)):
+            if size > _MAX_PIECE_CHARACTERS or session in parts:
+                close()
+            body = ",".join([item.canonical() for item in log.transactions[begin:end]])
+            parts[session] = (
+                f'{quote(session)}:{{"after":{begin},"newTransactions":[{body}],"lastSignature":{quote(signature)}}}'
+            )
+            size += len(body)
+    if parts or not messages:
+        close()
+    return messages
+
+
+def read_counts(message: dict[str, Any]) -> Counts:
+    """The counts of a `load` or `known` message, by session.
+
+    Raises:
+        InvalidContent: They are not counts.
+    """
+    sessions = _members(message, "sessions")
+    if not all(type(count) is int and count >= 0 for count in sessions.values()):
+        raise InvalidContent("a known state has a count that is not a non-negative integer")
+    return dict(sessions)
+
+
+def read_batches(message: dict[str, Any]) -> Sequence[Batch]:
+    """The batches of a `content` message.
+
+    Raises:
+        InvalidContent: One of them breaks the protocol.
+    """
+    return [_batch(session, raw) for session, raw in _members(message, "new").items()]
+
+
+def _members(message: dict[str, Any], key: str) -> dict[str, Any]:
+    members = message.get(key)
+    if not isinstance(members, dict):
+        raise InvalidContent(f"a message's {key} is not an object")
+    return members
+
+
+def _batch(session: str, raw: Any) -> Batch:
+    if not isinstance(raw, dict) or not is_session_id(session):
+        raise InvalidContent("a content message's session is malformed")
+    after, transactions, signature = raw.get("after"), raw.get("newTransactions"), raw.get("lastSignature")
+    if type(after) is not int or after < 0 or not isinstance(transactions, list) or not isinstance(signature, str):
+        raise InvalidContent("a content message's session is malformed")
+    parsed = [parse_transaction(item, SessionId(session), after + place) for place, item in enumerate(transactions)]
+    return Batch(SessionId(session), after, parsed, signature)

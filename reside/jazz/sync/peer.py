@@ -1,0 +1,32 @@
+"""What the server has of each value, as far as one connection knows."""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+Counts: TypeAlias = dict[str, int]
+"""How many transactions there are, by session."""
+
+
+@dataclass(slots=True)
+class Peer:
+    """What the server has of one value.
+
+    Attributes:
+        requested: A `load` is on its way.
+        answered: The server said what it has.
+        header: It has the header.
+        acknowledged: What it said that it has.
+        sent: What it was sent besides, and has not acknowledged yet.
+        corrections: How often it was told that it left a gap.
+    """
+
+    requested: bool = False
+    answered: bool = False
+    header: bool = False
+    acknowledged: Counts = field(default_factory=dict)
+    sent: Counts = field(default_factory=dict)
+    corrections: int = 0
+
+    def has(self, session: str) -> int:
+        """What the server has or will have of a session."""
+        return max(self.acknowledged.get(session, 0), self.sent.get(session, 0))
