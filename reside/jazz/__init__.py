@@ -25,6 +25,7 @@ from .errors import (
 from .group import Group
 from .ids import EVERYONE, AccountId, CoId, Everyone, Json, Role, SessionId
 from .node import Node, now_ms
+from .replay import UsedTokens, UsedTokensInMemory, UsedTokensOnDisk
 from .tokens import RequestVerifier, read_request_account, sign_jazz_token, sign_request, verify_jazz_token
 from .value import Value
 from .watch import Watch
@@ -56,6 +57,9 @@ __all__ = [
     "Role",
     "SessionId",
     "TokenRefused",
+    "UsedTokens",
+    "UsedTokensInMemory",
+    "UsedTokensOnDisk",
     "Value",
     "ValueNotFound",
     "Watch",

@@ -85,7 +85,7 @@ class TokenRefused(JazzError):
 
     Attributes:
         reason: One of `missing`, `malformed`, `receiver`, `method`, `path`, `body`, `expired`, `future`, `account`,
-            `signature`, `reused`.
+            `signature`, `reused`, and `restarted`, which a new token cures.
     """
 
     def __init__(self, reason: str, message: str) -> None:

@@ -2,7 +2,7 @@
 
 Two forms. The JavaScript form (jazz-tools `generateAuthToken`) names account and time only: whoever receives one can
 use it elsewhere for a minute. The bound form, for our own replicas, also covers receiver, method, path and body, and
-its receiver refuses a second use.
+its receiver refuses a second use (`replay` says how far that reaches).
 
     Authorization: Jazz <signature>~<account>~<ms>
     Authorization: Jazz-Bound <signature>~<account>~<ms>~<nonce>~<receiver>~<method>~<path hash>~<body hash>
@@ -20,6 +20,7 @@ from .crypto import Agent, secure_hash, verify
 from .encoding import stable_json
 from .errors import JazzError, TokenRefused
 from .ids import AccountId
+from .replay import UsedTokens, UsedTokensInMemory
 
 if TYPE_CHECKING:
     from .account import Credentials
@@ -113,24 +114,29 @@ def read_request_account(header: str | None) -> AccountId:
 class RequestVerifier:
     """Checks bound tokens, and remembers those of the last window so that none is used twice.
 
-    One verifier a receiver: what one process accepted, another does not know.
-
     Args:
         node: Loads the callers' accounts.
         me: The receiver; tokens for others are refused.
         window_s: How old a token may be, and how far ahead the caller's clock.
         clock: Gives ms since the epoch; None takes the node's.
+        used: Remembers; None remembers in this process only, and refuses what was made before this verifier was.
     """
 
     def __init__(
-        self, node: "Node", me: AccountId, window_s: int = _WINDOW_S, *, clock: Callable[[], int] | None = None
+        self,
+        node: "Node",
+        me: AccountId,
+        window_s: int = _WINDOW_S,
+        *,
+        clock: Callable[[], int] | None = None,
+        used: UsedTokens | None = None,
     ) -> None:
         self._node = node
         self._me = me
         self._window_s = window_s
         self._clock = clock if clock is not None else node.now_ms
-        self._used: dict[tuple[AccountId, str], int] = {}
-        self._next_sweep = 0
+        self._used = used if used is not None else UsedTokensInMemory()
+        self._earliest_ms = 0 if self._used.lasts else self._clock()
 
     async def verify(self, header: str | None, *, method: str, path: str, body: bytes) -> AccountId:
         """The account that made this request, exactly this one, for us, now, for the first time.
@@ -139,7 +145,7 @@ class RequestVerifier:
             TokenRefused: `reason` says why; the message never contains the token.
         """
         token = _parse(header, _BOUND)
-        _check_time(token, self._clock(), self._window_s)
+        self._check_time(token)
         if token.receiver != self._me:
             raise TokenRefused("receiver", f"it was made for another receiver than {self._me}")
         if token.method != method.upper():
@@ -149,20 +155,17 @@ class RequestVerifier:
         if token.body_hash != _hash(body):
             raise TokenRefused("body", "it was made for another body")
         await _check_signature(self._node, token, _signed_text(token))
-        _check_time(token, self._clock(), self._window_s)
-        self._use(token)
+        self._check_time(token)
+        until_ms = token.created_ms + self._window_s * 1000
+        key = f"{token.account_id}~{token.nonce}"
+        if not await self._used.use(key, until_ms=until_ms, now_ms=self._clock()):
+            raise TokenRefused("reused", "it was used before")
         return token.account_id
 
-    def _use(self, token: _Token) -> None:
-        """Remembers a token until it is too old anyway; only signed tokens get here, so nobody can fill it up."""
-        now = self._clock()
-        if now >= self._next_sweep:
-            self._used = {key: until for key, until in self._used.items() if until >= now}
-            self._next_sweep = now + self._window_s * 1000
-        key = (token.account_id, token.nonce)
-        if key in self._used:
-            raise TokenRefused("reused", "it was used before")
-        self._used[key] = token.created_ms + self._window_s * 1000
+    def _check_time(self, token: _Token) -> None:
+        _check_time(token, self._clock(), self._window_s)
+        if token.created_ms < self._earliest_ms:
+            raise TokenRefused("restarted", "it was made before this receiver started; make a new one and try again")
 
 
 def _parse(header: str | None, scheme: str) -> _Token:

@@ -101,6 +101,8 @@ class RpcServer:
                 request.headers.get("authorization"), method=request.method, path=request.url.path, body=content
             )
         except TokenRefused as error:
+            if error.reason == "restarted":
+                raise NotReady(f"{self.replica} has just started: {error}") from error
             if isinstance(error.__cause__, JazzTimeout | JazzUnavailable):
                 raise NotReady(f"{self.replica} can't look up the caller's account now: try again") from error
             raise _Unauthenticated(str(error)) from None

@@ -1,5 +1,6 @@
 """Request tokens: which requests a receiver believes, and what it says of the others."""
 
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -10,6 +11,8 @@ from reside.jazz import (
     Node,
     RequestVerifier,
     TokenRefused,
+    UsedTokens,
+    UsedTokensOnDisk,
     ValueNotFound,
     read_request_account,
     sign_jazz_token,
@@ -51,9 +54,10 @@ class _Accounts:
 class _Receiver:
     """A verifier with a clock to set."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, started: int = NOW - 60_000, used: UsedTokens | None = None) -> None:
+        self.now = started
+        self.verifier = RequestVerifier(cast("Node", _Accounts()), ME, clock=lambda: self.now, used=used)
         self.now = NOW
-        self.verifier = RequestVerifier(cast("Node", _Accounts()), ME, clock=lambda: self.now)
 
     async def verify(self, header: str | None, **changed: Any) -> AccountId:
         request = {"method": "POST", "path": "/rpc/greet?x=1", "body": b'{"name":"x"}'} | changed
@@ -121,6 +125,36 @@ async def test_a_reuse_is_refused_as_long_as_the_token_lives_and_then_forgotten(
     assert refused.value.reason == "expired"
     await receiver.verify(_sign(now_ms=receiver.now))
     assert len(receiver.verifier._used) == 1
+
+
+async def test_a_receiver_that_remembers_nothing_refuses_what_was_made_before_it_started() -> None:
+    header = _sign()
+    await _Receiver().verify(header)
+    restarted = _Receiver(started=NOW + 1)
+    with pytest.raises(TokenRefused, match="make a new one and try again") as refused:
+        await restarted.verify(header)
+    assert refused.value.reason == "restarted"
+    assert await restarted.verify(_sign(now_ms=NOW + 1)) == CALLER.account_id
+
+
+async def test_a_reuse_is_refused_across_a_restart_and_by_a_second_process_with_a_file(tmp_path: Path) -> None:
+    """Also from a caller whose clock is ahead, and without refusing what was made before the restart."""
+    header = _sign(now_ms=NOW + 50_000)
+    first, second = UsedTokensOnDisk(tmp_path / "used.sqlite"), UsedTokensOnDisk(tmp_path / "used.sqlite")
+    await _Receiver(used=first).verify(header)
+    first.close()
+    again = UsedTokensOnDisk(tmp_path / "used.sqlite")
+    for used in (second, again):
+        receiver = _Receiver(started=NOW + 1, used=used)
+        with pytest.raises(TokenRefused) as refused:
+            await receiver.verify(header)
+        assert refused.value.reason == "reused"
+        await receiver.verify(_sign())
+    receiver.now = NOW + 200_000
+    await receiver.verify(_sign(now_ms=receiver.now))
+    assert again._database.execute("SELECT count(*) FROM used").fetchone() == (1,)
+    again.close()
+    second.close()
 
 
 async def test_a_refused_request_does_not_use_a_nonce_up() -> None:
