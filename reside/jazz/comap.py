@@ -1,7 +1,7 @@
 """CoMap: keys with values, the last writer of each key wins (jazz-protocol.md §7)."""
 
 from bisect import insort_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
@@ -114,15 +114,21 @@ class CoMap(OwnedValue):
         """
         self._write([{"op": "set", "key": key, "value": value}])
 
-    def update(self, values: Mapping[str, Json]) -> None:
+    def update(self, values: Mapping[str, Json], *, unset: Iterable[str] = ()) -> None:
         """Assigns several keys in one transaction: readers see all or nothing of it.
+
+        Args:
+            values: The keys and their new values.
+            unset: Keys to set to JavaScript's `undefined`, which a reader takes for absent.
 
         Raises:
             NotPermitted: This account may not write here.
             InvalidContent: A value is not JSON.
         """
-        if values:
-            self._write([{"op": "set", "key": key, "value": value} for key, value in values.items()])
+        changes = [{"op": "set", "key": key, "value": value} for key, value in values.items()]
+        changes += [{"op": "set", "key": key} for key in unset]
+        if changes:
+            self._write(changes)
 
     def delete(self, key: str) -> None:
         """Removes a key.
@@ -134,8 +140,7 @@ class CoMap(OwnedValue):
 
     def initialise(self, values: Mapping[str, Json]) -> None:
         """Writes the first content of a unique map: of several writers the earliest wins."""
-        changes = [{"op": "set", "key": key, "value": value} for key, value in values.items()]
-        self._write(changes, {"fww": "init"})
+        self.write_first([{"op": "set", "key": key, "value": value} for key, value in values.items()])
 
     def edit(self, key: str) -> Edit | None:
         """Who made the assignment in force, when; None for a key that was never assigned."""

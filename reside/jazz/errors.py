@@ -39,11 +39,13 @@ class ValueNotFound(JazzError):
 
     Attributes:
         value: The id that was asked for.
+        why: Why it is not to be had.
     """
 
     def __init__(self, value: str, why: str = "the sync server does not have it") -> None:
         super().__init__(f"no value {value}: {why}")
         self.value = value
+        self.why = why
 
 
 class WrongKind(JazzError):

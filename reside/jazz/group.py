@@ -116,6 +116,19 @@ class Group(Value):
         Raises:
             NotPermitted: This account is not an admin here, or the parent extends this group.
         """
+        self._extend(parent, role)
+
+    def create_child(self, role: str = "extend") -> "Group":
+        """A new group that extends this one.
+
+        Args:
+            role: As in `extend`.
+        """
+        child: Group = self._node.create_group()
+        child._extend(self, role)
+        return child
+
+    def _extend(self, parent: "Group", role: str) -> None:
         state = self._state()
         if role not in _MAPPINGS:
             raise InvalidContent(f"a parent's members can be {', '.join(_MAPPINGS)}, not {role}")

@@ -14,6 +14,8 @@ from .errors import InvalidContent
 from .ids import CoId, Json, is_co_id, new_uniqueness
 
 ValueType: TypeAlias = Literal["comap", "colist", "costream", "coplaintext"]
+Unique: TypeAlias = str | Mapping[str, str]
+"""What tells the unique values of one group and type apart."""
 _VALUE_TYPES = ("comap", "colist", "costream", "coplaintext")
 
 
@@ -138,16 +140,18 @@ def owned_header(value_type: ValueType, owner: str, created_ms: int) -> Header:
     )
 
 
-def unique_header(value_type: ValueType, owner: str, unique: str) -> Header:
+def unique_header(value_type: ValueType, owner: str, unique: Unique) -> Header:
     """The header of the one value of its type with this `unique` in a group; it has no creation time."""
     if not unique:
         raise InvalidContent("the unique name of a value must not be empty")
+    if not isinstance(unique, str) and not all(isinstance(part, str) for pair in unique.items() for part in pair):
+        raise InvalidContent("the unique name of a value is a text, or a mapping of texts to texts")
     return parse_header(
         {
             "type": value_type,
             "ruleset": {"type": "ownedByGroup", "group": owner},
             "meta": None,
-            "uniqueness": unique,
+            "uniqueness": unique if isinstance(unique, str) else dict(unique),
         }
     )
 

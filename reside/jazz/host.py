@@ -30,6 +30,12 @@ class Host(Protocol):
     watches: Watches
     writer: Writer
 
+    def now_ms(self) -> int:
+        """The node's clock: ms since the epoch."""
+
+    def find(self, co_id: str) -> Watchable | None:
+        """The object of a value that was loaded or made here; None if it was not."""
+
     def object_of(self, core: Core, kind: type[T]) -> T:
         """The one object of a value that is here; `WrongKind` if it is of another kind."""
 
@@ -38,6 +44,9 @@ class Host(Protocol):
 
     async def load_account(self, co_id: str, *, timeout: float = 30.0) -> Watchable:  # noqa: ASYNC109 - as Node.load
         """Loads an account; see `Node.load_account`."""
+
+    def create_group(self, name: str | None = None) -> Any:
+        """A new group; see `Node.create_group`."""
 
     def create_map(self, owner: Any, init: Mapping[str, Json]) -> Any:
         """A new map; see `Group.create_map`."""

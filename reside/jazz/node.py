@@ -239,6 +239,10 @@ class Node:
         self._check_open()
         return self._objects.of(await self._loader.load(co_id, timeout, grace), kind)
 
+    def find(self, co_id: str) -> Value | None:
+        """A value that was loaded or made here; None if it was not. Asks nobody."""
+        return self._objects.find(co_id)
+
     async def catch_up(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises our own error
         """Waits until what the server had of all loaded values when asked is here.
 

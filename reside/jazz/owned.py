@@ -36,6 +36,10 @@ class OwnedValue(Value):
         """For each transaction of the log (session, index) the reason why it does not count; None if it does."""
         return [(item.session, item.index, refusal) for item, refusal in self._content.refusals()]
 
+    def write_first(self, changes: Sequence[Json]) -> None:
+        """Writes the first content of a unique value, for this package: of several writers the earliest wins."""
+        self._write(changes, {"fww": "init"})
+
     def _write(self, changes: Sequence[Json], meta: dict[str, Json] | None = None) -> None:
         self._content.refresh()
         if self._node.writer.needs_write_key(self._core):

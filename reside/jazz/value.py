@@ -29,6 +29,11 @@ class Value:
         """The value's id."""
         return self._core.co_id
 
+    @property
+    def host(self) -> Host:
+        """The node that holds it, for this package."""
+        return self._node
+
     def refresh(self) -> int:
         """Brings the content up to date; the number it gives grows with every change of the valid content."""
         raise NotImplementedError

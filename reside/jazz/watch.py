@@ -27,6 +27,13 @@ class Watchable(Protocol):
 T = TypeVar("T", bound=Watchable)
 
 
+class Wakeable(Protocol):
+    """What a change of a value wakes."""
+
+    def wake(self) -> None:
+        """Look again: something changed, or the node was closed."""
+
+
 class Watch(Generic[T]):
     """An async iterator over the states of one value."""
 
@@ -93,7 +100,7 @@ class Watches:
 
     def __init__(self) -> None:
         self.closed = False
-        self._iterators: dict[CoId, WeakSet[Watch[Any]]] = {}
+        self._iterators: dict[CoId, WeakSet[Wakeable]] = {}
         self._callbacks: dict[CoId, list[_Callback]] = {}
         self._changed: dict[CoId, None] = {}
 
@@ -102,11 +109,11 @@ class Watches:
         """How many iterators and callbacks are subscribed."""
         return sum(map(len, self._iterators.values())) + sum(map(len, self._callbacks.values()))
 
-    def add(self, co_id: CoId, watch: Watch[Any]) -> None:
+    def add(self, co_id: CoId, watch: Wakeable) -> None:
         """Subscribes an iterator; it is dropped by itself when nobody holds it any more."""
         self._iterators.setdefault(co_id, WeakSet()).add(watch)
 
-    def discard(self, co_id: CoId, watch: Watch[Any]) -> None:
+    def discard(self, co_id: CoId, watch: Wakeable) -> None:
         """Unsubscribes an iterator."""
         watches = self._iterators.get(co_id)
         if watches is not None:
