@@ -1,12 +1,20 @@
-"""Nodes without a socket: what one would send is caught, and given to another or to the test."""
+"""Nodes whose connection is in the hand of the test: without a socket, or with one that is cut and made at will."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from websockets.asyncio.client import connect
 
 from reside.jazz import Credentials, Node
+from reside.jazz.crypto import encrypt_text, transaction_material
+from reside.jazz.encoding import compact_json
+from reside.jazz.keys import current_key_id, find_secret
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Loose(Node):
@@ -39,6 +47,57 @@ class Loose(Node):
         sent = [json.loads(text) for text in self._transport._outgoing]
         self._transport._outgoing.clear()
         return sent
+
+
+class Wired(Node):
+    """A node on a real connection to a real server, which the test cuts and makes when it wants."""
+
+    def __init__(self, url: str, credentials: Credentials, *, clock: Callable[[], int]) -> None:
+        super().__init__(url, credentials, clock=clock)
+        self._end = None
+        self._connection: asyncio.Task[None] | None = None
+        self._target = url
+
+    async def online(self) -> None:
+        """Connects."""
+        socket = await connect(self._target, max_size=None, compression=None, ping_interval=None)
+
+        async def serve() -> None:
+            async with socket:
+                await self._transport._serve(socket)
+
+        self._connection = asyncio.create_task(serve())
+        await self._transport.wait_connected(5.0)
+
+    async def offline(self) -> None:
+        """Cuts the connection."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.cancel()
+            await asyncio.wait([connection])
+
+    async def leave(self) -> None:
+        """Ends the node."""
+        await self.offline()
+        await self.close()
+
+    def transact(
+        self, co_id: str, changes: list[Any], *, private: bool, made_at: int, meta: dict[str, Any] | None = None
+    ) -> None:
+        """Writes a transaction of any content and time, with no check: what a hostile or a slow client may send."""
+        core = self.store.core(co_id)
+        payload, text, key_id = compact_json(changes), None if meta is None else compact_json(meta), None
+        if private:
+            owner = core.header.owner if core.header is not None else None
+            state = self.writer.owner_state(co_id, owner or "")
+            key_id = current_key_id(self.store, state)
+            secret = find_secret(self.store, state.co_id, key_id or "")
+            if secret is None:
+                raise self.writer._refusal(co_id, state, "a read key that was revealed to it")
+            material = transaction_material(co_id, self.writer.session, core.count(self.writer.session))
+            payload = encrypt_text(payload, secret, material)
+            text = None if text is None else encrypt_text(text, secret, material)
+        self.writer._append(core, self.writer._transaction(core, made_at, payload, key_id, text))
 
 
 async def connected_to(hub: Loose, node: Loose) -> None:

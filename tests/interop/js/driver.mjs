@@ -39,9 +39,62 @@ function plain(value) {
   return entries.map((entry) => entry.value);
 }
 
+function has(actor, id) {
+  const value = actors.get(actor).node.getCoValue(id);
+  return value.isAvailable() && value.isCompletelyDownloaded();
+}
+
+async function view(actor, id, members, times) {
+  const value = await load(actor, id);
+  const isGroup = value.core.isGroup();
+  const read = isGroup ? roles(value, members, times) : plain(value);
+  const verdicts = value.core.verifiedTransactions.map((tx) => [tx.txID.sessionID, tx.txID.txIndex, tx.isValid]);
+  return { content: read, verdicts };
+}
+
+function roles(group, members, times) {
+  const of = (at) => members.map((member) => at.roleOf(member) ?? null);
+  return [of(group), ...times.map((time) => of(group.atTime(time)))];
+}
+
 async function member(actor, id) {
   return id === "everyone" ? id : load(actor, id);
 }
+
+const group = (actor, id) => load(actor, id);
+
+const verbs = {
+  group: (actor) => actors.get(actor).node.createGroup().id,
+  map: async (actor, { group: id, init }) => (await group(actor, id)).createMap(init).id,
+  list: async (actor, { group: id, init }) => (await group(actor, id)).createList(init).id,
+  feed: async (actor, { group: id }) => (await group(actor, id)).createStream().id,
+  set: async (actor, { co_id, key, value }) => void (await load(actor, co_id)).set(key, value),
+  delete: async (actor, { co_id, key }) => void (await load(actor, co_id)).delete(key),
+  append: async (actor, { co_id, values }) => void (await load(actor, co_id)).appendItems(values),
+  async insert(actor, { co_id, at, value }) {
+    const list = await load(actor, co_id);
+    const length = list.asArray().length;
+    const place = at % (length + 1);
+    if (place === length) list.append(value);
+    else list.prepend(value, place);
+  },
+  async remove(actor, { co_id, at }) {
+    const list = await load(actor, co_id);
+    const length = list.asArray().length;
+    if (length > 0) list.delete(at % length);
+  },
+  push: async (actor, { co_id, value }) => void (await load(actor, co_id)).push(value),
+  addMember: async (actor, { group: id, member: who, role }) =>
+    void (await group(actor, id)).addMember(await member(actor, who), role),
+  removeMember: async (actor, { group: id, member: who }) =>
+    void (await group(actor, id)).removeMember(await member(actor, who)),
+  extend: async (actor, { group: id, parent, role }) =>
+    void (await group(actor, id)).extend(await group(actor, parent), role === "extend" ? undefined : role),
+  revokeExtension: async (actor, { group: id, parent }) =>
+    void (await group(actor, id)).revokeExtend(await group(actor, parent)),
+  transact: async (actor, { co_id, changes, privacy, made_at, meta }) =>
+    void (await load(actor, co_id)).core.makeTransaction(changes, privacy, meta, made_at),
+};
 
 const operations = {
   async create({ actor, url, name }) {
@@ -50,7 +103,7 @@ const operations = {
       crypto,
       peers: [await connect(url)],
     });
-    actors.set(actor, { node });
+    actors.set(actor, { node, url });
     return { accountID, accountSecret };
   },
   async login({ actor, url, accountID, accountSecret }) {
@@ -61,7 +114,7 @@ const operations = {
       crypto,
       peers: [await connect(url)],
     });
-    actors.set(actor, { node });
+    actors.set(actor, { node, url });
     const account = content(actor, accountID);
     const profile = await load(actor, account.get("profile"));
     return { name: profile.get("name") };
@@ -112,6 +165,41 @@ const operations = {
     actors.get(actor).node.stampNow = () => at;
     return null;
   },
+  // Ends the actor's connections; what it writes meanwhile goes out with the next.
+  offline: ({ actor }) => {
+    const { syncManager } = actors.get(actor).node;
+    for (const id of Object.keys(syncManager.peers)) syncManager.removePeer(id);
+  },
+  online: async ({ actor }) => {
+    const { node, url } = actors.get(actor);
+    node.syncManager.addPeer(await connect(url));
+  },
+  leave: async ({ actor }) => {
+    await actors.get(actor).node.gracefulShutdown();
+    actors.delete(actor);
+  },
+  // Whether an actor has a value, with all that it needs.
+  has: ({ actor, id }) => has(actor, id),
+  // How many transactions of each session actors have, of each value.
+  counts: ({ actors: names, ids }) =>
+    Object.fromEntries(
+      names.map((actor) => [actor, ids.map((id) => actors.get(actor).node.getCoValue(id).knownState().sessions)]),
+    ),
+  // The clocks of actors stand at these times from now on.
+  clocks: ({ clocks }) => {
+    for (const [actor, at] of Object.entries(clocks)) actors.get(actor).node.stampNow = () => at;
+  },
+  // Does something with values that are loaded; a refusal by the library is a result.
+  async attempt({ actor, verb, args }) {
+    try {
+      return { result: (await verbs[verb](actor, args)) ?? null };
+    } catch (error) {
+      if (error instanceof TypeError || error instanceof RangeError) throw error;
+      return { refused: error.message };
+    }
+  },
+  // All that an actor makes of some values.
+  views: async ({ actor, ids, members, times }) => Promise.all(ids.map((id) => view(actor, id, members, times))),
   roleOf: async ({ actor, group, account }) => (await load(actor, group)).roleOf(account) ?? null,
   map: async ({ actor, group, init }) => (await load(actor, group)).createMap(init).id,
   list: async ({ actor, group, init }) => (await load(actor, group)).createList(init).id,
