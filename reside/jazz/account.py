@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from .comap import CoMap
 from .covalue import Core
-from .crypto import Agent, ReadKey, new_agent_secret, seal, transaction_material
+from .crypto import Agent, ReadKey, new_agent_secret
 from .errors import InvalidContent
 from .group import Group
 from .header import account_header
@@ -100,13 +100,11 @@ class Account(Group):
         """Writes the first transactions of a fresh account, as its agent."""
         agent = self._node.store.agent
         key = ReadKey.generate()
-        self._set(agent.agent_id, "admin")
-        session = self._node.writer.session_for(self._core)
-        material = transaction_material(self.id, session, self._core.count(session))
-        self._set(f"{key.key_id}_for_{agent.agent_id}", seal(key.secret, agent, agent.sealer_id, material))
-        self._set("readKey", key.key_id)
+        self.writer.set(agent.agent_id, "admin")
+        self.writer.reveal(key, agent.agent_id)
+        self.writer.set("readKey", key.key_id)
 
     def set_profile(self, profile: CoMap) -> None:
         """Names the profile."""
-        self._set("profile", profile.id)
+        self.writer.set("profile", profile.id)
         self._profile = profile

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
 from .covalue import Core
+from .group_state import ADMINS, GroupState
 from .host import Host
 from .ids import Json, SessionId
 from .owned import OwnedValue, author
-from .permissions import ADMINS, GroupState
 from .session import Transaction
 
 OpKey: TypeAlias = tuple[str, int, int]

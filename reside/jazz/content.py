@@ -11,8 +11,9 @@ from .covalue import Core
 from .crypto import decrypt_text, transaction_material
 from .encoding import parse_json
 from .errors import InvalidContent
+from .group_state import GroupState
 from .keys import find_secret
-from .permissions import GroupState, decode_trusting, refusal_of_write
+from .permissions import decode_trusting, refusal_of_write
 from .session import Transaction
 from .store import Store
 

@@ -4,11 +4,11 @@ Nothing here says what counts: that is `permissions` and `content`.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
+from .group_state import NEVER, GroupState
 from .header import Header
 from .ids import CoId, SessionId
-from .permissions import GroupState
+from .judging import Judgement
 from .session import SessionLog, Transaction
 
 
@@ -38,6 +38,9 @@ class Core:
         header_acknowledged: Whether the server ever said that it has the header.
         dependants: Ids of the values whose content depends on this group or account.
         group_state: The validated state of a group; None when it must be computed anew.
+        partial_state: The state of a group that is being judged.
+        judgement: How far a group was judged.
+        changes_from: Of a group for each revision the time from which on roles may differ from the one before.
         revision: Grows with every change of the valid content; of a group also when a parent's content changes.
         secrets: Read key secrets found so far.
         stale: Whether the content must be looked at again.
@@ -55,10 +58,22 @@ class Core:
     dependants: set[CoId] = field(default_factory=set)
     group_state: GroupState | None = None
     partial_state: GroupState | None = None
-    group_key: Any = None
+    judgement: Judgement | None = None
+    changes_from: list[int] = field(default_factory=list)
     revision: int = 0
     secrets: dict[str, str] = field(default_factory=dict)
     stale: bool = True
+
+    def note_change(self, since: int) -> None:
+        """A group's valid content changed: its roles may differ from a time (ms) on."""
+        self.revision += 1
+        self.changes_from.append(since)
+
+    def changed_since(self, revision: int) -> int:
+        """From which time on a group's roles may differ from those of an earlier revision; 0 if that can't be told."""
+        if len(self.changes_from) < self.revision:
+            return 0
+        return min(self.changes_from[revision:], default=NEVER)
 
     def log(self, session: SessionId) -> SessionLog:
         """The log of a session, made if it is new."""

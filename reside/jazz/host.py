@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from .covalue import Core
-from .ids import AccountId, Json
+from .ids import AccountId, Json, SessionId
 from .store import Store
 from .watch import Watchable, Watches
 from .writer import Writer
@@ -57,7 +57,9 @@ class Host(Protocol):
     def create_feed(self, owner: Any) -> Any:
         """A new feed; see `Group.create_feed`."""
 
-    def write_trusting(self, core: Core, key: str, value: Json, *, latest: int) -> None:
+    def write_trusting(
+        self, core: Core, key: str, value: Json, *, latest: int, session: SessionId | None = None
+    ) -> None:
         """Sets one key of a group or an account; see `Writer.trusting`."""
 
     def write_private(

@@ -13,6 +13,9 @@ AccountId = NewType("AccountId", str)
 SessionId = NewType("SessionId", str)
 """Id of one writer's log, `<account or agent>_session_z…`."""
 
+AgentId = NewType("AgentId", str)
+"""A member without an account, `sealer_z…/signer_z…`: the public keys themselves."""
+
 Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list or dict with str keys."""
 
@@ -40,12 +43,18 @@ _SESSION_BYTES = 8
 _BASE58 = "[1-9A-HJ-NP-Za-km-z]"
 _CO_ID = re.compile(f"co_z{_BASE58}{{1,64}}")
 _SESSION_ID = re.compile(f"(co_z{_BASE58}+|sealer_z{_BASE58}+/signer_z{_BASE58}+)_session_[a-z]{_BASE58}+[$]?")
+_AGENT_ID = re.compile(f"sealer_z{_BASE58}+/signer_z{_BASE58}+")
 _MAX_ID_CHARACTERS = 256
 
 
 def is_co_id(text: object) -> bool:
     """Whether something has the form of a value's id; everything from outside is asked this before it is used."""
     return isinstance(text, str) and _CO_ID.fullmatch(text) is not None
+
+
+def is_agent_id(text: object) -> bool:
+    """Whether something has the form of an agent id."""
+    return isinstance(text, str) and len(text) <= _MAX_ID_CHARACTERS and _AGENT_ID.fullmatch(text) is not None
 
 
 def is_session_id(text: str) -> bool:

@@ -24,9 +24,13 @@ from .errors import (
 )
 from .group import Group
 from .header import ValueType, account_header, group_header, owned_header, unique_header
-from .ids import EVERYONE, CoId, Json
+from .healing import heal
+from .ids import EVERYONE, CoId, Json, SessionId
+from .invites import Invite
+from .joining import accept_invite
 from .loading import ABSENT_GRACE_S, Loader
 from .objects import Objects
+from .owned import OwnedValue
 from .store import Store
 from .sync import Sync, Transport
 from .value import Value
@@ -189,6 +193,25 @@ class Node:
         await account.load_profile()
         return account
 
+    async def accept_invite(self, invite: Invite | str, *, timeout: float = 30.0) -> Value:  # noqa: ASYNC109 - as load
+        """Takes the role that an invite gives, unless this account has it, or a higher one, directly.
+
+        Args:
+            invite: The invite, or its link.
+            timeout: How long to wait for the value and for the invite to arrive, in seconds.
+
+        Returns:
+            What the invite leads to.
+
+        Raises:
+            NotPermitted: The invite was withdrawn.
+            InvalidContent: It is no invite, or leads to what belongs to no group.
+            ValueNotFound: The server does not have what it leads to.
+        """
+        self._check_open()
+        found = Invite.parse(invite) if isinstance(invite, str) else invite
+        return await accept_invite(self, found, timeout=timeout)
+
     # Loading
 
     async def load(self, co_id: str, *, timeout: float = 30.0) -> Value:  # noqa: ASYNC109 - raises our own error
@@ -237,7 +260,11 @@ class Node:
             grace: How long to wait for what the server does not have, in seconds: its writer may be uploading it.
         """
         self._check_open()
-        return self._objects.of(await self._loader.load(co_id, timeout, grace), kind)
+        value = self._objects.of(await self._loader.load(co_id, timeout, grace), kind)
+        group = value.group if isinstance(value, OwnedValue) else value
+        if isinstance(group, Group):
+            heal(group)
+        return value
 
     def find(self, co_id: str) -> Value | None:
         """A value that was loaded or made here; None if it was not. Asks nobody."""
@@ -333,9 +360,11 @@ class Node:
 
     # For this package
 
-    def write_trusting(self, core: Core, key: str, value: Json, *, latest: int) -> None:
+    def write_trusting(
+        self, core: Core, key: str, value: Json, *, latest: int, session: SessionId | None = None
+    ) -> None:
         """Sets one key of a group or an account; see `Writer.trusting`. All such writes of a node come through here."""
-        self.writer.trusting(core, key, value, latest=latest)
+        self.writer.trusting(core, key, value, latest=latest, session=session)
 
     def write_private(
         self, core: Core, changes: Sequence[Json], *, latest: int, meta: dict[str, Json] | None = None

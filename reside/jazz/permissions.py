@@ -2,189 +2,212 @@
 
 Sync servers relay whatever is signed, so all of a platform's security rests on these pure functions. A group's
 transactions are judged in one pass in the order of time, each by its author's role as far as the pass came; the outcome
-is a `GroupState`, which knows every member's role at any time, also through parent groups (jazz-protocol.md §5).
+is a `GroupState`, which knows every member's role at any time, also through parent groups (jazz-protocol.md §5). A pass
+can go on where it ended when later transactions arrive.
 
 Invariants:
-    A transaction that is not explicitly allowed is invalid. Roles through a parent are looked up in the parent's own
-    validated state, at the transaction's time. A group that extends itself, over any number of parents, gains nothing.
+    A transaction that is not explicitly allowed is invalid. A group that extends itself, over any number of parents,
+    gains nothing.
 """
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Any, Final
 
 from .encoding import parse_json
 from .errors import InvalidContent
+from .group_state import ADMINS, INHERITABLE, INVITES, NEVER, WRITERS, Entry, GroupState, Verdict
 from .ids import EVERYONE, Json, is_co_id
 from .session import Transaction
 
-WRITERS: Final = frozenset({"admin", "manager", "writer", "writeOnly"})
-READERS: Final = frozenset({"admin", "manager", "writer", "reader"})
-KEY_HOLDERS: Final = READERS | {"adminInvite", "writerInvite", "readerInvite"}
-ADMINS: Final = frozenset({"admin", "manager"})
-INVITES: Final = frozenset({"adminInvite", "managerInvite", "writerInvite", "readerInvite", "writeOnlyInvite"})
 _ASSIGNABLE: Final = WRITERS | {"reader", "revoked"} | INVITES
 _EVERYONE_ROLES: Final = frozenset({"reader", "writer", "writeOnly", "revoked"})
-_INHERITABLE: Final = READERS
-_MAPPINGS: Final = READERS | {"extend"}
-_MAX_DEPTH: Final = 64
+_MAY_REVEAL: Final = ADMINS | INVITES
+_MAY_REVEAL_ANY: Final = ADMINS | (INVITES - {"writeOnlyInvite"})
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One valid assignment of a key."""
+class GroupJudge:
+    """The pass over the transactions of a group or an account: roles as far as it came.
 
-    made_at: int
-    value: Json
-    transaction: Transaction
-    deleted: bool = False
-    change: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether a transaction counts; `refusal` says why not."""
-
-    transaction: Transaction
-    refusal: str | None
-
-
-@dataclass(slots=True, eq=False)
-class GroupState:
-    """The validated content of a group or an account.
-
-    Attributes:
-        co_id: The group's id.
-        agent_id: For an account, its agent (the initial admin); None for a group.
-        entries: For each key its valid assignments in the order of time.
-        verdicts: The judgement of each transaction in the order of time.
-        parents: For each parent group its mappings over time, `revoked` included.
-        missing: Ids of parents that are named with authority but are not loaded.
-        cursor: While the pass is under way, the time that it has reached; None once it is finished.
+    Args:
+        state: Empty; it is filled. Where two groups extend each other, its `find_parent` may give a state that is
+            still being filled: the older of the two extensions counts then.
+        initial_admin: The account or agent that may make itself admin.
     """
 
-    co_id: str
-    agent_id: str | None
-    find_parent: Callable[[str], "GroupState | str"]
-    entries: dict[str, list[Entry]] = field(default_factory=dict)
-    verdicts: list[Verdict] = field(default_factory=list)
-    parents: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
-    missing: set[str] = field(default_factory=set)
-    cursor: int | None = None
-    latest: int = 0
-    _epochs: list[int] | None = None
-    _roles: dict[tuple[str, int], str | None] = field(default_factory=dict)
+    def __init__(self, state: GroupState, initial_admin: str) -> None:
+        self.state = state
+        self._initial_admin = initial_admin
+        self._direct: dict[str, str] = {}
+        self._parents: dict[str, str] = {}
+        self._write_keys: dict[str, Json] = {}
+        self._set_write_keys: set[str] = set()
+        self._last: tuple[int, str] = (-1, "")
+        self._changed_from: int | None = None
 
-    def entry(self, key: str, at: int | None = None) -> Entry | None:
-        """The assignment of a key in force at a time (ms; None: now)."""
-        entries = self.entries.get(key)
-        if not entries:
-            return None
-        if at is None:
-            return entries[-1]
-        place = bisect_right(entries, at, key=lambda entry: entry.made_at)
-        return entries[place - 1] if place else None
+    def can_go_on(self, transactions: Iterable[Transaction]) -> bool:
+        """Whether these transactions all stand behind those that were judged."""
+        return all(item.when >= self._last for item in transactions)
 
-    def get(self, key: str, at: int | None = None) -> Json:
-        """The value of a key at a time; None without one."""
-        entry = self.entry(key, at)
-        return None if entry is None else entry.value
+    @property
+    def last_time(self) -> int:
+        """Time of the last transaction that was judged, -1 before the first."""
+        return self._last[0]
 
-    def role_of(self, member: str, at: int | None = None) -> str | None:
-        """The effective role of an account, an agent or `everyone` at a time, through parents and `everyone`."""
-        if self.cursor is not None:
-            return self._find_role(member, at, 0)
-        epochs = self.epochs()
-        place = len(epochs) if at is None else bisect_right(epochs, at)
-        found = self._roles.get((member, place), "")
-        if found == "":
-            found = self._find_role(member, at, 0)
-            self._roles[member, place] = found
-        return found
+    def go_on(self, transactions: Iterable[Transaction]) -> int | None:
+        """Judges more transactions, each session's in its own order; none of them may stand before one judged.
 
-    def epochs(self) -> list[int]:
-        """The times at which any role may have changed, here or in a parent: between two of them roles are constant."""
-        if self._epochs is None:
-            times = {entry.made_at for entries in self.entries.values() for entry in entries}
-            for parent in self._parent_states():
-                times.update(parent.epochs())
-            self._epochs = sorted(times)
-        return self._epochs
+        Returns:
+            The time from which on roles may differ from before; None if none of the transactions counts.
+        """
+        state, self._changed_from = self.state, None
+        for transaction in sorted(transactions, key=_when):
+            state.cursor = transaction.made_at
+            refusal = self._refusal(transaction)
+            state.verdicts.append(Verdict(transaction, refusal))
+            if refusal is None:
+                state.latest = transaction.made_at
+            self._last = transaction.when
+        state.cursor = None
+        if self._changed_from is not None:
+            state.forget_roles(self._changed_from)
+        return self._changed_from
 
-    def parent_ids(self) -> list[str]:
-        """Ids of the parent groups in force now."""
-        return [parent for parent, mappings in self.parents.items() if mappings[-1][1] != "revoked"]
-
-    def extends(self, group: str) -> bool:
-        """Whether this group is, or inherits from, another."""
-        seen: set[str] = set()
-        queue: list[GroupState] = [self]
-        while queue:
-            state = queue.pop()
-            if state.co_id == group:
-                return True
-            seen.add(state.co_id)
-            found = (state.find_parent(parent) for parent in state.parent_ids() if parent not in seen)
-            queue.extend(parent for parent in found if isinstance(parent, GroupState))
-        return False
-
-    def member_keys(self) -> list[str]:
-        """Ids of all accounts and agents that were ever given a role here."""
-        return [key for key in self.entries if is_member_key(key)]
-
-    def _parent_states(self) -> Iterable["GroupState"]:
-        for parent in self.parents:
-            state = self.find_parent(parent)
-            if isinstance(state, GroupState):
-                yield state
-
-    def _find_role(self, member: str, at: int | None, depth: int) -> str | None:
-        if self.agent_id is not None and member == self.co_id:
-            member = self.agent_id
-        direct = self.get(member, at)
-        role = direct if isinstance(direct, str) and direct != "revoked" else None
-        if depth < _MAX_DEPTH:
-            for parent in self.parents:
-                inherited = self._inherited(parent, member, at, depth)
-                if inherited is not None and _inherits_over(inherited, role):
-                    role = inherited
-        if role is None and member != EVERYONE:
-            public = self.get(EVERYONE, at)
-            role = public if isinstance(public, str) and public != "revoked" else None
+    def acting_role(self, member: str, at: int) -> str | None:
+        """The role by which a member changes the group: its own or one through a parent, never everyone's."""
+        role = self._direct.get(member)
+        for parent_id, mapping in self._parents.items():
+            parent = self.state.find_parent(parent_id)
+            if not isinstance(parent, GroupState):
+                continue
+            inherited = parent.role_of(member, at)
+            if inherited in INHERITABLE and inherited is not None:
+                resolved = inherited if mapping == "extend" else mapping
+                if _is_higher(resolved, role):
+                    role = resolved
         return role
 
-    def _inherited(self, parent_id: str, member: str, at: int | None, depth: int) -> str | None:
-        mapping = _at(self.parents[parent_id], at)
-        if mapping not in _MAPPINGS:
+    def _refusal(self, transaction: Transaction) -> str | None:
+        """Judges the next transaction and takes it into the state if it is valid."""
+        role = self.acting_role(transaction.author, transaction.made_at)
+        if transaction.is_private:
+            if self.state.agent_id is None:
+                return "private transactions don't count in groups"
+            if role != "admin":
+                return "only an admin may write privately to an account"
+            self._note_change(NEVER)
             return None
-        parent = self.find_parent(parent_id)
-        if not isinstance(parent, GroupState):
-            return None
-        role = parent._find_role(member, at, depth + 1)  # noqa: SLF001 - the same class, one level up
-        if role not in _INHERITABLE:
-            return None
-        return role if mapping == "extend" else mapping
+        changes = decode_trusting(transaction)
+        if changes is None or len(changes) != 1:
+            return "a group's transaction must have exactly one change"
+        change = changes[0]
+        if not isinstance(change, dict) or change.get("op") != "set" or not isinstance(change.get("key"), str):
+            return "a group's transaction must set a key"
+        key = change["key"]
+        refusal = self._refusal_of_set(transaction, role, key, change)
+        if refusal is None:
+            trusted = role in _MAY_REVEAL_ANY
+            entry = Entry(transaction.made_at, change.get("value"), transaction, trusted)
+            self._note_change(self.state.take(key, entry))
+        return refusal
+
+    def _note_change(self, since: int) -> None:
+        self._changed_from = since if self._changed_from is None else min(since, self._changed_from)
+
+    def _refusal_of_set(
+        self, transaction: Transaction, role: str | None, key: str, change: dict[str, Json]
+    ) -> str | None:
+        value = change.get("value")
+        if key in ("readKey", "groupSealer", "profile", "root"):
+            return None if role in ADMINS else f"only admins and managers set {key}"
+        if _is_key_reveal(key):
+            allowed = role in _MAY_REVEAL or self._reveals_own_write_key(transaction.author, key)
+            return None if allowed else "only admins and managers reveal keys"
+        if key.startswith("parent_"):
+            mapping = _mapping_of(change)
+            return self._refusal_of_parent(transaction, role, key.removeprefix("parent_"), mapping)
+        if key.startswith("child_"):
+            return "child extensions are obsolete"
+        if key.startswith("writeKeyFor_"):
+            return self._refusal_of_write_key(transaction, role, key, value)
+        affected = self.acting_role(key, transaction.made_at)
+        bootstrap = transaction.author == self._initial_admin
+        refusal = refusal_of_role(transaction.author, role, key, affected, value, may_begin=bootstrap)
+        if refusal is None and isinstance(value, str):
+            self._direct[key] = value
+        return refusal
+
+    def _reveals_own_write_key(self, author: str, key: str) -> bool:
+        place = key.find("_for_")
+        revealed = key[: place if place >= 0 else key.find("_sealedFor_")]
+        return revealed != "" and self._write_keys.get(author) == revealed
+
+    def _refusal_of_parent(
+        self, transaction: Transaction, role: str | None, parent_id: str, mapping: str
+    ) -> str | None:
+        if role not in ADMINS:
+            return "only admins and managers extend a group"
+        parent = self.state.find_parent(parent_id) if is_co_id(parent_id) else "not a group"
+        if isinstance(parent, str):
+            if parent == "missing":
+                self.state.missing.add(parent_id)
+            return f"the parent group is {parent}"
+        if parent.cursor is not None and transaction.made_at >= parent.cursor:
+            return "the parent group extends this group"
+        if parent.extends(self.state.co_id):
+            return "the parent group extends this group"
+        if mapping == "revoked":
+            self._parents.pop(parent_id, None)
+        else:
+            self._parents[parent_id] = mapping
+        self.state.parents.setdefault(parent_id, []).append((transaction.made_at, mapping))
+        return None
+
+    def _refusal_of_write_key(self, transaction: Transaction, role: str | None, key: str, value: Json) -> str | None:
+        member = key.removeprefix("writeKeyFor_")
+        if role not in ADMINS and role != "writeOnlyInvite" and member != transaction.author:
+            return "only admins and managers set another's write key"
+        self._write_keys[member] = value
+        if key in self._set_write_keys and role not in ADMINS:
+            return "a write key can be replaced by admins and managers only"
+        self._set_write_keys.add(key)
+        return None
 
 
 def judge_group(state: GroupState, transactions: Iterable[Transaction], initial_admin: str) -> None:
-    """Judges all transactions of a group or an account.
+    """Judges all transactions of a group or an account at once; see `GroupJudge`."""
+    GroupJudge(state, initial_admin).go_on(transactions)
+
+
+def refusal_of_role(  # noqa: PLR0911 - one return a rule of the protocol
+    author: str, role: str | None, member: str, affected: str | None, assigned: Json, *, may_begin: bool = False
+) -> str | None:
+    """Why an assignment of a role does not count; None if it does.
 
     Args:
-        state: Empty; it is filled. Its `find_parent` gives a parent's state, or the reason why it has none (`missing`
-            if it is not loaded). Where two groups extend each other, it may give a state that is still being filled:
-            the older of the two extensions counts then.
-        transactions: All of the group, each session's in its own order.
-        initial_admin: The account or agent that may make itself admin.
+        author: Who assigns.
+        role: The author's role by which it acts.
+        member: Who gets the role.
+        affected: The member's role so far.
+        assigned: The role to be.
+        may_begin: The author is the group's initial admin, which makes itself admin first.
     """
-    judge = _GroupJudge(state, initial_admin)
-    for transaction in sorted(transactions, key=_when):
-        state.cursor = transaction.made_at
-        refusal = judge.refusal(transaction)
-        state.verdicts.append(Verdict(transaction, refusal))
-        if refusal is None:
-            state.latest = transaction.made_at
-    state.cursor = None
+    if not isinstance(assigned, str) or assigned not in _ASSIGNABLE:
+        return "not a role"
+    if member == EVERYONE and assigned not in _EVERYONE_ROLES:
+        return f"everyone can't be {assigned}"
+    if role is None and may_begin and member == author and assigned == "admin":
+        return None
+    if member == author and assigned == "revoked":
+        return None
+    if role == "admin":
+        demotes = affected == "admin" and assigned != "admin" and member != author
+        return "admins can't demote admins" if demotes else None
+    if role == "manager":
+        forbidden = affected == "admin" or assigned in ("admin", "adminInvite", "managerInvite")
+        return "managers can't change or make admins" if forbidden else None
+    if role in INVITES and role is not None and assigned == role.removesuffix("Invite"):
+        return None
+    return f"a role is given by admins, managers and invites, not by {role or 'a stranger'}"
 
 
 def refusal_of_write(owner: GroupState, transaction: Transaction) -> str | None:
@@ -193,11 +216,6 @@ def refusal_of_write(owner: GroupState, transaction: Transaction) -> str | None:
     if role in WRITERS:
         return None
     return f"its author's role at that time is {role or 'none'}"
-
-
-def is_member_key(key: str) -> bool:
-    """Whether a group's key names an account or an agent."""
-    return key.startswith(("co_", "sealer_"))
 
 
 def decode_trusting(transaction: Transaction) -> list[Any] | None:
@@ -213,122 +231,17 @@ def decode_trusting(transaction: Transaction) -> list[Any] | None:
     return transaction.changes
 
 
-class _GroupJudge:
-    """The pass over a group's transactions: roles as far as it came."""
-
-    def __init__(self, state: GroupState, initial_admin: str) -> None:
-        self._state = state
-        self._initial_admin = initial_admin
-        self._direct: dict[str, str] = {}
-        self._parents: dict[str, str] = {}
-        self._write_keys: dict[str, Json] = {}
-        self._set_write_keys: set[str] = set()
-
-    def refusal(self, transaction: Transaction) -> str | None:
-        """Judges the next transaction and takes it into the state if it is valid."""
-        role = self._role_at(transaction.author, transaction.made_at)
-        if transaction.is_private:
-            if self._state.agent_id is None:
-                return "private transactions don't count in groups"
-            return None if role == "admin" else "only an admin may write privately to an account"
-        changes = decode_trusting(transaction)
-        if changes is None or len(changes) != 1:
-            return "a group's transaction must have exactly one change"
-        change = changes[0]
-        if not isinstance(change, dict) or change.get("op") != "set" or not isinstance(change.get("key"), str):
-            return "a group's transaction must set a key"
-        key, value = change["key"], change.get("value")
-        refusal = self._refusal_of_set(transaction, role, key, value)
-        if refusal is None:
-            entries = self._state.entries.setdefault(key, [])
-            entries.append(Entry(transaction.made_at, value, transaction))
-        return refusal
-
-    def _refusal_of_set(self, transaction: Transaction, role: str | None, key: str, value: Json) -> str | None:
-        if key in ("readKey", "groupSealer", "profile", "root"):
-            return None if role in ADMINS else f"only admins and managers set {key}"
-        if _is_key_reveal(key):
-            own = self._write_keys.get(transaction.author) == _revealed_key(key)
-            return None if role in ADMINS or role in INVITES or own else "only admins and managers reveal keys"
-        if key.startswith("parent_"):
-            return self._refusal_of_parent(transaction, role, key.removeprefix("parent_"), value)
-        if key.startswith("child_"):
-            return "child extensions are obsolete"
-        if key.startswith("writeKeyFor_"):
-            return self._refusal_of_write_key(transaction, role, key, value)
-        refusal = self._refusal_of_role(transaction, role, key, value)
-        if refusal is None:
-            self._direct[key] = value
-        return refusal
-
-    def _refusal_of_parent(self, transaction: Transaction, role: str | None, parent_id: str, value: Json) -> str | None:
-        if role not in ADMINS:
-            return "only admins and managers extend a group"
-        parent = self._state.find_parent(parent_id) if is_co_id(parent_id) else "not a group"
-        if isinstance(parent, str):
-            if parent == "missing":
-                self._state.missing.add(parent_id)
-            return f"the parent group is {parent}"
-        if parent.cursor is not None and transaction.made_at >= parent.cursor:
-            return "the parent group extends this group"
-        if parent.extends(self._state.co_id):
-            return "the parent group extends this group"
-        mapping = value if isinstance(value, str) else "revoked"
-        if mapping == "revoked":
-            self._parents.pop(parent_id, None)
-        else:
-            self._parents[parent_id] = mapping
-        self._state.parents.setdefault(parent_id, []).append((transaction.made_at, mapping))
-        return None
-
-    def _refusal_of_write_key(self, transaction: Transaction, role: str | None, key: str, value: Json) -> str | None:
-        member = key.removeprefix("writeKeyFor_")
-        if role not in ADMINS and role != "writeOnlyInvite" and member != transaction.author:
-            return "only admins and managers set another's write key"
-        self._write_keys[member] = value
-        if key in self._set_write_keys and role not in ADMINS:
-            return "a write key can be replaced by admins and managers only"
-        self._set_write_keys.add(key)
-        return None
-
-    def _refusal_of_role(  # noqa: PLR0911 - one return a rule of the protocol
-        self, transaction: Transaction, role: str | None, member: str, assigned: Json
-    ) -> str | None:
-        author = transaction.author
-        if not isinstance(assigned, str) or assigned not in _ASSIGNABLE:
-            return "not a role"
-        if member == EVERYONE and assigned not in _EVERYONE_ROLES:
-            return f"everyone can't be {assigned}"
-        if role is None and author == self._initial_admin and member == author and assigned == "admin":
-            return None
-        if member == author and assigned == "revoked":
-            return None
-        affected = self._role_at(member, transaction.made_at)
-        if role == "admin":
-            demotes = affected == "admin" and assigned != "admin" and member != author
-            return "admins can't demote admins" if demotes else None
-        if role == "manager":
-            forbidden = affected == "admin" or assigned in ("admin", "adminInvite", "managerInvite")
-            return "managers can't change or make admins" if forbidden else None
-        if role in INVITES and assigned == role.removesuffix("Invite"):
-            return None
-        return f"a role is given by admins, managers and invites, not by {role or 'a stranger'}"
-
-    def _role_at(self, member: str, at: int) -> str | None:
-        role = self._direct.get(member)
-        for parent_id, mapping in self._parents.items():
-            parent = self._state.find_parent(parent_id)
-            if mapping not in _MAPPINGS or not isinstance(parent, GroupState):
-                continue
-            inherited = parent.role_of(member, at)
-            if inherited in _INHERITABLE and inherited is not None:
-                resolved = inherited if mapping == "extend" else mapping
-                if _is_higher(resolved, role):
-                    role = resolved
-        return role
+def _mapping_of(change: dict[str, Json]) -> str:
+    """The role that a parent's members get. What is no text is no role, but as in JavaScript no revocation either."""
+    if "value" not in change:
+        return "revoked"
+    value = change["value"]
+    return value if isinstance(value, str) else "?"
 
 
 def _is_higher(role: str, than: str | None) -> bool:
+    if role == "revoked":
+        return False
     if than is None or than == "revoked":
         return True
     if than == "admin":
@@ -340,16 +253,6 @@ def _is_higher(role: str, than: str | None) -> bool:
     return role == "manager" or (role == "writer" and than == "reader")
 
 
-def _inherits_over(inherited: str, role: str | None) -> bool:
-    if inherited == "admin":
-        return role != "admin"
-    if inherited == "manager":
-        return role not in ADMINS
-    if inherited == "writer":
-        return role in (None, "reader", "writeOnly")
-    return role is None
-
-
 def _is_key_reveal(key: str) -> bool:
     if "_for_everyone" in key:
         return True
@@ -358,20 +261,5 @@ def _is_key_reveal(key: str) -> bool:
     return any(part in key for part in ("_for_key", "_for_sealer", "_for_co", "_sealedFor_sealer"))
 
 
-def _revealed_key(key: str) -> str:
-    for separator in ("_for_", "_sealedFor_"):
-        place = key.find(separator)
-        if place > 0:
-            return key[:place]
-    return ""
-
-
 def _when(transaction: Transaction) -> tuple[int, str]:
     return transaction.when
-
-
-def _at(mappings: Sequence[tuple[int, str]], at: int | None) -> str | None:
-    if at is None:
-        return mappings[-1][1] if mappings else None
-    place = bisect_right(mappings, at, key=lambda mapping: mapping[0])
-    return mappings[place - 1][1] if place else None

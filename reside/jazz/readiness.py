@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from .covalue import Core
-from .permissions import GroupState
+from .group_state import GroupState
 from .store import Store
 
 

@@ -6,15 +6,14 @@ Invariants:
 """
 
 from collections.abc import Callable
-from typing import Final
 
 from .covalue import Core
 from .crypto import Agent
+from .group_state import GroupState
 from .header import Header
 from .ids import CoId, is_account_id
-from .permissions import GroupState, judge_group
-
-_MAX_NESTING: Final = 64
+from .judging import Judging
+from .reader import Reader
 
 
 class Store:
@@ -29,10 +28,10 @@ class Store:
     def __init__(self, agent: Agent, account_id: str, on_change: Callable[[Core], None]) -> None:
         self.agent = agent
         self.account_id = account_id
+        self.reader = Reader(account_id, agent)
         self.cores: dict[CoId, Core] = {}
         self._on_change = on_change
-        self._judging: list[Core] = []
-        self._tainted: set[CoId] = set()
+        self._judging = Judging(self)
 
     def core(self, co_id: str) -> Core:
         """The value of an id, made empty if it is new."""
@@ -80,53 +79,4 @@ class Store:
     def group_state(self, co_id: str) -> GroupState | str:
         """The validated state of a group or an account, or why there is none (`missing`: not loaded)."""
         core = self.cores.get(CoId(co_id))
-        if core is None or core.header is None:
-            return "missing"
-        if core.header.initial_admin is None:
-            return "not a group"
-        if core.partial_state is not None:
-            self._taint(core)
-            return core.partial_state
-        if core.group_state is None and len(self._judging) >= _MAX_NESTING:
-            return "nested too deeply"
-        if core.group_state is None:
-            self._judge(core, core.header, core.header.initial_admin)
-        if core.group_state is None:
-            msg = "the judgement of a group left no state"
-            raise AssertionError(msg)
-        return core.group_state
-
-    def _judge(self, core: Core, header: Header, initial_admin: str) -> None:
-        def find_parent(parent_id: str) -> GroupState | str:
-            self.link(parent_id, core.co_id)
-            found = self.group_state(parent_id)
-            if isinstance(found, GroupState) and found.agent_id is not None:
-                return "not a group"
-            return found
-
-        state = GroupState(core.co_id, initial_admin if header.is_account else None, find_parent)
-        core.partial_state = state
-        self._judging.append(core)
-        try:
-            judge_group(state, core.transactions, initial_admin)
-        finally:
-            core.partial_state = None
-            self._judging.pop()
-        core.group_state = state
-        self._update_revision(core, state)
-        if not self._judging:
-            for tainted in self._tainted - {core.co_id}:
-                self.cores[tainted].group_state = None
-            self._tainted.clear()
-
-    def _taint(self, unfinished: Core) -> None:
-        """Notes the groups that are being judged by the unfinished state of another: they are judged again later."""
-        place = self._judging.index(unfinished)
-        self._tainted.update(core.co_id for core in self._judging[place + 1 :])
-
-    def _update_revision(self, core: Core, state: GroupState) -> None:
-        valid = [verdict.transaction for verdict in state.verdicts if verdict.refusal is None]
-        parents = {parent: self.core(parent).revision for parent in state.parents}
-        if core.group_key != (valid, parents):
-            core.group_key = (valid, parents)
-            core.revision += 1
+        return "missing" if core is None else self._judging.state(core)

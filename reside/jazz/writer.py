@@ -8,13 +8,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from .covalue import Core
-from .crypto import encrypt_text, transaction_material
+from .crypto import Agent, encrypt_text, transaction_material
 from .encoding import compact_json, parse_json
 from .errors import InvalidContent, NotPermitted
+from .group_state import WRITERS, GroupState
 from .header import Header
 from .ids import EVERYONE, Json, SessionId, author_of, new_session_tail
 from .keys import current_key_id, find_secret
-from .permissions import WRITERS, GroupState
 from .session import Transaction
 from .store import Store
 from .sync import Sync
@@ -40,10 +40,18 @@ class Writer:
         self.agent_session = SessionId(store.agent.agent_id + tail)
         sync.own_sessions |= {self.session, self.agent_session}
         self._open: Core | None = None
+        self._guests: dict[SessionId, Agent] = {}
 
     def session_for(self, core: Core) -> SessionId:
         """The session this node writes a value in: the own account is written as its agent."""
         return self.agent_session if str(core.co_id) == self._store.account_id else self.session
+
+    def guest_session(self, agent: Agent) -> SessionId:
+        """A new session of another agent, an invite's, to write in."""
+        session = SessionId(agent.agent_id + new_session_tail())
+        self._guests[session] = agent
+        self._sync.own_sessions.add(session)
+        return session
 
     def create(self, header: Header) -> Core:
         """Makes a value.
@@ -60,7 +68,7 @@ class Writer:
         self._begin(core)
         return core
 
-    def trusting(self, core: Core, key: str, value: Json, *, latest: int) -> None:
+    def trusting(self, core: Core, key: str, value: Json, *, latest: int, session: SessionId | None = None) -> None:
         """Sets one key of a group or an account, readable by all.
 
         Args:
@@ -68,9 +76,11 @@ class Writer:
             key: What to set.
             value: To what.
             latest: Time of the last transaction that counts in the group.
+            session: In whose name; None for this account.
         """
         payload = compact_json([{"op": "set", "key": key, "value": value}])
-        self._append(core, self._transaction(core, self._made_at(core, latest), payload))
+        session = session or self.session_for(core)
+        self._append(core, self._transaction(core, session, self._made_at(core, session, latest), payload))
 
     def private(self, core: Core, changes: Sequence[Json], *, latest: int, meta: dict[str, Json] | None = None) -> None:
         """Writes an encrypted transaction to a value that a group owns.
@@ -89,19 +99,21 @@ class Writer:
         if owner_id is None:
             raise InvalidContent(f"{core.co_id} has no owning group; such values can't be written")
         state = self.owner_state(core.co_id, owner_id)
-        key_id = current_key_id(self._store, state)
+        key_id = current_key_id(state, self._store.account_id)
         secret = None if key_id is None else find_secret(self._store, owner_id, key_id)
         if key_id is None or secret is None:
             raise self._refusal(core.co_id, state, "a read key that was revealed to it")
-        made_at = self._made_at(core, latest)
+        session = self.session_for(core)
+        made_at = self._made_at(core, session, latest)
         if state.role_of(self._store.account_id, made_at) not in WRITERS:
             # The role was given by a clock ahead of ours: before it, nothing that we write counts.
             made_at = max(made_at, state.epochs()[-1])
-        session = self.session_for(core)
         material = transaction_material(core.co_id, session, core.count(session))
         plain = compact_json(changes)
         cipher_meta = None if meta is None else encrypt_text(compact_json(meta), secret, material)
-        transaction = self._transaction(core, made_at, encrypt_text(plain, secret, material), key_id, cipher_meta)
+        transaction = self._transaction(
+            core, session, made_at, encrypt_text(plain, secret, material), key_used=key_id, meta=cipher_meta
+        )
         if meta is None:
             # Parsed, not the caller's objects: what is read here is what others read, whatever the caller does to them.
             transaction.changes = parse_json(plain)
@@ -113,7 +125,8 @@ class Writer:
         state = None if owner_id is None else self._store.group_state(owner_id)
         if not isinstance(state, GroupState) or state.get(EVERYONE) != "writeOnly":
             return False
-        return state.role_of(self._store.account_id) == "writeOnly" and current_key_id(self._store, state) is None
+        me = self._store.account_id
+        return state.role_of(me) == "writeOnly" and current_key_id(state, me) is None
 
     def owner_state(self, co_id: str, owner_id: str) -> GroupState:
         """The state of an owner whose values this account may write.
@@ -139,22 +152,32 @@ class Writer:
         role = state.role_of(self._store.account_id)
         return NotPermitted(co_id, group=state.co_id, role=role, act="write to", needs=needs)
 
-    def _made_at(self, core: Core, latest: int) -> int:
+    def _made_at(self, core: Core, session: SessionId, latest: int) -> int:
         """After everything that counts in this value: what was read before a write never wins over it."""
-        log = core.sessions.get(self.session_for(core))
+        log = core.sessions.get(session)
         own = log.transactions[-1].made_at if log is not None and log.transactions else 0
         return max(self._clock(), own + 1, latest + 1)
 
     def _transaction(
-        self, core: Core, made_at: int, payload: str, key_used: str | None = None, meta: str | None = None
+        self,
+        core: Core,
+        session: SessionId,
+        made_at: int,
+        payload: str,
+        *,
+        key_used: str | None = None,
+        meta: str | None = None,
     ) -> Transaction:
-        session = self.session_for(core)
         return Transaction(session, core.count(session), made_at, payload, key_used, meta, author_of(session))
 
     def _append(self, core: Core, transaction: Transaction) -> None:
         self._check_open()
         self._begin(core)
-        core.log(transaction.session).append_own(transaction)
+        log = core.log(transaction.session)
+        log.append_own(transaction)
+        guest = self._guests.get(transaction.session)
+        if guest is not None:
+            log.sign(guest)
         core.add(transaction)
         self._store.changed(core)
 

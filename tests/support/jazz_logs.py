@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from reside.jazz.group_state import GroupState
 from reside.jazz.ids import SessionId
-from reside.jazz.permissions import GroupState, judge_group
+from reside.jazz.permissions import judge_group
 from reside.jazz.session import Transaction
 
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from support.jazz_logs import Log, judge, refusals
 
-from reside.jazz.permissions import GroupState, refusal_of_write
+from reside.jazz.group_state import GroupState
+from reside.jazz.permissions import refusal_of_write
 
 ADMIN, BOB, EVE = "co_zAdmin", "co_zBob", "co_zEve"
 ROLES = ["admin", "manager", "writer", "reader", "writeOnly"]
