@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reside.cli import claim, config, output, project
+from reside.cli import claim, config, output, project, shell
 from reside.cli.accounts import create_account
 from reside.cli.progress import Steps
 from reside.local import LocalCluster, NoSuchInstanceError
@@ -193,7 +193,7 @@ def manifest(
 @app.command("env")
 def env() -> None:
     """Print what a shell needs to run `pulumi` at the root: eval "$(reside cluster env)"."""
-    sys.stdout.write("\n".join(project.shell_lines()) + "\n")
+    sys.stdout.write("\n".join(shell.lines()) + "\n")
 
 
 @app.command("info")

@@ -13,11 +13,10 @@ import asyncio
 import contextlib
 import os
 import re
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reside.cli import crash, vault
+from reside.cli import crash, scratch, vault
 from reside.cli.config import config_folder, write_private
 from reside.local import Toolchain
 from reside.model.errors import ResideError
@@ -37,7 +36,8 @@ OTHERS_S = 600.0
 _COMPONENT = "reside:bootstrap:"
 _TELLING = re.compile(r"(?:Exception calling application|error): (?:Exception calling application: )?(.+)")
 _UNTELLING = ("update failed", "preview failed", "resource operation failed")
-_SALT = "encryptionsalt:"
+SALT = "encryptionsalt:"
+"""How the line begins that Pulumi adds to a stack's configuration file."""
 
 
 class BootstrapFailedError(ResideError):
@@ -61,6 +61,18 @@ def state_folder() -> Path:
     return Path(folder).absolute() if folder else ROOT / ".state"
 
 
+def make_state_folder() -> Path:
+    """The folder of the state, made if it is missing; only this user may read it."""
+    state = state_folder()
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return state
+
+
+def backend_url() -> str:
+    """Where Pulumi keeps the state, without attribute files: those are not written atomically."""
+    return f"file://{state_folder()}?metadata=skip"
+
+
 def engine_environment(settings: BootstrapSettings, stack: str) -> dict[str, str]:
     """Environment of Pulumi's engine for this stack; writes the settings where the program reads them."""
     file = config_folder() / "bootstrap" / f"{stack}.json"
@@ -68,28 +80,13 @@ def engine_environment(settings: BootstrapSettings, stack: str) -> dict[str, str
     return {
         SETTINGS_FILE_VARIABLE: str(file),
         "PATH": os.pathsep.join([str(ROOT / ".venv/bin"), Toolchain.default().search]),
-        "PULUMI_BACKEND_URL": f"file://{state_folder()}?metadata=skip",
+        "PULUMI_BACKEND_URL": backend_url(),
         "PULUMI_CONFIG_PASSPHRASE": vault.root_passphrase(),
         "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER": "true",
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_AUTOMATION_API_SKIP_VERSION_CHECK": "true",
     }
-
-
-def shell_lines() -> list[str]:
-    """Shell commands after which `pulumi` at the root works on the same stacks; none holds the passphrase."""
-    folders = [folder for folder in (ROOT / ".venv/bin", ROOT / ".tools/bin") if folder.exists()]
-    lines = [
-        f'export PATH={":".join(shlex.quote(str(folder)) for folder in folders)}:"$PATH"',
-        f"export PULUMI_BACKEND_URL={shlex.quote(f'file://{state_folder()}?metadata=skip')}",
-        "export PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER=true PULUMI_SKIP_UPDATE_CHECK=true",
-    ]
-    vault.root_passphrase()
-    file = vault.passphrase_file()
-    if file is None:
-        return [*lines, f'export PULUMI_CONFIG_PASSPHRASE="$(python -m keyring get {vault.SERVICE} passphrase)"']
-    return [*lines, f"export PULUMI_CONFIG_PASSPHRASE_FILE={shlex.quote(str(file))}"]
 
 
 def up(settings: BootstrapSettings, stack: str, tell: Callable[[str, str], None]) -> dict[str, Any]:
@@ -111,11 +108,9 @@ def _stack(settings: BootstrapSettings, stack: str) -> Iterator[Stack]:
     from pulumi import automation  # noqa: PLC0415 - slow to import, and only here
 
     root = project_root()
-    state = state_folder()
-    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    state = make_state_folder()
     environment = engine_environment(settings, stack)
     os.environ["PATH"] = environment["PATH"]  # the Automation API looks for the engine on this process's own PATH
-    options = automation.LocalWorkspaceOptions(env_vars=environment)
     file = root / "stacks" / f"Pulumi.{stack}.yaml"
     with _without_salt(file), _explained():
         crash.forget_other_cluster(state, stack, asyncio.run(_cluster_uid(settings)))
@@ -123,10 +118,12 @@ def _stack(settings: BootstrapSettings, stack: str) -> Iterator[Stack]:
         crashed = crash.remove_dead_locks(state, stack)
         if crashed:
             crash.mend_files(state)
-        opened = automation.create_or_select_stack(stack_name=stack, work_dir=str(root), opts=options)
-        if crashed:
-            crash.clear_pending(opened)
-        yield opened
+        with scratch.folder(state, stack) as temporary:
+            options = automation.LocalWorkspaceOptions(env_vars={**environment, "TMPDIR": str(temporary)})
+            opened = automation.create_or_select_stack(stack_name=stack, work_dir=str(root), opts=options)
+            if crashed:
+                crash.clear_pending(opened)
+            yield opened
 
 
 async def _cluster_uid(settings: BootstrapSettings) -> str | None:
@@ -141,7 +138,7 @@ def _without_salt(file: Path) -> Iterator[None]:
     finally:
         if file.exists():
             lines = file.read_text().splitlines(keepends=True)
-            rest = [line for line in lines if not line.startswith(_SALT)]
+            rest = [line for line in lines if not line.startswith(SALT)]
             if not "".join(rest).strip():
                 file.unlink()
             elif rest != lines:

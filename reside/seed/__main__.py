@@ -50,6 +50,7 @@ def engine_environment(settings: stack_settings.BootstrapSettings, folder: Path)
         SETTINGS_VARIABLE: settings.to_json(),
         "PULUMI_BACKEND_URL": f"file://{state}",
         "PULUMI_HOME": str(folder / "home"),
+        "TMPDIR": str(folder),
         "PULUMI_CONFIG_PASSPHRASE": secrets.token_urlsafe(24),
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",

@@ -1,4 +1,4 @@
-"""The seed's replicas never outlive the engine that started them.
+"""The bootstrap's provider process, and the replicas in it, never outlive the engine that started them.
 
 A killed engine does not take its dynamic provider's process along, and Alpha and the Sentinel in there would go on,
 with leases that the next run waits for. So a thread looks for the engine once a second, and ends the process without.

@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from reside.model.constants import ALPHA_NAME, SENTINEL_NAME
-from reside.seed import guard, logs, platform
+from reside.seed import logs, platform
 from reside.seed.kubernetes import (
     connect,
     delete_secrets,
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
     from stacks.settings import BootstrapSettings
 
 Outputs = dict[str, Any]
-
-
-def _begin() -> None:
-    """What every step that starts something of ours does first."""
-    logs.configure()
-    guard.end_with_engine()
 
 
 def namespace(settings: BootstrapSettings) -> Outputs:
@@ -70,7 +64,7 @@ def identities(settings: BootstrapSettings) -> Outputs:
             await sentinel.begin_carefully(where.jazz, found.sentinel)
         return found
 
-    _begin()
+    logs.configure()
     found = asyncio.run(make())
     return {"alpha": found.alpha.account_id, "sentinel": found.sentinel.account_id}
 
@@ -80,7 +74,7 @@ def launch(settings: BootstrapSettings) -> Outputs:
     from reside.alpha import bootstrap  # noqa: PLC0415 - see identities
     from reside.seed import running  # noqa: PLC0415 - as above
 
-    _begin()
+    logs.configure()
     seed = running.ensure_running(settings)
     block = seed.blocks.sentinel
     seed.alpha.run(lambda alpha: bootstrap.until_granted(alpha, block), settings.deadline, "permissions are granted")
@@ -113,7 +107,7 @@ def _load_from_seed(settings: BootstrapSettings, images: list[str]) -> None:
 def _load_from_outside(settings: BootstrapSettings, images: list[str]) -> None:
     from reside.seed import running, upgrade  # noqa: PLC0415 - see identities
 
-    _begin()
+    logs.configure()
     running.stop()
     asyncio.run(_until_ready(settings))
     asyncio.run(upgrade.upgrade(settings, images))
@@ -136,7 +130,7 @@ def hand_over(settings: BootstrapSettings) -> Outputs:
     """Make the platform a stack of the Sentinel in the cluster, and then end its careful mode."""
     from reside.seed import handover  # noqa: PLC0415 - see identities
 
-    _begin()
+    logs.configure()
     asyncio.run(handover.hand_over(settings))
     return {}
 

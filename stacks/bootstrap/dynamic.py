@@ -8,23 +8,30 @@ that process runs at most four creates at a time. Nothing secret is among inputs
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import pulumi  # noqa: TC002 - Pulumi evaluates the annotations of resource classes
-from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
+from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
 if TYPE_CHECKING:
     from stacks.settings import BootstrapSettings
 
 
-class StepProvider(ResourceProvider):
+class StepProvider(ResourceProvider, ABC):
     """One step; ``watched`` names the settings whose change runs it again."""
 
     watched: tuple[str, ...] = ()
 
-    def run(self, _settings: BootstrapSettings) -> dict[str, Any]:
+    @abstractmethod
+    def run(self, settings: BootstrapSettings) -> dict[str, Any]:
         """Do the step, or find that it is done; returns the outputs."""
-        raise NotImplementedError
+
+    def configure(self, _request: ConfigureRequest) -> None:
+        """Called once before anything else: from now on the provider's process ends when its engine is gone."""
+        from reside.seed import guard  # noqa: PLC0415 - see _settings
+
+        guard.end_with_engine()
 
     def undo(self, settings: BootstrapSettings) -> None:
         """Remove what the step made; nothing, if an earlier or later step does so."""

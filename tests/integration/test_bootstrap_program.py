@@ -6,11 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
 from support.clusters import control_plane
+from support.platform import until, until_none
 
 from stacks import settings
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(300)
 ROOT = Path(__file__).parents[2]
 PHASES = ("Storage", "Accounts", "Launch", "Load", "Handover")
+PROVIDERS = ("pulumi-resource-kubernetes", "pulumi.dynamic")
 DIGEST = "sha256:" + "e" * 64
 
 
@@ -34,7 +38,7 @@ def cluster() -> Iterator[ClusterInfo]:
 class Program:
     """The root project with a state and settings of its own; nothing in the checkout is written."""
 
-    def __init__(self, folder: Path, cluster: ClusterInfo) -> None:
+    def __init__(self, folder: Path, scratch: str, cluster: ClusterInfo) -> None:
         self.state = folder / "state"
         self.state.mkdir(parents=True)
         self.project = folder / "project"
@@ -65,6 +69,7 @@ class Program:
             "PULUMI_BACKEND_URL": f"file://{self.state}",
             "PULUMI_CONFIG_PASSPHRASE": "test",
             "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "TMPDIR": scratch,
         }
         self.pulumi("stack", "init", "test")
 
@@ -81,10 +86,21 @@ class Program:
         assert not check or done.returncode == 0, done.stdout + done.stderr
         return done
 
+    def providers(self) -> set[str]:
+        """Which providers run for this program, known by their environment."""
+        found = set()
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(FileNotFoundError, ProcessLookupError, PermissionError):  # ended, or of another user
+                if str(self.state).encode() in (process / "environ").read_bytes():
+                    command = (process / "cmdline").read_text()
+                    found |= {name for name in PROVIDERS if name in command}
+        return found
+
 
 @pytest.fixture(scope="module")
-def program(cluster: ClusterInfo, tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return Program(tmp_path_factory.mktemp("program"), cluster)
+def program(cluster: ClusterInfo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    with TemporaryDirectory() as scratch:  # for the kubeconfigs that the Kubernetes provider leaves behind
+        yield Program(tmp_path_factory.mktemp("program"), scratch, cluster)
 
 
 def test_a_preview_before_the_first_up_shows_all_phases_with_their_steps(program: Program) -> None:
@@ -102,6 +118,17 @@ def test_the_policy_pack_accepts_the_program(program: Program) -> None:
     done = program.pulumi("preview", "--policy-pack", str(ROOT / "policy"), check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[mandatory]" not in done.stdout
+
+
+def test_the_providers_end_with_a_killed_engine(program: Program) -> None:
+    command = ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive"]
+    with subprocess.Popen(
+        command, cwd=program.project, env=program.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as engine:
+        until("the start of both providers", 30, lambda: program.providers() == set(PROVIDERS))
+        engine.kill()
+    until_none("the providers", 10, program.providers)
+    program.pulumi("cancel", "--yes")
 
 
 def test_a_phase_that_fails_says_what_it_waited_for_and_the_next_run_goes_on(program: Program) -> None:

@@ -7,6 +7,7 @@ images' addresses stand in a folder of the test run, so that no user's cluster o
 from __future__ import annotations
 
 import json
+import operator
 import os
 import shutil
 import subprocess
@@ -24,7 +25,7 @@ import yaml
 from reside.local import LocalCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from reside.local import ClusterInfo
 
@@ -36,12 +37,21 @@ _POLL_S = 0.2
 
 def until(what: str, seconds: float, look: Callable[[], T]) -> T:
     """The first true result of ``look``; an assertion naming ``what`` and the last result after ``seconds``."""
+    return _poll(f"{what} did not happen", seconds, look, bool)
+
+
+def until_none(what: str, seconds: float, look: Callable[[], Collection[object]]) -> None:
+    """Wait until ``look`` finds nothing; an assertion naming ``what`` and what is left after ``seconds``."""
+    _poll(f"{what} did not go", seconds, look, operator.not_)
+
+
+def _poll(complaint: str, seconds: float, look: Callable[[], T], good: Callable[[T], bool]) -> T:
     deadline = time.monotonic() + seconds
     while True:
         result = look()
-        if result:
+        if good(result):
             return result
-        assert time.monotonic() < deadline, f"{what} did not happen within {seconds:.0f} s; last seen: {result!r}"
+        assert time.monotonic() < deadline, f"{complaint} within {seconds:.0f} s; last seen: {result!r}"
         time.sleep(_POLL_S)
 
 

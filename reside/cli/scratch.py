@@ -1,0 +1,40 @@
+"""A private folder for the temporary files of one run of the bootstrap, gone with the run.
+
+The Kubernetes provider copies a kubeconfig that it was given into a temporary file and never deletes it; the Sentinel
+inside the seed keeps its throw-away state in one. What a killed run left is removed by the next run of the same stack.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NAME = "tmp"
+
+
+@contextmanager
+def folder(state: Path, stack: str, processes: Path = Path("/proc")) -> Iterator[Path]:
+    """A fresh folder that only this user may read, named after the stack and this process.
+
+    Args:
+        state: the folder of the bootstrap's state.
+        stack: the stack that this process works on, alone.
+        processes: the folder of running processes; another one in tests.
+    """
+    parent = state / _NAME
+    parent.mkdir(mode=0o700, exist_ok=True)
+    for left in parent.glob(f"{stack}.[0-9]*"):
+        if not (processes / left.suffix.removeprefix(".")).exists():
+            shutil.rmtree(left)
+    own = parent / f"{stack}.{os.getpid()}"
+    own.mkdir(mode=0o700)
+    try:
+        yield own
+    finally:
+        shutil.rmtree(own, ignore_errors=True)  # a plugin may still be on its way out; the next run takes the rest away

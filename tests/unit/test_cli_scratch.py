@@ -1,0 +1,27 @@
+"""The private folder of a bootstrap's temporary files: gone with its run, or with the next one."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from reside.cli import scratch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_folder_is_private_and_goes_with_the_run(tmp_path: Path) -> None:
+    with scratch.folder(tmp_path, "local") as own:
+        assert own.stat().st_mode & 0o777 == 0o700
+        (own / "kubeconfig123").write_text("credentials")
+    assert not own.exists()
+
+
+def test_what_a_killed_run_left_goes_and_what_others_use_stays(tmp_path: Path) -> None:
+    processes = tmp_path / "proc"
+    (processes / "7").mkdir(parents=True)
+    for name in ("local.6", "local.7", "other.6"):
+        (tmp_path / "tmp" / name).mkdir(parents=True)
+    with scratch.folder(tmp_path, "local", processes):
+        assert {path.name for path in (tmp_path / "tmp").iterdir()} == {f"local.{os.getpid()}", "local.7", "other.6"}
