@@ -7,6 +7,7 @@ expected permissions stand in the Sentinel's control block before anything is lo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     """Approves a request: Alpha, the request's id, the revision that was previewed."""
 
 _log = structlog.get_logger(__name__)
+_REFUSED: Final = frozenset({"invalid", "rejected"})
 _SYSTEM: Final = ((ALPHA_ID, ALPHA_NAME, ALPHA_IDENTITY), (SENTINEL_ID, SENTINEL_NAME, SENTINEL_IDENTITY))
 
 
@@ -136,11 +138,20 @@ async def load(alpha: Alpha, image: str, approver: Approver = approve_here) -> N
     current = existing.version(existing.current_version) if existing and existing.current_version else None
     if current is not None and current.digest == reference.digest:
         return
-    wish_name = f"bootstrap.{next_version(existing)}.{image}"
-    wish = await alpha.node.unique_map(alpha.data.requests_group, wish_name, {"image": image})
-    await alpha.node.flush()
-    record = await create_request(alpha, wish.id, alpha.account)
+    record = await _request(alpha, f"bootstrap.{next_version(existing)}.{image}", image)
     await _until_done(alpha, record, image, approver)
+
+
+async def _request(alpha: Alpha, name: str, image: str) -> RequestRecord:
+    """The load request of an earlier run, or a new one; one that was refused stays so, and another takes its place."""
+    for attempt in count(1):
+        unique = name if attempt == 1 else f"{name}.{attempt}"
+        wish = await alpha.node.unique_map(alpha.data.requests_group, unique, {"image": image})
+        await alpha.node.flush()
+        earlier = await lookups.find(alpha.data, lookup.load_request_by_wish(wish.id))
+        if earlier is None or (await records.read_request(alpha.data, earlier)).value.status not in _REFUSED:
+            break
+    return await create_request(alpha, wish.id, alpha.account)
 
 
 async def _until_done(alpha: Alpha, record: RequestRecord, image: str, approver: Approver) -> None:
@@ -150,7 +161,7 @@ async def _until_done(alpha: Alpha, record: RequestRecord, image: str, approver:
             if request.version is not None:
                 _log.info("loaded", image=image, request=request.id, version=request.version)
                 return
-            if request.status in ("invalid", "rejected"):
+            if request.status in _REFUSED:
                 raise LoadRefused(f"{image} can't be loaded: {request.error_message or request.rejection_reason}")
             if request.status == "requires-approval" and request.preview is not None:
                 try:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 from support.alpha_cluster import AlphaCluster, Servers, alpha_cluster, servers, until
+from support.registry import registry
 
 from reside.alpha import bootstrap, records
 from reside.alpha.blocks import opened
 from reside.model import constants
+from reside.model.errors import LoadRefused
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -78,6 +81,20 @@ async def test_loading_the_system_again_changes_nothing_and_another_image_makes_
     await cluster.has_status("alpha", "stopped", "running")
     await bootstrap.load_system(cluster.alpha, images[2:])
     await cluster.has_status("alpha", "stopped", "stopped", "running")
+
+
+async def test_a_load_that_was_refused_is_tried_anew_by_the_next_run(
+    cluster: AlphaCluster, on: Servers, tmp_path: Path
+) -> None:
+    with registry(tmp_path) as elsewhere:
+        images = await push_system(replace(on, registry=elsewhere), "late")
+    for _ in range(2):
+        with pytest.raises(LoadRefused, match=r"seed@sha256.* can't be loaded"):
+            await bootstrap.load_system(cluster.alpha, images[:1])
+    assert await push_system(on, "late") == images
+    await bootstrap.load_system(cluster.alpha, images[:1])
+    requests = [record.value.status for record in await records.all_requests(cluster.alpha.data)]
+    assert requests == ["invalid", "invalid", "approved"]
 
 
 async def test_preparing_twice_finds_what_the_first_time_made(cluster: AlphaCluster, on: Servers) -> None:
