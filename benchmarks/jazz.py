@@ -2,8 +2,9 @@
 
 Both sides run the same operations (jazz_peer.py, jazz_peer.mjs), each in two processes of its own, against one sync
 server on loopback that is started here. Rounds are interleaved, so that the machine's load hits both alike; numbers are
-medians over the rounds, and the ratio says how many times as fast as JavaScript Python is. Needs npm for the first run
-only, and nothing of the toolchain.
+medians over the rounds, and the ratio says how many times as fast as JavaScript Python is. The last column is the
+ratio of the CPU time of both processes of a side, with what prepares and flushes a run: it suffers less from what else
+the machine does. Needs npm for the first run only, and nothing of the toolchain.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 LANGUAGES = ("JavaScript", "Python")
 MAX_LINE_BYTES = 64 * 1024 * 1024
 LATENCY_TARGET, THROUGHPUT_TARGET = 1.0, 0.8
+Times = dict[str, dict[str, list[tuple[float, float]]]]
+"""For each row and language the runs: (seconds, seconds of CPU time)."""
 
 
 class PeerError(Exception):
@@ -44,6 +47,7 @@ class Peer:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         """Speak to this process."""
         self._process = process
+        self.cpu = 0.0
 
     async def __call__(self, op: str, **args: Any) -> Any:
         """Run one operation."""
@@ -57,6 +61,7 @@ class Peer:
         answer = json.loads(line)
         if "error" in answer:
             raise PeerError(f"{op}: {answer['error']}")
+        self.cpu += answer["cpu"]
         return answer["result"]
 
 
@@ -150,8 +155,8 @@ def main() -> None:
         _print(times)
 
 
-async def _measure(rows: list[str], rounds: int) -> dict[str, dict[str, list[float]]]:
-    times: dict[str, dict[str, list[float]]] = {row: defaultdict(list) for row in rows}
+async def _measure(rows: list[str], rounds: int) -> Times:
+    times: Times = {row: defaultdict(list) for row in rows}
     with jazz_server() as server:
         async with AsyncExitStack() as stack:
             peers = {
@@ -166,10 +171,16 @@ async def _measure(rows: list[str], rounds: int) -> dict[str, dict[str, list[flo
                     for language in LANGUAGES if number % 2 else reversed(LANGUAGES):
                         for peer in peers[language]:
                             await peer("fresh")
-                        seconds = await ROWS[row].run(Side(peers[language][0], peers[language][1], big, many))
+                        run = await _run(ROWS[row], Side(peers[language][0], peers[language][1], big, many))
                         if number > 0:
-                            times[row][language].append(seconds)
+                            times[row][language].append(run)
     return times
+
+
+async def _run(row: Row, side: Side) -> tuple[float, float]:
+    before = side.a.cpu + side.b.cpu
+    seconds = await row.run(side)
+    return seconds, side.a.cpu + side.b.cpu - before
 
 
 @asynccontextmanager
@@ -191,15 +202,15 @@ async def _peer(language: str) -> AsyncIterator[Peer]:
         shutil.rmtree(folder)
 
 
-def _print(times: dict[str, dict[str, list[float]]]) -> None:
-    print(f"{'':36}{'JavaScript':>16}{'Python':>16}{'ratio':>8}{'target':>8}")
+def _print(times: Times) -> None:
+    print(f"{'':36}{'JavaScript':>14}{'Python':>14}{'ratio':>8}{'target':>8}{'CPU ratio':>11}")
     for name, runs in times.items():
         row = ROWS[name]
-        middle = {language: statistics.median(runs[language]) for language in LANGUAGES}
-        ratio = middle["JavaScript"] / middle["Python"]
-        target = LATENCY_TARGET if row.count is None else THROUGHPUT_TARGET
-        cells = "".join(f"{_shown(row, middle[language]):>16}" for language in LANGUAGES)
-        print(f"{row.name:36}{cells}{ratio:8.2f}{target:8.1f}{'' if ratio >= target else '  below'}")
+        (js, js_cpu), (own, own_cpu) = (map(statistics.median, zip(*runs[side], strict=True)) for side in LANGUAGES)
+        ratio, target = js / own, LATENCY_TARGET if row.count is None else THROUGHPUT_TARGET
+        cells = "".join(f"{_shown(row, seconds):>14}" for seconds in (js, own))
+        verdict = "" if ratio >= target else "  below"
+        print(f"{row.name:36}{cells}{ratio:8.2f}{target:8.1f}{js_cpu / own_cpu:11.2f}{verdict}")
 
 
 def _shown(row: Row, seconds: float) -> str:

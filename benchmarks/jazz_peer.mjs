@@ -204,8 +204,11 @@ const operations = {
 createInterface({ input: process.stdin }).on("line", async (line) => {
   const { op, args } = JSON.parse(line);
   let answer;
+  const before = process.cpuUsage();
   try {
-    answer = { result: (await operations[op](args)) ?? null };
+    const result = (await operations[op](args)) ?? null;
+    const { user, system } = process.cpuUsage(before);
+    answer = { result, cpu: (user + system) / 1e6 };
   } catch (error) {
     answer = { error: error?.stack ?? String(error) };
   }

@@ -210,8 +210,10 @@ async def main() -> None:
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         request = json.loads(line)
+        before = time.process_time()
         try:
-            answer = {"result": await getattr(peer, request["op"])(**request["args"])}
+            result = await getattr(peer, request["op"])(**request["args"])
+            answer = {"result": result, "cpu": time.process_time() - before}
         except Exception as error:  # noqa: BLE001 - whatever it is, the parent process raises it
             answer = {"error": f"{type(error).__name__}: {error}"}
         sys.stdout.write(json.dumps(answer) + "\n")
