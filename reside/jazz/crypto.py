@@ -12,9 +12,16 @@ from typing import Any
 
 import nacl._sodium  # type: ignore[import-not-found] # the compiled library has no stub
 from blake3 import blake3
-from nacl.bindings import crypto_scalarmult, crypto_scalarmult_base, crypto_secretbox, crypto_secretbox_open
+from nacl.bindings import (
+    crypto_scalarmult,
+    crypto_scalarmult_base,
+    crypto_secretbox,
+    crypto_secretbox_open,
+    crypto_sign,
+    crypto_sign_open,
+    crypto_sign_seed_keypair,
+)
 from nacl.exceptions import BadSignatureError, CryptoError
-from nacl.signing import SigningKey, VerifyKey
 
 from .encoding import b58decode, b58encode, b64decode, b64encode, parse_json, stable_json
 from .errors import InvalidContent, InvalidCredentials
@@ -45,7 +52,7 @@ class Agent:
     sealer_id: str
     signer_id: str
     sealer_key: bytes = field(repr=False)
-    signing_key: SigningKey = field(repr=False)
+    signer_key: bytes = field(repr=False)
 
     @staticmethod
     def from_secret(agent_secret: str) -> "Agent":
@@ -62,14 +69,14 @@ class Agent:
             raise InvalidCredentials(
                 "the agent secret is malformed; it looks like sealerSecret_z…/signerSecret_z…"
             ) from None
-        signing_key = SigningKey(seed)
+        public_key, signer_key = crypto_sign_seed_keypair(seed)
         sealer_id = sealer_id_of(sealer_key)
-        signer_id = "signer_z" + b58encode(bytes(signing_key.verify_key))
-        return Agent(f"{sealer_id}/{signer_id}", sealer_id, signer_id, sealer_key, signing_key)
+        signer_id = "signer_z" + b58encode(public_key)
+        return Agent(f"{sealer_id}/{signer_id}", sealer_id, signer_id, sealer_key, signer_key)
 
     def sign(self, text: str) -> str:
         """`signature_z…` over the bytes of a text."""
-        return "signature_z" + b58encode(self.signing_key.sign(text.encode()).signature)
+        return "signature_z" + b58encode(crypto_sign(text.encode(), self.signer_key)[:_SIGNATURE_BYTES])
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,7 @@ def sealer_id_of(sealer_key: bytes) -> str:
 
 def short_hash(text: str) -> str:
     """Base58 of the first 19 bytes of a text's BLAKE3."""
-    return b58encode(blake3(text.encode()).digest()[:_SHORT_HASH_BYTES])
+    return b58encode(blake3(text.encode()).digest(_SHORT_HASH_BYTES))
 
 
 def secure_hash(value: Any) -> str:
@@ -120,7 +127,7 @@ def verify(signature: str, text: str, signer_id: str) -> bool:
     """Whether a `signature_z…` over a text was made by the key `signer_z…`; False also when either is malformed."""
     try:
         signature_bytes = _tail(signature, "signature_z", _SIGNATURE_BYTES)
-        _verify_key(signer_id).verify(text.encode(), signature_bytes)
+        crypto_sign_open(signature_bytes + text.encode(), _verify_key(signer_id))
     except (BadSignatureError, InvalidContent, UnicodeEncodeError):
         return False
     return True
@@ -128,7 +135,7 @@ def verify(signature: str, text: str, signer_id: str) -> bool:
 
 def nonce_of(material: str) -> bytes:
     """The 24-byte nonce of a material's canonical JSON."""
-    return blake3(material.encode()).digest()[:_NONCE_BYTES]
+    return blake3(material.encode()).digest(_NONCE_BYTES)
 
 
 def transaction_material(co_id: str, session_id: str, index: int) -> str:
@@ -171,7 +178,7 @@ def decrypt_key(cipher: str, key_id: str, under: ReadKey) -> str | None:
 
 def seal(message: str, sender: Agent, sealer_id: str, material: str) -> str:
     """`sealed_U…`: a JSON string that only the owner of `sealer_id` can open, and who knows that `sender` sealed it."""
-    key = crypto_scalarmult(sender.sealer_key, _tail(sealer_id, "sealer_z", _KEY_BYTES))
+    key = _shared_key(sender.sealer_key, sealer_id)
     return "sealed_U" + b64encode(crypto_secretbox(stable_json(message).encode(), nonce_of(material), key))
 
 
@@ -180,7 +187,7 @@ def unseal_key(sealed: str, receiver: Agent, sender_sealer_id: str, material: st
     try:
         if not sealed.startswith("sealed_U"):
             return None
-        key = crypto_scalarmult(receiver.sealer_key, _tail(sender_sealer_id, "sealer_z", _KEY_BYTES))
+        key = _shared_key(receiver.sealer_key, sender_sealer_id)
         plain = crypto_secretbox_open(b64decode(sealed[len("sealed_U") :]), nonce_of(material), key)
         return _key_secret(parse_json(plain))
     except (CryptoError, InvalidContent, ValueError):
@@ -218,7 +225,7 @@ def group_sealer_value(key: ReadKey) -> str:
 
 
 def _xsalsa20(data: bytes, nonce: bytes, key: bytes) -> bytes:
-    out = ctypes.create_string_buffer(len(data))
+    out = (ctypes.c_char * len(data))()
     if _xsalsa20_xor(out, data, len(data), nonce, key) != 0:
         raise InvalidContent("the stream cipher refused its input")
     return out.raw
@@ -236,13 +243,18 @@ def _key_secret(value: Any) -> str | None:
 
 
 @lru_cache(maxsize=4096)
+def _shared_key(sealer_key: bytes, sealer_id: str) -> bytes:
+    return crypto_scalarmult(sealer_key, _tail(sealer_id, "sealer_z", _KEY_BYTES))
+
+
+@lru_cache(maxsize=4096)
 def _symmetric_key(key_secret: str) -> bytes:
     return _tail(key_secret, "keySecret_z", _KEY_BYTES)
 
 
 @lru_cache(maxsize=4096)
-def _verify_key(signer_id: str) -> VerifyKey:
-    return VerifyKey(_tail(signer_id, "signer_z", _KEY_BYTES))
+def _verify_key(signer_id: str) -> bytes:
+    return _tail(signer_id, "signer_z", _KEY_BYTES)
 
 
 def _tail(text: str, prefix: str, length: int) -> bytes:

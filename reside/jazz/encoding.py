@@ -3,7 +3,6 @@
 Hashes are taken over these texts, so a single different byte makes another id (jazz-protocol.md §0).
 """
 
-import base64
 import binascii
 import json
 import math
@@ -16,8 +15,11 @@ from .errors import InvalidContent
 
 _ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
-_BASE_10 = 58**10
-_DIGITS = {character: value for value, character in enumerate(_ALPHABET)}
+_BASE_2, _BASE_4, _BASE_5 = 58**2, 58**4, 58**5
+_NO_DIGIT = 255
+_DIGITS = bytes(_ALPHABET.find(chr(code)) % 256 for code in range(256))
+_TO_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+_FROM_URL_SAFE = bytes.maketrans(b"-_+/", b"+/!!")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_SAFE_INTEGER = 2**53
 _JS_EXPONENT_FROM = 21
@@ -29,17 +31,16 @@ _RAW_PREFIXES = ("encrypted_U", "binary_U")
 def b58encode(data: bytes) -> str:
     """Base58 (Bitcoin alphabet, no checksum)."""
     number = int.from_bytes(data, "big")
-    chunks = []
+    pairs = []
+    # Four digits a step: few divisions of the long number, and a short one by 58² that gives two looked up pairs.
     while number:
-        number, rest = divmod(number, _BASE_10)
-        chunk = ""
-        for _ in range(5):
-            rest, pair = divmod(rest, 58 * 58)
-            chunk = _PAIRS[pair] + chunk
-        chunks.append(chunk)
-    text = "".join(reversed(chunks)).lstrip("1")
+        number, four = divmod(number, _BASE_4)
+        high, low = divmod(four, _BASE_2)
+        pairs.append(_PAIRS[low])
+        pairs.append(_PAIRS[high])
+    pairs.reverse()
     zeros = len(data) - len(data.lstrip(b"\0"))
-    return "1" * zeros + text
+    return "1" * zeros + "".join(pairs).lstrip("1")
 
 
 def b58decode(text: str) -> bytes:
@@ -48,19 +49,21 @@ def b58decode(text: str) -> bytes:
     Raises:
         InvalidContent: A character is not of the alphabet.
     """
+    digits = text.encode("utf-8", "replace").translate(_DIGITS)
+    if _NO_DIGIT in digits:
+        raise InvalidContent("a base58 text contains a character outside of its alphabet")
     number = 0
-    try:
-        for character in text:
-            number = number * 58 + _DIGITS[character]
-    except KeyError:
-        raise InvalidContent("a base58 text contains a character outside of its alphabet") from None
+    # Five digits a step: one multiplication of the long number for four of short ones.
+    fives = iter(bytes(-len(digits) % 5) + digits)
+    for first, second, third, fourth, fifth in zip(fives, fives, fives, fives, fives, strict=True):
+        number = number * _BASE_5 + (((first * 58 + second) * 58 + third) * 58 + fourth) * 58 + fifth
     zeros = len(text) - len(text.lstrip("1"))
     return b"\0" * zeros + number.to_bytes((number.bit_length() + 7) // 8, "big")
 
 
 def b64encode(data: bytes) -> str:
     """URL-safe base64 with padding."""
-    return base64.urlsafe_b64encode(data).decode("ascii")
+    return binascii.b2a_base64(data, newline=False).translate(_TO_URL_SAFE).decode("ascii")
 
 
 def b64decode(text: str) -> bytes:
@@ -70,8 +73,9 @@ def b64decode(text: str) -> bytes:
         InvalidContent: It is not base64.
     """
     try:
-        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
+        data = text.encode("ascii").translate(_FROM_URL_SAFE)
+        return binascii.a2b_base64(data + b"=" * (-len(data) % 4), strict_mode=True)
+    except ValueError:
         raise InvalidContent("a base64 text is malformed") from None
 
 

@@ -134,28 +134,37 @@ class SessionLog:
             self._since_checkpoint = 0
 
 
-def parse_transaction(raw: Any, session: SessionId, index: int) -> Transaction:
-    """A transaction off the wire, checked for its shape; whether it is valid is for `permissions` to say.
+def parse_transactions(raw: Sequence[Any], session: SessionId, after: int) -> list[Transaction]:
+    """Transactions off the wire, checked for their shape; whether they are valid is for `permissions` to say.
+
+    Args:
+        raw: As they stand in a message.
+        session: Their log.
+        after: How many precede them in it.
 
     Raises:
-        InvalidContent: It is not a transaction of the protocol.
+        InvalidContent: One of them is not a transaction of the protocol.
     """
-    if not isinstance(raw, dict):
-        raise InvalidContent("a transaction is not an object")
-    made_at, meta, privacy = raw.get("madeAt"), raw.get("meta"), raw.get("privacy")
-    if type(made_at) is not int or not 0 <= made_at <= _MAX_SAFE_INTEGER:
-        raise InvalidContent("a transaction's madeAt is not a non-negative integer")
-    if privacy == "trusting":
-        payload, key_used = raw.get("changes"), None
-    elif privacy == "private":
-        payload, key_used = raw.get("encryptedChanges"), raw.get("keyUsed")
-        if not isinstance(key_used, str):
-            raise InvalidContent("a private transaction names no key")
-    else:
-        raise InvalidContent("a transaction is neither trusting nor private")
-    if not isinstance(payload, str) or not isinstance(meta, str | None):
-        raise InvalidContent("a transaction's changes or meta are not text")
-    return Transaction(session, index, made_at, payload, key_used, meta, author_of(session))
+    author, found = author_of(session), []
+    for index, item in enumerate(raw, after):
+        if type(item) is not dict:
+            raise InvalidContent("a transaction is not an object")
+        get = item.get
+        made_at, meta, privacy, key_used = get("madeAt"), get("meta"), get("privacy"), None
+        if type(made_at) is not int or not 0 <= made_at <= _MAX_SAFE_INTEGER:
+            raise InvalidContent("a transaction's madeAt is not a non-negative integer")
+        if privacy == "private":
+            payload, key_used = get("encryptedChanges"), get("keyUsed")
+            if type(key_used) is not str:
+                raise InvalidContent("a private transaction names no key")
+        elif privacy == "trusting":
+            payload = get("changes")
+        else:
+            raise InvalidContent("a transaction is neither trusting nor private")
+        if type(payload) is not str or (meta is not None and type(meta) is not str):
+            raise InvalidContent("a transaction's changes or meta are not text")
+        found.append(Transaction(session, index, made_at, payload, key_used, meta, author))
+    return found
 
 
 def _signed_text(hasher: Any) -> str:

@@ -10,7 +10,7 @@ from reside.jazz.covalue import Batch, Core
 from reside.jazz.encoding import compact_json, quote
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import SessionId, is_session_id
-from reside.jazz.session import parse_transaction
+from reside.jazz.session import parse_transactions
 
 from .peer import Counts, Peer
 
@@ -97,5 +97,5 @@ def _batch(session: str, raw: Any) -> Batch:
     after, transactions, signature = raw.get("after"), raw.get("newTransactions"), raw.get("lastSignature")
     if type(after) is not int or after < 0 or not isinstance(transactions, list) or not isinstance(signature, str):
         raise InvalidContent("a content message's session is malformed")
-    parsed = [parse_transaction(item, SessionId(session), after + place) for place, item in enumerate(transactions)]
+    parsed = parse_transactions(transactions, SessionId(session), after)
     return Batch(SessionId(session), after, parsed, signature)
