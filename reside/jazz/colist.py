@@ -1,26 +1,21 @@
-"""CoList: an ordered list that several writers may change at once, in exactly the JavaScript library's order.
+"""CoList: an ordered list that several writers may change at once (jazz-protocol.md §7).
 
-Every insertion names the item it goes after or before. Items that go after the same item stand latest first; the list
-is flattened from its two ends by a walk over these trees (jazz-protocol.md §7).
+How the order comes about is in `listview`; here is what lists and texts have in common, and the list of JSON values.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, overload
 
 from .covalue import Core
+from .diff import Patch, patches
+from .encoding import parse_json, stable_json
 from .group_state import ADMINS, GroupState
 from .host import Host
 from .ids import Json, SessionId
+from .listview import Item, ListView, op_id
 from .owned import OwnedValue, author
 from .session import Transaction
-
-OpKey: TypeAlias = tuple[str, int, int]
-"""An insertion: its session, transaction and change."""
-
-
-_NEVER = (0, "")
-
 
 @dataclass(frozen=True, slots=True)
 class ListEdit:
@@ -32,104 +27,8 @@ class ListEdit:
     value: Json
 
 
-@dataclass(slots=True, eq=False)
-class _Node:
-    key: OpKey
-    value: Json
-    transaction: Transaction
-    visible: bool
-    before: "list[_Node]" = field(default_factory=list)
-    after: "list[_Node]" = field(default_factory=list)
-
-
-class ListView:
-    """The insertions and deletions of a list.
-
-    Args:
-        may_delete: Whether a transaction with deletions counts.
-    """
-
-    def __init__(self, may_delete: Callable[[Transaction], bool]) -> None:
-        self._may_delete = may_delete
-        self._all: list[Transaction] = []
-        self._nodes: dict[OpKey, _Node] = {}
-        self._deleted: set[OpKey] = set()
-        self._start: list[_Node] = []
-        self._end: list[_Node] = []
-        self._latest = _NEVER
-        self._flat: list[_Node] | None = None
-
-    def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
-        """Builds all anew; what losers of a first-writer-wins race inserted stays as invisible anchors."""
-        self._all = list(transactions)
-        self._clear()
-        ordered = sorted(transactions, key=lambda item: item.when)
-        self._take(ordered, losers)
-        self._latest = ordered[-1].when if ordered else _NEVER
-
-    def extend(self, transactions: Sequence[Transaction]) -> None:
-        """Takes in more transactions; builds all anew if one is older than what is there."""
-        ordered = sorted(transactions, key=lambda item: item.when)
-        self._all.extend(transactions)
-        if ordered and ordered[0].when < self._latest:
-            self.reset(self._all, frozenset())
-            return
-        self._take(ordered, frozenset())
-        self._latest = ordered[-1].when if ordered else self._latest
-
-    def items(self) -> list[_Node]:
-        """The visible items in order."""
-        if self._flat is None:
-            self._flat = [node for root in (*self._start, *self._end) for node in _walk(root) if self._shows(node)]
-        return self._flat
-
-    def _clear(self) -> None:
-        self._nodes, self._deleted = {}, set()
-        self._start, self._end = [], []
-        self._latest = _NEVER
-        self._flat = None
-
-    def _shows(self, node: _Node) -> bool:
-        return node.visible and node.key not in self._deleted
-
-    def _take(self, ordered: Iterable[Transaction], losers: frozenset[int]) -> None:
-        self._flat = None
-        for item in ordered:
-            changes = [change for change in item.changes or () if isinstance(change, dict)]
-            loses = item.order in losers
-            if not loses and any(change.get("op") == "del" for change in changes) and not self._may_delete(item):
-                continue
-            for place, change in enumerate(item.changes or ()):
-                if isinstance(change, dict):
-                    self._apply(item, (item.session, item.index, place), change, visible=not loses)
-
-    def _apply(self, item: Transaction, key: OpKey, change: Mapping[str, Json], *, visible: bool) -> None:
-        op = change.get("op")
-        if op == "del":
-            target = _op_key(change.get("insertion"))
-            if target is not None:
-                self._deleted.add(target)
-            return
-        if op not in ("app", "pre") or key in self._nodes:
-            return
-        node = _Node(key, change.get("value"), item, visible)
-        reference = change.get("after" if op == "app" else "before")
-        if op == "app" and reference == "start":
-            self._start.append(node)
-        elif op == "pre" and reference == "end":
-            self._end.append(node)
-        else:
-            reference_key = _op_key(reference)
-            anchor = None if reference_key is None else self._nodes.get(reference_key)
-            if anchor is not None:
-                (anchor.after if op == "app" else anchor.before).append(node)
-        self._nodes[key] = node
-
-
-class CoList(OwnedValue):
-    """A list of JSON values."""
-
-    kind: ClassVar[str] = "list"
+class Ordered(OwnedValue):
+    """What lists and texts have in common: items in an order."""
 
     def __init__(self, node: Host, core: Core) -> None:
         self._view = ListView(self._may_delete)
@@ -138,8 +37,63 @@ class CoList(OwnedValue):
     def __len__(self) -> int:
         return len(self._items())
 
-    def __getitem__(self, index: int) -> Json:
-        return self._items()[index].value
+    def edits(self) -> list[ListEdit]:
+        """All items with their authors."""
+        return [
+            ListEdit(author(item.transaction), item.transaction.made_at, item.transaction.session, item.value)
+            for item in self._items()
+        ]
+
+    def clear(self) -> None:
+        """Removes all items, in one transaction.
+
+        Raises:
+            NotPermitted: This account may not write here, or deletion is restricted to admins and managers.
+        """
+        self._change([Patch(0, len(self._items()), ())])
+
+    def _items(self) -> list[Item]:
+        if self._core.stale:
+            self.refresh()
+        return self._view.items()
+
+    def _change(self, found: Sequence[Patch[Json]]) -> None:
+        """Writes patches in one transaction: all deletions, then all insertions."""
+        items = self._items()
+        deleted = [{"op": "del", "insertion": op_id(item.key)} for patch in found for item in _removed(items, patch)]
+        if deleted:
+            self._check_may_delete()
+        inserted = [change for patch in found for change in _inserting(items, patch.start, patch.inserted)]
+        if deleted or inserted:
+            self._write(deleted + inserted)
+
+    def _check_may_delete(self) -> None:
+        header = self._core.header
+        if header is not None and header.restrict_deletion and self.group.my_role not in ADMINS:
+            raise self._refuse("delete from", "admin or manager")
+
+    def _may_delete(self, transaction: Transaction) -> bool:
+        header = self._core.header
+        if header is None or not header.restrict_deletion or header.owner is None:
+            return True
+        owner = self._node.store.group_state(header.owner)
+        return isinstance(owner, GroupState) and owner.role_of(transaction.author, transaction.made_at) in ADMINS
+
+
+class CoList(Ordered):
+    """A list of JSON values."""
+
+    kind: ClassVar[str] = "list"
+
+    @overload
+    def __getitem__(self, index: int) -> Json: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Json]: ...
+
+    def __getitem__(self, index: int | slice) -> Json:
+        found = self._items()[index]
+        return [item.value for item in found] if isinstance(found, list) else found.value
 
     def __iter__(self) -> Iterator[Json]:
         return iter(self.as_list())
@@ -147,13 +101,6 @@ class CoList(OwnedValue):
     def as_list(self) -> list[Json]:
         """All values; the list is the caller's, the values in it are shared."""
         return [item.value for item in self._items()]
-
-    def edits(self) -> list[ListEdit]:
-        """All items with their authors."""
-        return [
-            ListEdit(author(item.transaction), item.transaction.made_at, item.transaction.session, item.value)
-            for item in self._items()
-        ]
 
     def append(self, value: Json) -> None:
         """Adds an item at the end.
@@ -171,15 +118,8 @@ class CoList(OwnedValue):
             NotPermitted: This account may not write here.
             InvalidContent: A value is not JSON.
         """
-        added = list(values)
-        if not added:
-            return
-        items = self._items()
-        after: Json = _op_id(items[-1].key) if items else "start"
-        changes = [{"op": "app", "value": value, "after": after} for value in added]
-        if items:
-            changes.reverse()
-        self._write(changes)
+        count = len(self)
+        self._change([Patch(count, count, list(values))])
 
     def insert(self, index: int, value: Json) -> None:
         """Inserts an item before the one at `index`, with the meaning of `list.insert`.
@@ -188,12 +128,8 @@ class CoList(OwnedValue):
             NotPermitted: This account may not write here.
             InvalidContent: The value is not JSON.
         """
-        items = self._items()
-        index = max(0, index + len(items)) if index < 0 else index
-        if index >= len(items):
-            self.append(value)
-        else:
-            self._write([{"op": "pre", "value": value, "before": _op_id(items[index].key)}])
+        start, _, _ = slice(index, None).indices(len(self))
+        self._change([Patch(start, start, [value])])
 
     def remove(self, index: int) -> None:
         """Removes the item at an index.
@@ -202,49 +138,77 @@ class CoList(OwnedValue):
             NotPermitted: This account may not write here, or deletion is restricted to admins and managers.
             IndexError: There is no such item.
         """
-        item = self._items()[index]
-        header = self._core.header
-        if header is not None and header.restrict_deletion and self.group.my_role not in ADMINS:
-            raise self._refuse("delete from", "admin or manager")
-        self._write([{"op": "del", "insertion": _op_id(item.key)}])
+        place = self._place(index)
+        self._change([Patch(place, place + 1, ())])
 
-    def _items(self) -> list[_Node]:
-        if self._core.stale:
-            self.refresh()
-        return self._view.items()
+    def replace(self, index: int, value: Json) -> None:
+        """Puts a value in place of the item at an index, in one transaction.
 
-    def _may_delete(self, transaction: Transaction) -> bool:
-        header = self._core.header
-        if header is None or not header.restrict_deletion or header.owner is None:
-            return True
-        owner = self._node.store.group_state(header.owner)
-        return isinstance(owner, GroupState) and owner.role_of(transaction.author, transaction.made_at) in ADMINS
+        Raises:
+            NotPermitted: This account may not write here, or deletion is restricted to admins and managers.
+            InvalidContent: The value is not JSON.
+            IndexError: There is no such item.
+        """
+        key = self._items()[index].key
+        self._check_may_delete()
+        self._write([{"op": "app", "value": value, "after": op_id(key)}, {"op": "del", "insertion": op_id(key)}])
+
+    def move(self, index: int, to: int) -> None:
+        """Moves an item so that it stands at `to` afterwards, in one transaction: `insert(to, pop(index))`.
+
+        Where two move the same item at once it is there twice: the protocol knows no moves.
+
+        Raises:
+            NotPermitted: This account may not write here, or deletion is restricted to admins and managers.
+            IndexError: There is no such item.
+        """
+        place, items = self._place(index), self._items()
+        target, _, _ = slice(to, None).indices(len(items) - 1)
+        if target == place:
+            return
+        anchor = target if target < place else target + 1
+        self._check_may_delete()
+        deletion = {"op": "del", "insertion": op_id(items[place].key)}
+        self._write([*_inserting(items, anchor, [items[place].value]), deletion])
+
+    def splice(self, start: int, stop: int, values: Iterable[Json] = ()) -> None:
+        """Puts values in place of the items from `start` to before `stop`, in one transaction: `items[start:stop] = …`.
+
+        Raises:
+            NotPermitted: This account may not write here, or deletion is restricted to admins and managers.
+            InvalidContent: A value is not JSON.
+        """
+        first, last, _ = slice(start, stop).indices(len(self))
+        self._change([Patch(first, max(first, last), list(values))])
+
+    def apply(self, values: Iterable[Json]) -> None:
+        """Makes the list equal to `values`, in one transaction, with the fewest changes: equal items stay as they are.
+
+        Raises:
+            NotPermitted: This account may not write here, or deletion is restricted to admins and managers.
+            InvalidContent: A value is not JSON.
+        """
+        present = [stable_json(value) for value in self.as_list()]
+        texts = patches(present, [stable_json(value) for value in values])
+        self._change([Patch(item.start, item.stop, [parse_json(text) for text in item.inserted]) for item in texts])
+
+    def _place(self, index: int) -> int:
+        return range(len(self))[index]
 
 
-def _walk(root: _Node) -> Iterator[_Node]:
-    """A tree in list order: what goes before a node, the node, what goes after it; of siblings the latest first."""
-    todo = [root]
-    opened: set[OpKey] = set()
-    while todo:
-        node = todo[-1]
-        if node.before and node.key not in opened:
-            opened.add(node.key)
-            todo.extend(node.before)
-        else:
-            todo.pop()
-            yield node
-            todo.extend(node.after)
+def _inserting(items: Sequence[Item], place: int, values: Sequence[Json]) -> list[dict[str, Json]]:
+    """The changes that insert values, in their order, before the item at a place (or at the end).
+
+    Siblings stand latest first, so what goes beside an item is written in reverse.
+    """
+    if not items:
+        return [{"op": "app", "value": value, "after": "start"} for value in values]
+    if place == 0:
+        key = op_id(items[0].key)
+        return [{"op": "pre", "value": value, "before": key} for value in reversed(values)]
+    key = op_id(items[place - 1].key)
+    return [{"op": "app", "value": value, "after": key} for value in reversed(values)]
 
 
-def _op_id(key: OpKey) -> dict[str, Json]:
-    session, index, place = key
-    return {"sessionID": session, "txIndex": index, "changeIdx": place}
-
-
-def _op_key(raw: Json) -> OpKey | None:
-    if not isinstance(raw, dict):
-        return None
-    session, index, place = raw.get("sessionID"), raw.get("txIndex"), raw.get("changeIdx")
-    if not isinstance(session, str) or type(index) is not int or type(place) is not int:
-        return None
-    return session, index, place
+def _removed(items: Sequence[Item], patch: Patch[Json]) -> Sequence[Item]:
+    return items[patch.start : patch.stop]

@@ -1,6 +1,9 @@
-"""Text encodings of the protocol: base58, base64, and JSON exactly as the JavaScript library writes it.
+"""Text encodings of the protocol: base58, base64, and JSON exactly as the JavaScript library writes and reads it.
 
 Hashes are taken over these texts, so a single different byte makes another id (jazz-protocol.md §0).
+
+Numbers are JavaScript's: an integer beyond 2^53 is rounded to the nearest double, when it is written and when it is
+read, so that all readers see the same; not-a-number and infinity are written as null, -0 as 0.
 """
 
 import binascii
@@ -22,6 +25,9 @@ _TO_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _FROM_URL_SAFE = bytes.maketrans(b"-_+/", b"+/!!")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_SAFE_INTEGER = 2**53
+_UNUSUAL_NUMBER = re.compile(r"[0-9]{16}|-0[.]0")
+_LARGE_NUMBER = re.compile(r"[0-9]{16}")
+_MAX_PRINTED_INTEGER = 10**21
 _JS_EXPONENT_FROM = 21
 _JS_EXPONENT_BELOW = -6
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -83,34 +89,58 @@ def quote(text: str) -> str:
     r"""A JSON string as `JSON.stringify` writes it: lone surrogates escaped, all else but controls literal."""
     if text.startswith(_RAW_PREFIXES):
         return f'"{text}"'
+    return _quote(text)
+
+
+def _quote(text: str) -> str:
     return _escape_surrogates(encode_basestring(text))
 
 
 def compact_json(value: Any) -> str:
-    """JSON without white space in insertion order, as `JSON.stringify`: not-a-number and infinity become null.
+    """JSON without white space in insertion order; it means what `JSON.stringify` of the same value means.
 
     Raises:
         InvalidContent: The value is not JSON.
     """
     try:
-        text = _ENCODER.encode(value)
-    except ValueError:
-        text = _ENCODER.encode(_without_nan(value))
-    except (TypeError, RecursionError) as error:
+        try:
+            text = _ENCODER.encode(value)
+        except ValueError:
+            text = _ENCODER.encode(_as_javascript(value))
+        else:
+            if _UNUSUAL_NUMBER.search(text):
+                text = _ENCODER.encode(_as_javascript(value))
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidContent(f"not a JSON value: {error}") from None
     return _escape_surrogates(text)
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text.
+    """The value of a JSON text, as `JSON.parse` gives it.
 
     Raises:
         InvalidContent: It is not JSON, or nested too deeply.
     """
     try:
-        return json.loads(text)
+        if isinstance(text, bytes):
+            text = text.decode()
+        return (_LARGE_DECODER if _LARGE_NUMBER.search(text) else _DECODER).decode(text)
     except (ValueError, RecursionError):
         raise InvalidContent("a JSON text is malformed") from None
+
+
+def _js_integer(digits: str) -> float:
+    """An integer as a double, as which it is stored; an int where JavaScript prints all of its digits."""
+    value = float(digits)
+    return int(value) if abs(value) < _MAX_PRINTED_INTEGER else value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_LARGE_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_js_integer)
 
 
 def stable_json(value: Any) -> str:  # noqa: PLR0911 - one return a JSON type
@@ -132,8 +162,10 @@ def stable_json(value: Any) -> str:  # noqa: PLR0911 - one return a JSON type
     if isinstance(value, list | tuple):
         return "[" + ",".join(stable_json(item) for item in value) + "]"
     if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            raise InvalidContent("not a JSON value: an object's keys must be texts")
         keys = sorted(value, key=_utf16)
-        return "{" + ",".join(f"{quote(key)}:{stable_json(value[key])}" for key in keys) + "}"
+        return "{" + ",".join(f"{_quote(key)}:{stable_json(value[key])}" for key in keys) + "}"
     raise InvalidContent(f"not a JSON value: {type(value).__name__}")
 
 
@@ -143,19 +175,33 @@ def _utf16(key: str) -> bytes:
 
 
 def _escape_surrogates(text: str) -> str:
-    if text.isascii():
+    if text.isascii() or _SURROGATE.search(text) is None:
         return text
-    return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+    # Two halves of a pair are one character to JavaScript, however they came together.
+    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", whole)
 
 
-def _without_nan(value: Any) -> Any:
+def _as_javascript(value: Any) -> Any:
+    """A value with its numbers as JavaScript would write them."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= _MAX_SAFE_INTEGER else _rounded(value)
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return (value or 0) if math.isfinite(value) else None
     if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
+        return [_as_javascript(item) for item in value]
     if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
+        return {key: _as_javascript(item) for key, item in value.items()}
     return value
+
+
+def _rounded(value: int) -> float | None:
+    try:
+        return _js_integer(str(value)) if abs(value) < _MAX_PRINTED_INTEGER else float(value)
+    except OverflowError:
+        return None
 
 
 def _js_number(value: float) -> str:  # noqa: PLR0911 - one return a case of the standard

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.jazz_logs import Log
 
-from reside.jazz.colist import ListView
+from reside.jazz.listview import ListView
 from reside.jazz.session import Transaction
 
 A, B = "co_zA", "co_zB"

@@ -1,0 +1,97 @@
+"""The difference of two sequences: the fewest deletions and insertions that make one of the other.
+
+Myers' algorithm ("An O(ND) Difference Algorithm and Its Variations", 1986), after the common ends are taken off. Where
+two sequences have too little in common, what is between their common ends is replaced as a whole.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+T = TypeVar("T", bound=Hashable)
+
+_MAX_EDITS: Final = 1_000
+"""The search takes the square of this in time and memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patch(Generic[T]):
+    """One change: the items from `start` to before `stop` of the old sequence are replaced by `inserted`."""
+
+    start: int
+    stop: int
+    inserted: Sequence[T]
+
+
+def patches(old: Sequence[T], new: Sequence[T], *, max_edits: int = _MAX_EDITS) -> list[Patch[T]]:
+    """What turns `old` into `new`; places are those of `old`, ascending, with kept items between any two.
+
+    Args:
+        old: What is.
+        new: What shall be.
+        max_edits: With more deletions and insertions than this, the difference is one patch.
+    """
+    head = 0
+    while head < len(old) and head < len(new) and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < len(old) - head and tail < len(new) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    middle, wanted = old[head : len(old) - tail], new[head : len(new) - tail]
+    if not middle and not wanted:
+        return []
+    trace = _search(middle, wanted, max_edits) if middle and wanted else None
+    if trace is None:
+        return [Patch(head, head + len(middle), wanted)]
+    return _joined(_steps(trace, len(middle), len(wanted)), wanted, head)
+
+
+def _search(old: Sequence[T], new: Sequence[T], max_edits: int) -> list[list[int]] | None:
+    """For each number of edits the farthest place in `old` on each diagonal; None if there are too many edits.
+
+    Diagonal k holds the places x of `old` and x - k of `new`; the list of d edits holds the diagonals -d, -d + 2, … d.
+    """
+    trace: list[list[int]] = []
+    for edits in range(min(max_edits, len(old) + len(new)) + 1):
+        row = []
+        for step in range(edits + 1):
+            diagonal = 2 * step - edits
+            x = _entry(trace[-1], edits, step) if trace else 0
+            while x < len(old) and 0 <= x - diagonal < len(new) and old[x] == new[x - diagonal]:
+                x += 1
+            row.append(x)
+            if x >= len(old) and x - diagonal >= len(new):
+                trace.append(row)
+                return trace
+        trace.append(row)
+    return None
+
+
+def _entry(previous: list[int], edits: int, step: int) -> int:
+    """Where a diagonal is entered: by an insertion from the one above, or by a deletion from the one below."""
+    if step == 0 or (step < edits and previous[step - 1] < previous[step]):
+        return previous[step]
+    return previous[step - 1] + 1
+
+
+def _steps(trace: list[list[int]], x: int, y: int) -> list[tuple[int, int, bool]]:
+    """The edits in ascending order: (place in old, place in new, whether it inserts)."""
+    found = []
+    for edits in range(len(trace) - 1, 0, -1):
+        previous = trace[edits - 1]
+        step = (x - y + edits) // 2
+        inserts = step == 0 or (step < edits and previous[step - 1] < previous[step])
+        x = previous[step] if inserts else previous[step - 1]
+        y = x - (2 * (step if inserts else step - 1) - (edits - 1))
+        found.append((x, y, inserts))
+    return found[::-1]
+
+
+def _joined(steps: list[tuple[int, int, bool]], new: Sequence[T], offset: int) -> list[Patch[T]]:
+    """Edits with nothing kept between them, as one patch each."""
+    found: list[list[int]] = []
+    for x, y, inserts in steps:
+        if not found or found[-1][1] != x or found[-1][3] != y:
+            found.append([x, x, y, y])
+        found[-1][3 if inserts else 1] += 1
+    return [Patch(offset + start, offset + stop, new[first:last]) for start, stop, first, last in found]
