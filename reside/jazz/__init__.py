@@ -26,6 +26,7 @@ from .group import Group
 from .ids import EVERYONE, AccountId, CoId, Everyone, Json, Role, SessionId
 from .node import Node, now_ms
 from .replay import UsedTokens, UsedTokensInMemory, UsedTokensOnDisk
+from .text import CoPlainText
 from .tokens import RequestVerifier, read_request_account, sign_jazz_token, sign_request, verify_jazz_token
 from .value import Value
 from .watch import Watch
@@ -38,6 +39,7 @@ __all__ = [
     "CoId",
     "CoList",
     "CoMap",
+    "CoPlainText",
     "Credentials",
     "Edit",
     "Everyone",

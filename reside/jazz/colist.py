@@ -17,6 +17,7 @@ from .listview import Item, ListView, op_id
 from .owned import OwnedValue, author
 from .session import Transaction
 
+
 @dataclass(frozen=True, slots=True)
 class ListEdit:
     """One visible item: its value, who inserted it, and when (ms)."""

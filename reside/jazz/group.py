@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # a group makes values, and a value names its group: the one 
     from .cofeed import CoFeed
     from .colist import CoList
     from .comap import CoMap
+    from .text import CoPlainText
 
 _MAPPINGS = ("extend", "reader", "writer", "manager", "admin")
 
@@ -178,6 +179,15 @@ class Group(Value):
             NotPermitted: This account may not write here.
         """
         made: CoFeed = self._node.create_feed(self)
+        return made
+
+    def create_text(self, text: str = "") -> "CoPlainText":
+        """A new text owned by this group.
+
+        Raises:
+            NotPermitted: This account may not write here.
+        """
+        made: CoPlainText = self._node.create_text(self, text)
         return made
 
     # For this package

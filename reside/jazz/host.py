@@ -57,6 +57,9 @@ class Host(Protocol):
     def create_feed(self, owner: Any) -> Any:
         """A new feed; see `Group.create_feed`."""
 
+    def create_text(self, owner: Any, text: str) -> Any:
+        """A new text; see `Group.create_text`."""
+
     def write_trusting(
         self, core: Core, key: str, value: Json, *, latest: int, session: SessionId | None = None
     ) -> None:

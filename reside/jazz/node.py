@@ -33,6 +33,7 @@ from .objects import Objects
 from .owned import OwnedValue
 from .store import Store
 from .sync import Sync, Transport
+from .text import CoPlainText
 from .value import Value
 from .waiting import Waiting
 from .watch import Watchable, Watches
@@ -235,6 +236,10 @@ class Node:
         """Loads a feed; `WrongKind` if it is none. See `load`."""
         return await self.load_as(co_id, CoFeed, timeout=timeout)
 
+    async def load_text(self, co_id: str, *, timeout: float = 30.0) -> CoPlainText:  # noqa: ASYNC109 - as load
+        """Loads a text; `WrongKind` if it is none. See `load`."""
+        return await self.load_as(co_id, CoPlainText, timeout=timeout)
+
     async def load_group(self, co_id: str, *, timeout: float = 30.0) -> Group:  # noqa: ASYNC109 - as load
         """Loads a group; `WrongKind` if it is none. See `load`."""
         return await self.load_as(co_id, Group, timeout=timeout)
@@ -314,6 +319,12 @@ class Node:
     def create_feed(self, owner: Group) -> CoFeed:
         """A new feed; see `Group.create_feed`."""
         return self._new_owned(owner, "costream", CoFeed)
+
+    def create_text(self, owner: Group, text: str) -> CoPlainText:
+        """A new text; see `Group.create_text`."""
+        value = self._new_owned(owner, "coplaintext", CoPlainText)
+        value.append(text)
+        return value
 
     def unique_map_id(self, owner: str, unique: str) -> CoId:
         """The id of the one map of this name in a group: everybody computes the same."""

@@ -12,6 +12,7 @@ from .group import Group
 from .header import Header
 from .host import Host
 from .ids import CoId
+from .text import CoPlainText
 from .value import Value
 from .watch import Watchable
 
@@ -40,7 +41,7 @@ class Objects:
         if value is None:
             if core.header is None:
                 raise ValueNotFound(core.co_id, "it was not loaded")
-            value = self._made[core.co_id] = _class_of(core.co_id, core.header)(self._host, core)
+            value = self._made[core.co_id] = _class_of(core.header)(self._host, core)
         if not isinstance(value, kind):
             raise WrongKind(core.co_id, expected=getattr(kind, "kind", kind.__name__), actual=value.kind)
         return value
@@ -50,13 +51,10 @@ class Objects:
         return self._made.get(CoId(co_id))
 
 
-def _class_of(co_id: str, header: Header) -> type[Value]:
+def _class_of(header: Header) -> type[Value]:
     if header.is_account:
         return Account
     if header.is_group:
         return Group
-    kinds: dict[str, type[Value]] = {"comap": CoMap, "colist": CoList, "costream": CoFeed}
-    kind = kinds.get(header.value_type)
-    if kind is None:
-        raise WrongKind(co_id, expected="map, list, feed, group or account", actual=header.value_type)
-    return kind
+    kinds: dict[str, type[Value]] = {"comap": CoMap, "colist": CoList, "costream": CoFeed, "coplaintext": CoPlainText}
+    return kinds[header.value_type]

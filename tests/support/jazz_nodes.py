@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Self
 
-from reside.jazz import CoFeed, CoList, CoMap, Credentials, Group, Node
+from reside.jazz import CoFeed, CoList, CoMap, CoPlainText, Credentials, Group, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +47,8 @@ def content(value: Any) -> Any:
         return value.as_dict()
     if isinstance(value, CoList):
         return value.as_list()
+    if isinstance(value, CoPlainText):
+        return str(value)
     if isinstance(value, CoFeed):
         return [entry.value for entry in value.entries()]
     if isinstance(value, Group):

@@ -1,5 +1,7 @@
 """The difference of two sequences turns one into the other, with as few changes as there can be."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,7 +36,7 @@ def test_the_patches_make_the_new_of_the_old_with_the_fewest_edits(old: list[str
     found = patches(old, new)
     assert _apply(old, found) == new
     assert _edits(found) == _fewest(old, new)
-    for earlier, later in zip(found, found[1:], strict=False):
+    for earlier, later in pairwise(found):
         assert earlier.stop < later.start
 
 

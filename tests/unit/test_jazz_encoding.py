@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reside.jazz import InvalidContent
-from reside.jazz.encoding import b58decode, b58encode, b64decode, b64encode, compact_json, quote, stable_json
+from reside.jazz.encoding import (
+    b58decode,
+    b58encode,
+    b64decode,
+    b64encode,
+    compact_json,
+    parse_json,
+    quote,
+    stable_json,
+)
 
 
 @pytest.mark.parametrize(
@@ -66,3 +75,72 @@ def test_a_foreign_character_in_base58_is_refused(text: str) -> None:
 
 def test_known_base58() -> None:
     assert b58encode(b"\0\0hello world") == "11StV1DL6CwTryKyV"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (2**53 + 1, "[9007199254740992]"),
+        (-(2**53) - 1, "[-9007199254740992]"),
+        (12345678901234567890123, "[1.2345678901234568e+22]"),
+        (10**400, "[null]"),
+        (-0.0, "[0]"),
+        ({"a": [float("-inf"), 2**60 + 1]}, '[{"a":[null,1152921504606846976]}]'),
+        ("\ud83d\ude00 \udc00", '["\U0001f600 \\udc00"]'),
+        ("9007199254740993", '["9007199254740993"]'),
+        ((1, True, None), "[[1,true,null]]"),
+    ],
+)
+def test_what_is_written_means_what_javascript_would_write(value: object, expected: str) -> None:
+    assert compact_json([value]) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("9007199254740993", 9007199254740992),
+        ("123456789012345678901234567890", 1.2345678901234568e29),
+        ("1" * 5000, float("inf")),
+        ("-1e400", float("-inf")),
+        ('"9007199254740993"', "9007199254740993"),
+        ('"\\ud83d\\ude00\\udc00"', "\U0001f600\udc00"),
+        (b'{"a": 1, "a": 2}', {"a": 2}),
+    ],
+)
+def test_what_is_read_is_what_javascript_would_read(text: str | bytes, expected: object) -> None:
+    assert parse_json(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "NaN", "[Infinity]", "-Infinity", "[1,]", "{'a':1}", "\ufeff1", b"\xff", "[" * 100_000, "01"]
+)
+def test_what_javascript_would_not_read_is_refused(text: str | bytes) -> None:
+    with pytest.raises(InvalidContent, match="malformed"):
+        parse_json(text)
+
+
+def test_a_circle_or_a_wrong_key_is_no_json() -> None:
+    circle: list[object] = []
+    circle.append(circle)
+    for value in (circle, {"a": circle}, {float("nan"): 1}, {(): 1}):
+        with pytest.raises(InvalidContent, match="not a JSON value"):
+            compact_json(value)
+    with pytest.raises(InvalidContent, match="keys must be texts"):
+        stable_json({1: 2})
+
+
+_json = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(_json)
+def test_every_value_comes_back_from_its_text(value: object) -> None:
+    assert parse_json(compact_json(value)) == value
+    assert parse_json(stable_json(value)) == value

@@ -5,6 +5,8 @@ import random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.jazz_logs import Log
 
 from reside.jazz.listview import ListView
@@ -133,3 +135,40 @@ def test_a_long_chain_is_walked_without_recursion() -> None:
         last = log.add(A, 1 + number, [_app(str(number), _op(last))])
     assert _build(log.transactions) == [str(number) for number in range(5000)]
     assert list(itertools.islice(_build(log.transactions), 2)) == ["0", "1"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 60), st.booleans()), max_size=60))
+def test_small_changes_of_a_shown_list_end_in_what_a_rebuild_gives(program: list[tuple[int, int, bool]]) -> None:
+    """Insertions beside visible, deleted, unlinked and unknown items; read after every one, or after several."""
+    log = Log()
+    view = ListView(lambda _: True)
+    references: list[Any] = []
+    for number, (kind, choice, read) in enumerate(program):
+        near = references[choice % len(references)] if references else _op(log.add(A, 0, []))
+        changes = [
+            [_app(f"{number}", near), _app(f"{number}b", near)],
+            [_pre(f"{number}", near), _pre(f"{number}b", near)],
+            [_app(f"{number}", "start")],
+            [_pre(f"{number}", "end")],
+            [{"op": "del", "insertion": near}],
+            [{"op": "del", "insertion": {"sessionID": f"{B}_session_z1", "txIndex": choice, "changeIdx": 0}}],
+        ][kind]
+        item = log.add(B if choice % 2 else A, number + 1, changes)
+        references += [_op(item, place) for place in range(len(changes))]
+        view.extend([item])
+        if read:
+            view.items()
+    rebuilt = ListView(lambda _: True)
+    rebuilt.reset(log.transactions, frozenset())
+    assert [item.key for item in view.items()] == [item.key for item in rebuilt.items()]
+
+
+def test_many_changes_at_scattered_places_are_built_anew() -> None:
+    log = Log()
+    first = log.add(A, 1, [_app(str(number), "start") for number in range(400)])
+    view = ListView(lambda _: True)
+    view.extend([first])
+    assert len(view.items()) == 400
+    places = list(range(0, 400, 4))
+    view.extend([log.add(A, 2, [{"op": "del", "insertion": _op(first, place)} for place in reversed(places)])])
+    assert [item.value for item in view.items()] == [str(number) for number in range(400) if number % 4]

@@ -13,10 +13,45 @@ PACKAGE = Path(reside.jazz.__file__).parent
 
 def test_the_public_names_are_exactly_these() -> None:
     names = """
-        EVERYONE Account AccountId CoFeed CoId CoList CoMap Credentials Edit Everyone FeedEntry Group InvalidContent
-        InvalidCredentials JazzError JazzTimeout JazzUnavailable Json ListEdit Node NodeClosed NotPermitted
-        RequestVerifier Role SessionId TokenRefused UsedTokens UsedTokensInMemory UsedTokensOnDisk Value ValueNotFound
-        Watch WrongKind now_ms read_request_account sign_jazz_token sign_request verify_jazz_token
+        Account
+        AccountId
+        CoFeed
+        CoId
+        CoList
+        CoMap
+        CoPlainText
+        Credentials
+        EVERYONE
+        Edit
+        Everyone
+        FeedEntry
+        Group
+        InvalidContent
+        InvalidCredentials
+        JazzError
+        JazzTimeout
+        JazzUnavailable
+        Json
+        ListEdit
+        Node
+        NodeClosed
+        NotPermitted
+        RequestVerifier
+        Role
+        SessionId
+        TokenRefused
+        UsedTokens
+        UsedTokensInMemory
+        UsedTokensOnDisk
+        Value
+        ValueNotFound
+        Watch
+        WrongKind
+        now_ms
+        read_request_account
+        sign_jazz_token
+        sign_request
+        verify_jazz_token
     """
     expected = names.split()
     assert sorted(reside.jazz.__all__) == sorted(expected)

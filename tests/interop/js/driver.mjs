@@ -8,6 +8,7 @@ import { NapiCrypto } from "cojson/crypto/NapiCrypto";
 import { createWebSocketPeer } from "cojson-transport-ws";
 import { WebSocket } from "ws";
 import { serve } from "./serve.mjs";
+import { plain, valueOperations } from "./values.mjs";
 
 const crypto = await NapiCrypto.create();
 const actors = new Map();
@@ -30,13 +31,6 @@ async function load(actor, id) {
   const value = await actors.get(actor).node.load(id);
   if (value === "unavailable") throw new Error(`unavailable: ${id}`);
   return value;
-}
-
-function plain(value) {
-  if (value.type !== "costream") return value.toJSON();
-  const entries = Object.values(value.items).flat();
-  entries.sort((a, b) => a.madeAt - b.madeAt);
-  return entries.map((entry) => entry.value);
 }
 
 function has(actor, id) {
@@ -232,6 +226,7 @@ const operations = {
     cojsonInternals.idforHeader(cojsonInternals.accountHeaderForInitialAgentSecret(secret, crypto), crypto),
   // Any function of the crypto provider, with JSON arguments.
   crypto: ({ name, args }) => crypto[name](...args) ?? null,
+  ...valueOperations(load),
 };
 
 serve(operations);

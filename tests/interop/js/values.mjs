@@ -1,0 +1,74 @@
+// Texts, files, deletions and unique values for driver.mjs.
+
+// The content of a value as plain JSON; a file is [its description, its bytes in base64, whether it is finished].
+export function plain(value) {
+  if (value.type === "coplaintext") return value.toString();
+  if (value.type !== "costream") return value.toJSON();
+  if (value.headerMeta?.type === "binary") return file(value);
+  const entries = Object.values(value.items).flat();
+  entries.sort((a, b) => a.madeAt - b.madeAt);
+  return entries.map((entry) => entry.value);
+}
+
+function file(value) {
+  const found = value.getBinaryChunks(true);
+  if (!found) return null;
+  const { chunks, finished, ...info } = found;
+  return [info, Buffer.concat(chunks).toString("base64"), finished];
+}
+
+export const valueOperations = (load) => ({
+  text: async ({ actor, group, init }) => (await load(actor, group)).createPlainText(init).id,
+  insertBefore: async ({ actor, id, at, text }) => void (await load(actor, id)).insertBefore(at, text),
+  insertAfter: async ({ actor, id, at, text }) => void (await load(actor, id)).insertAfter(at, text),
+  deleteRange: async ({ actor, id, from, to }) => void (await load(actor, id)).deleteRange({ from, to }),
+  graphemes: async ({ actor, id, texts }) => {
+    const value = await load(actor, id);
+    return texts.map((text) => value.toGraphemes(text));
+  },
+  items: async ({ actor, id }) => (await load(actor, id)).asArray(),
+  replace: async ({ actor, id, at, value }) => void (await load(actor, id)).replace(at, value),
+  // One edit of a list or a text at a place given as a fraction of its length, which may have changed just now.
+  editList: async ({ actor, id, kind, at, values }) => {
+    const list = await load(actor, id);
+    const place = Math.floor(at * list.length());
+    if (kind === "append" || list.length() === 0) list.appendItems(values);
+    else if (kind === "after") list.appendItems(values, place);
+    else if (kind === "prepend") list.prepend(values[0], place);
+    else if (kind === "replace") list.replace(place, values[0]);
+    else list.delete(place);
+  },
+  editText: async ({ actor, id, kind, at, text }) => {
+    const value = await load(actor, id);
+    const place = Math.floor(at * value.length());
+    if (kind === "before" || value.length() === 0) value.insertBefore(place, text);
+    else if (kind === "after") value.insertAfter(place, text);
+    else value.deleteRange({ from: place, to: Math.min(place + 4, value.length()) });
+  },
+  restrictedList: async ({ actor, group, init }) =>
+    (await load(actor, group)).createList(init, undefined, undefined, undefined, undefined, {
+      restrictDeletion: true,
+    }).id,
+  // Values whose id follows from their name; an `init` of several writers is won by the earliest.
+  unique: async ({ actor, group, type, name, init }) => {
+    const owner = await load(actor, group);
+    const uniqueness = { uniqueness: name };
+    const first = { fww: "init" };
+    if (type === "comap") return owner.createMap(init, null, "private", uniqueness, first).id;
+    if (type === "colist") return owner.createList(init, null, "private", uniqueness, first).id;
+    return owner.createStream(init, "private", null, uniqueness, first).id;
+  },
+  startFile: async ({ actor, group, info }) => {
+    const value = (await load(actor, group)).createBinaryStream();
+    value.startBinaryStream(info);
+    return value.id;
+  },
+  pushChunks: async ({ actor, id, chunks, end }) => {
+    const value = await load(actor, id);
+    for (const chunk of chunks) value.pushBinaryStreamChunk(Buffer.from(chunk, "base64"));
+    if (end) value.endBinaryStream();
+  },
+  delete: async ({ actor, id }) => void (await load(actor, id)).core.deleteCoValue(),
+  isDeleted: async ({ actor, id }) => (await load(actor, id)).core.isDeleted,
+  knownState: async ({ actor, id }) => (await load(actor, id)).core.knownState(),
+});
