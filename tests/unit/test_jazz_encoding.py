@@ -45,6 +45,14 @@ def test_canonical_json_is_what_javascript_prints(value: object, expected: str) 
     assert stable_json(value) == expected
 
 
+@pytest.mark.parametrize(
+    "text", ["", "NaN", "[Infinity]", '{"a":-Infinity}', "[1,]", "\ufeff1", "[" * 100_000, b"\xff", "'a'"]
+)
+def test_a_text_that_javascript_would_not_parse_is_refused(text: str | bytes) -> None:
+    with pytest.raises(InvalidContent):
+        parse_json(text)
+
+
 def test_a_value_that_is_not_json_is_refused() -> None:
     for function in (stable_json, compact_json):
         with pytest.raises(InvalidContent, match="not a JSON value"):

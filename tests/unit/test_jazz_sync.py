@@ -237,6 +237,27 @@ async def test_content_of_an_unknown_author_waits_for_the_account(hub: Loose, wr
 
 
 @pytest.mark.anyio
+async def test_what_is_sent_again_while_it_waits_for_its_author_is_kept_once(hub: Loose, writer: Loose) -> None:
+    value = await _public_map(writer, hub, {"x": 1})
+    reader = Loose()
+    for _ in range(3):
+        reader.give(_whole(hub, value))
+    assert [len(batches) for batches in _core(reader, value).parked.values()] == [1]
+
+
+@pytest.mark.anyio
+async def test_nothing_is_kept_of_ids_that_only_the_server_names(writer: Loose) -> None:
+    writer.take()
+    before = len(writer.store.cores), len(writer._sync._peers)
+    for number in range(50):
+        co_id = "co_z" + "1" * number + "2"
+        writer.give({"action": "load", "id": co_id, "header": False, "sessions": {}})
+        writer.give({"action": "known", "id": co_id, "header": False, "sessions": {}})
+        assert writer.take() == [{"action": "known", "id": co_id, "header": False, "sessions": {}}]
+    assert (len(writer.store.cores), len(writer._sync._peers)) == before
+
+
+@pytest.mark.anyio
 async def test_a_load_waits_for_all_announced_pieces(hub: Loose, writer: Loose) -> None:
     value = await _public_map(writer, hub, {"x": 1})
     whole = _whole(hub, value)
@@ -259,6 +280,7 @@ async def test_a_load_waits_for_all_announced_pieces(hub: Loose, writer: Loose) 
 
 FORGERIES: dict[str, Any] = {
     "signature": lambda batch: batch | {"lastSignature": "signature_z" + "1" * 64},
+    "endless signature": lambda batch: batch | {"lastSignature": "signature_z" + "z" * 1_000_000},
     "signature of another kind": lambda batch: batch | {"lastSignature": "nonsense"},
     "changed time": lambda batch: _changed(batch, madeAt=1),
     "changed text": lambda batch: _changed(batch, encryptedChanges="encrypted_UAAAA"),

@@ -34,7 +34,10 @@ class Intake:
         author = author_of(batch.session)
         if self._store.agent_of(author) is not None:
             return self._append(core, batch)
-        core.parked.setdefault(author, []).append(batch)
+        waiting = core.parked.setdefault(author, [])
+        # What is sent again while it waits is kept once.
+        waiting[:] = [item for item in waiting if (item.session, item.after) != (batch.session, batch.after)]
+        waiting.append(batch)
         self._parked.setdefault(author, set()).add(core.co_id)
         self._request(self._store.core(author))
         return True

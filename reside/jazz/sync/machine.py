@@ -14,7 +14,7 @@ from reside.jazz.covalue import Batch, Core
 from reside.jazz.encoding import parse_json
 from reside.jazz.errors import InvalidContent
 from reside.jazz.header import parse_header
-from reside.jazz.ids import SessionId, is_co_id
+from reside.jazz.ids import CoId, SessionId, is_co_id
 from reside.jazz.session import SessionLog
 from reside.jazz.store import Store
 
@@ -142,9 +142,14 @@ class Sync:
             return
         if not isinstance(co_id, str) or not is_co_id(co_id):
             raise InvalidContent("a message names no value")
-        core = self._store.core(co_id)
         if action == "content":
-            self._receive_content(core, message)
+            self._receive_content(self._store.core(co_id), message)
+            return
+        core = self._store.cores.get(CoId(co_id))
+        if core is None:
+            # Nobody here asked for it: nothing is kept of it, so that made-up ids can't fill the memory.
+            if action == "load":
+                self._send(nothing_known("known", co_id))
         elif action == "known":
             self._receive_known(core, message)
         else:
