@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from websockets.asyncio.client import connect
 
-from reside.jazz import Credentials, Node
+from reside.jazz import Credentials, Node, NotPermitted
 from reside.jazz.crypto import encrypt_text, transaction_material
 from reside.jazz.encoding import compact_json
+from reside.jazz.ids import author_of
 from reside.jazz.keys import current_key_id, find_secret
+from reside.jazz.session import Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,18 +88,19 @@ class Wired(Node):
     ) -> None:
         """Writes a transaction of any content and time, with no check: what a hostile or a slow client may send."""
         core = self.store.core(co_id)
-        payload, text, key_id = compact_json(changes), None if meta is None else compact_json(meta), None
+        session = self.writer.session_for(core)
+        index, payload = core.count(session), compact_json(changes)
+        text, key_id = None if meta is None else compact_json(meta), None
         if private:
-            owner = core.header.owner if core.header is not None else None
-            state = self.writer.owner_state(co_id, owner or "")
-            key_id = current_key_id(self.store, state)
+            state = self.writer.owner_state(co_id, core.header.owner if core.header and core.header.owner else "")
+            key_id = current_key_id(state, self.account_id)
             secret = find_secret(self.store, state.co_id, key_id or "")
             if secret is None:
-                raise self.writer._refusal(co_id, state, "a read key that was revealed to it")
-            material = transaction_material(co_id, self.writer.session, core.count(self.writer.session))
+                raise NotPermitted(co_id, group=state.co_id, role=None, act="write to", needs="a read key")
+            material = transaction_material(co_id, session, index)
             payload = encrypt_text(payload, secret, material)
             text = None if text is None else encrypt_text(text, secret, material)
-        self.writer._append(core, self.writer._transaction(core, made_at, payload, key_id, text))
+        self.writer._append(core, Transaction(session, index, made_at, payload, key_id, text, author_of(session)))
 
 
 async def connected_to(hub: Loose, node: Loose) -> None:
