@@ -23,7 +23,9 @@ from .errors import (
     WrongKind,
 )
 from .group import Group
-from .ids import EVERYONE, AccountId, CoId, Everyone, Json, Role, SessionId
+from .ids import EVERYONE, AccountId, AgentId, CoId, Everyone, Json, Role, SessionId
+from .inbox import Inbox, InboxMessage, InboxSender, MessageRefused, make_inbox
+from .invites import Invite, InviteRole
 from .node import Node, now_ms
 from .replay import UsedTokens, UsedTokensInMemory, UsedTokensOnDisk
 from .text import CoPlainText
@@ -35,6 +37,7 @@ __all__ = [
     "EVERYONE",
     "Account",
     "AccountId",
+    "AgentId",
     "CoFeed",
     "CoId",
     "CoList",
@@ -45,13 +48,19 @@ __all__ = [
     "Everyone",
     "FeedEntry",
     "Group",
+    "Inbox",
+    "InboxMessage",
+    "InboxSender",
     "InvalidContent",
     "InvalidCredentials",
+    "Invite",
+    "InviteRole",
     "JazzError",
     "JazzTimeout",
     "JazzUnavailable",
     "Json",
     "ListEdit",
+    "MessageRefused",
     "Node",
     "NodeClosed",
     "NotPermitted",
@@ -66,6 +75,7 @@ __all__ = [
     "ValueNotFound",
     "Watch",
     "WrongKind",
+    "make_inbox",
     "now_ms",
     "read_request_account",
     "sign_jazz_token",

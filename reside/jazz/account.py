@@ -10,7 +10,9 @@ from .errors import InvalidContent
 from .group import Group
 from .header import account_header
 from .host import Host
-from .ids import AccountId, CoId
+from .ids import AccountId, AgentId, CoId, Everyone, Role
+from .invites import Invite, InviteRole
+from .value import Value
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,28 @@ class Account(Group):
         self._profile = await self._node.load_as(profile_id, CoMap, timeout=timeout)
         return self._profile
 
+    async def add_member(self, member: AccountId | AgentId | Everyone, role: Role) -> None:
+        """Refused: an account has no members."""
+        raise self._no_members(f"add {member} as {role} to")
+
+    async def remove_member(self, member: AccountId | AgentId | Everyone) -> None:
+        """Refused: an account has no members."""
+        raise self._no_members(f"remove {member} from")
+
+    async def create_invite(
+        self,
+        role: InviteRole,
+        *,
+        value: Value | None = None,  # noqa: ARG002 - as in Group
+        hint: str | None = None,  # noqa: ARG002 - as in Group
+    ) -> Invite:
+        """Refused: an account has no members."""
+        raise self._no_members(f"invite a {role} to")
+
+    async def extend(self, parent: Group, role: str = "extend") -> None:
+        """Refused: an account has no members."""
+        raise self._no_members(f"extend {parent.id} as {role} with")
+
     def initialise(self) -> None:
         """Writes the first transactions of a fresh account, as its agent."""
         agent = self._node.store.agent
@@ -108,3 +132,6 @@ class Account(Group):
         """Names the profile."""
         self.writer.set("profile", profile.id)
         self._profile = profile
+
+    def _no_members(self, act: str) -> InvalidContent:
+        return InvalidContent(f"can't {act} the account {self.id}: accounts have no members; give the value a group")

@@ -14,12 +14,13 @@ from .session import Transaction
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """One item: who pushed it, when (the author's clock, ms), and what."""
+    """One item: who pushed it, when (the author's clock, ms), what, and by which transaction of the session."""
 
     by: str
     at: int
     session: SessionId
     value: Json
+    index: int = 0
 
 
 def _when(entry: FeedEntry) -> tuple[int, str]:
@@ -41,7 +42,7 @@ class FeedView:
         """Takes in more transactions, in their order of arrival."""
         for item in transactions:
             for value in item.changes or ():
-                entry = FeedEntry(author(item), item.made_at, item.session, value)
+                entry = FeedEntry(author(item), item.made_at, item.session, value, item.index)
                 if not self.items or _when(self.items[-1]) <= _when(entry):
                     self.items.append(entry)
                 else:

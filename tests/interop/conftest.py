@@ -27,3 +27,10 @@ async def nodes(jazz: JazzServer) -> AsyncIterator[Nodes]:
     """Makes Python nodes on the server."""
     async with Nodes(jazz.url) as made:
         yield made
+
+
+@pytest.fixture
+async def tools() -> AsyncIterator[JavaScript]:
+    """A fresh jazz-tools client."""
+    async with javascript("tools.mjs") as driver:
+        yield driver

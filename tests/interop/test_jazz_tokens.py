@@ -1,10 +1,8 @@
 """Request tokens of jazz-tools: made in Python and believed by `authenticateRequest`, and the other way round."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 from support.jazz import JazzServer
-from support.jazz_js import JavaScript, javascript
+from support.jazz_js import JavaScript
 from support.jazz_nodes import Nodes
 
 from reside.jazz import Credentials, Node, TokenRefused, now_ms, sign_jazz_token, sign_request, verify_jazz_token
@@ -12,13 +10,6 @@ from reside.jazz import Credentials, Node, TokenRefused, now_ms, sign_jazz_token
 pytestmark = pytest.mark.anyio
 
 MINUTE_MS = 60_000
-
-
-@pytest.fixture
-async def tools() -> AsyncIterator[JavaScript]:
-    """The jazz-tools driver."""
-    async with javascript("tools.mjs") as driver:
-        yield driver
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Self
 
-from reside.jazz import CoFeed, CoList, CoMap, CoPlainText, Credentials, Group, Node
+from reside.jazz import AccountId, CoFeed, CoList, CoMap, CoPlainText, Credentials, Group, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +36,13 @@ class Nodes:
 
     async def again(self, credentials: Credentials) -> Node:
         """Another node of the same account."""
+        return await self._logged_in(credentials)
+
+    async def login(self, account_id: str, agent_secret: str) -> Node:
+        """A node of an account that was made elsewhere."""
+        return await self._logged_in(Credentials(AccountId(account_id), agent_secret))
+
+    async def _logged_in(self, credentials: Credentials) -> Node:
         node = await self._stack.enter_async_context(Node(self._url, credentials))
         await node.login()
         return node

@@ -15,6 +15,7 @@ def test_the_public_names_are_exactly_these() -> None:
     names = """
         Account
         AccountId
+        AgentId
         CoFeed
         CoId
         CoList
@@ -26,13 +27,19 @@ def test_the_public_names_are_exactly_these() -> None:
         Everyone
         FeedEntry
         Group
+        Inbox
+        InboxMessage
+        InboxSender
         InvalidContent
         InvalidCredentials
+        Invite
+        InviteRole
         JazzError
         JazzTimeout
         JazzUnavailable
         Json
         ListEdit
+        MessageRefused
         Node
         NodeClosed
         NotPermitted
@@ -47,6 +54,7 @@ def test_the_public_names_are_exactly_these() -> None:
         ValueNotFound
         Watch
         WrongKind
+        make_inbox
         now_ms
         read_request_account
         sign_jazz_token

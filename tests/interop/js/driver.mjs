@@ -154,6 +154,20 @@ const operations = {
   async extend({ actor, group, parent, role }) {
     (await load(actor, group)).extend(await load(actor, parent), role);
   },
+  async untilRole({ actor, group, account, role }) {
+    const value = await load(actor, group);
+    await new Promise((resolve, reject) => {
+      const deadline = setTimeout(() => reject(new Error(`still ${value.roleOf(account)}, not ${role}`)), UNTIL_MS);
+      const unsubscribe = value.subscribe((state) => {
+        if ((state.roleOf(account) ?? null) !== role) return;
+        clearTimeout(deadline);
+        queueMicrotask(() => unsubscribe());
+        resolve();
+      });
+    });
+  },
+  createInvite: async ({ actor, group, role }) => (await load(actor, group)).createInvite(role),
+  acceptInvite: ({ actor, id, secret }) => actors.get(actor).node.acceptInvite(id, secret),
   // The actor's clock stands at this time from now on.
   clock: ({ actor, at }) => {
     actors.get(actor).node.stampNow = () => at;

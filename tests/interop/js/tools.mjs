@@ -1,18 +1,82 @@
 // Drives the official jazz-tools package for the tests; the protocol is driver.mjs's.
 //
 // An actor is an account as `startWorker` logs it in; values are named by their ids.
-import { authenticateRequest, generateAuthToken } from "jazz-tools";
+import { createWebSocketPeer } from "cojson-transport-ws";
+import { NapiCrypto } from "cojson/crypto/NapiCrypto";
+import {
+  Account,
+  Group,
+  InboxSender,
+  authenticateRequest,
+  co,
+  createInviteLink,
+  generateAuthToken,
+  parseInviteLink,
+  z,
+} from "jazz-tools";
 import { startWorker } from "jazz-tools/worker";
 import { WebSocket } from "ws";
 import { serve } from "./serve.mjs";
 
 const workers = new Map();
+const Note = co.map({ text: z.string() });
+
+async function connect(url) {
+  const websocket = new WebSocket(url);
+  await new Promise((resolve, reject) => {
+    websocket.once("open", resolve);
+    websocket.once("error", reject);
+  });
+  return createWebSocketPeer({ id: `server_${Math.random()}`, websocket, role: "server" });
+}
 
 serve({
   async login({ actor, url, accountID, accountSecret }) {
     const started = await startWorker({ accountID, accountSecret, syncServer: url, WebSocket });
     workers.set(actor, started);
     return { id: started.worker.$jazz.id };
+  },
+  // A new account as jazz-run's `account create` makes it.
+  async create({ url, name }) {
+    const crypto = await NapiCrypto.create();
+    const account = await Account.create({ creationProps: { name }, peers: [await connect(url)], crypto });
+    await account.$jazz.waitForAllCoValuesSync({ timeout: 20_000 });
+    const { agentSecret } = account.$jazz.localNode.getCurrentAgent();
+    return { accountID: account.$jazz.id, accountSecret: agentSecret };
+  },
+  profile({ actor }) {
+    return workers.get(actor).worker.profile.$jazz.raw.toJSON();
+  },
+  note({ actor, text }) {
+    const { worker } = workers.get(actor);
+    return Note.create({ text }, Group.create({ owner: worker })).$jazz.id;
+  },
+  async read({ actor, id }) {
+    const note = await Note.load(id, { loadAs: workers.get(actor).worker });
+    return note.$isLoaded ? note.text : null;
+  },
+  async invite({ actor, id, role, base, hint }) {
+    const note = await Note.load(id, { loadAs: workers.get(actor).worker });
+    return createInviteLink(note, role, { baseURL: base, valueHint: hint });
+  },
+  async accept({ actor, link }) {
+    const { valueID, inviteSecret } = parseInviteLink(link);
+    const note = await workers.get(actor).worker.acceptInvite(valueID, inviteSecret, Note);
+    return note.text;
+  },
+  // From now on each message to the worker's inbox is answered with its text in capitals; "bad" is an error.
+  answerInbox({ actor }) {
+    const { worker, experimental } = workers.get(actor);
+    experimental.inbox.subscribe(Note, async (note, sender) => {
+      if (note.text === "bad") throw new Error("that is bad");
+      return Note.create({ text: `${note.text.toUpperCase()} from ${sender}` }, note.$jazz.owner);
+    });
+    void worker;
+  },
+  async send({ actor, owner, text }) {
+    const { worker } = workers.get(actor);
+    const sender = await InboxSender.load(owner, worker);
+    return sender.sendMessage(Note.create({ text }, Group.create({ owner: worker })));
   },
   // The value of an Authorization header; `at` sets the clock for it.
   token({ actor, at }) {
