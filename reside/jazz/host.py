@@ -39,8 +39,15 @@ class Host(Protocol):
     def object_of(self, core: Core, kind: type[T]) -> T:
         """The one object of a value that is here; `WrongKind` if it is of another kind."""
 
-    async def load_as(self, co_id: str, kind: type[T], *, timeout: float = 30.0) -> T:  # noqa: ASYNC109 - as Node.load
-        """Loads a value of a kind; see `Node.load`."""
+    async def load_as(
+        self,
+        co_id: str,
+        kind: type[T],
+        *,
+        timeout: float = 30.0,  # noqa: ASYNC109 - as Node.load
+        grace: float = 2.0,
+    ) -> T:
+        """Loads a value of a kind; see `Node.load_as`."""
 
     async def load_account(self, co_id: str, *, timeout: float = 30.0) -> Watchable:  # noqa: ASYNC109 - as Node.load
         """Loads an account; see `Node.load_account`."""

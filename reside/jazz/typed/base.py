@@ -1,0 +1,228 @@
+"""What all typed values share: they are drafts first, then views of a value of a node.
+
+A draft holds what is to be written; `create` writes it, and with it the drafts it refers to, and turns all of them
+into views. A view holds nothing but the value: it reads what is valid now, and writes at once.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
+
+from reside.jazz.errors import NotPermitted, ValueNotFound
+from reside.jazz.group import Group
+from reside.jazz.header import Unique, ValueType, unique_header
+from reside.jazz.host import Host
+from reside.jazz.ids import CoId, Json
+from reside.jazz.owned import OwnedValue
+
+from .codecs import RefCodec
+from .creating import create
+from .errors import ReferenceNotFound, SchemaError
+from .loading import load_tree
+from .resolving import read_resolve
+from .watching import DeepWatch
+
+if TYPE_CHECKING:
+    from reside.jazz.node import Node
+
+    from .creating import Wire
+
+Inline: TypeAlias = Literal["extend", "same", "new", "reader", "writer", "manager", "admin"]
+"""Who owns a draft that is created with the value that refers to it: a new group that extends the owner of that value,
+with the roles there (`extend`) or one role for all; the same owner; or a new group of its own."""
+
+T = TypeVar("T")
+Resolve: TypeAlias = Callable[[T], object] | Mapping[str, Any] | bool | None
+"""Which references to load: a function that reads them, or nested mappings as in jazz-tools."""
+
+
+class TypedValue:
+    """A typed view of a value, or the draft of one.
+
+    Attributes:
+        typed_kind: The class of values that it is a view of.
+        value_type: The type in their headers.
+        inline: See `Inline`.
+    """
+
+    typed_kind: ClassVar[type[OwnedValue]]
+    value_type: ClassVar[ValueType]
+    inline: ClassVar[Inline] = "extend"
+    _value: OwnedValue | None = None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {'draft' if self._value is None else self._value.id}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TypedValue) or self._value is None or other._value is None:
+            return self is other
+        return self._value is other._value
+
+    def __hash__(self) -> int:
+        return object.__hash__(self) if self._value is None else hash(self._value.id)
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether it was not created yet."""
+        return self._value is None
+
+    @property
+    def id(self) -> CoId:
+        """The value's id.
+
+        Raises:
+            SchemaError: It is a draft.
+        """
+        return self._live().id
+
+    @property
+    def group(self) -> Group:
+        """The owning group."""
+        return self._live().group
+
+    @property
+    def raw(self) -> Any:
+        """The untyped value: its history, its edits, what is not in the schema.
+
+        Raises:
+            SchemaError: It is a draft.
+        """
+        return self._live()
+
+    def create(self, owner: "Group | Node") -> Self:
+        """Creates it, and all drafts that it refers to.
+
+        Args:
+            owner: The group that will own it; a node makes a new group.
+
+        Raises:
+            NotPermitted: This account may not write there.
+            SchemaMismatch: Something in it does not fit the schema.
+        """
+        create(self, owner if isinstance(owner, Group) else owner.create_group())
+        return self
+
+    @classmethod
+    async def load(
+        cls,
+        node: Host,
+        co_id: str,
+        *,
+        resolve: Resolve[Self] = None,
+        timeout: float = 30.0,  # noqa: ASYNC109 - as Node.load
+    ) -> Self:
+        """Loads a value, and of its references those that `resolve` reads.
+
+        Args:
+            node: The node.
+            co_id: The value's id.
+            resolve: A function that reads the references to load, as `lambda task: (task.project, task.notes)`, or
+                nested mappings, as `{"project": {"tasks": {"$each": True}}}`.
+            timeout: For all of it, in seconds.
+
+        Raises:
+            ValueNotFound: The server does not have it, or what it refers to (`ReferenceNotFound`).
+            NotPermitted: This account may not read it.
+            SchemaMismatch: A value is of another kind than the schema says.
+            JazzTimeout: It did not come in time.
+        """
+        tree = await load_tree(node, cls, co_id, read_resolve(cls, resolve), timeout=timeout)
+        return tree.root
+
+    async def ensure(self, resolve: Resolve[Self], *, timeout: float = 30.0) -> Self:  # noqa: ASYNC109 - as load
+        """Loads more of its references; see `load`."""
+        return await type(self).load(self.raw.host, self.id, resolve=resolve, timeout=timeout)
+
+    @classmethod
+    def subscribe(cls, node: Host, co_id: str, *, resolve: Resolve[Self] = None) -> "DeepWatch[Self]":
+        """Yields it once it and what `resolve` reads is loaded, and again after each change of any of that.
+
+        A slow consumer sees the latest state, never a backlog. Used as an async context manager, it is unsubscribed at
+        the end of the block::
+
+            async with Project.subscribe(node, project_id, resolve=lambda project: project.tasks.each) as changes:
+                async for project in changes:
+                    print([task.title for task in project.tasks])
+        """
+        return DeepWatch(node, cls, co_id, read_resolve(cls, resolve))
+
+    def watch(self, resolve: Resolve[Self] = None) -> "DeepWatch[Self]":
+        """As `subscribe`, for one that is here."""
+        return type(self).subscribe(self.raw.host, self.id, resolve=resolve)
+
+    @classmethod
+    async def load_unique(cls, owner: Group, unique: Unique, *, resolve: Resolve[Self] = None) -> Self | None:
+        """Loads the one value of this kind and name in a group; None if nobody made it yet.
+
+        Args:
+            owner: The owning group.
+            unique: The name: a text, or a mapping of texts.
+            resolve: See `load`.
+        """
+        co_id = unique_header(cls.value_type, owner.id, unique).co_id
+        spec = read_resolve(cls, resolve)
+        try:
+            tree = await load_tree(owner.host, cls, co_id, spec, grace=0.0)
+        except ReferenceNotFound:
+            raise
+        except ValueNotFound:
+            return None
+        return tree.root
+
+    async def get_or_create_unique(self, owner: Group, unique: Unique, *, resolve: Resolve[Self] = None) -> Self:
+        """Loads the one value of this kind and name in a group, or makes it of this draft.
+
+        Where two make it at once, only the earlier one's content counts, everywhere.
+
+        Args:
+            owner: The owning group.
+            unique: The name: a text, or a mapping of texts.
+            resolve: See `load`.
+        """
+        found = await type(self).load_unique(owner, unique, resolve=resolve)
+        if found is not None:
+            return found
+        create(self, owner, unique)
+        return self if resolve is None else await self.ensure(resolve)
+
+    def _live(self) -> OwnedValue:
+        if self._value is None:
+            raise SchemaError(f"this {type(self).__name__} is a draft: it has no value before create()")
+        return self._value
+
+    # For this package
+
+    @classmethod
+    def view(cls, value: OwnedValue) -> Self:
+        """The view of a value.
+
+        Raises:
+            NotPermitted: This account may not read it.
+        """
+        group = value.group
+        role = group.my_role
+        if role is None:
+            raise NotPermitted(value.id, group=group.id, role=role, act="read", needs="reader")
+        made = cls.__new__(cls)
+        made.bind(value)
+        return made
+
+    def bind(self, value: OwnedValue) -> None:
+        """Makes it the view of a value."""
+        self._value = value
+
+    @classmethod
+    def references(cls) -> Mapping[str, RefCodec]:
+        """The references that a resolve may name, with their codecs; `EACH` for all items."""
+        return {}
+
+    def refer(self, name: str) -> Iterable[tuple[str, Json]]:
+        """What such a name stands for here: labels for errors, and what the content says."""
+        raise SchemaError(f"{type(self).__name__} refers to nothing by the name {name}")
+
+    def write_draft(self, wire: "Wire") -> OwnedValue:
+        """Writes a draft.
+
+        Args:
+            wire: Where to.
+        """
+        raise NotImplementedError

@@ -1,0 +1,212 @@
+"""How the values of fields and items stand on the wire: plain JSON, dates, references (jazz-protocol.md §8).
+
+A codec knows nothing of fields: it says in words what it expects, and raises `Misfit` with what it found.
+"""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, ClassVar, Final, Literal, Protocol, get_origin
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from reside.jazz.ids import Json, is_co_id
+
+from .errors import describe
+
+
+class Misfit(Exception):  # noqa: N818 - never leaves this package
+    """Something does not fit.
+
+    Attributes:
+        found: What was found, in words.
+    """
+
+    def __init__(self, found: str) -> None:
+        super().__init__(found)
+        self.found = found
+
+
+class Codec(Protocol):
+    """Turns values of one type into JSON and back.
+
+    Attributes:
+        expected: What fits, in words.
+        takes_none: Whether None is a value of the type.
+    """
+
+    @property
+    def expected(self) -> str:
+        """What fits, in words."""
+
+    @property
+    def takes_none(self) -> bool:
+        """Whether None is a value of the type."""
+
+    def encode(self, value: Any) -> Json:
+        """The JSON of a value; `Misfit` if it is of another type."""
+
+    def decode(self, raw: Json) -> Any:
+        """The value of a JSON; `Misfit` if it is of another type."""
+
+
+_SCALARS: Final[dict[type, str]] = {str: "a text", bool: "a boolean", int: "an integer", float: "a number"}
+
+
+class ScalarCodec:
+    """Text, booleans and numbers, the frequent case."""
+
+    takes_none: ClassVar[bool] = False
+
+    def __init__(self, kind: type) -> None:
+        self._kind = kind
+        self.expected = _SCALARS[kind]
+
+    def encode(self, value: Any) -> Json:
+        """See `Codec`."""
+        return self.decode(value)
+
+    def decode(self, raw: Json) -> Any:
+        """See `Codec`."""
+        kind = type(raw)
+        if kind is self._kind:
+            return raw
+        if self._kind is float and kind is int:
+            return float(raw)
+        if self._kind is int and kind is float and raw.is_integer():
+            return int(raw)  # JavaScript has one kind of number
+        if isinstance(raw, self._kind) and kind is not bool:
+            return raw
+        raise Misfit(describe(raw))
+
+
+class JsonCodec:
+    """Any type that pydantic can say in JSON: unions, literals, enumerations, lists, typed dicts, data classes.
+
+    Args:
+        annotation: The type.
+        name: How to call it in errors.
+    """
+
+    def __init__(self, annotation: Any, name: str) -> None:
+        self._annotation = annotation
+        self.expected = f"of type {name}"
+        self.is_literal = get_origin(annotation) is Literal
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self._annotation)
+
+    @cached_property
+    def takes_none(self) -> bool:
+        """See `Codec`."""
+        return self._fits(None)
+
+    def encode(self, value: Any) -> Json:
+        """See `Codec`."""
+        try:
+            self._adapter.validate_python(value, strict=True)
+            return self._adapter.dump_python(value, mode="json", warnings="error")
+        except (ValidationError, PydanticSerializationError) as error:
+            raise Misfit(_found(value, error)) from None
+
+    def decode(self, raw: Json) -> Any:
+        """See `Codec`."""
+        try:
+            return self._adapter.validate_json(json.dumps(raw), strict=True)
+        except ValidationError as error:
+            raise Misfit(_found(raw, error)) from None
+
+    def _fits(self, raw: Json) -> bool:
+        try:
+            self._adapter.validate_json(json.dumps(raw), strict=True)
+        except ValidationError:
+            return False
+        return True
+
+
+class DateCodec:
+    """A point in time: an ISO 8601 text in UTC with milliseconds, as `Date.toISOString` writes it; None is null."""
+
+    def __init__(self, *, takes_none: bool) -> None:
+        self.takes_none = takes_none
+        self.expected = "a date (datetime with a time zone, on the wire ISO 8601 text)"
+
+    def encode(self, value: Any) -> Json:
+        """See `Codec`."""
+        if value is None and self.takes_none:
+            return None
+        if not isinstance(value, datetime):
+            raise Misfit(describe(value))
+        if value.tzinfo is None:
+            raise Misfit("a datetime without a time zone")
+        at = value.astimezone(UTC)
+        return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z".rjust(24, "0")
+
+    def decode(self, raw: Json) -> Any:
+        """See `Codec`."""
+        if raw is None and self.takes_none:
+            return None
+        if not isinstance(raw, str):
+            raise Misfit(describe(raw))
+        try:
+            at = datetime.fromisoformat(raw)
+        except ValueError:
+            raise Misfit(f"{describe(raw)} that is no date") from None
+        return at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)
+
+
+class RefCodec:
+    """A reference to another value: its id. What stands behind it is the business of who reads it.
+
+    Args:
+        targets: The classes it may be of; typed values, groups, accounts.
+        takes_none: Whether there may be none.
+        name: How to call it in errors.
+        choose: Chooses of several targets the one that a map fits; None if no one does.
+    """
+
+    def __init__(
+        self, targets: tuple[type, ...], *, takes_none: bool, name: str, choose: Callable[[Any], type | None]
+    ) -> None:
+        self.targets = targets
+        self.takes_none = takes_none
+        self.choose = choose
+        self.expected = f"a reference to a {name}"
+
+    def adopt(self, draft: Any) -> None:
+        """Makes sure that a draft fits; one of a `ListOf` or the like learns here of what it is one."""
+        for target in self.targets:
+            if isinstance(draft, target):
+                return
+            if getattr(target, "origin", None) is type(draft):
+                draft.specialise(target)
+                return
+        raise Misfit(f"a draft of {type(draft).__name__}")
+
+    def encode(self, value: Any) -> Json:
+        """The id of a value that has one; see `Codec`."""
+        if value is None and self.takes_none:
+            return None
+        co_id = getattr(value, "id", None) if isinstance(value, self.targets) else None
+        if not isinstance(co_id, str):
+            raise Misfit(describe(value))
+        return co_id
+
+    def decode(self, raw: Json) -> Any:
+        """The id; see `Codec`."""
+        if raw is None and self.takes_none:
+            return None
+        if not is_co_id(raw):
+            raise Misfit(f"{describe(raw)} that is no id" if isinstance(raw, str) else describe(raw))
+        return raw
+
+
+def _found(value: Any, error: ValidationError | PydanticSerializationError) -> str:
+    if isinstance(error, ValidationError):
+        place = ".".join(str(part) for part in error.errors(include_input=False, include_url=False)[0]["loc"])
+        if place and not isinstance(value, str | int | float | None):
+            return f"{describe(value)}, which does not fit at {place}"
+    return describe(value)

@@ -1,0 +1,70 @@
+"""What lists, records and feeds share: one type of item, named in brackets, `ListOf[Task]`."""
+
+from typing import Any, ClassVar, Generic, TypeVar
+
+from .base import Inline, TypedValue
+from .codecs import Codec, RefCodec
+from .errors import SchemaError
+from .fields import codec_of, read_annotation
+from .loading import read
+from .resolving import EACH
+
+T = TypeVar("T")
+
+
+class Collected(TypedValue, Generic[T]):
+    """A typed value of items of one type."""
+
+    origin: ClassVar[type | None] = None
+    _item: ClassVar[Any] = None
+    _made: ClassVar[dict[Any, type]] = {}
+
+    def __init_subclass__(cls, *, inline: Inline | None = None, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        cls.inline = inline if inline is not None else cls.inline
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        if isinstance(item, TypeVar):
+            return super().__class_getitem__(item)  # type: ignore[misc] # Generic's, which mypy does not see
+        key = (cls, item)
+        if key not in Collected._made:
+            name = item if isinstance(item, str) else getattr(item, "__name__", str(item))
+            members = {"_item": item, "origin": cls, "__module__": cls.__module__}
+            Collected._made[key] = type(f"{cls.__name__}[{name}]", (cls,), members)
+        return Collected._made[key]
+
+    @classmethod
+    def codec(cls) -> Codec:
+        """The codec of the items."""
+        found: Codec | None = vars(cls).get("_codec")
+        if found is None:
+            if cls._item is None:
+                raise SchemaError(f"say what it is of: {cls.__name__}[str], for example")
+            label = f"{cls.__name__}[…]"
+            found = codec_of(read_annotation(cls._item, cls, label), label)
+            cls._codec = found  # type: ignore[attr-defined] # read by vars() above, for each class its own
+        return found
+
+    @classmethod
+    def references(cls) -> dict[str, RefCodec]:
+        """See `TypedValue`."""
+        codec = cls.codec()
+        return {EACH: codec} if isinstance(codec, RefCodec) else {}
+
+    def specialise(self, target: type) -> None:
+        """Makes the draft one of a class that says what it is of."""
+        self.__class__ = target  # a subclass that adds nothing but the type of items
+        self.check_draft()
+
+    def check_draft(self) -> None:
+        """Makes sure that the items of a draft fit."""
+        raise NotImplementedError
+
+    @property
+    def each(self) -> T:
+        """In a resolve function: all items."""
+        raise SchemaError("`each` stands for all items in a resolve function; iterate over the value itself")
+
+    def _read(self, raw: Any, place: object) -> T:
+        item: T = read(self.codec(), raw, f"{type(self).__name__}[{place!r}]", self.raw)
+        return item

@@ -1,0 +1,123 @@
+"""Creating values of drafts: children before the values that refer to them, each with the owner that its class says.
+
+By default a child gets a new group that extends the owner of the value that refers to it, as in jazz-tools. A child of
+a unique value with the same owner is unique itself; its name is that of its parent with the field behind it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from reside.jazz.account import Account
+from reside.jazz.group import Group
+from reside.jazz.header import Unique, ValueType, unique_header
+from reside.jazz.host import Host
+from reside.jazz.ids import Json
+from reside.jazz.owned import OwnedValue
+from reside.jazz.value import Value
+
+from .codecs import Codec, Misfit, RefCodec
+from .errors import SchemaError, SchemaMismatch
+
+if TYPE_CHECKING:
+    from .base import TypedValue
+
+K = TypeVar("K", bound=OwnedValue)
+
+
+@dataclass(frozen=True)
+class Wire:
+    """Where drafts and values are written to.
+
+    Attributes:
+        owner: The group that owns the value that is written.
+        unique: That value's unique name, while it is created; None for a fresh one.
+        value: The value, once it is there, for errors.
+    """
+
+    owner: Group
+    unique: Unique | None = None
+    value: Value | None = None
+
+    @property
+    def host(self) -> Host:
+        """The node."""
+        return self.owner.host
+
+    def encode(self, codec: Codec, value: Any, label: str, key: str) -> Json:
+        """The JSON of a value; a draft is created on the way.
+
+        Args:
+            codec: How it stands on the wire.
+            value: The value.
+            label: The field, for errors.
+            key: The key or index, for the unique names of children.
+
+        Raises:
+            SchemaMismatch: It does not fit.
+        """
+        check(codec, value, label, self.value)
+        if isinstance(codec, RefCodec) and is_draft(value):
+            owner = _owner_of_child(value, self.owner)
+            unique = None if self.unique is None or owner is not self.owner else _child_of(self.unique, key)
+            create(value, owner, unique)
+        return codec.encode(value)
+
+    def unique_value(self, value_type: ValueType, kind: type[K], changes: Sequence[Json]) -> K:
+        """The value of the unique name, made with its first content if it is not here yet."""
+        header = unique_header(value_type, self.owner.id, self.unique or "")
+        core = self.host.store.core(header.co_id)
+        if core.header is None:
+            value = self.host.object_of(self.host.writer.create(header), kind)
+            value.write_first(changes)
+            return value
+        return self.host.object_of(core, kind)
+
+
+def create(draft: "TypedValue", owner: Group, unique: Unique | None = None) -> None:
+    """Creates a draft, which is a view afterwards.
+
+    Args:
+        draft: The draft.
+        owner: Who owns it.
+        unique: Its unique name; None for a fresh value.
+    """
+    if not draft.is_draft:
+        raise SchemaError(f"{draft!r} was created before")
+    draft.bind(draft.write_draft(Wire(owner, unique)))
+
+
+def check(codec: Codec, value: Any, label: str, container: Value | None = None) -> None:
+    """Makes sure that a value fits, before anything is written.
+
+    Raises:
+        SchemaMismatch: It does not.
+    """
+    try:
+        if isinstance(codec, RefCodec) and is_draft(value):
+            codec.adopt(value)
+        else:
+            codec.encode(value)
+    except Misfit as misfit:
+        raise SchemaMismatch(label, codec.expected, misfit.found, container) from None
+
+
+def is_draft(value: Any) -> bool:
+    """Whether something is a draft of a typed value."""
+    return hasattr(type(value), "typed_kind") and bool(value.is_draft)
+
+
+def _owner_of_child(draft: "TypedValue", owner: Group) -> Group:
+    if draft.inline == "same":
+        return owner
+    if draft.inline == "new" or isinstance(owner, Account):
+        group: Group = owner.host.create_group()
+        return group
+    return owner.create_child(draft.inline)
+
+
+def _child_of(unique: Unique, key: str) -> Unique:
+    if isinstance(unique, str):
+        return f"{unique}@@{key}"
+    path = unique.get("_field")
+    return {**unique, "_field": f"{path}/{key}" if path else key}

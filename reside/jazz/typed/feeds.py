@@ -1,0 +1,119 @@
+"""Feeds with a type of items, as `co.feed` in jazz-tools."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Generic, TypeVar
+
+from reside.jazz.cofeed import CoFeed, FeedEntry
+from reside.jazz.header import ValueType
+from reside.jazz.ids import AccountId, Json
+from reside.jazz.owned import OwnedValue
+
+from .collected import Collected
+from .creating import Wire, check
+from .resolving import EACH
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class FeedItem(Generic[T]):
+    """One item of a feed.
+
+    Attributes:
+        by: The account (or agent) that pushed it.
+        at: The author's clock.
+        raw: The item as it stands on the wire.
+    """
+
+    by: str
+    at: datetime
+    raw: Json
+    _feed: "FeedOf[T]"
+
+    @property
+    def value(self) -> T:
+        """The item.
+
+        Raises:
+            SchemaMismatch: It does not fit.
+            NotLoaded: It is a reference to what is not here.
+        """
+        return self._feed._read(self.raw, f"by {self.by}")  # noqa: SLF001 - its own feed
+
+
+class FeedOf(Collected[T]):
+    """A feed of JSON values, dates or references. `FeedOf([...])` is a draft."""
+
+    typed_kind: ClassVar[type[OwnedValue]] = CoFeed
+    value_type: ClassVar[ValueType] = "costream"
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        self._draft: list[T] = list(items)
+        if self._item is not None:
+            self.check_draft()
+
+    def check_draft(self) -> None:
+        """See `Collected`."""
+        for item in self._draft:
+            check(self.codec(), item, f"{type(self).__name__}[…]", self._value)
+
+    def __len__(self) -> int:
+        return len(self._draft) if self._value is None else len(self._entries())
+
+    def __iter__(self) -> Iterator[FeedItem[T]]:
+        return iter(self.items())
+
+    def items(self) -> list[FeedItem[T]]:
+        """All items in the order of their authors' clocks."""
+        return [self._item_of(entry) for entry in self._entries()]
+
+    def latest(self) -> FeedItem[T] | None:
+        """The latest item of all; None of an empty feed."""
+        entries = self._entries()
+        return self._item_of(entries[-1]) if entries else None
+
+    def by_account(self) -> dict[AccountId, FeedItem[T]]:
+        """The latest item of each account: what jazz-tools calls `perAccount`."""
+        return {AccountId(entry.by): self._item_of(entry) for entry in self._entries()}
+
+    def push(self, item: T) -> None:
+        """Adds an item; a draft is created.
+
+        Raises:
+            NotPermitted: This account may not write here.
+            SchemaMismatch: It does not fit.
+        """
+        check(self.codec(), item, f"{type(self).__name__}[…]", self._value)
+        if self._value is None:
+            self._draft.append(item)
+            return
+        wire = Wire(self.group, value=self._value)
+        raw: CoFeed = self.raw
+        raw.push(wire.encode(self.codec(), item, f"{type(self).__name__}[…]", ""))
+
+    def refer(self, name: str) -> Iterable[tuple[str, Json]]:
+        """See `TypedValue`."""
+        return [(f"[by {entry.by}]", entry.value) for entry in self._entries()] if name == EACH else []
+
+    def write_draft(self, wire: Wire) -> OwnedValue:
+        """See `TypedValue`."""
+        items = [
+            wire.encode(self.codec(), item, f"{type(self).__name__}[{place}]", str(place))
+            for place, item in enumerate(self._draft)
+        ]
+        if wire.unique is not None:
+            return wire.unique_value("costream", CoFeed, items)
+        made: CoFeed = wire.host.create_feed(wire.owner)
+        for item in items:
+            made.push(item)
+        return made
+
+    def _entries(self) -> list[FeedEntry]:
+        raw: Any = self.raw
+        entries: list[FeedEntry] = raw.entries()
+        return entries
+
+    def _item_of(self, entry: FeedEntry) -> FeedItem[T]:
+        return FeedItem(entry.by, datetime.fromtimestamp(entry.at / 1000, UTC), entry.value, self)

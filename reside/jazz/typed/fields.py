@@ -1,0 +1,211 @@
+"""What a class declares: its fields, and the codecs of their annotations.
+
+Annotations are read when a schema is first used, not when the class is made: so classes may refer to each other, and
+to themselves, by name.
+"""
+
+import sys
+import types
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, Union, get_args, get_origin
+
+from reside.jazz.group import Group
+from reside.jazz.value import Value
+
+from .codecs import Codec, DateCodec, JsonCodec, RefCodec, ScalarCodec
+from .errors import SchemaError
+
+if TYPE_CHECKING:
+    from .base import TypedValue
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final[Any] = _Missing()
+"""Stands for no default, and for an absent key."""
+
+
+@dataclass(frozen=True)
+class FieldSpec:
+    """What `field` was told.
+
+    Attributes:
+        default: Value of a field that is not given; `MISSING` for none.
+        default_factory: Makes the default; None for none.
+        key: The key on the wire; None takes the field's name.
+    """
+
+    default: Any = MISSING
+    default_factory: Callable[[], Any] | None = None
+    key: str | None = None
+
+
+def field(*, default: Any = MISSING, default_factory: Callable[[], Any] | None = None, key: str | None = None) -> Any:
+    """Says more of a field than its annotation does.
+
+    Args:
+        default: Written where a new value does not give the field, and read where the key is absent.
+        default_factory: Makes the default, for one that can be changed.
+        key: The key on the wire, where it differs from the name: `created_at: datetime = field(key="createdAt")`.
+    """
+    return FieldSpec(default, default_factory, key)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a schema.
+
+    Attributes:
+        label: Class and name, for errors.
+        name: The attribute.
+        key: The key on the wire.
+        codec: How it stands there.
+        spec: Its default.
+    """
+
+    label: str
+    name: str
+    key: str
+    codec: Codec
+    spec: FieldSpec
+
+    @property
+    def is_required(self) -> bool:
+        """Whether a new value must give it."""
+        return self.spec.default is MISSING and self.spec.default_factory is None
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether None means that it is absent."""
+        return self.spec.default is None
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether it tells the maps of a union apart."""
+        return isinstance(self.codec, JsonCodec) and self.codec.is_literal
+
+    def default(self) -> Any:
+        """The default; `MISSING` if it is required."""
+        return self.spec.default_factory() if self.spec.default_factory is not None else self.spec.default
+
+
+def fields_of(model: type["TypedValue"], specs: dict[str, FieldSpec]) -> dict[str, Field]:
+    """The fields of a class, by name.
+
+    Raises:
+        SchemaError: An annotation can't be read, or has no form on the wire.
+    """
+    hints = _hints(model)
+    return {
+        name: Field(label := f"{model.__name__}.{name}", name, spec.key or name, codec_of(hints[name], label), spec)
+        for name, spec in specs.items()
+    }
+
+
+def codec_of(annotation: Any, label: str) -> Codec:
+    """The codec of an annotation.
+
+    Args:
+        annotation: The type of a field or an item, read already.
+        label: The field, for errors.
+
+    Raises:
+        SchemaError: It has no form on the wire.
+    """
+    members, takes_none = _members(annotation)
+    if annotation in (str, bool, int, float):
+        return ScalarCodec(annotation)
+    if members == (datetime,):
+        return DateCodec(takes_none=takes_none)
+    if members and all(_is_reference(member) for member in members):
+        return _reference(members, takes_none=takes_none, label=label)
+    nested = [part for part in _parts(annotation) if _is_reference(part)]
+    if nested:
+        raise SchemaError(
+            f"{label}: {_name(annotation)} would be plain JSON, but {nested[0].__name__} is a value of its own: "
+            f"refer to it directly, or by ListOf, RecordOf or FeedOf"
+        )
+    return JsonCodec(annotation, _name(annotation))
+
+
+def read_annotation(annotation: Any, model: type, label: str) -> Any:
+    """An annotation that may be, or contain, the name of a class.
+
+    Args:
+        annotation: The annotation.
+        model: Where it stands.
+        label: The field, for errors.
+    """
+    holder = types.SimpleNamespace(__annotations__={"it": annotation})
+    try:
+        module = vars(_module(model))
+        return typing.get_type_hints(holder, module, {**_known(), model.__name__: model}, include_extras=True)["it"]
+    except NameError as error:
+        raise SchemaError(f"{label}: nothing is known by the name {error.name}") from None
+
+
+def _hints(model: type) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for owner in reversed(model.__mro__):
+        for name, annotation in vars(owner).get("__annotations__", {}).items():
+            if get_origin(annotation) is not typing.ClassVar:
+                found[name] = read_annotation(annotation, owner, f"{owner.__name__}.{name}")
+    return found
+
+
+def _members(annotation: Any) -> tuple[tuple[Any, ...], bool]:
+    """The members of a union (or the one type) without None, and whether None is one of them."""
+    union = get_origin(annotation) in (Union, types.UnionType)
+    members = get_args(annotation) if union else (annotation,)
+    rest = tuple(member for member in members if member is not type(None))
+    return rest, len(rest) < len(members)
+
+
+def _reference(targets: tuple[type, ...], *, takes_none: bool, label: str) -> RefCodec:
+    name = " or ".join(target.__name__ for target in targets)
+    if len(targets) > 1 and not all(hasattr(target, "matches") for target in targets):
+        raise SchemaError(f"{label}: only maps can be told apart by their content, so no union of {name}")
+
+    def choose(value: Any) -> type | None:
+        if len(targets) == 1:
+            return targets[0]
+        return next((target for target in targets if target.matches(value)), None)  # type: ignore[attr-defined] # above
+
+    return RefCodec(targets, takes_none=takes_none, name=name, choose=choose)
+
+
+def _is_reference(member: Any) -> bool:
+    return isinstance(member, type) and (issubclass(member, Group | Value) or hasattr(member, "typed_kind"))
+
+
+def _parts(annotation: Any) -> list[Any]:
+    if get_origin(annotation) is Literal:
+        return []
+    inner = get_args(annotation)
+    return [annotation, *(part for argument in inner for part in _parts(argument))]
+
+
+def _name(annotation: Any) -> str:
+    return annotation.__name__ if isinstance(annotation, type) and not get_args(annotation) else str(annotation)
+
+
+def _module(model: type) -> Any:
+    return sys.modules[model.__module__]
+
+
+_NAMES: dict[str, type] = {}
+
+
+def know(model: type) -> None:
+    """Makes a class known by its name, for annotations that can't see it: those of classes inside functions."""
+    _NAMES[model.__name__] = model
+
+
+def _known() -> dict[str, Any]:
+    return dict(_NAMES)

@@ -1,0 +1,141 @@
+"""Lists with a type of items, as `co.list` in jazz-tools."""
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, TypeVar, overload
+
+from reside.jazz.colist import CoList
+from reside.jazz.header import ValueType
+from reside.jazz.ids import Json
+from reside.jazz.owned import OwnedValue
+
+from .collected import Collected
+from .creating import Wire, check
+from .errors import NotLoaded
+from .resolving import EACH
+
+T = TypeVar("T")
+
+
+class ListOf(Collected[T]):
+    """A list of JSON values, dates or references. `ListOf([...])` is a draft."""
+
+    typed_kind: ClassVar[type[OwnedValue]] = CoList
+    value_type: ClassVar[ValueType] = "colist"
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        self._draft: list[T] = list(items)
+        if self._item is not None:
+            self.check_draft()
+
+    def check_draft(self) -> None:
+        """See `Collected`."""
+        self._check(self._draft)
+
+    def __len__(self) -> int:
+        return len(self._draft) if self._value is None else len(self._value_raw)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items())
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        if isinstance(index, slice):
+            return self._items()[index]
+        return self._draft[index] if self._value is None else self._read(self._value_raw[index], index)
+
+    def __delitem__(self, index: int) -> None:
+        if self._value is None:
+            del self._draft[index]
+        else:
+            self._value_raw.remove(index)
+
+    def append(self, item: T) -> None:
+        """Adds an item at the end; a draft is created.
+
+        Raises:
+            NotPermitted: This account may not write here.
+            SchemaMismatch: It does not fit.
+        """
+        self.extend([item])
+
+    def extend(self, items: Iterable[T]) -> None:
+        """Adds items at the end, in one transaction; drafts are created.
+
+        Raises:
+            NotPermitted: This account may not write here.
+            SchemaMismatch: One does not fit; nothing is written.
+        """
+        added = list(items)
+        self._check(added)
+        if self._value is None:
+            self._draft += added
+        else:
+            self._value_raw.extend(self._wire(added))
+
+    def insert(self, index: int, item: T) -> None:
+        """Inserts an item before the one at `index`, with the meaning of `list.insert`.
+
+        Raises:
+            NotPermitted: This account may not write here.
+            SchemaMismatch: It does not fit.
+        """
+        self._check([item])
+        if self._value is None:
+            self._draft.insert(index, item)
+        else:
+            self._value_raw.insert(index, self._wire([item])[0])
+
+    def loaded(self) -> list[T]:
+        """The items that are loaded, where some references could not be had (`tolerate`)."""
+        if self._value is None:
+            return list(self._draft)
+        found = []
+        for place, raw in enumerate(self._value_raw):
+            try:
+                found.append(self._read(raw, place))
+            except NotLoaded:
+                continue
+        return found
+
+    def ids(self) -> list[str | None]:
+        """What a list of references holds, loaded or not."""
+        return [raw if isinstance(raw, str) else None for raw in self._value_raw]
+
+    def refer(self, name: str) -> Iterable[tuple[str, Json]]:
+        """See `TypedValue`."""
+        return [(f"[{place}]", raw) for place, raw in enumerate(self._value_raw)] if name == EACH else []
+
+    def write_draft(self, wire: Wire) -> OwnedValue:
+        """See `TypedValue`."""
+        items = [
+            wire.encode(self.codec(), item, f"{type(self).__name__}[{place}]", str(place))
+            for place, item in enumerate(self._draft)
+        ]
+        if wire.unique is None:
+            made: CoList = wire.host.create_list(wire.owner, items)
+            return made
+        changes = [{"op": "app", "value": item, "after": "start"} for item in items]
+        return wire.unique_value("colist", CoList, changes)
+
+    @property
+    def _value_raw(self) -> CoList:
+        raw: CoList = self.raw
+        return raw
+
+    def _items(self) -> list[T]:
+        if self._value is None:
+            return list(self._draft)
+        return [self._read(raw, place) for place, raw in enumerate(self._value_raw)]
+
+    def _check(self, items: list[T]) -> None:
+        for item in items:
+            check(self.codec(), item, f"{type(self).__name__}[…]", self._value)
+
+    def _wire(self, items: list[T]) -> list[Json]:
+        wire = Wire(self.group, value=self._value)
+        return [wire.encode(self.codec(), item, f"{type(self).__name__}[…]", "") for item in items]

@@ -1,0 +1,166 @@
+"""Loading a value with its references, as deep as a resolve says, all of one depth at once."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from reside.jazz.errors import NotPermitted, ValueNotFound
+from reside.jazz.group import Group
+from reside.jazz.host import Host
+from reside.jazz.ids import CoId, Json
+from reside.jazz.owned import OwnedValue
+from reside.jazz.value import Value
+
+from .codecs import Codec, Misfit, RefCodec
+from .errors import NotLoaded, ReferenceNotFound, SchemaMismatch
+from .resolving import Spec
+
+if TYPE_CHECKING:
+    from .base import TypedValue
+
+T = TypeVar("T", bound="TypedValue")
+_GRACE_S = 2.0
+
+
+@dataclass
+class Tree(Generic[T]):
+    """A value and what was loaded below it.
+
+    Attributes:
+        root: The value.
+        values: All values of the tree that are here, by id.
+    """
+
+    root: T
+    values: dict[CoId, Value] = field(default_factory=dict)
+
+
+async def load_tree(
+    host: Host,
+    model: type[T],
+    co_id: str,
+    spec: Spec,
+    *,
+    timeout: float = 30.0,  # noqa: ASYNC109 - as Node.load
+    grace: float = _GRACE_S,
+) -> Tree[T]:
+    """Loads a value and what a resolve says.
+
+    Args:
+        host: The node.
+        model: The value's class.
+        co_id: Its id.
+        spec: What to load below it.
+        timeout: For all of it, in seconds.
+        grace: How long to wait for a root that the server does not have, in seconds.
+    """
+    loading = _Loading(host, asyncio.get_running_loop().time() + timeout)
+    root = await loading.value(co_id, grace)
+    if not isinstance(root, model.typed_kind):
+        raise SchemaMismatch(model.__name__, f"a {model.typed_kind.kind}", f"a {root.kind}", root)
+    view = model.view(root)
+    await loading.below(view, spec, model.__name__)
+    return Tree(view, loading.values)
+
+
+def read(codec: Codec, raw: Json, label: str, container: OwnedValue) -> Any:
+    """What a field or an item is, of its JSON.
+
+    Raises:
+        SchemaMismatch: It does not fit.
+        NotLoaded: It is a reference to what is not here.
+        NotPermitted: It is a reference to what this account may not read.
+    """
+    try:
+        decoded = codec.decode(raw)
+    except Misfit as misfit:
+        raise SchemaMismatch(label, codec.expected, misfit.found, container) from None
+    if decoded is None or not isinstance(codec, RefCodec):
+        return decoded
+    value = container.host.find(decoded)
+    if not isinstance(value, Value):
+        raise NotLoaded(decoded, label)
+    return view_of(codec, value, label, container)
+
+
+def view_of(codec: RefCodec, value: Value, label: str, container: OwnedValue) -> Any:
+    """A value as the class that a reference says: a typed view, or the group or untyped value itself."""
+    target: Any = codec.choose(value)
+    if target is not None and not hasattr(target, "typed_kind") and isinstance(value, target):
+        return value
+    if target is not None and hasattr(target, "typed_kind") and isinstance(value, target.typed_kind):
+        return target.view(value)
+    raise SchemaMismatch(label, codec.expected, f"{value.id}, a {value.kind}", container)
+
+
+class _Loading:
+    """One load.
+
+    Args:
+        host: The node.
+        deadline: When it must be over, by the loop's clock.
+    """
+
+    def __init__(self, host: Host, deadline: float) -> None:
+        self._host = host
+        self._deadline = deadline
+        self.values: dict[CoId, Value] = {}
+
+    async def value(self, co_id: str, grace: float) -> Value:
+        """One value."""
+        left = max(0.0, self._deadline - asyncio.get_running_loop().time())
+        value = await self._host.load_as(co_id, Value, timeout=left, grace=grace)
+        self.values[value.id] = value
+        return value
+
+    async def below(self, view: "TypedValue", spec: Spec, path: str) -> None:
+        """What a resolve says below a value."""
+        pending = [
+            self._reference(view, codec, raw, f"{path}{label}", below)
+            for name, below in spec.names.items()
+            if (codec := _codec(view, name)) is not None
+            for label, raw in view.refer(name)
+            if raw is not None
+        ]
+        await _all(pending)
+
+    async def _reference(self, view: "TypedValue", codec: RefCodec, raw: Json, path: str, spec: Spec) -> None:
+        container: OwnedValue = view.raw
+        try:
+            co_id = codec.decode(raw)
+        except Misfit as misfit:
+            raise SchemaMismatch(path, codec.expected, misfit.found, container) from None
+        try:
+            value = await self.value(co_id, 0.0 if spec.tolerant else _GRACE_S)
+            child = view_of(codec, value, path, container)
+        except ValueNotFound as error:
+            if spec.tolerant:
+                return
+            raise ReferenceNotFound(error, path, container.id) from error
+        except NotPermitted:
+            if spec.tolerant:
+                return
+            raise
+        if spec.names and not isinstance(child, Group | Value):
+            await self.below(child, spec, path)
+
+
+async def _all(pending: Sequence[Any]) -> None:
+    """Runs all; the first failure ends the others and is raised as it is."""
+    if len(pending) == 1:
+        await pending[0]
+        return
+    try:
+        async with asyncio.TaskGroup() as group:
+            for one in pending:
+                group.create_task(one)
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+
+
+def _codec(view: "TypedValue", name: str) -> RefCodec | None:
+    references = view.references()
+    if name in references:
+        return references[name]
+    return references.get("$each") if getattr(type(view), "has_keys", False) else None

@@ -1,0 +1,255 @@
+"""Maps with a schema: a class with annotated fields, as `co.map` in jazz-tools."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, dataclass_transform, get_origin
+
+from reside.jazz.comap import CoMap
+from reside.jazz.errors import NotPermitted
+from reside.jazz.header import ValueType
+from reside.jazz.ids import Json
+from reside.jazz.owned import OwnedValue
+
+from .base import Inline, TypedValue
+from .codecs import DateCodec, Misfit, RefCodec
+from .creating import Wire, check
+from .errors import SchemaError, SchemaMismatch
+from .fields import MISSING, Field, FieldSpec, field, fields_of, know
+from .loading import read
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(field,))
+class CoMapModel(TypedValue):
+    """A map whose keys are the annotated fields of a class.
+
+    For example::
+
+        class Project(CoMapModel):
+            name: str
+            tasks: ListOf["Task"]
+
+
+        class Task(CoMapModel):
+            title: str
+            done: bool = False
+            due: datetime | None = None
+            project: Project | None = None
+
+
+        project = Project(name="Jazz", tasks=ListOf([Task(title="Write")])).create(group)
+        project.tasks[0].done = True
+
+    Constructed, it is a draft; `create` writes it. Of a draft that is there, reading an attribute reads the value, and
+    assigning it writes. What the types of fields mean on the wire:
+
+    * text, numbers, booleans, literals, enumerations, lists, dicts and so on (whatever pydantic can say in JSON): JSON;
+    * `datetime`: ISO 8601 text in UTC with milliseconds;
+    * another model, `ListOf`, `RecordOf`, `FeedOf`, `Text`, `File`, `Group`, `Account`: a reference, the id.
+
+    `X | None` without a default is a field that may be null. With the default None it may be absent: None then writes
+    JavaScript's undefined (for dates and references null, as jazz-tools does). Any other default is written where a new
+    value does not give the field, and read where the key is absent.
+
+    Class arguments:
+        inline: Who owns drafts of this class that are created with what refers to them; see `Inline`.
+    """
+
+    typed_kind: ClassVar[type[OwnedValue]] = CoMap
+    value_type: ClassVar[ValueType] = "comap"
+    _specs: ClassVar[dict[str, FieldSpec]] = {}
+    _fields: ClassVar[dict[str, Field] | None] = None
+
+    def __init_subclass__(cls, *, inline: Inline | None = None, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        cls.inline = inline if inline is not None else cls.inline
+        cls._specs = dict(cls._specs)
+        cls._fields = None
+        for name, annotation in vars(cls).get("__annotations__", {}).items():
+            if get_origin(annotation) is ClassVar or str(annotation).startswith(("ClassVar", "typing.ClassVar")):
+                continue
+            if name.startswith("_") or hasattr(CoMapModel, name):
+                raise SchemaError(f"{cls.__name__}.{name}: the name is taken; choose another, and field(key={name!r})")
+            given = vars(cls).get(name, MISSING)
+            cls._specs[name] = given if isinstance(given, FieldSpec) else FieldSpec(given)
+            setattr(cls, name, _Attribute(name))
+        know(cls)
+
+    def __init__(self, **values: Any) -> None:
+        self._draft: dict[str, Any] = {}
+        fields = self.fields()
+        for name in values:
+            if name not in fields:
+                raise SchemaError(f"{type(self).__name__} has no field {name}")
+        missing = [name for name, field in fields.items() if field.is_required and name not in values]
+        if missing:
+            raise SchemaError(f"a new {type(self).__name__} needs {', '.join(missing)}")
+        for name, found in fields.items():
+            value = values[name] if name in values else found.default()
+            if value is not None or not found.is_optional:
+                check(found.codec, value, found.label)
+            self._draft[name] = value
+
+    @classmethod
+    def fields(cls) -> Mapping[str, Field]:
+        """The fields by name.
+
+        Raises:
+            SchemaError: The class declares what can't be.
+        """
+        if cls._fields is None:
+            cls._fields = fields_of(cls, cls._specs)
+        return cls._fields
+
+    @classmethod
+    def references(cls) -> Mapping[str, RefCodec]:
+        """See `TypedValue`."""
+        return {name: found.codec for name, found in cls.fields().items() if isinstance(found.codec, RefCodec)}
+
+    @classmethod
+    def matches(cls, value: Any) -> bool:
+        """Whether a map is one of this class, among the members of a union: its literals fit."""
+        literals = [found for found in cls.fields().values() if found.is_literal]
+        return isinstance(value, CoMap) and all(_fits(found, value) for found in literals)
+
+    def update(self, **values: Any) -> None:
+        """Assigns several fields in one transaction: readers see all or nothing of it.
+
+        Raises:
+            NotPermitted: This account may not write here.
+            SchemaMismatch: A value does not fit; nothing is written.
+        """
+        fields = self.fields()
+        for name, value in values.items():
+            if name not in fields:
+                raise SchemaError(f"{type(self).__name__} has no field {name}")
+            self._check(fields[name], value)
+        if self._value is None:
+            self._draft.update(values)
+            return
+        raw: CoMap = self.raw
+        self._check_may_write(", ".join(values))
+        wire = Wire(raw.group, value=raw)
+        unset = [name for name, value in values.items() if _is_undefined(fields[name], value)]
+        written = {name: value for name, value in values.items() if name not in unset}
+        raw.update(
+            {fields[name].key: self._wire(wire, fields[name], value) for name, value in written.items()},
+            unset=[fields[name].key for name in unset],
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields and their values; references as their ids, None where there is none.
+
+        Raises:
+            SchemaMismatch: A field does not fit.
+        """
+        return {
+            name: self._id_of(found) if isinstance(found.codec, RefCodec) else self.get(name)
+            for name, found in self.fields().items()
+        }
+
+    def get(self, name: str) -> Any:
+        """A field by name; what reading the attribute gives."""
+        found = self.fields()[name]
+        if self._value is None:
+            return self._draft[name]
+        raw: CoMap = self.raw
+        if found.key in raw:
+            return read(found.codec, raw[found.key], found.label, raw) if not self._is_null(found) else None
+        default = found.default()
+        if default is not MISSING:
+            return default
+        if found.codec.takes_none:
+            return None
+        raise SchemaMismatch(found.label, found.codec.expected, "nothing: the key is absent", raw)
+
+    def id_of(self, name: str) -> str | None:
+        """The id that a reference holds, loaded or not; None if it holds none."""
+        return self._id_of(self.fields()[name])
+
+    def unset(self, name: str) -> None:
+        """Deletes a field's key, `del` of the attribute.
+
+        Raises:
+            NotPermitted: This account may not write here.
+        """
+        found = self.fields()[name]
+        if self._value is None:
+            self._draft[name] = found.default()
+            return
+        self._check_may_write(name)
+        self.raw.delete(found.key)
+
+    def refer(self, name: str) -> Iterable[tuple[str, Json]]:
+        """See `TypedValue`."""
+        return [(f".{name}", self.raw.get(self.fields()[name].key))]
+
+    def write_draft(self, wire: Wire) -> OwnedValue:
+        """See `TypedValue`."""
+        init: dict[str, Json] = {}
+        for name, found in self.fields().items():
+            value = self._draft[name]
+            if value is not None or not found.is_optional:
+                init[found.key] = self._wire(wire, found, value)
+        if wire.unique is None:
+            made: CoMap = wire.host.create_map(wire.owner, init)
+            return made
+        changes = [{"op": "set", "key": key, "value": value} for key, value in init.items()]
+        return wire.unique_value("comap", CoMap, changes)
+
+    def _id_of(self, found: Field) -> str | None:
+        if self._value is None:
+            return getattr(self._draft[found.name], "id", None)
+        raw: CoMap = self.raw
+        try:
+            co_id = found.codec.decode(raw.get(found.key)) if found.key in raw and not self._is_null(found) else None
+        except Misfit as misfit:
+            raise SchemaMismatch(found.label, found.codec.expected, misfit.found, raw) from None
+        return co_id if isinstance(co_id, str) else None
+
+    def _is_null(self, found: Field) -> bool:
+        return found.is_optional and self.raw.get(found.key) is None
+
+    def _check(self, found: Field, value: Any) -> None:
+        if value is not None or not found.is_optional:
+            check(found.codec, value, found.label, self._value)
+
+    def _wire(self, wire: Wire, found: Field, value: Any) -> Json:
+        if value is None and found.is_optional:
+            return None
+        return wire.encode(found.codec, value, found.label, found.key)
+
+    def _check_may_write(self, names: str) -> None:
+        """Before children are made: what may not refer to them shall not make them."""
+        group, raw = self.group, self.raw
+        role = group.my_role
+        if role not in ("admin", "manager", "writer", "writeOnly"):
+            act = f"set {names} of {type(self).__name__}"
+            raise NotPermitted(raw.id, group=group.id, role=role, act=act, needs="writer")
+
+
+class _Attribute:
+    """Reads and writes one field; of the class it gives itself."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: CoMapModel | None, owner: type) -> Any:
+        return self if instance is None else instance.get(self._name)
+
+    def __set__(self, instance: CoMapModel, value: Any) -> None:
+        instance.update(**{self._name: value})
+
+    def __delete__(self, instance: CoMapModel) -> None:
+        instance.unset(self._name)
+
+
+def _is_undefined(found: Field, value: Any) -> bool:
+    """Whether a value is written as undefined; jazz-tools writes null for dates and references."""
+    return value is None and found.is_optional and not isinstance(found.codec, RefCodec | DateCodec)
+
+
+def _fits(found: Field, value: CoMap) -> bool:
+    try:
+        found.codec.decode(value.get(found.key))
+    except Misfit:
+        return False
+    return True

@@ -1,0 +1,106 @@
+"""Maps with any keys and one type of values, as `co.record` in jazz-tools."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar, TypeVar
+
+from reside.jazz.comap import CoMap
+from reside.jazz.header import ValueType
+from reside.jazz.ids import Json
+from reside.jazz.owned import OwnedValue
+
+from .collected import Collected
+from .creating import Wire, check
+from .resolving import EACH
+
+T = TypeVar("T")
+
+
+class RecordOf(Collected[T]):
+    """A map of texts to JSON values, dates or references. `RecordOf({...})` is a draft."""
+
+    typed_kind: ClassVar[type[OwnedValue]] = CoMap
+    value_type: ClassVar[ValueType] = "comap"
+    has_keys: ClassVar[bool] = True
+
+    def __init__(self, values: Mapping[str, T] | None = None) -> None:
+        self._draft: dict[str, T] = dict(values or {})
+        if self._item is not None:
+            self.check_draft()
+
+    def check_draft(self) -> None:
+        """See `Collected`."""
+        self._check(self._draft)
+
+    def __len__(self) -> int:
+        return len(list(self.keys()))
+
+    def __iter__(self) -> Iterator[str]:
+        return self.keys()
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and (key in self._draft if self._value is None else key in self._map)
+
+    def __getitem__(self, key: str) -> T:
+        return self._draft[key] if self._value is None else self._read(self._map[key], key)
+
+    def __setitem__(self, key: str, value: T) -> None:
+        self.update({key: value})
+
+    def __delitem__(self, key: str) -> None:
+        if self._value is None:
+            del self._draft[key]
+        else:
+            self._map.delete(key)
+
+    def get(self, key: str) -> T | None:
+        """The value of a key; None without one."""
+        return self[key] if self.__contains__(key) else None
+
+    def keys(self) -> Iterator[str]:
+        """The keys that have a value."""
+        return iter(list(self._draft)) if self._value is None else self._map.keys()
+
+    def items(self) -> Iterator[tuple[str, T]]:
+        """The keys and their values."""
+        return ((key, self[key]) for key in self.keys())
+
+    def update(self, values: Mapping[str, T]) -> None:
+        """Assigns several keys in one transaction; drafts are created.
+
+        Raises:
+            NotPermitted: This account may not write here.
+            SchemaMismatch: A value does not fit; nothing is written.
+        """
+        self._check(values)
+        if self._value is None:
+            self._draft.update(values)
+            return
+        wire = Wire(self.group, value=self._value)
+        self._map.update({key: self._wire(wire, key, value) for key, value in values.items()})
+
+    def refer(self, name: str) -> Iterable[tuple[str, Json]]:
+        """See `TypedValue`."""
+        if name == EACH:
+            return [(f"[{key!r}]", raw) for key, raw in self._map.items()]
+        return [(f"[{name!r}]", self._map.get(name))]
+
+    def write_draft(self, wire: Wire) -> OwnedValue:
+        """See `TypedValue`."""
+        init = {key: self._wire(wire, key, value) for key, value in self._draft.items()}
+        if wire.unique is None:
+            made: CoMap = wire.host.create_map(wire.owner, init)
+            return made
+        changes = [{"op": "set", "key": key, "value": value} for key, value in init.items()]
+        return wire.unique_value("comap", CoMap, changes)
+
+    @property
+    def _map(self) -> CoMap:
+        raw: CoMap = self.raw
+        return raw
+
+    def _check(self, values: Mapping[str, T]) -> None:
+        for key, value in values.items():
+            check(self.codec(), value, f"{type(self).__name__}[{key!r}]", self._value)
+
+    def _wire(self, wire: Wire, key: str, value: T) -> Json:
+        return wire.encode(self.codec(), value, f"{type(self).__name__}[{key!r}]", key)

@@ -1,0 +1,92 @@
+"""Watching a value and what it refers to: an iterator that holds no queue, and looks at the state as it is."""
+
+import asyncio
+from types import TracebackType
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
+
+from reside.jazz.errors import NodeClosed
+from reside.jazz.host import Host
+from reside.jazz.ids import CoId
+from reside.jazz.value import Value
+
+from .loading import load_tree
+from .resolving import Spec
+
+if TYPE_CHECKING:
+    from .base import TypedValue
+
+T = TypeVar("T", bound="TypedValue")
+
+
+class DeepWatch(Generic[T]):
+    """An async iterator over the states of a value and of what a resolve names below it.
+
+    References that change are followed: what they point to now is loaded before the next state is given.
+    """
+
+    def __init__(self, host: Host, model: type[T], co_id: str, spec: Spec) -> None:
+        self._host = host
+        self._model = model
+        self._co_id = co_id
+        self._spec = spec
+        self._watched: dict[CoId, Value] = {}
+        self._last: dict[CoId, int] | None = None
+        self._woken = asyncio.Event()
+        self._woken.set()
+        self._closed = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> T:
+        """The value once anything of it differs from what was last given.
+
+        Raises:
+            NodeClosed: The node was closed: nothing will ever change again.
+            JazzError: It, or what it refers to, can't be loaded; see `TypedValue.load`. Iterating on tries again.
+        """
+        while True:
+            await self._woken.wait()
+            if self._closed:
+                raise StopAsyncIteration
+            if self._host.watches.closed:
+                raise NodeClosed(f"the node was closed while {self._co_id} was watched")
+            self._woken.clear()
+            try:
+                tree = await load_tree(self._host, self._model, self._co_id, self._spec)
+            except BaseException:
+                self._woken.set()
+                raise
+            self._follow(tree.values)
+            state = {co_id: value.refresh() for co_id, value in tree.values.items()}
+            if state != self._last:
+                self._last = state
+                return tree.root
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Unsubscribes; an iteration that waits ends."""
+        self._closed = True
+        self._follow({})
+        self._woken.set()
+
+    def wake(self) -> None:
+        """Makes the iterator look again."""
+        self._woken.set()
+
+    def _follow(self, values: dict[CoId, Value]) -> None:
+        """Watches these values and no others."""
+        if self._closed:
+            values = {}
+        for co_id in self._watched.keys() - values.keys():
+            self._host.watches.discard(co_id, self)
+        for co_id in values.keys() - self._watched.keys():
+            self._host.watches.add(co_id, self)
+        self._watched = values
