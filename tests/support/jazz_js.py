@@ -66,7 +66,7 @@ async def javascript(script: str = "driver.mjs") -> AsyncIterator[JavaScript]:
     """A driver process; requests are answered one after the other.
 
     Args:
-        script: `driver.mjs` drives cojson, `tools.mjs` jazz-tools.
+        script: `driver.mjs` drives cojson, `tools.mjs` jazz-tools, `typed.mjs` its schemas.
     """
     folder = Path(tempfile.mkdtemp(prefix="reside-jazz-js-"))
     for source in _SCRIPTS.glob("*.mjs"):

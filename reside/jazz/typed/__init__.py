@@ -11,6 +11,7 @@ from .lists import ListOf
 from .model import CoMapModel
 from .records import RecordOf
 from .resolving import EACH, tolerate
+from .texts import Text
 from .watching import DeepWatch
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Resolve",
     "SchemaError",
     "SchemaMismatch",
+    "Text",
     "TypedValue",
     "field",
     "tolerate",

@@ -6,7 +6,6 @@ A codec knows nothing of fields: it says in words what it expects, and raises `M
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, Protocol, get_origin
 
 from pydantic import TypeAdapter, ValidationError
@@ -88,21 +87,16 @@ class JsonCodec:
     Args:
         annotation: The type.
         name: How to call it in errors.
+
+    Raises:
+        PydanticUserError: It has no form in JSON.
     """
 
     def __init__(self, annotation: Any, name: str) -> None:
-        self._annotation = annotation
+        self._adapter: TypeAdapter[Any] = TypeAdapter(annotation)
         self.expected = f"of type {name}"
         self.is_literal = get_origin(annotation) is Literal
-
-    @cached_property
-    def _adapter(self) -> TypeAdapter[Any]:
-        return TypeAdapter(self._annotation)
-
-    @cached_property
-    def takes_none(self) -> bool:
-        """See `Codec`."""
-        return self._fits(None)
+        self.takes_none = self._fits(None)
 
     def encode(self, value: Any) -> Json:
         """See `Codec`."""

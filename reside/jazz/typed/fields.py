@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Union, get_args, get_origin
 
+from pydantic import PydanticUserError
+
 from reside.jazz.group import Group
 from reside.jazz.value import Value
 
@@ -131,7 +133,10 @@ def codec_of(annotation: Any, label: str) -> Codec:
             f"{label}: {_name(annotation)} would be plain JSON, but {nested[0].__name__} is a value of its own: "
             f"refer to it directly, or by ListOf, RecordOf or FeedOf"
         )
-    return JsonCodec(annotation, _name(annotation))
+    try:
+        return JsonCodec(annotation, _name(annotation))
+    except PydanticUserError as error:
+        raise SchemaError(f"{label}: {_name(annotation)} has no form in JSON: {error.message}") from error
 
 
 def read_annotation(annotation: Any, model: type, label: str) -> Any:

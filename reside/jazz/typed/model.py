@@ -11,7 +11,7 @@ from reside.jazz.owned import OwnedValue
 
 from .base import Inline, TypedValue
 from .codecs import DateCodec, Misfit, RefCodec
-from .creating import Wire, check
+from .creating import Wire, check, is_draft
 from .errors import SchemaError, SchemaMismatch
 from .fields import MISSING, Field, FieldSpec, field, fields_of, know
 from .loading import read
@@ -197,7 +197,8 @@ class CoMapModel(TypedValue):
 
     def _id_of(self, found: Field) -> str | None:
         if self._value is None:
-            return getattr(self._draft[found.name], "id", None)
+            value = self._draft[found.name]
+            return None if value is None or is_draft(value) else str(value.id)
         raw: CoMap = self.raw
         try:
             co_id = found.codec.decode(raw.get(found.key)) if found.key in raw and not self._is_null(found) else None

@@ -1,0 +1,58 @@
+"""Texts that several writers may change at once, as `co.plainText` in jazz-tools."""
+
+from typing import ClassVar
+
+from reside.jazz.header import ValueType
+from reside.jazz.owned import OwnedValue
+from reside.jazz.text import CoPlainText
+
+from .base import TypedValue
+from .creating import Wire
+
+
+class Text(TypedValue):
+    """A text in a field of its own: `Text("…")` is a draft, `str(text)` reads, `apply` writes what changed.
+
+    `raw` has the edits by place: `text.raw.insert(0, "…")`.
+    """
+
+    typed_kind: ClassVar[type[OwnedValue]] = CoPlainText
+    value_type: ClassVar[ValueType] = "coplaintext"
+
+    def __init__(self, text: str = "") -> None:
+        self._draft = text
+
+    def __str__(self) -> str:
+        return self._draft if self._value is None else str(self._value)
+
+    def __len__(self) -> int:
+        return len(self._draft) if self._value is None else len(self.plain)
+
+    @property
+    def plain(self) -> CoPlainText:
+        """The untyped value."""
+        plain: CoPlainText = self.raw
+        return plain
+
+    def apply(self, text: str) -> None:
+        """Makes it equal to `text` with the fewest changes, so that what others write meanwhile keeps its place.
+
+        Raises:
+            NotPermitted: This account may not write here.
+        """
+        if self._value is None:
+            self._draft = text
+        else:
+            self.plain.apply(text)
+
+    def write_draft(self, wire: Wire) -> OwnedValue:
+        """See `TypedValue`."""
+        made = wire.owner.create_text(self._draft) if wire.unique is None else self._unique(wire)
+        self._draft = ""
+        return made
+
+    def _unique(self, wire: Wire) -> CoPlainText:
+        made = wire.unique_value("coplaintext", CoPlainText, [])
+        if self._draft and not len(made):
+            made.append(self._draft)
+        return made

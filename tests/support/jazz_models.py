@@ -1,0 +1,82 @@
+"""The schemas of tests/interop/js/schemas.mjs, as the typed layer says them."""
+
+from datetime import datetime
+from typing import Literal
+
+from typing_extensions import TypedDict
+
+from reside.jazz.typed import CoMapModel, FeedOf, ListOf, RecordOf, field
+
+
+class Note(CoMapModel):
+    """A text of its own."""
+
+    text: str
+
+
+class Task(CoMapModel):
+    """One of each kind of field."""
+
+    title: str
+    done: bool = False
+    weight: float | None = None
+    due: datetime | None = None
+    nick: str | None = None
+    level: Literal["low", "high"] = "low"
+    score: float | None
+    tags: list[str] = field(default_factory=list)
+    created_by: str | None = field(default=None, key="createdBy")
+    note: Note | None = None
+    project: "Project | None" = None
+
+
+class Event(TypedDict):
+    """An item of a feed."""
+
+    what: str
+
+
+class Project(CoMapModel):
+    """One of each kind of collection."""
+
+    name: str
+    tasks: ListOf[Task]
+    labels: RecordOf[str] = field(default_factory=RecordOf)
+    events: FeedOf[Event] = field(default_factory=FeedOf)
+    days: ListOf[datetime] = field(default_factory=ListOf)
+
+
+class Theme(CoMapModel, inline="same"):
+    """A child with the owner of its parent."""
+
+    color: str
+
+
+class Settings(CoMapModel):
+    """What is unique in a group."""
+
+    language: str
+    theme: Theme
+
+
+Names = ListOf[str]
+
+
+class Cat(CoMapModel):
+    """A member of a union."""
+
+    type: Literal["cat"] = "cat"
+    lives: int
+
+
+class Dog(CoMapModel):
+    """A member of a union."""
+
+    type: Literal["dog"] = "dog"
+    tricks: list[str]
+
+
+class Home(CoMapModel):
+    """Has a union."""
+
+    pet: Cat | Dog
