@@ -19,6 +19,7 @@ from .errors import (
     NodeClosed,
     NotPermitted,
     TokenRefused,
+    ValueDeleted,
     ValueNotFound,
     WrongKind,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "UsedTokensInMemory",
     "UsedTokensOnDisk",
     "Value",
+    "ValueDeleted",
     "ValueNotFound",
     "Watch",
     "WrongKind",

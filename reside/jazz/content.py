@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from .covalue import Core
 from .crypto import decrypt_text, transaction_material
+from .deletion import refusal_of_deletion
 from .encoding import parse_json
 from .errors import InvalidContent
 from .group_state import GroupState
@@ -45,6 +46,7 @@ class Content:
         self._valid: list[Transaction] = []
         self._losers: frozenset[int] = frozenset()
         self._owner_revision = -1
+        self._deleted = False
         self.latest = 0
 
     def refresh(self) -> None:
@@ -53,7 +55,11 @@ class Content:
         if not core.stale or core.header is None:
             return
         core.stale = False
-        owner = self._owner(core.header.owner)
+        if core.deleted or self._deleted:
+            self._delete(core)
+        if core.deleted:
+            return
+        owner = self._store.owner_of(core.header)
         revision = 0 if core.header.owner is None else self._store.core(core.header.owner).revision
         seen, self._seen = self._seen, len(core.transactions)
         if revision == self._owner_revision:
@@ -64,7 +70,8 @@ class Content:
 
     def refusals(self) -> list[tuple[Transaction, str | None]]:
         """Each transaction of the log with the reason why it does not count, None if it does."""
-        owner = self._owner(None if self._core.header is None else self._core.header.owner)
+        header = self._core.header
+        owner = None if header is None else self._store.owner_of(header)
         found = []
         for item in self._core.transactions:
             refusal = self._refusal(item, owner)
@@ -72,6 +79,14 @@ class Content:
                 refusal = "it can't be read: its key was not revealed to this account, or it is malformed"
             found.append((item, refusal))
         return found
+
+    def _delete(self, core: Core) -> None:
+        """The value was deleted: nothing that was written counts; or that was no deletion after all."""
+        self._owner_revision = -1
+        self._rejudge([])
+        if core.deleted != self._deleted:
+            self._deleted = core.deleted
+            core.revision += 1
 
     def _extend(self, fresh: list[Transaction]) -> None:
         if not fresh:
@@ -96,19 +111,18 @@ class Content:
         self._losers = _losers(self._valid)
         self._view.reset(self._valid, self._losers)
 
-    def _owner(self, owner_id: str | None) -> GroupState | None:
-        if owner_id is None:
-            return None
-        owner = self._store.group_state(owner_id)
-        return owner if isinstance(owner, GroupState) else None
-
     def _accepts(self, transaction: Transaction, owner: GroupState | None) -> bool:
         return self._refusal(transaction, owner) is None and self._decode(transaction) is not None
 
     def _refusal(self, transaction: Transaction, owner: GroupState | None) -> str | None:
+        header = self._core.header
+        if header is not None and transaction in self._core.deletions:
+            return refusal_of_deletion(transaction, header, owner)
+        if self._core.deleted:
+            return "the value was deleted"
         if owner is not None:
             return refusal_of_write(owner, transaction)
-        if self._core.header is not None and self._core.header.owner is None:
+        if header is not None and header.owner is None:
             return None
         return "the owning group is not loaded"
 

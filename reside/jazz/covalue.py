@@ -5,9 +5,10 @@ Nothing here says what counts: that is `permissions` and `content`.
 
 from dataclasses import dataclass, field
 
+from .deletion import marks_deletion
 from .group_state import NEVER, GroupState
 from .header import Header
-from .ids import CoId, SessionId
+from .ids import CoId, SessionId, is_delete_session
 from .judging import Judgement
 from .session import SessionLog, Transaction
 
@@ -44,6 +45,8 @@ class Core:
         revision: Grows with every change of the valid content; of a group also when a parent's content changes.
         secrets: Read key secrets found so far.
         stale: Whether the content must be looked at again.
+        deletions: Transactions that mark it as deleted, whether or not they may.
+        deleted: Whether one of them may: all other sessions are void then, neither counted nor sent.
     """
 
     co_id: CoId
@@ -63,6 +66,8 @@ class Core:
     revision: int = 0
     secrets: dict[str, str] = field(default_factory=dict)
     stale: bool = True
+    deletions: list[Transaction] = field(default_factory=list)
+    deleted: bool = False
 
     def note_change(self, since: int) -> None:
         """A group's valid content changed: its roles may differ from a time (ms) on."""
@@ -89,12 +94,20 @@ class Core:
 
     def counts(self) -> dict[str, int]:
         """How many transactions are here, by session."""
-        return {session: len(log.transactions) for session, log in self.sessions.items() if log.transactions}
+        return {session: len(log.transactions) for session, log in self.live_sessions() if log.transactions}
+
+    def live_sessions(self) -> list[tuple[SessionId, SessionLog]]:
+        """The sessions that count: of a deleted value only those that delete it."""
+        return [(session, log) for session, log in self.sessions.items() if self.is_live(session)]
+
+    def is_live(self, session: str) -> bool:
+        """Whether a session is not void."""
+        return not self.deleted or is_delete_session(session)
 
     def is_complete(self) -> bool:
         """Whether all that the server announced arrived, but for what it can't have meant seriously."""
         for session, count in self.expected.items():
-            if session in self.rejected or session.split("_session", 1)[0] in self.parked:
+            if not self.is_live(session) or session in self.rejected or session.split("_session", 1)[0] in self.parked:
                 continue
             if self.count(session) < count:
                 return False
@@ -104,3 +117,5 @@ class Core:
         """Takes a verified transaction into the order of arrival."""
         transaction.order = len(self.transactions)
         self.transactions.append(transaction)
+        if marks_deletion(transaction, self.co_id):
+            self.deletions.append(transaction)

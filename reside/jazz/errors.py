@@ -7,6 +7,7 @@ The tree::
     ├── JazzTimeout         transient: the server did not answer or acknowledge in time
     ├── NodeClosed          the node was left while something still waited for it
     ├── ValueNotFound       terminal: the server has no such value
+    │   └── ValueDeleted    terminal: an admin of its group deleted it
     ├── WrongKind           terminal: the value is of another kind than asked for
     ├── NotPermitted        terminal: the account's role does not allow it (names value, group and role)
     ├── InvalidContent      terminal: bytes from outside, or a value to write, break the protocol
@@ -46,6 +47,13 @@ class ValueNotFound(JazzError):
         super().__init__(f"no value {value}: {why}")
         self.value = value
         self.why = why
+
+
+class ValueDeleted(ValueNotFound):
+    """An admin of the owning group deleted the value, for ever."""
+
+    def __init__(self, value: str) -> None:
+        super().__init__(value, "an admin of its group deleted it")
 
 
 class WrongKind(JazzError):

@@ -38,6 +38,7 @@ EVERYONE: Everyone = "everyone"
 
 _RANDOM_ID_BYTES = 12
 _SESSION_BYTES = 8
+_DELETE_SESSION_BYTES = 7
 
 
 _BASE58 = "[1-9A-HJ-NP-Za-km-z]"
@@ -70,6 +71,16 @@ def new_uniqueness() -> str:
 def new_session_tail() -> str:
     """The random end of session ids; a process start takes a new one, because a session has one writer for ever."""
     return "_session_z" + b58encode(secrets.token_bytes(_SESSION_BYTES))
+
+
+def new_delete_session(account_id: str) -> SessionId:
+    """A fresh session for the one transaction that deletes a value."""
+    return SessionId(f"{account_id}_session_d{b58encode(secrets.token_bytes(_DELETE_SESSION_BYTES))}$")
+
+
+def is_delete_session(session: str) -> bool:
+    """Whether a session is one that deletes its value."""
+    return session.endswith("$")
 
 
 def author_of(session_id: str) -> str:

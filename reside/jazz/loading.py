@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from .covalue import Core
-from .errors import JazzTimeout, ValueNotFound
+from .errors import JazzTimeout, ValueDeleted, ValueNotFound
 from .ids import is_co_id
 from .readiness import Absent, missing_for
 from .store import Store
@@ -49,6 +49,7 @@ class Loader:
 
         Raises:
             ValueNotFound: The server does not have it, or its owner.
+            ValueDeleted: An admin of its group deleted it.
             JazzTimeout: It did not come in time.
         """
         if not is_co_id(co_id):
@@ -59,6 +60,8 @@ class Loader:
                 await self._ready(core, grace)
         except TimeoutError:
             raise JazzTimeout(f"{co_id} could not be loaded within {timeout:g} s: {self._why_not()}") from None
+        if core.deleted:
+            raise ValueDeleted(co_id)
         return core
 
     async def catch_up(self, small: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from .content import Content, View
 from .covalue import Core
-from .errors import InvalidContent, NotPermitted
+from .errors import InvalidContent, NotPermitted, ValueDeleted
 from .group import Group
 from .host import Host
 from .ids import Json, SessionId, author_of
@@ -40,8 +40,31 @@ class OwnedValue(Value):
         """Writes the first content of a unique value, for this package: of several writers the earliest wins."""
         self._write(changes, {"fww": "init"})
 
+    @property
+    def deleted(self) -> bool:
+        """Whether an admin of the group deleted it: it is empty then, and can't be written any more."""
+        return self._core.deleted
+
+    def destroy(self) -> None:
+        """Deletes the value for everybody and for ever; what others write at the same time is lost as well.
+
+        Servers and readers drop its content; who kept a copy has it still. A unique value can't be made again. Does
+        nothing if it is deleted already. `Node.flush` waits until the server knows.
+
+        Raises:
+            NotPermitted: This account is not an admin of the group.
+        """
+        if self._core.deleted:
+            return
+        if self.group.my_role != "admin":
+            raise self._refuse("delete", "admin")
+        self._content.refresh()
+        self._node.writer.delete(self._core, latest=max(self._content.latest, *self.group.state.epochs()))
+
     def _write(self, changes: Sequence[Json], meta: dict[str, Json] | None = None) -> None:
         self._content.refresh()
+        if self._core.deleted:
+            raise ValueDeleted(self.id)
         if self._node.writer.needs_write_key(self._core):
             self.group.make_own_write_key()
         self._node.write_private(self._core, changes, latest=self._content.latest, meta=meta)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from .covalue import Core
 from .crypto import Agent
+from .deletion import refusal_of_deletion
 from .group_state import GroupState
 from .header import Header
 from .ids import CoId, is_account_id
@@ -66,6 +67,21 @@ class Store:
             self._on_change(current)
             if current.header is not None and (current.header.is_group or current is core):
                 queue.extend(self.cores[dependant] for dependant in current.dependants)
+        for co_id in seen:
+            if self.cores[co_id].deletions:
+                self._judge_deletions(self.cores[co_id])
+
+    def _judge_deletions(self, core: Core) -> None:
+        header = core.header
+        if header is None:
+            return
+        owner = self.owner_of(header)
+        core.deleted = any(refusal_of_deletion(item, header, owner) is None for item in core.deletions)
+
+    def owner_of(self, header: Header) -> GroupState | None:
+        """The state of the group that owns a value of this header; None if there is none, or it is not loaded."""
+        owner = None if header.owner is None else self.group_state(header.owner)
+        return owner if isinstance(owner, GroupState) else None
 
     def agent_of(self, member: str) -> str | None:
         """The agent id of an account or of an agent; None while the account is not here."""

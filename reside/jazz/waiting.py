@@ -23,7 +23,10 @@ class _Flush:
     def acknowledged(self, core: Core) -> None:
         """Looks again at a value of which the server acknowledged something."""
         _, logs = self.wanted.get(core.co_id, (core, None))
-        if logs is None or not core.header_acknowledged or any(log.acknowledged < count for log, count in logs):
+        if logs is None or not core.header_acknowledged:
+            return
+        # What was written to a value that is deleted meanwhile is not wanted by anybody any more.
+        if any(log.acknowledged < count for log, count in logs if core.is_live(log.session)):
             return
         del self.wanted[core.co_id]
         if not self.wanted and not self.done.done():

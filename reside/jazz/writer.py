@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 
 from .covalue import Core
 from .crypto import Agent, encrypt_text, transaction_material
+from .deletion import deletion_meta
 from .encoding import compact_json, parse_json
 from .errors import InvalidContent, NotPermitted
 from .group_state import WRITERS, GroupState
 from .header import Header
-from .ids import EVERYONE, Json, SessionId, author_of, new_session_tail
+from .ids import EVERYONE, Json, SessionId, author_of, new_delete_session, new_session_tail
 from .keys import current_key_id, find_secret
 from .session import Transaction
 from .store import Store
@@ -118,6 +119,18 @@ class Writer:
             # Parsed, not the caller's objects: what is read here is what others read, whatever the caller does to them.
             transaction.changes = parse_json(plain)
         self._append(core, transaction)
+
+    def delete(self, core: Core, *, latest: int) -> None:
+        """Marks a value as deleted, in a session of its own; whether this account may is for the caller to check.
+
+        Args:
+            core: The value.
+            latest: Time of the last transaction that counts in the value or its group.
+        """
+        session = new_delete_session(self._store.account_id)
+        self._sync.own_sessions.add(session)
+        made_at = self._made_at(core, session, latest)
+        self._append(core, self._transaction(core, session, made_at, "[]", meta=deletion_meta(core.co_id)))
 
     def needs_write_key(self, core: Core) -> bool:
         """Whether this account must make itself a key first: where everyone may write, but read only the own."""

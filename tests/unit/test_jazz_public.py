@@ -51,6 +51,7 @@ def test_the_public_names_are_exactly_these() -> None:
         UsedTokensInMemory
         UsedTokensOnDisk
         Value
+        ValueDeleted
         ValueNotFound
         Watch
         WrongKind

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 from reside.jazz.covalue import Batch, Core
-from reside.jazz.ids import author_of
+from reside.jazz.ids import author_of, is_delete_session
 from reside.jazz.session import SessionLog
 from reside.jazz.store import Store
 
@@ -29,7 +29,7 @@ class Intake:
 
     def take(self, core: Core, batch: Batch) -> bool:
         """Verifies and appends a batch, or parks it; False if something is missing before it."""
-        if batch.session in core.rejected:
+        if batch.session in core.rejected or not core.is_live(batch.session):
             return True
         author = author_of(batch.session)
         if self._store.agent_of(author) is not None:
@@ -58,11 +58,17 @@ class Intake:
         fresh = batch.transactions[have - batch.after :]
         if not fresh:
             return True
+        if is_delete_session(batch.session) and have + len(fresh) > 1:
+            core.rejected.add(batch.session)
+            _log.warning("a deletion in %s is not alone in its session, which is ignored", core.co_id)
+            return True
         agent_id = self._store.agent_of(author_of(batch.session)) or ""
         if log.append_verified(fresh, batch.signature, agent_id.rpartition("/")[2]):
             core.sessions[batch.session] = log
             for transaction in fresh:
                 core.add(transaction)
+            if is_delete_session(batch.session):
+                self._store.changed(core)
         else:
             core.rejected.add(batch.session)
             _log.warning("a signature in %s does not verify; its session is ignored", core.co_id)

@@ -99,10 +99,8 @@ class Sync:
 
     def push(self, core: Core) -> None:
         """Sends what the server lacks of a value."""
-        for session in self.own_sessions:
-            log = core.sessions.get(SessionId(session))
-            if log is not None:
-                log.sign(self._store.agent)
+        for log in self._own_logs(core):
+            log.sign(self._store.agent)
         if not self.connected:
             return
         peer = self._peer(core)
@@ -115,14 +113,12 @@ class Sync:
         """Whether the server has all that was written here."""
         if not core.header_acknowledged:
             return False
-        logs = (core.sessions.get(SessionId(session)) for session in self.own_sessions)
-        return all(log.acknowledged >= len(log.transactions) for log in logs if log is not None)
+        return all(log.acknowledged >= len(log.transactions) for log in self._own_logs(core))
 
     def unacknowledged_logs(self, co_id: str) -> tuple[Core, list[tuple[SessionLog, int]]]:
         """A value's logs written here, and how much of each there is now."""
         core = self._store.core(co_id)
-        logs = (core.sessions.get(SessionId(session)) for session in self.own_sessions)
-        return core, [(log, len(log.transactions)) for log in logs if log is not None]
+        return core, [(log, len(log.transactions)) for log in self._own_logs(core)]
 
     def receive(self, text: str) -> None:
         """Takes one frame from the server: messages joined by line feeds. What breaks the protocol is dropped."""
@@ -160,7 +156,7 @@ class Sync:
         peer.answered = True
         peer.header, peer.acknowledged, peer.sent = message.get("header") is True, read_counts(message), {}
         if core.header is None or not self._send_delta(core, peer):
-            self._send(known_state("known", core))
+            self._tell(core)
 
     def _receive_known(self, core: Core, message: dict[str, Any]) -> None:
         peer = self._peer(core)
@@ -201,7 +197,7 @@ class Sync:
             peer.corrections += 1
             self._send(known_state("known", core, correction=True))
         elif not core.parked:
-            self._send(known_state("known", core))
+            self._tell(core)
         self._note_acknowledged(core, peer)
         self._store.changed(core)
         if core.header is not None and core.header.is_account:
@@ -223,7 +219,7 @@ class Sync:
         """An account arrived: what its sessions wrote can be verified now."""
         for core in self._intake.unpark(account):
             if not core.parked:
-                self._send(known_state("known", core))
+                self._tell(core)
             self._store.changed(core)
 
     def _assume_acknowledged(self, core: Core, peer: Peer) -> None:
@@ -231,17 +227,13 @@ class Sync:
 
         If it has less, it corrects us.
         """
-        for session in self.own_sessions:
-            log = core.sessions.get(SessionId(session))
-            if log is not None:
-                peer.acknowledged[session] = max(log.acknowledged, peer.acknowledged.get(session, 0))
+        for log in self._own_logs(core):
+            peer.acknowledged[log.session] = max(log.acknowledged, peer.acknowledged.get(log.session, 0))
 
     def _note_acknowledged(self, core: Core, peer: Peer) -> None:
         core.header_acknowledged = core.header_acknowledged or peer.header
-        for session in self.own_sessions:
-            log = core.sessions.get(SessionId(session))
-            if log is not None:
-                log.acknowledged = max(log.acknowledged, peer.acknowledged.get(session, 0))
+        for log in self._own_logs(core):
+            log.acknowledged = max(log.acknowledged, peer.acknowledged.get(log.session, 0))
         if core.co_id in self.unacknowledged:
             if self.is_acknowledged(core):
                 del self.unacknowledged[core.co_id]
@@ -255,14 +247,23 @@ class Sync:
         counts = core.counts()
         if not with_header and not any(count > peer.has(session) for session, count in counts.items()):
             return False
-        for session in self.own_sessions:
-            if session in counts:
-                core.sessions[SessionId(session)].sign(self._store.agent)
+        for log in self._own_logs(core):
+            log.sign(self._store.agent)
         for text in content_pieces(core, peer, with_header=with_header):
             self._send(text)
         peer.header = True
         peer.sent = counts
         return True
+
+    def _tell(self, core: Core) -> None:
+        """Reports what is here of a value; of a deleted one as if all were here, so that no more of it is sent."""
+        void = self._peer(core).acknowledged if core.deleted else {}
+        self._send(known_state("known", core, void=void))
+
+    def _own_logs(self, core: Core) -> list[SessionLog]:
+        """What was written here to a value, and is not void."""
+        written = self.own_sessions & core.sessions.keys()  # takes the shorter of the two
+        return [core.sessions[SessionId(session)] for session in written if core.is_live(session)]
 
     def _peer(self, core: Core) -> Peer:
         peer = self._peers.get(core.co_id)

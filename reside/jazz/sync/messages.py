@@ -17,9 +17,9 @@ from .peer import Counts, Peer
 _MAX_PIECE_CHARACTERS: Final = 100_000
 
 
-def known_state(action: str, core: Core, *, correction: bool = False) -> str:
-    """A `load` or `known` message: what is here of a value."""
-    sessions = compact_json(core.counts())
+def known_state(action: str, core: Core, *, correction: bool = False, void: Counts | None = None) -> str:
+    """A `load` or `known` message: what is here of a value, and of `void` sessions what is said to be."""
+    sessions = compact_json({**(void or {}), **core.counts()})
     header = "true" if core.header is not None else "false"
     tail = ',"isCorrection":true' if correction else ""
     return f'{{"action":"{action}","id":"{core.co_id}","header":{header},"sessions":{sessions}{tail}}}'
@@ -49,7 +49,7 @@ def content_pieces(core: Core, peer: Peer, *, with_header: bool) -> list[str]:
         parts.clear()
         raw, size = "", 0
 
-    for session, log in core.sessions.items():
+    for session, log in core.live_sessions():
         for begin, end, signature in log.pieces(peer.has(session)):
             if size > _MAX_PIECE_CHARACTERS or session in parts:
                 close()

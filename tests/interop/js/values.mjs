@@ -70,5 +70,15 @@ export const valueOperations = (load) => ({
   },
   delete: async ({ actor, id }) => void (await load(actor, id)).core.deleteCoValue(),
   isDeleted: async ({ actor, id }) => (await load(actor, id)).core.isDeleted,
+  untilDeleted: async ({ actor, id }) => {
+    const { core } = await load(actor, id);
+    await new Promise((resolve) => {
+      const unsubscribe = core.subscribe(() => {
+        if (!core.isDeleted) return;
+        queueMicrotask(() => unsubscribe());
+        resolve();
+      });
+    });
+  },
   knownState: async ({ actor, id }) => (await load(actor, id)).core.knownState(),
 });

@@ -1,0 +1,47 @@
+"""Deleted values: a marker that only an admin may write, in a session of its own; what else was written is void then.
+
+A deletion is one trusting transaction without changes, its meta `{"deleted": <id>}`, alone in a fresh delete session.
+It can't be undone, and its author's role is judged like that of any other write: at its time, and anew when the owning
+group changes. Groups and accounts can't be deleted, because other values depend on them (jazz-protocol.md §3).
+"""
+
+from .encoding import compact_json, parse_json
+from .errors import InvalidContent
+from .group_state import GroupState
+from .header import Header
+from .ids import CoId, is_delete_session
+from .session import Transaction
+
+
+def deletion_meta(co_id: CoId) -> str:
+    """The meta of a transaction that deletes a value."""
+    return compact_json({"deleted": co_id})
+
+
+def marks_deletion(transaction: Transaction, co_id: CoId) -> bool:
+    """Whether a transaction says that a value is deleted; whether it may say so is `refusal_of_deletion`."""
+    if not is_delete_session(transaction.session) or transaction.is_private or transaction.meta is None:
+        return False
+    try:
+        meta = parse_json(transaction.meta)
+    except InvalidContent:
+        return False
+    return isinstance(meta, dict) and meta.get("deleted") == co_id
+
+
+def refusal_of_deletion(transaction: Transaction, header: Header, owner: GroupState | None) -> str | None:
+    """Why a deletion does not count; None if it does.
+
+    Args:
+        transaction: It marks the deletion.
+        header: The value's.
+        owner: The owning group, None if it is not loaded.
+    """
+    if header.is_group:
+        return "groups and accounts can't be deleted"
+    if header.owner is None:
+        return "a value without an owner can't be deleted"
+    if owner is None:
+        return "the owning group is not loaded"
+    role = owner.role_of(transaction.author, transaction.made_at)
+    return None if role == "admin" else f"only an admin deletes a value, its author's role is {role or 'none'}"
