@@ -180,18 +180,18 @@ async def test_a_marker_counts_from_when_the_groups_older_history_shows_its_auth
 
 async def test_a_deletion_that_is_not_alone_in_its_session_is_dropped() -> None:
     scene = await _Scene.make()
+    theirs = await scene.theirs()
     scene.value.destroy()
     scene.hub.take()
     core = scene.value._core
     session = core.deletions[0].session
     second = Transaction(session, 1, 2, "[]", None, None, scene.hub.account_id)
-    log = core.log(session)
-    log.append_own(second)
+    core.log(session).append_own(second)
     core.add(second)
-    log.sign(scene.hub.store.agent)
-    await _beside(scene.writer.load_group(scene.group.id), scene.hub, scene.writer)
-    loading = scene.writer.load_map(scene.value.id)
-    theirs = await _beside(loading, scene.hub, scene.writer)
+    scene.hub.give({"action": "load", "id": scene.value.id, "header": True, "sessions": {}})
+    (content,) = scene.hub.take()
+    assert len(content["new"][session]["newTransactions"]) == 2
+    scene.writer.give(content)
+    assert session in theirs._core.rejected
     assert not theirs.deleted
     assert theirs.as_dict() == {"a": 1}
-    assert session in theirs._core.rejected
