@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from .covalue import Core
-from .crypto import decrypt_text, transaction_material
+from .crypto import decrypt, transaction_material
 from .deletion import refusal_of_deletion
 from .encoding import parse_json
 from .errors import InvalidContent
@@ -139,8 +139,8 @@ class Content:
             return None
         material = transaction_material(self._core.co_id, transaction.session, transaction.index)
         try:
-            changes = parse_json(decrypt_text(transaction.payload, secret, material))
-            meta = None if transaction.meta is None else decrypt_text(transaction.meta, secret, material)
+            changes = parse_json(decrypt(transaction.payload, secret, material))
+            meta = None if transaction.meta is None else decrypt(transaction.meta, secret, material)
         except InvalidContent:
             return None
         if not isinstance(changes, list):
@@ -150,7 +150,7 @@ class Content:
         return changes
 
 
-def _meta(text: str | None) -> dict[str, Any] | None:
+def _meta(text: str | bytes | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:

@@ -148,19 +148,15 @@ def encrypt_text(plain: str, key_secret: str, material: str) -> str:
     return "encrypted_U" + b64encode(_xsalsa20(plain.encode(), nonce_of(material), _symmetric_key(key_secret)))
 
 
-def decrypt_text(cipher: str, key_secret: str, material: str) -> str:
-    """The JSON text of an `encrypted_U…`.
+def decrypt(cipher: str, key_secret: str, material: str) -> bytes:
+    """The JSON text of an `encrypted_U…`; bytes of any kind if the key is not the right one.
 
     Raises:
-        InvalidContent: It is malformed, or the key is not the right one.
+        InvalidContent: It is malformed.
     """
     if not cipher.startswith("encrypted_U"):
         raise InvalidContent("an encrypted text lacks its prefix")
-    data = b64decode(cipher[len("encrypted_U") :])
-    try:
-        return _xsalsa20(data, nonce_of(material), _symmetric_key(key_secret)).decode()
-    except UnicodeDecodeError:
-        raise InvalidContent("an encrypted text does not decrypt to text: wrong key") from None
+    return _xsalsa20(b64decode(cipher[len("encrypted_U") :]), nonce_of(material), _symmetric_key(key_secret))
 
 
 def encrypt_key(key: ReadKey, under: ReadKey) -> str:
@@ -171,7 +167,7 @@ def encrypt_key(key: ReadKey, under: ReadKey) -> str:
 def decrypt_key(cipher: str, key_id: str, under: ReadKey) -> str | None:
     """The secret of `key_id` out of its encryption under another key; None if it is malformed."""
     try:
-        return _key_secret(parse_json(decrypt_text(cipher, under.secret, _key_material(key_id, under.key_id))))
+        return _key_secret(parse_json(decrypt(cipher, under.secret, _key_material(key_id, under.key_id))))
     except InvalidContent:
         return None
 

@@ -14,6 +14,8 @@ from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any
 
+import orjson
+
 from .errors import InvalidContent
 
 _ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
@@ -26,7 +28,8 @@ _FROM_URL_SAFE = bytes.maketrans(b"-_+/", b"+/!!")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_SAFE_INTEGER = 2**53
 _UNUSUAL_NUMBER = re.compile(r"[0-9]{16}|-0[.]0")
-_LARGE_NUMBER = re.compile(r"[0-9]{16}")
+_ZERO_FOR_DIGIT = bytes.maketrans(b"123456789", b"000000000")
+_SIXTEEN_DIGITS = b"0" * 16
 _MAX_PRINTED_INTEGER = 10**21
 _JS_EXPONENT_FROM = 21
 _JS_EXPONENT_BELOW = -6
@@ -122,9 +125,13 @@ def parse_json(text: str | bytes) -> Any:
         InvalidContent: It is not JSON, or nested too deeply.
     """
     try:
-        if isinstance(text, bytes):
-            text = text.decode()
-        return (_LARGE_DECODER if _LARGE_NUMBER.search(text) else _DECODER).decode(text)
+        data = text.encode() if isinstance(text, str) else text
+        if _SIXTEEN_DIGITS not in data.translate(_ZERO_FOR_DIGIT):
+            return orjson.loads(data)
+    except ValueError:
+        pass  # orjson refuses lone surrogates and numbers beyond the largest double, which JavaScript reads
+    try:
+        return _DECODER.decode(text if isinstance(text, str) else text.decode())
     except (ValueError, RecursionError):
         raise InvalidContent("a JSON text is malformed") from None
 
@@ -139,8 +146,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(name)
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
-_LARGE_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_js_integer)
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_js_integer)
 
 
 def stable_json(value: Any) -> str:  # noqa: PLR0911 - one return a JSON type

@@ -19,10 +19,11 @@ _MAX_PIECE_CHARACTERS: Final = 100_000
 
 def known_state(action: str, core: Core, *, correction: bool = False, void: Counts | None = None) -> str:
     """A `load` or `known` message: what is here of a value, and of `void` sessions what is said to be."""
-    sessions = compact_json({**(void or {}), **core.counts()})
+    counts = {**void, **core.counts()} if void else core.counts()
+    sessions = ",".join([f"{quote(session)}:{count}" for session, count in counts.items()])
     header = "true" if core.header is not None else "false"
     tail = ',"isCorrection":true' if correction else ""
-    return f'{{"action":"{action}","id":"{core.co_id}","header":{header},"sessions":{sessions}{tail}}}'
+    return f'{{"action":"{action}","id":"{core.co_id}","header":{header},"sessions":{{{sessions}}}{tail}}}'
 
 
 def nothing_known(action: str, co_id: str, *, correction: bool = False) -> str:
