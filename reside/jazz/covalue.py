@@ -35,6 +35,7 @@ class Core:
         expected: What the server announced to stream: session to count.
         parked: Batches whose author's account is not here yet, by author.
         rejected: Sessions with a batch that did not verify: not asked for again on this connection.
+        refusal: Why the last message about it that broke the protocol was dropped.
         absent: Whether the server said that it does not have the value.
         header_acknowledged: Whether the server ever said that it has the header.
         dependants: Ids of the values whose content depends on this group or account.
@@ -56,6 +57,7 @@ class Core:
     expected: dict[str, int] = field(default_factory=dict)
     parked: dict[str, list[Batch]] = field(default_factory=dict)
     rejected: set[str] = field(default_factory=set)
+    refusal: str | None = None
     absent: bool = False
     header_acknowledged: bool = False
     dependants: set[CoId] = field(default_factory=set)

@@ -59,7 +59,8 @@ class Loader:
             async with asyncio.timeout(timeout):
                 await self._ready(core, grace)
         except TimeoutError:
-            raise JazzTimeout(f"{co_id} could not be loaded within {timeout:g} s: {self._why_not()}") from None
+            why = f"what came was refused: {core.refusal}" if core.refusal else self._why_not()
+            raise JazzTimeout(f"{co_id} could not be loaded within {timeout:g} s: {why}") from None
         if core.deleted:
             raise ValueDeleted(co_id)
         return core

@@ -19,11 +19,35 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Loose(Node):
+class Forger(Node):
+    """A node that also writes what its library would not."""
+
+    def transact(
+        self, co_id: str, changes: list[Any], *, private: bool, made_at: int, meta: dict[str, Any] | None = None
+    ) -> None:
+        """Writes a transaction of any content and time, with no check: what a hostile or a slow client may send."""
+        core = self.store.core(co_id)
+        session = self.writer.session_for(core)
+        index, payload = core.count(session), compact_json(changes)
+        text, key_id = None if meta is None else compact_json(meta), None
+        if private:
+            state = self.writer.owner_state(co_id, core.header.owner if core.header and core.header.owner else "")
+            key_id = current_key_id(state, self.account_id)
+            secret = find_secret(self.store, state.co_id, key_id or "")
+            if secret is None:
+                raise NotPermitted(co_id, group=state.co_id, role=None, act="write to", needs="a read key")
+            material = transaction_material(co_id, session, index)
+            payload = encrypt_text(payload, secret, material)
+            text = None if text is None else encrypt_text(text, secret, material)
+        self.writer._append(core, Transaction(session, index, made_at, payload, key_id, text, author_of(session)))
+
+
+class Loose(Forger):
     """A node that believes itself connected; its frames are taken and given by hand."""
 
     def __init__(self, credentials: Credentials | None = None) -> None:
-        super().__init__("ws://nowhere", credentials or Credentials.generate())
+        self.credentials = credentials or Credentials.generate()
+        super().__init__("ws://nowhere", self.credentials)
         self._end = None
         self.connect()
 
@@ -51,7 +75,7 @@ class Loose(Node):
         return sent
 
 
-class Wired(Node):
+class Wired(Forger):
     """A node on a real connection to a real server, which the test cuts and makes when it wants."""
 
     def __init__(self, url: str, credentials: Credentials, *, clock: Callable[[], int]) -> None:
@@ -82,25 +106,6 @@ class Wired(Node):
         """Ends the node."""
         await self.offline()
         await self.close()
-
-    def transact(
-        self, co_id: str, changes: list[Any], *, private: bool, made_at: int, meta: dict[str, Any] | None = None
-    ) -> None:
-        """Writes a transaction of any content and time, with no check: what a hostile or a slow client may send."""
-        core = self.store.core(co_id)
-        session = self.writer.session_for(core)
-        index, payload = core.count(session), compact_json(changes)
-        text, key_id = None if meta is None else compact_json(meta), None
-        if private:
-            state = self.writer.owner_state(co_id, core.header.owner if core.header and core.header.owner else "")
-            key_id = current_key_id(state, self.account_id)
-            secret = find_secret(self.store, state.co_id, key_id or "")
-            if secret is None:
-                raise NotPermitted(co_id, group=state.co_id, role=None, act="write to", needs="a read key")
-            material = transaction_material(co_id, session, index)
-            payload = encrypt_text(payload, secret, material)
-            text = None if text is None else encrypt_text(text, secret, material)
-        self.writer._append(core, Transaction(session, index, made_at, payload, key_id, text, author_of(session)))
 
 
 async def connected_to(hub: Loose, node: Loose) -> None:

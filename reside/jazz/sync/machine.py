@@ -125,14 +125,24 @@ class Sync:
         for line in text.split("\n"):
             if not line:
                 continue
+            message = None
             try:
                 message = parse_json(line)
-                if isinstance(message, dict):
-                    self._receive(message)
+                self._receive(message)
             except InvalidContent as error:
                 _log.warning("dropped a message of the sync server: %s", error)
+                self._note_refusal(message, str(error))
 
-    def _receive(self, message: dict[str, Any]) -> None:
+    def _note_refusal(self, message: Any, why: str) -> None:
+        """Notes why a message was dropped with the value that it was about: whoever loads that gets to know."""
+        co_id = message.get("id") if isinstance(message, dict) else None
+        core = self._store.cores.get(CoId(co_id)) if isinstance(co_id, str) else None
+        if core is not None:
+            core.refusal = why
+
+    def _receive(self, message: Any) -> None:
+        if not isinstance(message, dict):
+            raise InvalidContent("a message is not an object")
         action, co_id = message.get("action"), message.get("id")
         if action not in ("load", "known", "content"):
             return
@@ -177,6 +187,7 @@ class Sync:
 
     def _receive_content(self, core: Core, message: dict[str, Any]) -> None:
         peer = self._peer(core)
+        batches = read_batches(message)
         if core.header is None:
             if message.get("header") is None:
                 self._send(nothing_known("known", core.co_id, correction=True))
@@ -185,7 +196,6 @@ class Sync:
             if header.co_id != core.co_id:
                 raise InvalidContent(f"the header that came for {core.co_id} belongs to {header.co_id}")
             self._store.set_header(core, header)
-        batches = read_batches(message)
         expected = message.get("expectContentUntil")
         if isinstance(expected, dict):
             core.expected.update({key: count for key, count in expected.items() if type(count) is int})

@@ -71,8 +71,10 @@ class Transport:
                 await asyncio.sleep(min(failures * _BACK_OFF_STEP_S, _BACK_OFF_MAX_S))
                 continue
             failures = 0
-            async with socket:
+            try:
                 await self._serve(socket)
+            finally:
+                await socket.close()
             await asyncio.sleep(_BACK_OFF_STEP_S)
 
     async def wait_connected(self, timeout: float) -> None:  # noqa: ASYNC109 - the error tells why it did not work
@@ -100,6 +102,8 @@ class Transport:
                     frame = await socket.recv()
                 if isinstance(frame, str):
                     self._on_frame(frame)
+                else:
+                    _log.warning("dropped a binary frame of the sync server: the protocol has text only")
         except (WebSocketException, TimeoutError, OSError) as error:
             self._last_error = f"{type(error).__name__}: {error}"
             _log.info("the connection to the sync server ended: %s", self._last_error)

@@ -1,0 +1,166 @@
+"""A sync server in the hand of the test: it has what a node has, and says over a real socket whatever it is told to."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from support.jazz_nodes import until
+from support.jazz_wire import Loose, connected_to, registered
+from websockets.asyncio.server import serve
+
+from reside.jazz import CoMap, Credentials, Group, Node
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable
+    from typing import TypeVar
+
+    from websockets.asyncio.server import ServerConnection
+
+    T = TypeVar("T")
+
+_WITHIN_S = 20.0
+
+
+class Liar:
+    """The server. Loads are answered with what its node has, content is acknowledged and dropped.
+
+    Attributes:
+        hub: The node that has the values.
+        url: Where it listens.
+        connections: How often somebody connected.
+        heard: All messages that came.
+        answers: What is said to a load of a value, where it is not the truth.
+    """
+
+    def __init__(self, hub: Loose) -> None:
+        self.hub = hub
+        self.url = ""
+        self.connections = 0
+        self.heard: list[dict[str, Any]] = []
+        self.answers: dict[str, dict[str, Any]] = {}
+        self._socket: ServerConnection | None = None
+        self._news = asyncio.Event()
+
+    def whole(self, co_id: str) -> dict[str, Any]:
+        """The message with a whole value."""
+        self.hub.take()
+        self.hub.give({"action": "load", "id": co_id, "header": False, "sessions": {}})
+        (message,) = (item for item in self.hub.take() if item["id"] == co_id)
+        return message
+
+    async def say(self, *frames: str | bytes | dict[str, Any]) -> None:
+        """Sends frames to the one who is connected."""
+        assert self._socket is not None
+        for frame in frames:
+            await self._socket.send(json.dumps(frame) if isinstance(frame, dict) else frame)
+
+    async def hear(self, **fields: Any) -> dict[str, Any]:
+        """Waits for a message with these members, among all that ever came."""
+        async with asyncio.timeout(_WITHIN_S):
+            while True:
+                for message in self.heard:
+                    if fields.items() <= message.items():
+                        return message
+                self._news.clear()
+                await self._news.wait()
+
+    async def serve(self, socket: ServerConnection) -> None:
+        """Handles a connection."""
+        self.connections += 1
+        self._socket = socket
+        async for frame in socket:
+            for line in str(frame).split("\n"):
+                message = json.loads(line)
+                self.heard.append(message)
+                self._news.set()
+                await self._answer(message)
+
+    async def _answer(self, message: dict[str, Any]) -> None:
+        if message["action"] == "load":
+            await self.say(self.answers.get(message["id"]) or self.whole(message["id"]))
+        elif message["action"] == "content":
+            counts = {name: batch["after"] + len(batch["newTransactions"]) for name, batch in message["new"].items()}
+            await self.say({"action": "known", "id": message["id"], "header": True, "sessions": counts})
+
+
+@dataclass
+class Stage:
+    """A victim on a lying server, with values that an honest owner and a hostile member wrote.
+
+    Attributes:
+        liar: The server.
+        victim: A real node.
+        owner: The admin of the group; its writes reach the server's node by `carry`.
+        mallory: A writer of the group.
+        value: A map of the group, as the owner has it.
+        mine: The same as the victim has it.
+        other: Another map of the group, as the owner has it.
+        my_other: The same as the victim has it.
+    """
+
+    liar: Liar
+    victim: Node
+    owner: Loose
+    mallory: Loose
+    value: CoMap
+    mine: CoMap
+    other: CoMap
+    my_other: CoMap
+    _updates: int = field(default=0)
+
+    @property
+    def group(self) -> Group:
+        """The group as the owner has it."""
+        return self.value.group
+
+    async def carry(self, node: Loose) -> None:
+        """Exchanges messages between a node and the server's node; the victim hears nothing of it."""
+        await connected_to(self.liar.hub, node)
+
+    async def run(self, node: Loose, doing: Awaitable[T]) -> T:
+        """Something that a node does and needs the server for."""
+        return await _run(self.liar.hub, node, doing)
+
+    async def is_unharmed(self) -> None:
+        """The victim is on its first connection, and an honest write to another value reaches it.
+
+        Raises:
+            AssertionError: It is not so.
+        """
+        self._updates += 1
+        self.other.set("update", self._updates)
+        await self.carry(self.owner)
+        await self.liar.say(self.liar.whole(self.other.id))
+        await until(self.my_other, {"update": self._updates})
+        assert self.victim.connected
+        assert self.liar.connections == 1
+
+
+@asynccontextmanager
+async def stage(role: Any = "writer") -> AsyncIterator[Stage]:
+    """A stage on which mallory has a role."""
+    hub = Loose()
+    liar = Liar(hub)
+    owner, mallory = await registered(hub, "owner"), await registered(hub, "mallory")
+    group = owner.create_group()
+    await group.add_member("everyone", "reader")
+    await _run(hub, owner, group.add_member(mallory.account_id, role))
+    value, other = group.create_map({"x": 1}), group.create_map({"update": 0})
+    await connected_to(hub, owner)
+    await _run(hub, mallory, mallory.load_map(value.id))
+    async with serve(liar.serve, "127.0.0.1", 0, max_size=None, compression=None) as server:
+        liar.url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with Node(liar.url, Credentials.generate()) as victim:
+            mine, my_other = await victim.load_map(value.id), await victim.load_map(other.id)
+            yield Stage(liar, victim, owner, mallory, value, mine, other, my_other)
+
+
+async def _run(hub: Loose, node: Loose, doing: Awaitable[T]) -> T:
+    task = asyncio.ensure_future(doing)
+    while not task.done():
+        await connected_to(hub, node)
+    return await task
