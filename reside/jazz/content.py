@@ -1,7 +1,8 @@
 """The valid, readable transactions of a value that a group owns, and the view that is built of them.
 
-Nothing reaches a caller but through here: a transaction is taken only if its author's role allowed it at its time, and
-all of them are judged again when the owning group or a parent of it changed.
+Nothing reaches a caller but through here: a transaction is taken only if its author's role allowed it at its time. When
+the owning group or a parent of it changed at a time that concerns one of them, or gave a key that one of them lacked,
+all are judged again.
 """
 
 from collections.abc import Sequence
@@ -47,6 +48,8 @@ class Content:
         self._losers: frozenset[int] = frozenset()
         self._owner_revision = -1
         self._deleted = False
+        self._newest = -1
+        self._lacking: set[str] = set()
         self.latest = 0
 
     def refresh(self) -> None:
@@ -62,14 +65,19 @@ class Content:
         owner = self._store.owner_of(core.header)
         revision = 0 if core.header.owner is None else self._store.core(core.header.owner).revision
         seen, self._seen = self._seen, len(core.transactions)
-        if revision == self._owner_revision:
-            self._extend([item for item in core.transactions[seen:] if self._accepts(item, owner)])
+        concerned = revision != self._owner_revision and self._is_concerned(core.header.owner)
+        self._owner_revision = revision
+        fresh = core.transactions if concerned else core.transactions[seen:]
+        self._newest = max(self._newest, *(item.made_at for item in fresh), -1)
+        accepted = [item for item in fresh if self._accepts(item, owner)]
+        if concerned:
+            self._rejudge(accepted)
         else:
-            self._owner_revision = revision
-            self._rejudge([item for item in core.transactions if self._accepts(item, owner)])
+            self._extend(accepted)
 
     def refusals(self) -> list[tuple[Transaction, str | None]]:
         """Each transaction of the log with the reason why it does not count, None if it does."""
+        self.refresh()
         header = self._core.header
         owner = None if header is None else self._store.owner_of(header)
         found = []
@@ -87,6 +95,17 @@ class Content:
         if core.deleted != self._deleted:
             self._deleted = core.deleted
             core.revision += 1
+
+    def _is_concerned(self, owner_id: str | None) -> bool:
+        """Whether what is new in the owning group may change the verdict on a transaction that was judged."""
+        if owner_id is None or self._owner_revision < 0:
+            return True
+        lacking, self._lacking = self._lacking, set()
+        found = any(find_secret(self._store, owner_id, key_id) is not None for key_id in lacking)
+        if found or self._store.core(owner_id).changed_since(self._owner_revision) <= self._newest:
+            return True
+        self._lacking = lacking
+        return False
 
     def _extend(self, fresh: list[Transaction]) -> None:
         if not fresh:
@@ -133,8 +152,7 @@ class Content:
             changes = decode_trusting(transaction)
             transaction.meta_value = _meta(transaction.meta)
             return changes
-        owner_id = None if self._core.header is None else self._core.header.owner
-        secret = None if owner_id is None else find_secret(self._store, owner_id, transaction.key_used)
+        secret = self._secret(transaction.key_used)
         if secret is None:
             return None
         material = transaction_material(self._core.co_id, transaction.session, transaction.index)
@@ -148,6 +166,15 @@ class Content:
         transaction.meta_value = _meta(meta)
         transaction.changes = changes
         return changes
+
+    def _secret(self, key_id: str) -> str | None:
+        owner_id = None if self._core.header is None else self._core.header.owner
+        if owner_id is None or key_id in self._lacking:
+            return None
+        secret = find_secret(self._store, owner_id, key_id)
+        if secret is None:
+            self._lacking.add(key_id)
+        return secret
 
 
 def _meta(text: str | bytes | None) -> dict[str, Any] | None:
