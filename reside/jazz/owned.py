@@ -20,6 +20,11 @@ class OwnedValue(Value):
         self._content = Content(node.store, core, view)
 
     @property
+    def has_owner(self) -> bool:
+        """Whether a group owns it; a value without one can't be written here."""
+        return self._core.header is not None and self._core.header.owner is not None
+
+    @property
     def group(self) -> Group:
         """The owning group; an `Account` if an account owns the value."""
         owner_id = None if self._core.header is None else self._core.header.owner

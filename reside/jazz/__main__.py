@@ -1,0 +1,116 @@
+"""The command line of the package: `python -m reside.jazz inspect URL ID`.
+
+Exit codes: 0 done, 1 another failure, 2 wrong arguments or credentials, 3 no such value, 4 no server.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+from .account import Credentials
+from .errors import InvalidCredentials, JazzError, JazzTimeout, JazzUnavailable, ValueNotFound
+from .inspect import Report, inspect_value, render
+from .node import Node
+
+_EXITS: Final[tuple[tuple[type[JazzError], int], ...]] = (
+    (InvalidCredentials, 2),
+    (ValueNotFound, 3),
+    (JazzUnavailable, 4),
+    (JazzTimeout, 4),
+)
+_OTHER_FAILURE: Final = 1
+_ID_NAMES: Final = ("accountId", "accountID", "account_id")
+_SECRET_NAMES: Final = ("agentSecret", "accountSecret", "agent_secret")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command.
+
+    Args:
+        arguments: Those of the command line; None takes the process's.
+
+    Returns:
+        The exit code.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        credentials = _credentials(options.credentials, os.environ)
+        report = asyncio.run(_inspect(options.url, options.id, credentials, options.timeout))
+    except JazzError as error:
+        sys.stderr.write(f"jazz: {error}\n")
+        return next((code for kind, code in _EXITS if isinstance(error, kind)), _OTHER_FAILURE)
+    text = json.dumps(asdict(report), ensure_ascii=False, indent=2) + "\n" if options.json else render(report)
+    sys.stdout.write(text)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m reside.jazz", description="A Jazz client.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    inspect = commands.add_parser(
+        "inspect",
+        help="print a value, its group, its history, and why each transaction counts or does not",
+        description="Prints a value, its group and its history; for each transaction whether it counts, or why not.",
+        epilog=(
+            "Credentials: a JSON file with accountId and agentSecret, or JAZZ_ACCOUNT_ID and JAZZ_AGENT_SECRET in the"
+            " environment. Without them an account that exists for this one look is used: it sees who wrote what when,"
+            " and the content of what everyone may read."
+        ),
+    )
+    inspect.add_argument("url", metavar="URL", help="the sync server, ws://… or wss://…")
+    inspect.add_argument("id", metavar="ID", help="the value, co_z…")
+    inspect.add_argument("--credentials", type=Path, metavar="FILE", help="whose eyes to look with")
+    inspect.add_argument("--json", action="store_true", help="print JSON")
+    inspect.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="default 30")
+    return parser
+
+
+async def _inspect(url: str, co_id: str, credentials: Credentials, timeout: float) -> Report:  # noqa: ASYNC109 - as Node.load
+    async with Node(url, credentials, connect_timeout=timeout) as node:
+        return await inspect_value(node, co_id, timeout=timeout)
+
+
+def _credentials(file: Path | None, environment: Mapping[str, str]) -> Credentials:
+    """The credentials of a file or the environment, or new ones that nobody knows.
+
+    Raises:
+        InvalidCredentials: They can't be read, are incomplete, or do not belong together.
+    """
+    if file is not None:
+        found = _read(file)
+        account_id = next((found[name] for name in _ID_NAMES if name in found), None)
+        secret = next((found[name] for name in _SECRET_NAMES if name in found), None)
+        where = f"{file} needs the members accountId and agentSecret"
+    else:
+        account_id, secret = environment.get("JAZZ_ACCOUNT_ID"), environment.get("JAZZ_AGENT_SECRET")
+        where = "set both JAZZ_ACCOUNT_ID and JAZZ_AGENT_SECRET, or neither"
+        if account_id is None and secret is None:
+            return Credentials.generate()
+    if not isinstance(account_id, str) or not isinstance(secret, str):
+        raise InvalidCredentials(where)
+    credentials = Credentials.from_secret(secret)
+    if credentials.account_id != account_id:
+        raise InvalidCredentials(f"the agent secret belongs to another account than {account_id}")
+    return credentials
+
+
+def _read(file: Path) -> dict[str, object]:
+    try:
+        found = json.loads(file.read_text())
+    except OSError as error:
+        raise InvalidCredentials(f"{file} can't be read: {error.strerror}") from None
+    except ValueError:
+        raise InvalidCredentials(f"{file} is no JSON") from None
+    if not isinstance(found, dict):
+        raise InvalidCredentials(f"{file} is no JSON object")
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
