@@ -6,14 +6,22 @@ from pathlib import Path
 
 import pulumi
 
+from reside.model.errors import ResideError
 from stacks import settings
 from stacks.bootstrap import Accounts, Cluster, Handover, Launch, Load, Storage
 
 
+def read_settings() -> settings.BootstrapSettings:
+    """The settings out of the environment or the stack; a mistake in them is told without a traceback."""
+    try:
+        return settings.from_environment() or settings.from_stack(pulumi.Config().get, Path(__file__).parent)
+    except ResideError as error:
+        raise pulumi.RunError(str(error)) from None
+
+
 def main() -> None:
     """Read the stack's settings and wire the phases."""
-    config = pulumi.Config()
-    wanted = settings.from_environment() or settings.from_stack(config.get, Path(__file__).parent)
+    wanted = read_settings()
     cluster = Cluster(wanted)
     storage = Storage(wanted, cluster)
     accounts = Accounts(wanted, cluster, after=storage)

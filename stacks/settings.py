@@ -122,11 +122,18 @@ def read_images(path: Path) -> dict[str, str]:
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> BootstrapSettings | None:
-    """Settings out of the environment, or None if it has none."""
+    """Settings out of the environment, or None if it has none.
+
+    Raises:
+        InvalidInput: see ``parse``; also if the named file can't be read.
+    """
     if text := environment.get(SETTINGS_VARIABLE):
         return BootstrapSettings.from_json(text, SETTINGS_VARIABLE)
     if file := environment.get(SETTINGS_FILE_VARIABLE):
-        return BootstrapSettings.from_json(Path(file).read_text(), file)
+        try:
+            return BootstrapSettings.from_json(Path(file).read_text(), file)
+        except OSError as error:
+            raise InvalidInput(f"{SETTINGS_FILE_VARIABLE}={file} can't be read: {error.strerror}") from None
     return None
 
 
@@ -156,7 +163,10 @@ def from_stack(get: Callable[[str], str | None], root: Path) -> BootstrapSetting
         if value := get(key):
             data[member] = value
     if mirrors := get("registryMirrors"):
-        data["registry_mirrors"] = json.loads(mirrors)
+        try:
+            data["registry_mirrors"] = json.loads(mirrors)
+        except json.JSONDecodeError as error:
+            raise InvalidInput(f"stack configuration: registryMirrors is not JSON: {error}") from None
     return parse(data, "stack configuration")
 
 

@@ -1,69 +1,80 @@
-"""`pulumi` at the root in a shell prepared by `reside cluster env`, without any cluster: what a run leaves behind."""
+"""`pulumi` at the root in a shell prepared by `reside cluster env`, without any cluster: what it says and leaves."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
-import sys
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 from support.platform import ROOT, Platform
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
-TRACKED = ROOT / "stacks/Pulumi.local.yaml"
-"""The only file that Pulumi writes to and git knows."""
+
+@dataclass(frozen=True)
+class Checkout:
+    """A copy of what `pulumi` at the root uses, with an operator's environment of its own."""
+
+    root: Path
+    environment: dict[str, str]
+    scratch: Path
+
+    @property
+    def tracked(self) -> Path:
+        """The only file that Pulumi writes to and git knows."""
+        return self.root / "stacks/Pulumi.local.yaml"
+
+    def shell(self, script: str, interpreter: str = "bash") -> subprocess.CompletedProcess[str]:
+        """Run a script at the root, in a shell prepared as the README says."""
+        command = [interpreter, "-c", f'eval "$(.venv/bin/reside cluster env)"; {script}']
+        return subprocess.run(command, cwd=self.root, env=self.environment, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """An operator's environment with folders of its own; the tracked file is put back whatever happens."""
-    before = TRACKED.read_bytes()
-    scratch = tmp_path / "scratch"
+def checkout(tmp_path: Path) -> Checkout:
+    root, scratch = tmp_path / "checkout", tmp_path / "scratch"
     scratch.mkdir()
+    for name in ("reside", "stacks"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("Pulumi.yaml", "__main__.py"):
+        shutil.copy(ROOT / name, root)
+    for name in (".venv", ".tools"):
+        (root / name).symlink_to((ROOT / name).resolve())
     own = {
         "PULUMI_HOME": str(tmp_path / "pulumi"),
-        "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",  # the passphrase is a file's
+        "PYTHONPATH": str(root),
+        "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",  # so the passphrase is a file's
         "TMPDIR": str(scratch),
     }
-    yield {**Platform("none", tmp_path, tmp_path).environment, **own}
-    if TRACKED.read_bytes() != before:
-        TRACKED.write_bytes(before)
-
-
-def shell(environment: dict[str, str], script: str, interpreter: str = "bash") -> subprocess.CompletedProcess[str]:
-    reside = Path(sys.executable).with_name("reside")
-    return subprocess.run(
-        [interpreter, "-c", f'eval "$({reside} cluster env)"; {script}'],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return Checkout(root, {**Platform("none", tmp_path, tmp_path).environment, **own}, scratch)
 
 
 @pytest.mark.parametrize("interpreter", ["bash", "sh"])
 def test_a_new_stack_leaves_the_tracked_file_and_the_temporary_folder_as_they_were(
-    environment: dict[str, str], interpreter: str
+    checkout: Checkout, interpreter: str
 ) -> None:
-    before = TRACKED.read_bytes()
-    done = shell(environment, "pulumi stack init local && pulumi stack ls && pulumi config", interpreter)
+    before = checkout.tracked.read_text()
+    done = checkout.shell("pulumi stack init local && pulumi stack ls && pulumi config", interpreter)
     assert done.returncode == 0, done.stderr
     assert "local*" in done.stdout
-    assert TRACKED.read_bytes() == before
-    assert list(Path(environment["TMPDIR"]).iterdir()) == []
+    assert checkout.tracked.read_text() == before
+    assert list(checkout.scratch.iterdir()) == []
 
 
-def test_the_exit_code_is_that_of_pulumi(environment: dict[str, str]) -> None:
-    done = shell(environment, "pulumi stack select nothing --non-interactive")
-    assert done.returncode == 6  # what Pulumi says when there is no such stack
-    assert "no stack named 'nothing' found" in done.stderr
+def test_a_mistake_in_the_settings_is_told_without_a_traceback(
+    checkout: Checkout,
+) -> None:
+    done = checkout.shell("pulumi stack init local --non-interactive && pulumi preview --non-interactive")
+    assert done.returncode == 1
+    assert ".state/images.json does not exist: build the images with `make up`" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "warning" not in done.stdout + done.stderr
 
 
-def test_the_environment_holds_no_passphrase(environment: dict[str, str]) -> None:
-    done = shell(environment, 'reside cluster env; cat "$PULUMI_CONFIG_PASSPHRASE_FILE" >&2')
+def test_the_environment_holds_no_passphrase(checkout: Checkout) -> None:
+    done = checkout.shell('.venv/bin/reside cluster env; cat "$PULUMI_CONFIG_PASSPHRASE_FILE" >&2')
     assert done.stderr.strip()
     assert done.stderr.strip() not in done.stdout

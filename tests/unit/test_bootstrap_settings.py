@@ -57,6 +57,18 @@ def test_missing_images_say_how_to_get_them(tmp_path: Path) -> None:
         settings.from_stack({"namespace": "ns"}.get, tmp_path)
 
 
+def test_mirrors_that_are_no_json_are_named(tmp_path: Path) -> None:
+    (tmp_path / "images.json").write_text(json.dumps(IMAGES))
+    config = {"namespace": "ns", "imagesFile": "images.json", "registryMirrors": "host=address"}
+    with pytest.raises(InvalidInput, match="registryMirrors is not JSON"):
+        settings.from_stack(config.get, tmp_path)
+
+
+def test_a_settings_file_that_is_not_there_is_named() -> None:
+    with pytest.raises(InvalidInput, match="/nowhere can't be read: No such file"):
+        settings.from_environment({settings.SETTINGS_FILE_VARIABLE: "/nowhere"})
+
+
 def test_a_local_cluster_that_was_never_up_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESIDE_LOCAL_STATE", str(tmp_path))
     with pytest.raises(InvalidInput, match="'default' was never up"):
