@@ -7,11 +7,11 @@ names. The Sentinel's state is thrown away: the pod in the cluster adopts the sa
 from __future__ import annotations
 
 import asyncio
-import tempfile
 import threading
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from reside.alpha import app as alpha_app
@@ -43,6 +43,8 @@ class Seed:
     alpha: Resident[Alpha]
     sentinel: Resident[Sentinel]
     blocks: SystemBlocks
+    folder: TemporaryDirectory[str]
+    """The Sentinel's state."""
 
     @property
     def alive(self) -> bool:
@@ -73,12 +75,13 @@ def stop() -> None:
         for seed in _running:
             seed.alpha.stop(STOP_S)
             seed.sentinel.stop(STOP_S)
+            seed.folder.cleanup()
         _running.clear()
 
 
 def _start(settings: BootstrapSettings) -> Seed:
     identities, blocks = asyncio.run(prepare(settings))
-    folder = Path(tempfile.mkdtemp(prefix="reside-seed-"))
+    folder = TemporaryDirectory(prefix="reside-seed-", ignore_cleanup_errors=True)
 
     @asynccontextmanager
     async def alpha() -> AsyncIterator[Alpha]:
@@ -88,12 +91,13 @@ def _start(settings: BootstrapSettings) -> Seed:
     @asynccontextmanager
     async def sentinel() -> AsyncIterator[Sentinel]:
         async with addresses(settings.target) as where:
-            yield Sentinel(sentinel_settings(settings, identities, blocks.sentinel, where, folder))
+            yield Sentinel(sentinel_settings(settings, identities, blocks.sentinel, where, Path(folder.name)))
 
     seed = Seed(
         Resident(ALPHA_NAME, alpha, lead),
         Resident(SENTINEL_NAME, sentinel, lambda running: running.run(serve=False), Sentinel.stop),
         blocks,
+        folder,
     )
     seed.sentinel.start()
     seed.alpha.start()

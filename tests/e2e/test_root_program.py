@@ -1,0 +1,113 @@
+"""The root as an ordinary Pulumi program: preview, up, up again, destroy, in a shell prepared as the README says."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.bootstraps import PHASES, beside, claim, contents, stands
+from support.platform import ROOT, until, until_none
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from support.platform import Platform
+
+pytestmark = pytest.mark.timeout(600)
+NAME = "rooted"
+"""Of the namespace and of the stack."""
+
+
+@dataclass(frozen=True)
+class Shell:
+    """A shell at the root after `eval "$(reside cluster env)"`, whose temporary files lie in ``scratch``."""
+
+    cluster: Platform
+    scratch: Path
+
+    def pulumi(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run `pulumi`, which must succeed, take all its plugins without a warning, and leave no temporary file."""
+        command = shlex.join(["pulumi", *arguments, "--non-interactive"])
+        script = f'export TMPDIR={self.scratch}; eval "$({self.cluster.command[0]} cluster env)"; {command}'
+        done = self.cluster.run("bash", "-c", script, seconds=400)
+        assert "from $PATH" not in done.stdout + done.stderr
+        assert list(self.scratch.iterdir()) == []
+        return done
+
+    def changes(self, operation: str, *options: str) -> dict[str, int]:
+        """Run an operation on the stack; how many resources it changed, by kind of change, in the engine's words."""
+        done = self.pulumi(operation, *options, "--yes", "--skip-preview", "--json", "--stack", NAME)
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        found: dict[str, int] = next(e["summaryEvent"]["resourceChanges"] for e in events if "summaryEvent" in e)
+        return found
+
+
+@pytest.fixture(scope="module")
+def shell(platform: Platform, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    cluster = beside(platform, NAME)
+    shell = Shell(cluster, tmp_path_factory.mktemp("scratch"))
+    settings = {
+        "namespace": NAME,
+        "localCluster": cluster.name,
+        "imagesFile": str(cluster.folder / "state/images.json"),
+        "storageClass": "standard",
+    }
+    try:
+        shell.pulumi("stack", "init", NAME, "--no-select")
+        for key, value in settings.items():
+            shell.pulumi("config", "set", key, value, "--stack", NAME)
+        yield shell
+    finally:
+        (ROOT / f"stacks/Pulumi.{NAME}.yaml").unlink(missing_ok=True)  # not tracked
+
+
+@pytest.fixture(scope="module")
+def previewed(shell: Shell) -> dict[str, Any]:
+    """The preview of a cluster that does not exist yet."""
+    shown: dict[str, Any] = json.loads(shell.pulumi("preview", "--json", "--stack", NAME).stdout)
+    assert not shell.cluster.get("namespace", NAME)
+    return shown
+
+
+@pytest.fixture(scope="module")
+def created(shell: Shell, previewed: dict[str, Any]) -> int:
+    """The first `pulumi up`; how many resources it made."""
+    changes = shell.changes("up")
+    assert set(changes) == {"create"}
+    return changes["create"]
+
+
+def test_a_preview_before_the_first_up_shows_all_phases_with_their_steps(previewed: dict[str, Any]) -> None:
+    urns = [step["urn"] for step in previewed["steps"]]
+    for phase in PHASES:
+        assert any(urn.endswith(f"reside:bootstrap:{phase}::{phase.lower()}") for urn in urns), phase
+        assert any(f"reside:bootstrap:{phase}$" in urn for urn in urns), f"{phase} has no step"
+    assert set(previewed["changeSummary"]) == {"create"}
+
+
+def test_up_brings_a_cluster_up_and_a_second_up_changes_nothing(shell: Shell, created: int) -> None:
+    claim(shell.cluster)
+    stands(shell.cluster)
+    until("the last change", 60, lambda: contents(shell.cluster) == contents(shell.cluster))
+    before = contents(shell.cluster)
+    assert shell.changes("up", "--expect-no-changes") == {"same": created}
+    assert contents(shell.cluster) == before
+
+
+def test_destroy_leaves_what_a_fresh_namespace_has(shell: Shell, created: int, platform: Platform) -> None:
+    cluster, fresh = shell.cluster, beside(platform, "fresh")
+    platform.kubectl("create", "namespace", fresh.namespace)
+    assert "StatefulSet/jazz" in contents(cluster)
+    assert shell.changes("destroy") == {"delete": created}
+    until_none("what the cluster had", 60, lambda: set(contents(cluster)) ^ set(contents(fresh)))
+    until_none("the cluster's volumes", 60, lambda: [v for v in platform.get("pv")["items"] if _claimed(v, NAME)])
+    platform.run("kubectl", "delete", "namespace", NAME, fresh.namespace, "--wait=false")
+
+
+def _claimed(volume: dict[str, Any], namespace: str) -> bool:
+    return bool(volume["spec"]["claimRef"]["namespace"] == namespace)

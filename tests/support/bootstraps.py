@@ -1,0 +1,57 @@
+"""Further ReSide clusters on the Kubernetes of the shared one: each a namespace, with an operator's configuration."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from support.platform import until
+
+if TYPE_CHECKING:
+    from support.platform import Platform
+
+PHASES = ("Storage", "Accounts", "Launch", "Load", "Handover")
+FIRST = {"seed": 0, "alpha": 1, "kubernetes-sentinel": 2}
+"""The replicas of a new cluster and their ids."""
+_EVENTS = ("events", "events.events.k8s.io")
+"""What Kubernetes remembers of a namespace for an hour, whatever happens to it."""
+
+
+def beside(platform: Platform, namespace: str) -> Platform:
+    """The same Kubernetes and another namespace, with a configuration of its own and the images' digests."""
+    cluster = replace(platform, namespace=namespace, folder=platform.folder / namespace)
+    shutil.copytree(platform.folder / "state", cluster.folder / "state", ignore=shutil.ignore_patterns(".pulumi"))
+    return cluster
+
+
+def here(cluster: Platform) -> list[str]:
+    """Options of `reside cluster` commands that name this cluster."""
+    return ["--namespace", cluster.namespace, "--local", cluster.name]
+
+
+def stands(cluster: Platform) -> None:
+    """The platform's pods are Ready, the list is right, and nothing of the seed is left."""
+    for name in ("alpha", "kubernetes-sentinel"):
+        until(f"{name}'s readiness", 120, lambda name=name: cluster.ready_pods(name))
+    assert {name: row["id"] for name, row in cluster.replicas().items()} == FIRST
+    kinds = "jobs,pods,deployments,serviceaccounts,roles,rolebindings"
+    until("the end of the seed's objects", 120, lambda: "seed" not in cluster.kubectl("get", kinds, "-o", "name"))
+
+
+def claim(cluster: Platform) -> None:
+    """Add the cluster to the operator's configuration and become its super admin."""
+    cluster.reside("cluster", "claim-super-admin-access", "--cluster", cluster.namespace, *here(cluster))
+
+
+def contents(cluster: Platform) -> dict[str, tuple[str, int, str]]:
+    """All objects of the namespace, of every kind that can be listed: ``Kind/name`` → uid, generation, version."""
+    listed = cluster.kubectl("api-resources", "--namespaced", "--verbs=list", "--output=name").split()
+    kinds = ",".join(kind for kind in listed if kind not in _EVENTS)
+    found = {}
+    for item in json.loads(cluster.kubectl("get", kinds, "--output=json"))["items"]:
+        metadata = item["metadata"]
+        known = (metadata["uid"], metadata.get("generation", 0), metadata["resourceVersion"])
+        found[f"{item['kind']}/{metadata['name']}"] = known
+    return found
