@@ -59,7 +59,8 @@ async def wait_validated(request: CoMap, tell: Callable[[str], None]) -> LoadReq
                 )
             return current
         if current.status in ("approved", "rejected"):
-            raise Conflict(f"load request {current.id} was {current.status} by somebody else")
+            why = f": {current.rejection_reason}" if current.rejection_reason else ""
+            raise Conflict(f"load request {current.id} was {current.status} by somebody else{why}")
     raise NotReady("the load request is gone")
 
 

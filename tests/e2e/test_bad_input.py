@@ -1,4 +1,7 @@
-"""Bad input: each a clear message that names the thing and the cure, exit code 1, and no traceback."""
+"""Bad input: each an invalid request, a clear message that names the thing and the cure, exit code 1, no traceback.
+
+Who may decide on a request, and when, is in test_approval; broken rules are in test_policy.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 import yaml
+from support.outages import without_registry
 from support.platform import REGISTRY, ROOT
 
 from reside.registry import ImageReference, RegistryClient
@@ -39,17 +43,27 @@ def _label(document: Any) -> dict[str, str]:
     return {"io.reside.manifest": b64encode(text).decode()}
 
 
-def _refused(platform: Platform, image: str, *words: str) -> None:
-    result = platform.load(image, check=False)
+def _refused(platform: Platform, image: str, *words: str, args: tuple[str, ...] = ()) -> None:
+    result = platform.load(image, *args, check=False)
     text = " ".join(f"{result.stdout} {result.stderr}".split())
     assert result.returncode == 1, text
     assert "Traceback" not in text
-    for word in words:
+    for word in ("is invalid", *words):
         assert word in text
 
 
 def test_an_image_that_is_not_there(platform: Platform) -> None:
     _refused(platform, f"{REGISTRY}/nobody:v1", "nobody", "no such image")
+
+
+def test_a_registry_that_is_down_and_the_same_load_when_it_is_back(platform: Platform) -> None:
+    image = platform.build("examples/replicas/report", "v1")
+    name = ("--name", "patient")
+    with without_registry(platform):
+        _refused(
+            platform, image, "registry.reside.internal", "can't be reached", "when the registry is back", args=name
+        )
+    platform.load(image, *name)
 
 
 def test_a_reference_without_a_registry(platform: Platform) -> None:
@@ -103,10 +117,16 @@ def test_an_info_that_changed(platform: Platform) -> None:
     manifest = _manifest("greeter")
     manifest["info"] = {"name": "greeter", "class": "oneshot", "exclusive": False, "scalable": True}
     image = _push(platform, "greeter", _label(manifest))
-    result = platform.load(image, "--replica-id", str(greeter["id"]), check=False)
-    assert result.returncode == 1
-    assert "info" in result.stderr
+    _refused(platform, image, "info", "oneshot", args=("--replica-id", str(greeter["id"])))
     assert platform.replicas()["greeter"]["version"] == greeter["version"]
+
+
+def test_an_object_that_somebody_else_manages(platform: Platform) -> None:
+    platform.kubectl("create", "secret", "generic", "taken", "--from-literal=key=theirs")
+    image = platform.build("examples/replicas/report", "v1")
+    _refused(platform, image, "Secret/taken", "kubectl-create", args=("--name", "taken"))
+    assert platform.secret("taken") == {"key": "theirs"}
+    platform.kubectl("delete", "secret", "taken")
 
 
 def test_an_account_without_permission(platform: Platform) -> None:

@@ -1,23 +1,25 @@
-"""Alpha loads a new version of itself and of the Sentinel, and the cluster goes on."""
+"""Alpha loads a new version of itself and of the Sentinel, and the cluster goes on; a new Sentinel brings its rules."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from support.images import touched
+from support.images import stricter, touched
 from support.platform import until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from support.platform import Platform
 
 pytestmark = pytest.mark.timeout(1200)
 
 
-@pytest.mark.parametrize("name", ["kubernetes-sentinel", "alpha"])
-def test_a_new_version_of_the_platforms_replicas(platform: Platform, name: str) -> None:
+def _update(platform: Platform, name: str, changed: Callable[[Platform, str], str]) -> None:
+    """Load a changed image of a replica of the platform; afterwards it alone is there, and does its work."""
     before = platform.replicas()[name]
-    platform.load(touched(platform, before["image"]))
+    platform.load(changed(platform, before["image"]))
 
     def moved() -> bool:
         row = platform.replicas()[name]
@@ -30,3 +32,19 @@ def test_a_new_version_of_the_platforms_replicas(platform: Platform, name: str) 
     platform.kubectl("delete", "deployment", gone)
     until("the Sentinel's repair", 60, lambda: platform.ready_pods("greeter"))
     platform.load(platform.build("examples/replicas/report", "v1"), "--name", f"after-{name[:5]}")
+
+
+def test_a_new_version_of_alpha(platform: Platform) -> None:
+    _update(platform, "alpha", touched)
+
+
+def test_a_new_version_of_the_sentinel_whose_rule_makes_a_request_invalid(platform: Platform) -> None:
+    _update(platform, "kubernetes-sentinel", stricter)
+    result = platform.load(platform.build("examples/replicas/report", "v1"), "--name", "forbidden", check=False)
+    assert result.returncode == 1
+    said = " ".join(result.stderr.split())
+    assert "is invalid: the stack breaks the policy: " in said
+    for name in ("Secret/forbidden", "Job/forbidden-1"):
+        assert f"{name} breaks house-rule: nothing may be called forbidden" in said
+    assert "forbidden" not in platform.replicas()
+    assert not platform.get("secret", "forbidden")

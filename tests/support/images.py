@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import uuid
 from typing import TYPE_CHECKING
 
+import anyio
 import httpx
+from support.platform import ROOT
 
-from reside.registry import ImageReference
+from reside.local.docker_context import Context
+from reside.registry import Bytes, Extension, ImageReference, RegistryClient
 
 if TYPE_CHECKING:
     from support.platform import Platform
@@ -39,3 +43,33 @@ def touched(platform: Platform, image: str) -> str:
             headers={"content-type": found.headers["content-type"]},
         ).raise_for_status()
     return f"{reference.identity}:{tag}"
+
+
+def stricter(platform: Platform, image: str) -> str:
+    """An image of the Sentinel with one rule more: nothing may be called ``forbidden``; returns its reference.
+
+    As an operator would make it: a layer with another ``policy/rules.py``, and without the byte code of ours.
+    """
+    rules = (ROOT / "policy/rules.py").read_text() + _HOUSE_RULE
+    layer = io.BytesIO()
+    context = Context(layer)
+    context.data("opt/reside/policy/rules.py", rules.encode())
+    context.data("opt/reside/policy/__pycache__/.wh.rules.cpython-311.pyc", b"")
+    context.close()
+    below = ImageReference.parse(image)
+    reference = below.tagged("stricter")
+    client = RegistryClient({below.registry: f"http://{platform.info.registry_loopback}"})
+    anyio.run(client.extend, below, reference, Bytes(layer.getvalue()), Extension(author="tests"))
+    return str(reference)
+
+
+_HOUSE_RULE = '''
+
+def house_rule(manifest: Manifest, _: Context) -> Iterator[str]:
+    """A rule of this house."""
+    if object_name(manifest).partition("/")[2].startswith("forbidden"):
+        yield "nothing may be called forbidden"
+
+
+RULES["house-rule"] = house_rule
+'''

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from support.replicas import until
+
 from reside.jazz import Credentials, Node
+from reside.model.permissions import Grant
 from reside.replica.control_block import ControlBlock
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from support.platform import Platform
+
+    from reside.model.permissions import PermissionRef
 
 
 def credentials(platform: Platform, replica: str) -> Credentials:
@@ -30,13 +39,26 @@ async def registered(platform: Platform) -> Credentials:
     return fresh
 
 
-async def block_permissions(platform: Platform, replica: str) -> list[dict[str, Any]]:
-    """The permissions in a replica's control block, as that replica sees them."""
+@asynccontextmanager
+async def _block(platform: Platform, replica: str) -> AsyncIterator[tuple[Node, ControlBlock]]:
+    """A replica's control block, opened with that replica's account."""
     pod = platform.ready_pods(replica)[0]
     environment = {e["name"]: e.get("value") for e in pod["spec"]["containers"][0]["env"]}
+    async with signed_in(platform, replica) as node:
+        yield node, await ControlBlock.load(node, str(environment["RESIDE_CONTROL_BLOCK_ID"]))
+
+
+@asynccontextmanager
+async def signed_in(platform: Platform, replica: str) -> AsyncIterator[Node]:
+    """A Jazz node with a replica's account."""
     async with Node(f"ws://{address(platform, 'jazz', 4200)}", credentials(platform, replica)) as node:
         await node.login()
-        block = await ControlBlock.load(node, str(environment["RESIDE_CONTROL_BLOCK_ID"]))
+        yield node
+
+
+async def block_permissions(platform: Platform, replica: str) -> list[dict[str, Any]]:
+    """The permissions in a replica's control block, as that replica sees them."""
+    async with _block(platform, replica) as (_, block):
         return [
             {
                 "account": p.ref.account,
@@ -46,3 +68,12 @@ async def block_permissions(platform: Platform, replica: str) -> list[dict[str, 
             }
             for p in block.permissions()
         ]
+
+
+async def grant(platform: Platform, replica: str, ref: PermissionRef) -> None:
+    """Have a replica grant a permission, and wait until it has."""
+    wish = Grant(granted=True)
+    async with _block(platform, replica) as (node, block), asyncio.timeout(60):
+        await block.expect(ref, wish)
+        await node.flush()
+        await until(block, lambda: (found := block.find(ref)) is not None and found.current == wish)

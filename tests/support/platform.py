@@ -139,18 +139,23 @@ class Platform:
         """The `reside` command of this environment."""
         return (str(Path(sys.executable).with_name("reside")),)
 
-    def as_stranger(self) -> Platform:
-        """The same cluster, seen by an operator whose account was never granted anything."""
-        other = replace(self, folder=self.folder / "stranger")
+    def as_stranger(self, name: str = "stranger") -> Platform:
+        """The same cluster, seen by an operator with an account of this name, which was never granted anything."""
+        other = replace(self, folder=self.folder / name)
         shutil.copytree(self.folder / "config", other.folder / "config", dirs_exist_ok=True)
-        if "stranger" not in other.reside("account", "list").stdout:
-            other.reside("account", "create", "stranger")
+        if name not in other.accounts():
+            other.reside("account", "create", name)
         path = other.folder / "config" / "config.yaml"
         config = yaml.safe_load(path.read_text())
         for context in config["contexts"]:
-            context["account"] = "stranger"
+            context["account"] = name
         path.write_text(yaml.safe_dump(config))
         return other
+
+    def accounts(self) -> dict[str, str]:
+        """Ids of the operator's accounts, by name."""
+        rows = json.loads(self.reside("account", "list", "--output", "json").stdout)
+        return {row["name"]: row["accountId"] for row in rows}
 
     def reside(self, *args: str, check: bool = True, seconds: float = 300) -> subprocess.CompletedProcess[str]:
         """Run the `reside` command."""

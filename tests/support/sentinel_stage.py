@@ -10,7 +10,7 @@ from typing import Any
 from support.replicas import Identity, Servers, World, world
 from support.sentinel import settings, until
 
-from reside.jazz import CoMap, Credentials, Group, Node
+from reside.jazz import AccountId, CoMap, Credentials, Group, Node
 from reside.local import ClusterInfo
 from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.kinds import BY_KIND
@@ -83,6 +83,18 @@ class Declarer:
         return await self.report(stack.name, lambda now: now.get("revision") == stack.revision)
 
 
+async def declarer(node: Node, sentinel: AccountId) -> Declarer:
+    """The data of the Sentinel with this account, as the node's account sees it."""
+    profile = await load_profile(node, sentinel)
+    root = await node.load_map(str(profile.contracts[SENTINEL_CONTRACT]))
+    names = ("desired", "previews", "reports", "previewResults")
+    desired, previews, reports, results = [await node.load_map(root[name]) for name in names]
+    group = node.create_group()
+    await group.add_member(sentinel, "reader")
+    await node.flush()
+    return Declarer(node, desired, previews, reports, results, group)
+
+
 @dataclass
 class Stage:
     """All that a test of the Sentinel stands on."""
@@ -104,7 +116,7 @@ class Stage:
     async def alpha(self) -> Declarer:
         """Alpha, which may declare everything."""
         await self.grant(self.world.alpha.account_id, *ALL)
-        return await self.declarer(self.world.alpha)
+        return await declarer(self.world.alpha, self.identity.credentials.account_id)
 
     @asynccontextmanager
     async def other(self, *kinds: str) -> AsyncIterator[Declarer]:
@@ -113,18 +125,7 @@ class Stage:
         await self.grant(credentials.account_id, *kinds)
         async with Node(self.settings.sync_server_url, credentials) as node:
             await node.login()
-            yield await self.declarer(node)
-
-    async def declarer(self, node: Node) -> Declarer:
-        """The Sentinel's data as an account sees it."""
-        profile = await load_profile(node, self.identity.credentials.account_id)
-        root = await node.load_map(str(profile.contracts[SENTINEL_CONTRACT]))
-        names = ("desired", "previews", "reports", "previewResults")
-        desired, previews, reports, results = [await node.load_map(root[name]) for name in names]
-        group = node.create_group()
-        await group.add_member(self.identity.credentials.account_id, "reader")
-        await node.flush()
-        return Declarer(node, desired, previews, reports, results, group)
+            yield await declarer(node, self.identity.credentials.account_id)
 
     async def careful(self, value: bool) -> None:
         """Set careful mode, as the bootstrap does: with the Sentinel's own account."""

@@ -1,0 +1,118 @@
+"""Load requests as their operators meet them: the command at its question, and Alpha's methods called by an account."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from reside.cli import config
+from reside.cli.session import open_session
+from reside.model import lookup
+from reside.model.entities import LoadRequest
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from support.platform import Platform
+
+    from reside.cli.session import Session
+
+QUESTION = "Approve?"
+_CREATED = re.compile(r"request (\d+)")
+
+
+def number_in(said: str) -> int:
+    """Id of the load request that the command told of."""
+    found = _CREATED.search(said)
+    assert found is not None, f"no request in: {said}"
+    return int(found[1])
+
+
+def call(platform: Platform, method: str, **body: Any) -> Any:
+    """Call a method of Alpha with the operator's account; raises what Alpha answers."""
+
+    async def run() -> Any:
+        async with _session(platform) as session:
+            return await session.call(method, body)
+
+    return anyio.run(run)
+
+
+def approve(platform: Platform, number: int) -> Any:
+    """Approve a request as it was previewed, or would have been."""
+    preview = load_request(platform, number).preview or {}
+    return call(platform, "approve-load-request", id=number, revision=preview.get("revision", "none"))
+
+
+def load_request(platform: Platform, number: int) -> LoadRequest:
+    """A load request as the operator's account reads it in Jazz."""
+
+    async def run() -> LoadRequest:
+        async with _session(platform) as session:
+            named = await session.node.find_unique_map(session.data.group.id, lookup.load_request_by_id(number))
+            assert named is not None, f"there is no load request {number}"
+            return LoadRequest.model_validate((await session.node.load_map(named["target"])).as_dict())
+
+    return anyio.run(run)
+
+
+@asynccontextmanager
+async def _session(platform: Platform) -> AsyncIterator[Session]:
+    """The command's own session, with the operator's configuration."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RESIDE_CONFIG", platform.environment["RESIDE_CONFIG"])
+        async with open_session(config.load()) as session:
+            yield session
+
+
+@dataclass
+class Asking:
+    """`reside replica load` while it waits for an answer."""
+
+    process: subprocess.Popen[str]
+    said: str
+
+    @property
+    def number(self) -> int:
+        """Id of the request in question."""
+        return number_in(self.said)
+
+    def answer(self, text: str) -> subprocess.CompletedProcess[str]:
+        """Answer with a line, or with nothing at all; returns how the command ended."""
+        rest, _ = self.process.communicate(f"{text}\n" if text else None, timeout=300)
+        return subprocess.CompletedProcess(self.process.args, self.process.returncode, self.said + rest)
+
+
+@contextmanager
+def asking(platform: Platform, image: str, name: str) -> Iterator[Asking]:
+    """Load an image under a name, as far as the command's question."""
+    process = subprocess.Popen(
+        [*platform.command, "replica", "load", image, "--name", name],
+        env=platform.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    with process:
+        try:
+            yield Asking(process, _until_question(process))
+        finally:
+            process.kill()
+
+
+def _until_question(process: subprocess.Popen[str]) -> str:
+    """What the command says up to its question, which ends no line."""
+    assert process.stdout is not None
+    said = ""
+    while not said.endswith(QUESTION):
+        character = process.stdout.read(1)
+        assert character, f"the command did not ask: {said}"
+        said += character
+    return said
