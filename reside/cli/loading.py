@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 VALIDATION_S = 120.0
 """Seconds for Alpha to validate a request and for the Sentinel to preview it."""
 RUNNING_S = 300.0
-"""Seconds for a version to run, or to complete."""
+"""Seconds for a version to run. How long a oneshot then takes to complete is its own affair."""
 APPROVALS = 3
 """How often a preview that the world overtook is shown and approved again."""
-SETTLED = ("running", "completed", "error")
 
 
 async def create_request(session: Session, wish: LoadWish) -> tuple[int, CoMap]:
@@ -87,25 +86,35 @@ async def approve(session: Session, request: CoMap, seen: LoadRequest, tell: Cal
 
 
 async def follow_version(session: Session, name: str, version: int, tell: Callable[[Row], None]) -> Row:
-    """Follow a version until it runs, completed or failed.
+    """Follow a version until it runs, or failed; a oneshot until it completed.
 
     Raises:
-        NotReady: it did neither in time.
+        NotReady: it does not run in time.
+        Conflict: another version has taken its place.
     """
     last = "nothing"
     try:
-        async with asyncio.timeout(RUNNING_S):
+        async with asyncio.timeout(RUNNING_S) as deadline:
             async for rows in ReplicaView(session.node, session.data).changes():
-                for row in rows:
-                    if row["name"] != name or row["version"] != version:
-                        continue
-                    last = row["status"]
-                    tell(row)
-                    if last in SETTLED:
-                        return row
+                row = next((row for row in rows if row["name"] == name), None)
+                if row is None or (row["version"] or 0) < version:
+                    continue
+                if row["version"] > version:
+                    raise Conflict(f"version {version} of {name} was replaced by version {row['version']}")
+                last = row["status"]
+                tell(row)
+                if is_reached(row):
+                    return row
+                if last == "running":
+                    deadline.reschedule(None)
     except TimeoutError:
         pass
     raise NotReady(f"version {version} of {name} does not run after {RUNNING_S:.0f} s, it is {last}")
+
+
+def is_reached(row: Row) -> bool:
+    """Whether a replica's current version has come to where a load ends."""
+    return row["status"] in ("completed", "error") or (row["status"] == "running" and row["class"] != "oneshot")
 
 
 async def _states(request: CoMap, seconds: float, what: str) -> AsyncIterator[LoadRequest]:

@@ -10,9 +10,10 @@ import typer
 from rich.live import Live
 
 from reside.cli import config, loading, output
+from reside.cli.asking import confirm
 from reside.cli.progress import Steps
 from reside.cli.replicas import COLUMNS, ReplicaView, Row
-from reside.cli.session import open_session
+from reside.cli.session import Session, open_session
 from reside.model.entities import LoadWish
 from reside.model.errors import ResideError
 
@@ -31,7 +32,7 @@ def load(
     auto_approve: Annotated[bool, typer.Option("--auto-approve", help="Do not ask.")] = False,
     context: ContextName = None,
 ) -> None:
-    """Load an image: show what it asks for, approve it, and follow its version until it runs."""
+    """Load an image: show what it asks for, approve it, and follow its version until it runs (a oneshot: completes)."""
     wish = LoadWish(image=image, name=name, replica_id=replica_id, owner_id=owner_id)
     row = asyncio.run(load_image(context, wish, auto_approve=auto_approve))
     output.console.print(f"{row['name']} (id {row['id']}) version {row['version']} is {row['status']}")
@@ -50,9 +51,8 @@ async def load_image(context: str | None, wish: LoadWish, *, auto_approve: bool)
             steps.tell(f"request {number}", "created")
             seen = await loading.wait_validated(request, lambda line: steps.tell(line, ""))
         output.console.print(loading.described(seen))
-        if not auto_approve and not await asyncio.to_thread(typer.confirm, "Approve?"):
-            await session.call("reject-load-request", {"id": number, "reason": "rejected by the operator"})
-            raise ResideError(f"load request {number} was rejected: nothing was changed")
+        if not auto_approve:
+            await _ask(session, number)
         with Steps("load") as steps:
             version = await loading.approve(session, request, seen, lambda line: steps.tell(line, ""))
             wanted = seen.approve_request.name if seen.approve_request else ""
@@ -60,6 +60,25 @@ async def load_image(context: str | None, wish: LoadWish, *, auto_approve: bool)
     if row["status"] == "error":
         raise ResideError(f"version {version} of {row['name']} failed: look at its pods (`kubectl describe`)")
     return row
+
+
+async def _ask(session: Session, number: int) -> None:
+    """Go on only if the operator approves; otherwise the request is rejected, so that it holds its name no longer.
+
+    Raises:
+        ResideError: the answer is no, or there is none.
+    """
+    answer: bool | None = None
+    try:
+        answer = await confirm("Approve?")
+    finally:  # also if Ctrl-C is the answer
+        if not answer:
+            reason = "nobody answered" if answer is None else "rejected by the operator"
+            await session.call("reject-load-request", {"id": number, "reason": reason})
+    if answer is None:
+        raise ResideError(f"load request {number} was rejected, as nobody answered: --auto-approve does without")
+    if not answer:
+        raise ResideError(f"load request {number} was rejected: nothing was changed")
 
 
 def _progress(row: Row) -> str:

@@ -55,6 +55,7 @@ class ReplicaView:
         return {
             "id": replica.get("id"),
             "name": replica.get("name"),
+            "class": (replica.get("info") or {}).get("class"),
             "version": number,
             "status": current.status if current else "unknown",
             "image": f"{identity}@{current.digest}" if current else identity,

@@ -89,11 +89,12 @@ def status(name: Name = "default", state: State = None, output: OutputOption = O
     if output is Output.JSON:
         _print_json([asdict(item) for item in found])
     else:
-        table = Table("component", "state", "pid", "log")
+        table = Table("component", "state", "pid")
         colours = {"running": "green", "unhealthy": "yellow", "stopped": "red"}
         for item in found:
-            table.add_row(item.name, f"[{colours[item.state]}]{item.state}", str(item.pid or ""), item.log)
+            table.add_row(item.name, f"[{colours[item.state]}]{item.state}", str(item.pid or ""))
         Console().print(table)
+        typer.echo(f"Logs: {Path(found[0].log).parent}/COMPONENT.log")
     if any(item.state != "running" for item in found):
         raise typer.Exit(1)
 
@@ -138,6 +139,8 @@ def info(name: Name = "default", state: State = None, output: OutputOption = Out
         _print_json(found)
     else:
         table = Table(show_header=False, box=None)
+        table.add_column()
+        table.add_column(overflow="fold")
         for key, value in found.items():
             table.add_row(key, str(value if value is not None else "-"))
         Console().print(table)

@@ -43,6 +43,15 @@ def test_who_says_no_rejects_the_request_and_nobody_can_approve_it_later(platfor
     assert "unwanted" not in platform.replicas()
 
 
+def test_a_question_that_nobody_answers_rejects_the_request(platform: Platform, image: str) -> None:
+    with asking(platform, image, "unanswered") as load:
+        done = load.answer("")
+    assert done.returncode == 1
+    assert "--auto-approve" in done.stdout
+    request = load_request(platform, load.number)
+    assert (request.status, request.rejection_reason) == ("rejected", "nobody answered")
+
+
 def test_what_somebody_else_rejected_meanwhile_is_not_approved(platform: Platform, image: str) -> None:
     with asking(platform, image, "late") as load:
         call(platform, "reject-load-request", id=load.number, reason="not today")

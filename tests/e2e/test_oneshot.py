@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.platform import until
 
 if TYPE_CHECKING:
     from support.platform import Platform
@@ -14,7 +13,9 @@ pytestmark = pytest.mark.timeout(1200)
 
 
 def test_a_report_ends_as_completed(platform: Platform) -> None:
-    platform.load(platform.build("examples/replicas/report", "v1"))
-    until("the end of the report", 60, lambda: platform.replicas()["report"]["status"] == "completed")
+    said = platform.load(platform.build("examples/replicas/report", "v1")).stdout
+    assert "report" in said
+    assert "version 1 is completed" in said
+    assert platform.replicas()["report"]["status"] == "completed"
     jobs = platform.get("jobs", "-l", "reside.io/replica=report")["items"]
     assert [job["status"]["succeeded"] for job in jobs] == [1]

@@ -90,8 +90,9 @@ def test_status_tells_what_runs_by_its_exit_code(state: Path) -> None:
     assert {item["name"]: item["state"] for item in json.loads(done.stdout)}["kube-controller-manager"] == "stopped"
 
 
-def test_logs_prints_a_log(state: Path) -> None:
+def test_logs_prints_a_log_and_status_tells_where_logs_are(state: Path) -> None:
     of(state, "up", "--control-plane-only")
+    assert f"Logs: {state}/logs/COMPONENT.log" in of(state, "status").stdout
     assert "options.go" in of(state, "logs", "kube-apiserver").stdout
 
 
