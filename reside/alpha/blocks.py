@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from reside.alpha import lookups
 from reside.jazz import AccountId
 from reside.model import lookup
-from reside.model.permissions import sync_account
+from reside.model.permissions import sync
 from reside.replica import ControlBlock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Collection, Mapping
 
     from reside.alpha.data import AlphaData
     from reside.jazz import Node
@@ -52,10 +52,12 @@ async def opened(node: Node, block_id: str) -> AsyncIterator[ControlBlock]:
         block.close()
 
 
-async def expect(node: Node, block_id: str, account: str, wanted: Mapping[PermissionRef, Grant]) -> None:
-    """Let a control block expect for ``account`` exactly what is wanted; other accounts' keys stay untouched."""
+async def expect(
+    node: Node, block_id: str, wanted: Mapping[PermissionRef, Grant], asked: Collection[PermissionRef]
+) -> None:
+    """Let a control block expect what is wanted, and out of all that was ever asked nothing else."""
     async with opened(node, block_id) as block:
-        for ref, grant in sync_account(account, wanted, block.permissions()).items():
+        for ref, grant in sync(wanted, asked, block.permissions()).items():
             await block.expect(ref, grant)
 
 

@@ -39,14 +39,16 @@ def wanted_grants(account: str, requirements: Mapping[str, Requirement]) -> Want
     return wanted
 
 
-def granting_replicas(replica: Replica) -> set[int]:
-    """Ids of all replicas that ever served a requirement of this one: where grants of it may stand."""
-    return {
-        choice.id
-        for version in replica.versions
-        for requirement in version.requirements.values()
-        for choice in requirement.replicas
-    }
+def asked_grants(replica: Replica) -> dict[int, set[PermissionRef]]:
+    """What any version of a replica asked for, by the id of the replica that shall grant it.
+
+    What an administrator granted by hand is not among it, so that an update of the replica does not withdraw it.
+    """
+    asked: dict[int, set[PermissionRef]] = {}
+    for version in replica.versions:
+        for number, grants in wanted_grants(replica.account, version.requirements).items():
+            asked.setdefault(number, set()).update(grants)
+    return asked
 
 
 HANDLED = {

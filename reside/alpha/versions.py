@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from reside.alpha import blocks, contracts, lookups, previews, records
 from reside.alpha.instances import instance_of
-from reside.alpha.permissions import granting_replicas, wanted_grants
+from reside.alpha.permissions import asked_grants, wanted_grants
 from reside.alpha.stacks.system import is_rendered
 from reside.model import lookup
 from reside.model.errors import LoadRefused
@@ -86,12 +86,11 @@ async def _index_contracts(alpha: Alpha, replica: ReplicaRecord, version: Replic
 
 async def _permissions(alpha: Alpha, replica: ReplicaRecord, version: ReplicaVersion) -> None:
     """Write what is required into the replica's own block, and what it shall be granted into those of others."""
-    account = replica.value.account
-    wanted = wanted_grants(account, version.requirements)
-    for number in sorted(granting_replicas(replica.value) | set(wanted)):
+    wanted = wanted_grants(replica.value.account, version.requirements)
+    for number, asked in sorted(asked_grants(replica.value).items()):
         granting = await records.find_replica(alpha.data, number)
         if granting is not None:
-            await blocks.expect(alpha.node, granting.value.control_block, account, wanted.get(number, {}))
+            await blocks.expect(alpha.node, granting.value.control_block, wanted.get(number, {}), asked)
     named = {key: [choice.account for choice in r.replicas] for key, r in version.requirements.items()}
     await blocks.require(alpha.node, replica.value.control_block, named)
 

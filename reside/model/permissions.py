@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 RequestType = Literal["static", "dynamic", "manual"]
 
@@ -72,14 +72,20 @@ def is_granted(permissions: Iterable[ControlBlockPermission], ref: PermissionRef
     return any(p.ref == ref and p.current is not None and p.current.granted for p in permissions)
 
 
-def sync_account(
-    account: str, wanted: Mapping[PermissionRef, Grant], present: Iterable[ControlBlockPermission]
+def sync(
+    wanted: Mapping[PermissionRef, Grant], asked: Collection[PermissionRef], present: Iterable[ControlBlockPermission]
 ) -> dict[PermissionRef, Grant]:
-    """What to write as ``expected`` so that a control block says what ``account`` now asks for.
+    """What to write as ``expected`` so that a control block says what an account now asks for.
 
-    Only keys of that account are touched: added, updated, left, or set to not granted where no longer asked for.
+    Added, updated, left, or set to not granted where no longer asked for. What was never asked for is not touched: it
+    is another account's, or an administrator granted it by hand.
+
+    Args:
+        wanted: what the account asks for.
+        asked: what it ever asked for.
+        present: the control block's permissions.
     """
-    known = {p.ref: p for p in present if p.ref.account == account}
-    wishes = {ref: grant for ref, grant in wanted.items() if ref not in known or known[ref].expected != grant}
-    withdrawn = {ref: Grant(granted=False) for ref, p in known.items() if ref not in wanted and p.expected.granted}
-    return wishes | withdrawn
+    known = {p.ref: p.expected for p in present}
+    wishes = {ref: grant for ref, grant in wanted.items() if known.get(ref) != grant}
+    withdrawn = {ref for ref in asked if ref not in wanted and ref in known and known[ref].granted}
+    return wishes | dict.fromkeys(withdrawn, Grant(granted=False))

@@ -12,7 +12,7 @@ from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_clu
 
 from reside.alpha import records
 from reside.alpha.app import started
-from reside.alpha.blocks import opened
+from reside.alpha.blocks import add_expected, opened
 from reside.alpha.lookups import find
 from reside.model.constants import ALPHA_CONTRACT
 from reside.model.errors import Conflict, InvalidInput
@@ -156,18 +156,20 @@ async def test_the_approver_may_choose_another_replica(cluster: AlphaCluster, on
     assert [c.name for c in caller.version(1).requirements["greeting"].replicas] == ["greeter-1"]
 
 
-async def test_withdrawn_requirements_are_withdrawn_from_the_serving_replica(
+async def test_withdrawn_requirements_are_withdrawn_from_the_serving_replica_and_grants_by_hand_stay(
     cluster: AlphaCluster, on: Servers, admin: Client
 ) -> None:
     await push_greeter(on)
     await push_caller(on)
     await admin.load("examples/greeter:v1")
     await admin.load("examples/caller:v1")
+    greeter, caller = await cluster.replica("greeter"), await cluster.replica("caller")
+    by_hand = PermissionRef(caller.account, GREETING, "wave")
+    await add_expected(cluster.alpha.node, greeter.control_block, {by_hand: Grant(granted=True)})
     await push_caller(on, requirements={})
     await admin.load("examples/caller:v1", replicaId=4)
-    greeter = await cluster.replica("greeter")
     async with opened(cluster.alpha.node, greeter.control_block) as block:
-        assert [p.expected for p in block.permissions()] == [Grant(granted=False)]
+        assert {p.ref.name: p.expected.granted for p in block.permissions()} == {"greet": False, "wave": True}
 
 
 async def test_a_oneshot_replica_ends_as_completed(cluster: AlphaCluster, on: Servers, admin: Client) -> None:

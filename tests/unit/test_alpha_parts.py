@@ -7,7 +7,7 @@ from support.alpha import GREETING, digest, replica
 
 from reside.alpha.claim import super_admin_grants
 from reside.alpha.loop import is_finished
-from reside.alpha.permissions import granting_replicas, wanted_grants
+from reside.alpha.permissions import asked_grants, wanted_grants
 from reside.alpha.previews import next_version, preview_key, with_version
 from reside.alpha.sentinel import parse_preview, parse_report
 from reside.model.entities import (
@@ -41,11 +41,14 @@ def test_a_requirement_without_permissions_still_names_its_replica_so_that_old_g
     assert wanted_grants("co_zMe", {"greeting": requirement()}) == {3: {}}
 
 
-def test_grants_may_stand_wherever_any_version_required_something() -> None:
+def test_asked_is_whatever_any_version_required_of_whom() -> None:
     subject = replica("stopped", "running")
-    first = subject.versions[0].model_copy(update={"requirements": {"a": requirement()}})
-    second = subject.versions[1].model_copy(update={"requirements": {"a": requirement(replicas=(TWO,))}})
-    assert granting_replicas(subject.model_copy(update={"versions": (first, second)})) == {3, 4}
+    room, shout = GrantedPermission(permission="room"), GrantedPermission(permission="shout")
+    first = subject.versions[0].model_copy(update={"requirements": {"a": requirement(room, shout)}})
+    second = subject.versions[1].model_copy(update={"requirements": {"a": requirement(room, replicas=(ONE, TWO))}})
+    mine, loud = (PermissionRef(subject.account, GREETING, name) for name in ("room", "shout"))
+    asked = asked_grants(subject.model_copy(update={"versions": (first, second)}))
+    assert asked == {3: {mine, loud}, 4: {mine}}
 
 
 def test_the_super_admin_gets_five_permissions_and_not_every_control_block() -> None:
