@@ -9,10 +9,10 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from support.etcd import EtcdServer, etcd_server
 
 from reside.locks import EtcdUnavailable, Held, LockLost, LockService, LockTimeout
 from reside.locks.etcd import Etcd
-from tests.support.etcd import EtcdServer, etcd_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

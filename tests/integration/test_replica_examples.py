@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
 import sys
 from asyncio import subprocess
 from contextlib import asynccontextmanager
@@ -13,32 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from support.registry import free_port
+from support.replicas import GREETING, World, eventually
 
 from reside.jazz import Node
 from reside.model.permissions import Grant, PermissionRef
 from reside.replica.profile import load_profile
-from tests.support.replicas import GREETING, Servers, World, eventually, servers, world
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
-    from tests.support.replicas import Identity
+    from support.replicas import Identity
 
 pytestmark = pytest.mark.anyio
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "replicas"
-
-
-@pytest.fixture(scope="module")
-def on() -> Iterator[Servers]:
-    with servers() as running:
-        yield running
-
-
-@pytest.fixture
-async def around(on: Servers) -> AsyncIterator[World]:
-    async with world(on) as made:
-        yield made
 
 
 async def test_the_caller_is_refused_before_the_grant_and_greeted_after_it_and_by_the_next_version(
@@ -83,19 +70,7 @@ async def last_result(reader: Node, caller: Identity, outcome: str, **members: A
 @asynccontextmanager
 async def example(name: str, identity: Identity, port: int) -> AsyncIterator[httpx.AsyncClient]:
     """A running example and a client of its HTTP port; ended as Kubernetes does, which must leave exit code 0."""
-    settings = identity.settings
-    environment = {
-        "PATH": os.environ["PATH"],
-        "RESIDE_REPLICA_NAME": settings.replica_name,
-        "RESIDE_CONTROL_BLOCK_ID": settings.control_block_id,
-        "RESIDE_ACCOUNT_ID": settings.account_id,
-        "RESIDE_AGENT_SECRET": settings.agent_secret.get_secret_value(),
-        "RESIDE_SYNC_SERVER_URL": settings.sync_server_url,
-        "RESIDE_ETCD_HOSTS": ",".join(settings.etcd_hosts),
-        "RESIDE_LISTEN_HOST": "127.0.0.1",
-        "RESIDE_LISTEN_PORT": str(port),
-        "RESIDE_INTERNAL_ENDPOINT": f"http://127.0.0.1:{port}",
-    }
+    environment = {**identity.environment(port), "RESIDE_INTERNAL_ENDPOINT": f"http://127.0.0.1:{port}"}
     process = await subprocess.create_subprocess_exec(
         sys.executable, "-m", "main", cwd=EXAMPLES / name, env=environment, stdout=subprocess.PIPE
     )
@@ -118,9 +93,3 @@ async def example(name: str, identity: Identity, port: int) -> AsyncIterator[htt
     log = [json.loads(line) for line in out.splitlines()]
     assert process.returncode == 0, log
     assert identity.credentials.agent_secret not in out.decode()
-
-
-def free_port() -> int:
-    """A port that nobody listens on at the moment."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])

@@ -6,45 +6,22 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
+from support.replicas import GREETING, World, eventually, greeting_contract, until
 
 from reside.jazz import Node
 from reside.model.lookup import granted_permissions
 from reside.model.permissions import Grant, PermissionRef
 from reside.replica import Context, Replica
 from reside.replica.profile import load_profile
-from tests.support.replicas import GREETING, Servers, World, eventually, greeting_contract, servers, until, world
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from support.replicas import Identity
 
     from reside.jazz import CoMap, Credentials
-    from tests.support.replicas import Identity
 
 pytestmark = pytest.mark.anyio
 
 GRANTED = Grant(granted=True, params={"room": "blue"})
-
-
-@pytest.fixture(scope="module")
-def on() -> Iterator[Servers]:
-    with servers() as running:
-        yield running
-
-
-@pytest.fixture
-async def around(on: Servers) -> AsyncIterator[World]:
-    async with world(on) as made:
-        yield made
-
-
-@pytest.fixture
-async def identity(around: World) -> Identity:
-    return await around.identity("greeter")
-
-
-@pytest.fixture
-async def client(around: World) -> Credentials:
-    return await around.account("client")
 
 
 @pytest.fixture

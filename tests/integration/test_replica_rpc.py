@@ -6,50 +6,29 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from support.replicas import GREETING, World, call, endpoint_of, greeting_contract
 
 from reside.jazz import now_ms, sign_request
 from reside.model.errors import Conflict, InvalidInput, NotAllowed, NotReady, ResideError
 from reside.model.permissions import Grant, PermissionRef
 from reside.replica import Call, Replica
 from reside.replica.client import rpc_path
-from tests.support.replicas import GREETING, Servers, World, call, endpoint_of, greeting_contract, servers, world
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
+
+    from support.replicas import Identity
 
     from reside.jazz import Credentials
     from reside.replica import Context
-    from tests.support.replicas import Identity
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-def on() -> Iterator[Servers]:
-    with servers() as running:
-        yield running
-
-
-@pytest.fixture
-async def around(on: Servers) -> AsyncIterator[World]:
-    async with world(on) as made:
-        yield made
-
-
-@pytest.fixture
-async def identity(around: World) -> Identity:
-    return await around.identity("greeter")
 
 
 @pytest.fixture
 async def greeter(identity: Identity) -> AsyncIterator[Context]:
     async with build_greeter().start(identity.settings) as context:
         yield context
-
-
-@pytest.fixture
-async def client(around: World) -> Credentials:
-    return await around.account("client")
 
 
 def build_greeter() -> Replica:

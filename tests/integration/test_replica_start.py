@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import sys
 import threading
 from asyncio import subprocess
@@ -15,48 +14,22 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
+from support.registry import free_port
+from support.replicas import GREETING, endpoint_of, eventually, greeting_contract
 
 from reside.jazz import CoMap, InvalidCredentials, Node
 from reside.model.errors import InvalidInput
 from reside.replica import Context, Replica
 from reside.replica.profile import load_profile
-from tests.support.replicas import (
-    GREETING,
-    Servers,
-    World,
-    endpoint_of,
-    eventually,
-    greeting_contract,
-    servers,
-    world,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from support.replicas import Identity, Servers, World
 
     from reside.replica import Call, ReplicaSettings
-    from tests.support.replicas import Identity
 
 pytestmark = pytest.mark.anyio
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def on() -> Iterator[Servers]:
-    with servers() as running:
-        yield running
-
-
-@pytest.fixture
-async def around(on: Servers) -> AsyncIterator[World]:
-    async with world(on) as made:
-        yield made
-
-
-@pytest.fixture
-async def identity(around: World) -> Identity:
-    return await around.identity("greeter")
 
 
 def build_greeter() -> Replica:
@@ -190,7 +163,7 @@ async def test_it_runs_in_a_thread_with_a_loop_of_its_own_and_leaves_signals_alo
 
 
 async def test_as_a_process_it_logs_json_serves_and_ends_with_0_when_told_to_stop(identity: Identity) -> None:
-    process = await _launch("examples/replicas/greeter/main.py", identity.settings, free_port())
+    process = await _launch("examples/replicas/greeter/main.py", identity)
     started = await _log_line(process, "started")
     assert started["replica"] == "greeter"
     process.send_signal(signal.SIGTERM)
@@ -203,7 +176,7 @@ async def test_as_a_process_it_logs_json_serves_and_ends_with_0_when_told_to_sto
 async def test_a_oneshot_process_ends_with_0_when_its_code_returns_and_its_writes_are_kept(
     around: World, identity: Identity
 ) -> None:
-    process = await _launch("examples/replicas/report/main.py", identity.settings, free_port())
+    process = await _launch("examples/replicas/report/main.py", identity)
     log = await _end(process)
     assert process.returncode == 0, log
     async with Node(around.servers.jazz.url, await around.account("reader")) as reader:
@@ -236,20 +209,9 @@ async def _start_and_fail(settings: ReplicaSettings) -> None:
         raise KeyError("mine")
 
 
-async def _launch(program: str, settings: ReplicaSettings, port: int) -> subprocess.Process:
-    environment = {
-        "PATH": os.environ["PATH"],
-        "RESIDE_REPLICA_NAME": settings.replica_name,
-        "RESIDE_CONTROL_BLOCK_ID": settings.control_block_id,
-        "RESIDE_ACCOUNT_ID": settings.account_id,
-        "RESIDE_AGENT_SECRET": settings.agent_secret.get_secret_value(),
-        "RESIDE_SYNC_SERVER_URL": settings.sync_server_url,
-        "RESIDE_ETCD_HOSTS": ",".join(settings.etcd_hosts),
-        "RESIDE_LISTEN_HOST": "127.0.0.1",
-        "RESIDE_LISTEN_PORT": str(port),
-    }
+async def _launch(program: str, identity: Identity) -> subprocess.Process:
     return await subprocess.create_subprocess_exec(
-        sys.executable, program, cwd=ROOT, env=environment, stdout=subprocess.PIPE
+        sys.executable, program, cwd=ROOT, env=identity.environment(free_port()), stdout=subprocess.PIPE
     )
 
 
@@ -267,9 +229,3 @@ async def _end(process: subprocess.Process) -> list[dict[str, object]]:
     async with asyncio.timeout(60):
         out, _ = await process.communicate()
     return [json.loads(line) for line in out.splitlines()]
-
-
-def free_port() -> int:
-    """A port that nobody listens on at the moment."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])

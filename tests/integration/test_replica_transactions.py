@@ -13,26 +13,15 @@ from reside.locks import LockLost
 from reside.locks.etcd import Etcd
 from reside.model.errors import Conflict
 from reside.replica import Context, Replica
-from tests.support.replicas import Servers, World, servers, world
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
+
+    from support.replicas import World
 
     from reside.jazz import CoMap
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-def on() -> Iterator[Servers]:
-    with servers() as running:
-        yield running
-
-
-@pytest.fixture
-async def around(on: Servers) -> AsyncIterator[World]:
-    async with world(on) as made:
-        yield made
 
 
 @pytest.fixture

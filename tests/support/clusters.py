@@ -2,7 +2,7 @@
 
 Use them from a fixture::
 
-    from tests.support.clusters import control_plane
+    from support.clusters import control_plane
 
 
     @pytest.fixture(scope="session")

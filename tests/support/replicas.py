@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
+from support.etcd import EtcdServer, etcd_server
+from support.jazz import JazzServer, jazz_server
 
 from reside.jazz import Credentials, Node
 from reside.model.manifest import ContractManifest
 from reside.model.permissions import Grant, PermissionRef
 from reside.replica import ControlBlock, Replica, ReplicaSettings
 from reside.replica.client import call_method, rpc_path
-from tests.support.etcd import EtcdServer, etcd_server
-from tests.support.jazz import JazzServer, jazz_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -62,6 +63,20 @@ class Identity:
     settings: ReplicaSettings
     rcb: ControlBlock
     """The block as Alpha sees and writes it."""
+
+    def environment(self, port: int) -> dict[str, str]:
+        """The environment of a process that is this replica and listens on a port of the loopback."""
+        return {
+            "PATH": os.environ["PATH"],
+            "RESIDE_REPLICA_NAME": self.settings.replica_name,
+            "RESIDE_CONTROL_BLOCK_ID": self.settings.control_block_id,
+            "RESIDE_ACCOUNT_ID": self.settings.account_id,
+            "RESIDE_AGENT_SECRET": self.settings.agent_secret.get_secret_value(),
+            "RESIDE_SYNC_SERVER_URL": self.settings.sync_server_url,
+            "RESIDE_ETCD_HOSTS": ",".join(self.settings.etcd_hosts),
+            "RESIDE_LISTEN_HOST": "127.0.0.1",
+            "RESIDE_LISTEN_PORT": str(port),
+        }
 
 
 class World:
