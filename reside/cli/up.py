@@ -20,6 +20,7 @@ import typer
 from reside.cli import cluster, config, main, output, project
 from reside.cli.build import build_folder
 from reside.cli.build_source import registry_mirrors
+from reside.cli.cluster_options import IMAGES, ClusterOptions
 from reside.cli.config import write_private
 from reside.cli.progress import Steps
 from reside.cli.replica import load_image
@@ -74,7 +75,7 @@ def up(
     with timing.phase("images"):
         images = build_images(info)
     with timing.phase("bootstrap"), Steps("bootstrap") as steps:
-        settings = cluster.settings_from("reside", local=local, kubeconfig=None, kube_context=None, images=images)
+        settings = ClusterOptions(local=local, images=images).settings()
         cluster.bootstrap_cluster(name, settings, cluster.DEFAULT_ACCOUNT, None, steps)
     for step, seconds in steps.seconds.items():
         if seconds >= 1:
@@ -108,7 +109,7 @@ def start_kubernetes(local: str) -> ClusterInfo:
 
 def build_images(info: ClusterInfo) -> Path:
     """Build what the registry lacks; returns the file that the digests were noted in."""
-    digests = project.state_folder() / cluster.IMAGES
+    digests = project.state_folder() / IMAGES
     digests.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     command = [sys.executable, str(ROOT / "images/build.py"), "--push", str(info.registry_loopback)]
     finished = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, cwd=ROOT)

@@ -1,0 +1,89 @@
+"""What a cluster is to be, as options of the commands that bring one up or describe how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path  # typer reads the annotations when the program starts
+from typing import Annotated, Any
+
+import typer
+
+from reside.cli import project
+from reside.local import LocalCluster, NoSuchInstanceError
+from reside.model.errors import InvalidInput
+from stacks import settings as stack_settings
+
+IMAGES = "images.json"
+"""Name of the file of the images' digests in the state folder."""
+
+Kubeconfig = Annotated[Path | None, typer.Option(help="Kubeconfig; the usual one if not given.")]
+KubeContext = Annotated[str | None, typer.Option(help="Context of the kubeconfig; the current one if not given.")]
+LocalName = Annotated[
+    str | None, typer.Option("--local", help="Name of an embedded cluster (`reside local up`) instead of a kubeconfig.")
+]
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """A cluster to be."""
+
+    namespace: Annotated[str, typer.Option(help="Kubernetes namespace of the cluster.")] = "reside"
+    kubeconfig: Kubeconfig = None
+    local: LocalName = None
+    images: Annotated[Path | None, typer.Option(help="JSON of the platform's images by digest.")] = None
+    domain: Annotated[str | None, typer.Option(help="Domain of the cluster's Ingresses; needs --cluster-issuer.")] = (
+        None
+    )
+    cluster_issuer: Annotated[str | None, typer.Option(help="cert-manager's ClusterIssuer for the domain.")] = None
+    default_placement_group: Annotated[str | None, typer.Option(help="Placement group of new replicas.")] = None
+    storage_class: Annotated[
+        str | None, typer.Option(help="StorageClass of the volumes; the default one if not given.")
+    ] = None
+    registry_mirror: Annotated[
+        list[str] | None, typer.Option(help="HOST=ADDRESS: where a registry host answers (plain HTTP).")
+    ] = None
+
+    def settings(self, kube_context: str | None = None) -> stack_settings.BootstrapSettings:
+        """The bootstrap's settings.
+
+        Raises:
+            InvalidInput: an option is malformed, or two contradict each other.
+        """
+        local = self.local or default_local(self.kubeconfig, kube_context)
+        if local is not None and (self.kubeconfig is not None or kube_context is not None):
+            raise InvalidInput(
+                "--local names an embedded cluster, which has a kubeconfig of its own: leave the others out"
+            )
+        data: dict[str, Any] = {
+            "namespace": self.namespace,
+            "images": stack_settings.read_images(self.images or project.state_folder() / IMAGES),
+            "kubeconfig": str(self.kubeconfig.absolute()) if self.kubeconfig else None,
+            "kube_context": kube_context,
+            "domain": self.domain,
+            "cluster_issuer": self.cluster_issuer,
+            "default_placement_group": self.default_placement_group,
+            "storage_class": self.storage_class,
+        }
+        if local is not None:
+            data |= {**stack_settings.local_cluster(local), "storage_class": self.storage_class or "standard"}
+        mirrors = dict(_mirror(entry) for entry in self.registry_mirror or ())
+        data["registry_mirrors"] = data.get("registry_mirrors", {}) | mirrors
+        return stack_settings.parse(data, "options")
+
+
+def _mirror(entry: str) -> tuple[str, str]:
+    host, found, address = entry.partition("=")
+    if not (host and found and address):
+        raise InvalidInput(f"--registry-mirror {entry!r} is not HOST=ADDRESS")
+    return host, address
+
+
+def default_local(kubeconfig: Path | None, kube_context: str | None) -> str | None:
+    """The embedded default cluster, if it exists and no other one was named."""
+    if kubeconfig is not None or kube_context is not None:
+        return None
+    try:
+        LocalCluster("default").info()
+    except NoSuchInstanceError:
+        return None
+    return "default"

@@ -1,0 +1,40 @@
+"""Options that several commands have, declared once: as the fields of a dataclass."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def takes(kind: type[Any]) -> Callable[[Command], Command]:
+    """Give a command each field of a dataclass as an option, with its ``typer.Option`` and its default.
+
+    The command itself has a parameter ``options`` instead, which is a value of the dataclass.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    shared = [
+        inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
+        for f in fields(kind)
+    ]
+    names = {parameter.name for parameter in shared}
+
+    def decorate(command: Command) -> Command:
+        signature = inspect.signature(command, eval_str=True)
+        own = [parameter for name, parameter in signature.parameters.items() if name != "options"]
+
+        @wraps(command)
+        def called(**given: Any) -> Any:
+            options = kind(**{name: value for name, value in given.items() if name in names})
+            return command(**{name: value for name, value in given.items() if name not in names}, options=options)
+
+        called.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]  # typer reads it
+        return called  # type: ignore[return-value]  # the same command to whoever calls it by options
+
+    return decorate
