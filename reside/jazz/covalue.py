@@ -36,6 +36,7 @@ class Core:
         parked: Batches whose author's account is not here yet, by author.
         rejected: Sessions with a batch that did not verify: not asked for again on this connection.
         refusal: Why the last message about it that broke the protocol was dropped.
+        unconfirmed: Whether the server may have more than what is here, as it was not (or not completely) heard yet.
         absent: Whether the server said that it does not have the value.
         header_acknowledged: Whether the server ever said that it has the header.
         dependants: Ids of the values whose content depends on this group or account.
@@ -58,6 +59,7 @@ class Core:
     parked: dict[str, list[Batch]] = field(default_factory=dict)
     rejected: set[str] = field(default_factory=set)
     refusal: str | None = None
+    unconfirmed: bool = False
     absent: bool = False
     header_acknowledged: bool = False
     dependants: set[CoId] = field(default_factory=set)
@@ -114,6 +116,13 @@ class Core:
             if self.count(session) < count:
                 return False
         return self.header is not None
+
+    def forget_connection(self) -> None:
+        """Drops what came, or was to come, on a connection that is no more; the next one starts from what was kept."""
+        self.unconfirmed = self.unconfirmed or (self.header is not None and not self.is_complete())
+        self.expected.clear()
+        self.parked.clear()
+        self.rejected.clear()
 
     def add(self, transaction: Transaction) -> None:
         """Takes a verified transaction into the order of arrival."""

@@ -55,6 +55,9 @@ class Host(Protocol):
     def create_group(self, name: str | None = None) -> Any:
         """A new group; see `Node.create_group`."""
 
+    async def uploaded(self, core: Core, timeout: float) -> None:  # noqa: ASYNC109 - as Node.load
+        """Waits for the server's acknowledgement; see `Value.uploaded`."""
+
     def create_map(self, owner: Any, init: Mapping[str, Json]) -> Any:
         """A new map; see `Group.create_map`."""
 

@@ -90,7 +90,7 @@ class Loader:
         """Waits until a value and all that it needs is here."""
         asked_again = False
         while True:
-            missing = missing_for(self._store, core)
+            missing = missing_for(self._store, core, connected=self._sync.connected)
             if not missing:
                 return
             if isinstance(missing, Absent):

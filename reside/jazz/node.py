@@ -369,7 +369,24 @@ class Node:
         logs = {co_id: self._sync.unacknowledged_logs(co_id) for co_id in self._sync.unacknowledged}
         await self._waiting.flush(logs, timeout, self._why_no_answer)
 
+    async def drain(self) -> None:
+        """Waits while more than 100 kB wait to be sent: for writers that make more than the network carries.
+
+        It returns at once without a connection: then nothing waits, and the next one starts from what the server has.
+        """
+        self._check_open()
+        self.writer.send()
+        await self._transport.outbox.room()
+
     # For this package
+
+    async def uploaded(self, core: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
+        """Waits until the server acknowledged all that was written here to a value; see `Value.uploaded`."""
+        self._check_open()
+        self.writer.send()
+        wanted = {str(core.co_id): self._sync.unacknowledged_logs(core.co_id)}
+        if core.co_id in self._sync.unacknowledged:
+            await self._waiting.flush(wanted, timeout, self._why_no_answer)
 
     def write_trusting(
         self, core: Core, key: str, value: Json, *, latest: int, session: SessionId | None = None

@@ -15,9 +15,10 @@ class Absent:
     why: str
 
 
-def missing_for(store: Store, core: Core) -> list[Core] | Absent:
+def missing_for(store: Store, core: Core, *, connected: bool) -> list[Core] | Absent:
     """The values that must arrive before a value is complete; empty if it is.
 
+    Without a connection, what is here is all that there is; with one, what the server may know better is waited for.
     Parents and authors that the server does not have are not waited for: without them there are fewer rights, not more.
     """
     missing: dict[str, Core] = {}
@@ -37,7 +38,7 @@ def missing_for(store: Store, core: Core) -> list[Core] | Absent:
                 why = "the sync server does not have it"
                 return Absent(current, why if current is core else f"its owner {current.co_id} is not on the server")
             continue
-        if not current.is_complete():
+        if not current.is_complete() or (connected and current.unconfirmed):
             missing[current.co_id] = current
         optional.extend(store.core(author) for author in current.parked)
         if current.header.owner is not None:

@@ -38,6 +38,17 @@ class Value:
         """Brings the content up to date; the number it gives grows with every change of the valid content."""
         raise NotImplementedError
 
+    async def uploaded(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises our own error
+        """Waits until the server acknowledged everything written here to this value so far.
+
+        Args:
+            timeout: In seconds.
+
+        Raises:
+            JazzTimeout: It did not in time; the writes stay queued.
+        """
+        await self._node.uploaded(self._core, timeout)
+
     def watch(self) -> Watch[Self]:
         """Yields this value at once, and again after each change of its valid content.
 

@@ -53,13 +53,13 @@ class Loose(Forger):
 
     def connect(self) -> None:
         """A new connection begins."""
-        self._transport._outgoing.clear()
+        self._transport.outbox.take_all()
         self._transport.connected.set()
         self._sync.connect()
 
     def cut(self) -> None:
         """The connection ends, with what was not taken."""
-        self._transport._outgoing.clear()
+        self._transport.outbox.take_all()
         self._transport.connected.clear()
         self._disconnected()
 
@@ -70,9 +70,7 @@ class Loose(Forger):
     def take(self) -> list[dict[str, Any]]:
         """What was sent since the last time."""
         self.writer.send()
-        sent = [json.loads(text) for text in self._transport._outgoing]
-        self._transport._outgoing.clear()
-        return sent
+        return [json.loads(text) for text in self._transport.outbox.take_all()]
 
 
 class Wired(Forger):

@@ -180,14 +180,24 @@ async def test_a_load_by_the_server_is_answered(writer: Loose) -> None:
 
 
 @pytest.mark.anyio
-async def test_content_without_a_header_for_an_unknown_value_is_asked_for_whole(hub: Loose, writer: Loose) -> None:
+async def test_content_without_a_header_is_asked_for_whole_if_wanted_and_dropped_otherwise(
+    hub: Loose, writer: Loose
+) -> None:
+    """The server believes that we have the header: we dropped the value, or it is in error."""
     value = await _public_map(writer, hub, {"x": 1})
     message = _whole(hub, value)
     del message["header"]
     reader = Loose()
     reader.give(message)
+    assert reader.take() == []
+    assert value.id not in reader.store.cores
+    loading = asyncio.create_task(reader.load_map(value.id))
+    await asyncio.sleep(0)
+    reader.take()
+    reader.give(message)
     expected = {"action": "known", "id": value.id, "header": False, "sessions": {}, "isCorrection": True}
     assert reader.take() == [expected]
+    loading.cancel()
 
 
 @pytest.mark.anyio

@@ -50,6 +50,18 @@ class Intake:
                 self._append(core, batch)
         return cores
 
+    def forget(self, core: Core) -> None:
+        """Drops what waits in the name of a value that is not kept any more."""
+        for author in core.parked:
+            waiting = self._parked.get(author, set())
+            waiting.discard(core.co_id)
+            if not waiting:
+                self._parked.pop(author, None)
+
+    def reset(self) -> None:
+        """A new connection: what is parked will come again, and is dropped by the values."""
+        self._parked.clear()
+
     def _append(self, core: Core, batch: Batch) -> bool:
         log = core.sessions.get(batch.session) or SessionLog(batch.session)
         have = len(log.transactions)

@@ -1,12 +1,16 @@
-"""The sync protocol as a state machine: messages in, messages out, no clock and no socket (jazz-protocol.md §4).
+"""The sync protocol as a state machine: messages in, messages out, no socket (jazz-protocol.md §4).
 
 For each value and connection it keeps what the server acknowledged, and what it was sent (optimistic); what is sent
 next is what goes beyond both. A correction by the server replaces the record and drops the optimism. On a new
-connection all records are empty, and every value held is asked for anew, dependencies first, which also shows what
-the server lacks.
+connection all records are empty, and every value held is asked for anew, dependencies first.
+
+The answer to such a question is either `known`, which tells exactly what the server has, or content, which tells only
+what is new here. After content the server is therefore asked once more: so nothing is sent that it has, and nothing is
+kept back that it lost.
 """
 
 import logging
+import time
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -19,12 +23,14 @@ from reside.jazz.session import SessionLog
 from reside.jazz.store import Store
 
 from .intake import Intake
+from .loads import Loads
 from .messages import content_pieces, known_state, nothing_known, read_batches, read_counts
 from .order import by_dependency
 from .peer import Peer
 
 _log = logging.getLogger(__name__)
 _MAX_CORRECTIONS: Final = 3
+_MAX_COMPARISONS: Final = 3
 
 
 class Sync:
@@ -35,6 +41,7 @@ class Sync:
         send: Takes each outgoing message.
         on_acknowledged: Called with a value whose acknowledged state grew.
         on_whole: Called with a value that came with its header: new here, or asked for by `ask_whole`.
+        clock: Gives seconds.
     """
 
     def __init__(
@@ -44,6 +51,7 @@ class Sync:
         *,
         on_acknowledged: Callable[[Core], None],
         on_whole: Callable[[Core], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._send = send
@@ -51,6 +59,7 @@ class Sync:
         self._on_whole = on_whole
         self._peers: dict[str, Peer] = {}
         self._intake = Intake(store, self.request)
+        self._loads = Loads(self._ask, clock)
         self.connected = False
         self.own_sessions: set[str] = set()
         self.unacknowledged: dict[str, None] = {}
@@ -58,16 +67,21 @@ class Sync:
     def connect(self) -> None:
         """A new connection: asks for every value held, dependencies first."""
         self.connected = True
-        self._peers.clear()
-        for core in self._store.cores.values():
-            core.rejected.clear()
+        self._forget_connection()
         for core in by_dependency(self._store):
             self.request(core)
 
     def disconnect(self) -> None:
         """The connection is gone, and with it all that was known of the server."""
         self.connected = False
+        self._forget_connection()
+
+    def _forget_connection(self) -> None:
         self._peers.clear()
+        self._loads.reset()
+        self._intake.reset()
+        for core in self._store.cores.values():
+            core.forget_connection()
 
     def request(self, core: Core, *, again: bool = False) -> None:
         """Asks for a value, if it was not asked for on this connection.
@@ -81,16 +95,26 @@ class Sync:
         peer = self._peer(core)
         if peer.requested or (peer.answered and not again):
             return
-        peer.requested = True
-        self._send(known_state("load", core))
+        peer.requested, peer.partial = True, core.header is not None
+        self._loads.want(core)
+
+    def _ask(self, core: Core) -> None:
+        self._tell(core, "load")
+
+    @property
+    def loads_in_flight(self) -> int:
+        """How many values are asked for and not answered."""
+        return self._loads.in_flight
 
     def ask_whole(self, core: Core) -> None:
         """Asks for a value as if nothing of it were here; by its header the answer differs from all other content."""
         self._send(nothing_known("load", core.co_id))
 
     def forget(self, core: Core) -> None:
-        """Drops the record of a value that neither side has."""
+        """Drops the record of a value that is not kept here any more."""
         self._peers.pop(core.co_id, None)
+        self._loads.answered(core.co_id)
+        self._intake.forget(core)
 
     def created(self, core: Core) -> None:
         """A value was made here: nobody else can have it."""
@@ -132,6 +156,7 @@ class Sync:
             except InvalidContent as error:
                 _log.warning("dropped a message of the sync server: %s", error)
                 self._note_refusal(message, str(error))
+        self._loads.look()
 
     def _note_refusal(self, message: Any, why: str) -> None:
         """Notes why a message was dropped with the value that it was about: whoever loads that gets to know."""
@@ -148,14 +173,15 @@ class Sync:
             return
         if not isinstance(co_id, str) or not is_co_id(co_id):
             raise InvalidContent("a message names no value")
-        if action == "content":
-            self._receive_content(self._store.core(co_id), message)
-            return
         core = self._store.cores.get(CoId(co_id))
+        if core is None and action == "content" and message.get("header") is not None:
+            core = self._store.core(co_id)
         if core is None:
-            # Nobody here asked for it: nothing is kept of it, so that made-up ids can't fill the memory.
+            # Of a value that nobody here holds: it was dropped, or never asked for; there is no way to unsubscribe.
             if action == "load":
                 self._send(nothing_known("known", co_id))
+        elif action == "content":
+            self._receive_content(core, message)
         elif action == "known":
             self._receive_known(core, message)
         else:
@@ -170,8 +196,9 @@ class Sync:
 
     def _receive_known(self, core: Core, message: dict[str, Any]) -> None:
         peer = self._peer(core)
-        peer.requested, peer.answered = False, True
         counts = read_counts(message)
+        was_unconfirmed = core.unconfirmed
+        self._is_answered(core, peer)
         if message.get("isCorrection") is True:
             peer.header, peer.acknowledged, peer.sent = message.get("header") is True, counts, {}
         else:
@@ -180,6 +207,7 @@ class Sync:
                 peer.acknowledged[session] = max(count, peer.acknowledged.get(session, 0))
         if not peer.header and core.header is None:
             core.absent = True
+        if core.absent or was_unconfirmed:
             self._store.changed(core)
         self._note_acknowledged(core, peer)
         if core.header is not None:
@@ -199,20 +227,20 @@ class Sync:
         expected = message.get("expectContentUntil")
         if isinstance(expected, dict):
             core.expected.update({key: count for key, count in expected.items() if type(count) is int})
-        was_requested, peer.requested, peer.answered, peer.header = peer.requested, False, True, True
+        peer.header = True
         gap = self._take_all(core, peer, batches)
-        if was_requested:
-            self._assume_acknowledged(core, peer)
         if gap and peer.corrections < _MAX_CORRECTIONS:
             peer.corrections += 1
             self._send(known_state("known", core, correction=True))
         elif not core.parked:
             self._tell(core)
+        if not self._compares(core, peer):
+            self._is_answered(core, peer)
+            self._send_delta(core, peer)
         self._note_acknowledged(core, peer)
         self._store.changed(core)
         if core.header is not None and core.header.is_account:
             self._unpark(core)
-        self._send_delta(core, peer)
         if message.get("header") is not None:
             self._on_whole(core)
 
@@ -232,13 +260,28 @@ class Sync:
                 self._tell(core)
             self._store.changed(core)
 
-    def _assume_acknowledged(self, core: Core, peer: Peer) -> None:
-        """The server answered with content, which does not tell what it has of our own sessions: take it as before.
+    def _compares(self, core: Core, peer: Peer) -> bool:
+        """Whether the server's answer is still to come: how its state differs from what is here now."""
+        if not (peer.requested and peer.partial):
+            return False
+        if not core.is_complete():
+            return True
+        if core.parked or peer.comparisons >= _MAX_COMPARISONS:
+            # What can't be taken now would come again and again. Of the rest the server has what it had before; if it
+            # has less, it corrects us.
+            for session, log in core.sessions.items():
+                count = log.acknowledged if session in self.own_sessions else len(log.transactions)
+                peer.acknowledged[session] = max(count, peer.acknowledged.get(session, 0))
+            return False
+        peer.comparisons += 1
+        self._ask(core)
+        return True
 
-        If it has less, it corrects us.
-        """
-        for log in self._own_logs(core):
-            peer.acknowledged[log.session] = max(log.acknowledged, peer.acknowledged.get(log.session, 0))
+    def _is_answered(self, core: Core, peer: Peer) -> None:
+        peer.requested, peer.answered = False, True
+        if core.is_complete():
+            core.unconfirmed = False
+        self._loads.answered(core.co_id)
 
     def _note_acknowledged(self, core: Core, peer: Peer) -> None:
         core.header_acknowledged = core.header_acknowledged or peer.header
@@ -265,10 +308,10 @@ class Sync:
         peer.sent = counts
         return True
 
-    def _tell(self, core: Core) -> None:
+    def _tell(self, core: Core, action: str = "known") -> None:
         """Reports what is here of a value; of a deleted one as if all were here, so that no more of it is sent."""
         void = self._peer(core).acknowledged if core.deleted else {}
-        self._send(known_state("known", core, void=void))
+        self._send(known_state(action, core, void=void))
 
     def _own_logs(self, core: Core) -> list[SessionLog]:
         """What was written here to a value, and is not void."""

@@ -12,7 +12,9 @@ class Peer:
     """What the server has of one value.
 
     Attributes:
-        requested: A `load` is on its way.
+        requested: A `load` is to be answered.
+        partial: The `load` said that something is here already, so that content in answer tells only what is new.
+        comparisons: How often it was asked again, to learn what it lacks.
         answered: The server said what it has.
         header: It has the header.
         acknowledged: What it said that it has.
@@ -21,6 +23,8 @@ class Peer:
     """
 
     requested: bool = False
+    partial: bool = False
+    comparisons: int = 0
     answered: bool = False
     header: bool = False
     acknowledged: Counts = field(default_factory=dict)

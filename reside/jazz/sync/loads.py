@@ -1,0 +1,63 @@
+"""How many values are asked for at once: the rest wait in line, so that a reconnect with many values floods nobody."""
+
+from collections.abc import Callable
+from typing import Final
+
+from reside.jazz.covalue import Core
+
+MAX_IN_FLIGHT: Final = 1000
+"""As in the JavaScript client."""
+_FORGOTTEN_AFTER_S: Final = 60.0
+"""A question that was not answered for this long holds up no other; the server answers each, or is broken."""
+
+
+class Loads:
+    """The questions on their way on one connection, and those that wait for their turn.
+
+    Args:
+        ask: Sends the question for a value.
+        clock: Gives seconds; it is looked at when something happens, so that no timer is needed.
+    """
+
+    def __init__(self, ask: Callable[[Core], None], clock: Callable[[], float]) -> None:
+        self._ask = ask
+        self._clock = clock
+        self._asked: dict[str, float] = {}
+        self._line: dict[str, Core] = {}
+
+    @property
+    def in_flight(self) -> int:
+        """How many questions are on their way."""
+        return len(self._asked)
+
+    def want(self, core: Core) -> None:
+        """Asks for a value now or in its turn."""
+        if len(self._asked) < MAX_IN_FLIGHT:
+            self._asked[core.co_id] = self._clock()
+            self._ask(core)
+        else:
+            self._line[core.co_id] = core
+
+    def answered(self, co_id: str) -> None:
+        """A question was answered, or nobody wants the answer any more: the next one's turn."""
+        self._line.pop(co_id, None)
+        if self._asked.pop(co_id, None) is not None:
+            self._next()
+
+    def look(self) -> None:
+        """Gives up on the questions that were not answered for long, if others wait for their turn."""
+        if not self._line:
+            return
+        overdue = self._clock() - _FORGOTTEN_AFTER_S
+        for co_id in [co_id for co_id, asked in self._asked.items() if asked < overdue]:
+            del self._asked[co_id]
+        self._next()
+
+    def reset(self) -> None:
+        """A new connection: nothing was asked."""
+        self._asked.clear()
+        self._line.clear()
+
+    def _next(self) -> None:
+        while self._line and len(self._asked) < MAX_IN_FLIGHT:
+            self.want(self._line.pop(next(iter(self._line))))

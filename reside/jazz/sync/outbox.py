@@ -1,0 +1,62 @@
+"""What waits to be sent on a connection: frames of many small messages, and a gate for writers that are too fast."""
+
+import asyncio
+from collections import deque
+from typing import Final
+
+MAX_FRAME_CHARACTERS: Final = 25_000
+"""Messages are joined up to this length, as in the JavaScript client; a longer one goes alone."""
+MAX_BUFFERED_CHARACTERS: Final = 100_000
+"""With more than this waiting, writers that ask are held back."""
+
+
+class Outbox:
+    """The queue of one connection's outgoing messages, in order.
+
+    Attributes:
+        buffered: Characters that wait to be sent.
+    """
+
+    def __init__(self) -> None:
+        self._messages: deque[str] = deque()
+        self._wanted = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self.buffered = 0
+
+    def put(self, text: str) -> None:
+        """Queues a message."""
+        self._messages.append(text)
+        self.buffered += len(text)
+        self._wanted.set()
+        if self.buffered > MAX_BUFFERED_CHARACTERS:
+            self._room.clear()
+
+    async def frame(self) -> str:
+        """The next frame, once there is something to send."""
+        await self._wanted.wait()
+        messages = [self._messages.popleft()]
+        size = len(messages[0])
+        while self._messages and size + len(self._messages[0]) < MAX_FRAME_CHARACTERS:
+            messages.append(self._messages.popleft())
+            size += len(messages[-1]) + 1
+        self._taken(sum(map(len, messages)))
+        return "\n".join(messages)
+
+    def take_all(self) -> list[str]:
+        """Empties the queue. What waits is void with its connection: the next one starts from what the server has."""
+        messages = list(self._messages)
+        self._messages.clear()
+        self._taken(self.buffered)
+        return messages
+
+    async def room(self) -> None:
+        """Waits until there is room for more."""
+        await self._room.wait()
+
+    def _taken(self, characters: int) -> None:
+        self.buffered -= characters
+        if not self._messages:
+            self._wanted.clear()
+        if self.buffered <= MAX_BUFFERED_CHARACTERS:
+            self._room.set()

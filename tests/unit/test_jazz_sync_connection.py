@@ -1,0 +1,122 @@
+"""The connection under the sync: how long to wait, what goes into a frame, how many questions at once."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reside.jazz.covalue import Core
+from reside.jazz.ids import CoId
+from reside.jazz.sync.backoff import back_off
+from reside.jazz.sync.loads import MAX_IN_FLIGHT, Loads
+from reside.jazz.sync.outbox import MAX_BUFFERED_CHARACTERS, MAX_FRAME_CHARACTERS, Outbox
+
+CHANCES = st.floats(0, 1)
+
+
+@given(failures=st.integers(0, 10_000), chance=CHANCES)
+def test_the_wait_before_an_attempt_grows_and_has_a_limit(failures: int, chance: float) -> None:
+    assert 0 <= back_off(failures, chance) <= min(0.5 * max(failures, 1), 10)
+    if failures:
+        assert back_off(failures, chance) >= min(0.25 * failures, 5)
+
+
+def test_clients_that_lost_one_server_come_back_at_different_times() -> None:
+    assert len({back_off(3, chance / 10) for chance in range(10)}) == 10
+
+
+@pytest.mark.anyio
+@given(sizes=st.lists(st.integers(1, 40_000), min_size=1, max_size=30))
+async def test_frames_hold_all_messages_in_order_and_are_not_too_long(sizes: list[int]) -> None:
+    outbox = Outbox()
+    messages = [str(place).ljust(size, "x") for place, size in enumerate(sizes)]
+    for message in messages:
+        outbox.put(message)
+    frames = []
+    while outbox.buffered:
+        frames.append(await outbox.frame())
+    assert [message for frame in frames for message in frame.split("\n")] == messages
+    assert all(len(frame) <= MAX_FRAME_CHARACTERS or "\n" not in frame for frame in frames)
+
+
+@pytest.mark.anyio
+async def test_a_writer_waits_while_too_much_is_buffered() -> None:
+    outbox = Outbox()
+    await outbox.room()
+    for _ in range(5):
+        outbox.put("x" * (MAX_BUFFERED_CHARACTERS // 4))
+    waiting = asyncio.create_task(outbox.room())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await outbox.frame()
+    await waiting
+    assert outbox.buffered == MAX_BUFFERED_CHARACTERS
+
+
+@pytest.mark.anyio
+async def test_a_lost_connection_makes_room() -> None:
+    outbox = Outbox()
+    outbox.put("x" * (MAX_BUFFERED_CHARACTERS + 1))
+    assert len(outbox.take_all()) == 1
+    await outbox.room()
+    assert outbox.buffered == 0
+    outbox.put("next")
+    assert await outbox.frame() == "next"
+
+
+class _Asked:
+    """Questions asked, at a time that the test sets."""
+
+    def __init__(self) -> None:
+        self.cores = [Core(CoId(f"co_z{number}")) for number in range(MAX_IN_FLIGHT + 10)]
+        self.asked: list[str] = []
+        self.now = 0.0
+        self.loads = Loads(lambda core: self.asked.append(core.co_id), lambda: self.now)
+
+    def want_all(self) -> None:
+        for core in self.cores:
+            self.loads.want(core)
+
+
+def test_not_more_than_a_thousand_questions_are_on_their_way() -> None:
+    asked = _Asked()
+    asked.want_all()
+    assert asked.asked == [core.co_id for core in asked.cores[:MAX_IN_FLIGHT]]
+    assert asked.loads.in_flight == MAX_IN_FLIGHT
+    for core in asked.cores[:4]:
+        asked.loads.answered(core.co_id)
+    assert asked.asked == [core.co_id for core in asked.cores[: MAX_IN_FLIGHT + 4]]
+    for core in asked.cores:
+        asked.loads.answered(core.co_id)
+    assert asked.asked == [core.co_id for core in asked.cores]
+    assert asked.loads.in_flight == 0
+
+
+def test_what_is_not_wanted_any_more_is_not_asked_for() -> None:
+    asked = _Asked()
+    asked.want_all()
+    asked.loads.answered(asked.cores[-1].co_id)
+    for core in asked.cores:
+        asked.loads.answered(core.co_id)
+    assert asked.cores[-1].co_id not in asked.asked
+
+
+def test_questions_without_an_answer_do_not_hold_up_the_others() -> None:
+    asked = _Asked()
+    asked.want_all()
+    asked.now = 59.0
+    asked.loads.look()
+    assert len(asked.asked) == MAX_IN_FLIGHT
+    asked.now = 61.0
+    asked.loads.look()
+    assert asked.asked == [core.co_id for core in asked.cores]
+
+
+def test_a_new_connection_starts_without_questions() -> None:
+    asked = _Asked()
+    asked.want_all()
+    asked.loads.reset()
+    assert asked.loads.in_flight == 0
+    asked.want_all()
+    assert len(asked.asked) == 2 * MAX_IN_FLIGHT
