@@ -48,6 +48,7 @@ class MapView:
     def extend(self, transactions: Sequence[Transaction]) -> None:
         """Takes in more transactions, in their order of arrival."""
         for item in transactions:
+            when = item.when
             for change in item.changes or ():
                 if not isinstance(change, dict):
                     continue
@@ -55,9 +56,9 @@ class MapView:
                 if not isinstance(key, str) or op not in ("set", "del"):
                     continue
                 # An undefined value is a missing member in JSON, and an absent key to a reader.
-                entry = (item.when, item, op == "del" or "value" not in change, change.get("value"))
+                entry = (when, item, op == "del" or "value" not in change, change.get("value"))
                 entries = self.entries.setdefault(key, [])
-                if not entries or entries[-1][0] <= item.when:
+                if not entries or entries[-1][0] <= when:
                     entries.append(entry)
                 else:
                     insort_right(entries, entry, key=lambda entry: entry[0])

@@ -6,16 +6,13 @@ all are judged again.
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from .covalue import Core
-from .crypto import decrypt, transaction_material
+from .decoding import Decoder
 from .deletion import refusal_of_deletion
-from .encoding import parse_json
-from .errors import InvalidContent
 from .group_state import GroupState
-from .keys import find_secret
-from .permissions import decode_trusting, refusal_of_write
+from .permissions import refusal_of_write
 from .session import Transaction
 from .store import Store
 
@@ -49,7 +46,7 @@ class Content:
         self._owner_revision = -1
         self._deleted = False
         self._newest = -1
-        self._lacking: set[str] = set()
+        self._decoder = Decoder(store, core)
         self.latest = 0
 
     def refresh(self) -> None:
@@ -68,8 +65,8 @@ class Content:
         concerned = revision != self._owner_revision and self._is_concerned(core.header.owner)
         self._owner_revision = revision
         fresh = core.transactions if concerned else core.transactions[seen:]
-        self._newest = max(self._newest, *(item.made_at for item in fresh), -1)
-        accepted = [item for item in fresh if self._accepts(item, owner)]
+        self._newest = max([self._newest, *[item.made_at for item in fresh]])
+        accepted = self._decoder.readable([item for item in fresh if self._refusal(item, owner) is None])
         if concerned:
             self._rejudge(accepted)
         else:
@@ -83,7 +80,7 @@ class Content:
         found = []
         for item in self._core.transactions:
             refusal = self._refusal(item, owner)
-            if refusal is None and self._decode(item) is None:
+            if refusal is None and not self._decoder.readable([item]):
                 refusal = "it can't be read: its key was not revealed to this account, or it is malformed"
             found.append((item, refusal))
         return found
@@ -100,12 +97,8 @@ class Content:
         """Whether what is new in the owning group may change the verdict on a transaction that was judged."""
         if owner_id is None or self._owner_revision < 0:
             return True
-        lacking, self._lacking = self._lacking, set()
-        found = any(find_secret(self._store, owner_id, key_id) is not None for key_id in lacking)
-        if found or self._store.core(owner_id).changed_since(self._owner_revision) <= self._newest:
-            return True
-        self._lacking = lacking
-        return False
+        changed_since = self._store.core(owner_id).changed_since(self._owner_revision)
+        return self._decoder.has_new_key() or changed_since <= self._newest
 
     def _extend(self, fresh: list[Transaction]) -> None:
         if not fresh:
@@ -130,9 +123,6 @@ class Content:
         self._losers = _losers(self._valid)
         self._view.reset(self._valid, self._losers)
 
-    def _accepts(self, transaction: Transaction, owner: GroupState | None) -> bool:
-        return self._refusal(transaction, owner) is None and self._decode(transaction) is not None
-
     def _refusal(self, transaction: Transaction, owner: GroupState | None) -> str | None:
         header = self._core.header
         if header is not None and transaction in self._core.deletions:
@@ -144,47 +134,6 @@ class Content:
         if header is not None and header.owner is None:
             return None
         return "the owning group is not loaded"
-
-    def _decode(self, transaction: Transaction) -> list[Any] | None:
-        if transaction.changes is not None:
-            return transaction.changes
-        if transaction.key_used is None:
-            changes = decode_trusting(transaction)
-            transaction.meta_value = _meta(transaction.meta)
-            return changes
-        secret = self._secret(transaction.key_used)
-        if secret is None:
-            return None
-        material = transaction_material(self._core.co_id, transaction.session, transaction.index)
-        try:
-            changes = parse_json(decrypt(transaction.payload, secret, material))
-            meta = None if transaction.meta is None else decrypt(transaction.meta, secret, material)
-        except InvalidContent:
-            return None
-        if not isinstance(changes, list):
-            return None
-        transaction.meta_value = _meta(meta)
-        transaction.changes = changes
-        return changes
-
-    def _secret(self, key_id: str) -> str | None:
-        owner_id = None if self._core.header is None else self._core.header.owner
-        if owner_id is None or key_id in self._lacking:
-            return None
-        secret = find_secret(self._store, owner_id, key_id)
-        if secret is None:
-            self._lacking.add(key_id)
-        return secret
-
-
-def _meta(text: str | bytes | None) -> dict[str, Any] | None:
-    if text is None:
-        return None
-    try:
-        meta = parse_json(text)
-    except InvalidContent:
-        return None
-    return meta if isinstance(meta, dict) else None
 
 
 def _losers(valid: Sequence[Transaction]) -> frozenset[int]:

@@ -20,7 +20,7 @@ def deletion_meta(co_id: CoId) -> str:
 
 def marks_deletion(transaction: Transaction, co_id: CoId) -> bool:
     """Whether a transaction says that a value is deleted; whether it may say so is `refusal_of_deletion`."""
-    if not is_delete_session(transaction.session) or transaction.is_private or transaction.meta is None:
+    if transaction.meta is None or transaction.is_private or not is_delete_session(transaction.session):
         return False
     try:
         meta = parse_json(transaction.meta)

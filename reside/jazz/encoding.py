@@ -96,7 +96,8 @@ def quote(text: str) -> str:
 
 
 def _quote(text: str) -> str:
-    return _escape_surrogates(encode_basestring(text))
+    quoted = encode_basestring(text)
+    return quoted if quoted.isascii() else _escape_surrogates(quoted)
 
 
 def compact_json(value: Any) -> str:
