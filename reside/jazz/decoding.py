@@ -51,7 +51,7 @@ class Decoder:
     def has_new_key(self) -> bool:
         """Whether one of the keys that were lacking is here now."""
         lacking, self._lacking = self._lacking, set()
-        return any([self._secret(key_id) is not None for key_id in lacking])
+        return bool([key_id for key_id in lacking if self._secret(key_id) is not None])
 
     def _secret(self, key_id: str) -> str | None:
         owner = None if self._core.header is None else self._core.header.owner
