@@ -149,8 +149,9 @@ def read_annotation(annotation: Any, model: type, label: str) -> Any:
     """
     holder = types.SimpleNamespace(__annotations__={"it": annotation})
     try:
-        module = vars(_module(model))
-        return typing.get_type_hints(holder, module, {**_known(), model.__name__: model}, include_extras=True)["it"]
+        module = sys.modules.get(model.__module__)
+        names = {} if module is None else vars(module)
+        return typing.get_type_hints(holder, names, {**_known(), model.__name__: model}, include_extras=True)["it"]
     except NameError as error:
         raise SchemaError(f"{label}: nothing is known by the name {error.name}") from None
 
@@ -198,10 +199,6 @@ def _parts(annotation: Any) -> list[Any]:
 
 def _name(annotation: Any) -> str:
     return annotation.__name__ if isinstance(annotation, type) and not get_args(annotation) else str(annotation)
-
-
-def _module(model: type) -> Any:
-    return sys.modules[model.__module__]
 
 
 _NAMES: dict[str, type] = {}

@@ -1,0 +1,54 @@
+"""`reside.jazz` stands alone: it imports nothing of the rest of ReSide, neither in its source nor when it is used."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import reside.jazz
+
+PACKAGE = Path(reside.jazz.__file__).parent
+OWN = {"reside", "reside.jazz"}
+
+
+def _imported(file: Path) -> set[str]:
+    """The absolute names of the modules that a file of the package imports, at any place in it."""
+    package = ["reside", "jazz", *file.relative_to(PACKAGE).parent.parts]
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            found.add(".".join([*base, *([node.module] if node.module else [])]))
+    return found
+
+
+def test_no_file_of_it_imports_another_room() -> None:
+    files = list(PACKAGE.rglob("*.py"))
+    assert len(files) > 40
+    for file in files:
+        rooms = {name for name in _imported(file) if name.partition(".")[0] == "reside"}
+        assert {name for name in rooms if name != "reside.jazz" and not name.startswith("reside.jazz.")} == set(), file
+
+
+def test_a_process_that_uses_all_of_it_has_nothing_else_of_reside_in_memory() -> None:
+    program = """
+import pkgutil, sys
+import reside.jazz
+for module in pkgutil.walk_packages(reside.jazz.__path__, "reside.jazz."):
+    if not module.name.endswith("__main__"):
+        __import__(module.name)
+import reside.jazz.__main__
+print(*[name for name in sys.modules if name.partition(".")[0] in ("reside", "policy", "stacks", "pulumi")])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert {"reside.jazz.typed.model", "reside.jazz.__main__"} < loaded
+    assert {name for name in loaded - OWN if not name.startswith("reside.jazz.")} == set()
+
+
+def test_using_it_without_schemas_does_not_load_pydantic() -> None:
+    program = "import sys, reside.jazz; print('pydantic' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
