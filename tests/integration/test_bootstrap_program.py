@@ -120,7 +120,7 @@ def test_the_policy_pack_accepts_the_program(program: Program) -> None:
     assert "[mandatory]" not in done.stdout
 
 
-def test_the_providers_end_with_a_killed_engine(program: Program) -> None:
+def test_the_providers_end_with_a_killed_engine_whose_lock_is_cancelled(program: Program) -> None:
     command = ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive"]
     with subprocess.Popen(
         command, cwd=program.project, env=program.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -128,6 +128,8 @@ def test_the_providers_end_with_a_killed_engine(program: Program) -> None:
         until("the start of both providers", 30, lambda: program.providers() == set(PROVIDERS))
         engine.kill()
     until_none("the providers", 10, program.providers)
+    refused = program.pulumi("up", "--yes", "--skip-preview", check=False)
+    assert "pulumi cancel" in refused.stderr
     program.pulumi("cancel", "--yes")
 
 
