@@ -28,6 +28,7 @@ from .ids import EVERYONE, AccountId, AgentId, CoId, Everyone, Json, Role, Sessi
 from .inbox import Inbox, InboxMessage, InboxSender, MessageRefused, make_inbox
 from .invites import Invite, InviteRole
 from .node import Node, now_ms
+from .removals import WritePolicy
 from .replay import UsedTokens, UsedTokensInMemory, UsedTokensOnDisk
 from .text import CoPlainText
 from .tokens import RequestVerifier, read_request_account, sign_jazz_token, sign_request, verify_jazz_token
@@ -76,6 +77,7 @@ __all__ = [
     "ValueDeleted",
     "ValueNotFound",
     "Watch",
+    "WritePolicy",
     "WrongKind",
     "make_inbox",
     "now_ms",

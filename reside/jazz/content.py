@@ -47,6 +47,7 @@ class Content:
         self._deleted = False
         self._newest = -1
         self._decoder = Decoder(store, core)
+        self._barred = 0
         self.latest = 0
 
     def refresh(self) -> None:
@@ -59,6 +60,8 @@ class Content:
             self._delete(core)
         if core.deleted:
             return
+        if core.barred != self._barred:
+            self._barred, self._owner_revision = core.barred, -1
         owner = self._store.owner_of(core.header)
         revision = 0 if core.header.owner is None else self._store.core(core.header.owner).revision
         seen, self._seen = self._seen, len(core.transactions)
@@ -125,6 +128,8 @@ class Content:
 
     def _refusal(self, transaction: Transaction, owner: GroupState | None) -> str | None:
         header = self._core.header
+        if transaction.barred is not None:
+            return transaction.barred
         if header is not None and transaction in self._core.deletions:
             return refusal_of_deletion(transaction, header, owner)
         if self._core.deleted:

@@ -15,12 +15,13 @@ from .session import SessionLog, Transaction
 
 @dataclass(slots=True)
 class Batch:
-    """Transactions of one session that arrived together under one signature."""
+    """Transactions of one session that arrived together under one signature; `new` if the value was whole by then."""
 
     session: SessionId
     after: int
     transactions: list[Transaction]
     signature: str
+    new: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -47,6 +48,7 @@ class Core:
         revision: Grows with every change of the valid content; of a group also when a parent's content changes.
         secrets: Read key secrets found so far.
         stale: Whether the content must be looked at again.
+        barred: How often transactions were barred after they had been judged.
         deletions: Transactions that mark it as deleted, whether or not they may.
         deleted: Whether one of them may: all other sessions are void then, neither counted nor sent.
     """
@@ -70,8 +72,14 @@ class Core:
     revision: int = 0
     secrets: dict[str, str] = field(default_factory=dict)
     stale: bool = True
+    barred: int = 0
     deletions: list[Transaction] = field(default_factory=list)
     deleted: bool = False
+
+    def bar(self) -> None:
+        """Transactions that were judged were barred: all is judged anew."""
+        self.barred += 1
+        self.judgement = None
 
     def note_change(self, since: int) -> None:
         """A group's valid content changed: its roles may differ from a time (ms) on."""

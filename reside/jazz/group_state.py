@@ -132,7 +132,7 @@ class GroupState:
         if not self.parents:
             return self._own_epochs
         if self._epochs is None:
-            times = {time for state in self._lineage() for time in state._own_epochs}  # noqa: SLF001 - the same class
+            times = {time for state in self.lineage() for time in state._own_epochs}  # noqa: SLF001 - the same class
             self._epochs = sorted(times)
         return self._epochs
 
@@ -190,7 +190,7 @@ class GroupState:
         if len(parts) == 2 and parts[1].startswith("key"):  # noqa: PLR2004 - a key and what it is encrypted under
             self.encrypted_under.setdefault(parts[0], {})[parts[1]] = None
 
-    def _lineage(self) -> Iterator["GroupState"]:
+    def lineage(self) -> Iterator["GroupState"]:
         """This group and all that it ever extended, over any number of groups."""
         seen = {self.co_id}
         queue: list[GroupState] = [self]

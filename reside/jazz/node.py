@@ -31,6 +31,8 @@ from .joining import accept_invite
 from .loading import ABSENT_GRACE_S, Loader
 from .objects import Objects
 from .owned import OwnedValue
+from .removal_memory import UNIQUE_NAME, RemovalMemory
+from .removals import WriteGuard, WritePolicy
 from .store import Store
 from .sync import Sync, Transport
 from .text import CoPlainText
@@ -63,6 +65,7 @@ class Node:
         credentials: Who it is.
         clock: Gives ms since the epoch.
         connect_timeout: How long entering it waits for the first connection, in seconds.
+        policy: What it refuses besides what the roles forbid; None for nothing.
 
     Attributes:
         account_id: The account of the credentials.
@@ -78,6 +81,7 @@ class Node:
         *,
         clock: Callable[[], int] = now_ms,
         connect_timeout: float = 15.0,
+        policy: WritePolicy | None = None,
     ) -> None:
         agent = Agent.from_secret(credentials.agent_secret)
         self._account_header = account_header(agent.agent_id)
@@ -87,6 +91,9 @@ class Node:
         self._clock = clock
         self._connect_timeout = connect_timeout
         self.store = Store(agent, self.account_id, self._changed)
+        self._policy = policy or WritePolicy()
+        if policy is not None:
+            self.store.guard = WriteGuard(self.store, policy, clock)
         self.watches = Watches()
         self._transport = Transport(
             url, on_connect=self._connected, on_disconnect=self._disconnected, on_frame=self._received
@@ -179,6 +186,7 @@ class Node:
             await self.flush()
         else:
             await account.load_profile()
+        await self._recall_removals()
         return account
 
     async def login(self) -> Account:
@@ -192,6 +200,7 @@ class Node:
         if account.profile_id is None:
             raise InvalidCredentials(f"the account {self.account_id} has no profile; register it first")
         await account.load_profile()
+        await self._recall_removals()
         return account
 
     async def accept_invite(self, invite: Invite | str, *, timeout: float = 30.0) -> Value:  # noqa: ASYNC109 - as load
@@ -287,6 +296,11 @@ class Node:
         """
         self._check_open()
         await self._loader.catch_up(self.store.core(self.account.profile.id), timeout)
+
+    async def _recall_removals(self) -> None:
+        if self._policy.remember and self.store.guard is not None:
+            notes = await self.unique_map(self.account, UNIQUE_NAME)
+            self.store.guard.remember_in(RemovalMemory(self.store, notes))
 
     def _why_no_answer(self) -> str:
         return "the server did not answer" if self.connected else "there is no connection"

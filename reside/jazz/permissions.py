@@ -62,7 +62,7 @@ class GroupJudge:
         state, self._changed_from = self.state, None
         for transaction in sorted(transactions, key=_when):
             state.cursor = transaction.made_at
-            refusal = self._refusal(transaction)
+            refusal = transaction.barred or self._refusal(transaction)
             state.verdicts.append(Verdict(transaction, refusal))
             if refusal is None:
                 state.latest = transaction.made_at

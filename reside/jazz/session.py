@@ -34,6 +34,7 @@ class Transaction:
         order: Place in the order of arrival at this node, over all sessions of the value.
         changes: The decoded changes, None as long as they can't be read.
         meta_value: The decoded meta.
+        barred: Why this node refuses it whatever the roles say; see `removals`.
     """
 
     session: SessionId
@@ -46,6 +47,7 @@ class Transaction:
     order: int = 0
     changes: list[dict[str, Json]] | list[Json] | None = None
     meta_value: dict[str, Json] | None = None
+    barred: str | None = None
 
     @property
     def when(self) -> tuple[int, str]:

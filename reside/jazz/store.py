@@ -6,6 +6,7 @@ Invariants:
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from .covalue import Core
 from .crypto import Agent
@@ -16,6 +17,9 @@ from .ids import CoId, is_account_id
 from .judging import Judging
 from .reader import Reader
 
+if TYPE_CHECKING:
+    from .removals import WriteGuard
+
 
 class Store:
     """The values of one node.
@@ -24,6 +28,9 @@ class Store:
         agent: The keys of the account that looks at them.
         account_id: That account.
         on_change: Called with each value that changed: its log, its availability, or the permissions above it.
+
+    Attributes:
+        guard: Refuses what a policy says; None without one.
     """
 
     def __init__(self, agent: Agent, account_id: str, on_change: Callable[[Core], None]) -> None:
@@ -33,6 +40,7 @@ class Store:
         self.cores: dict[CoId, Core] = {}
         self._on_change = on_change
         self._judging = Judging(self)
+        self.guard: WriteGuard | None = None
 
     def core(self, co_id: str) -> Core:
         """The value of an id, made empty if it is new."""
@@ -65,11 +73,19 @@ class Store:
             current.stale = True
             current.group_state = None
             self._on_change(current)
+            if self.guard is not None:
+                self.guard.changed(current)
             if current.header is not None and (current.header.is_group or current is core):
                 queue.extend(self.cores[dependant] for dependant in current.dependants)
         for co_id in seen:
             if self.cores[co_id].deletions:
                 self._judge_deletions(self.cores[co_id])
+
+    def arrived(self, core: Core) -> None:
+        """A message about a value was taken in."""
+        self.changed(core)
+        if self.guard is not None:
+            self.guard.arrived(core)
 
     def _judge_deletions(self, core: Core) -> None:
         header = core.header

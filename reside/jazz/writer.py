@@ -65,6 +65,8 @@ class Writer:
             self.owner_state(header.co_id, header.owner)
         core = self._store.core(header.co_id)
         self._store.set_header(core, header)
+        if self._store.guard is not None:
+            self._store.guard.made_here(core)
         self._sync.created(core)
         self._begin(core)
         return core

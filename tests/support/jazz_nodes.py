@@ -34,16 +34,16 @@ class Nodes:
         await node.register(name)
         return node
 
-    async def again(self, credentials: Credentials) -> Node:
+    async def again(self, credentials: Credentials, **arguments: Any) -> Node:
         """Another node of the same account."""
-        return await self._logged_in(credentials)
+        return await self._logged_in(credentials, **arguments)
 
     async def login(self, account_id: str, agent_secret: str) -> Node:
         """A node of an account that was made elsewhere."""
         return await self._logged_in(Credentials(AccountId(account_id), agent_secret))
 
-    async def _logged_in(self, credentials: Credentials) -> Node:
-        node = await self._stack.enter_async_context(Node(self._url, credentials))
+    async def _logged_in(self, credentials: Credentials, **arguments: Any) -> Node:
+        node = await self._stack.enter_async_context(Node(self._url, credentials, **arguments))
         await node.login()
         return node
 

@@ -54,6 +54,7 @@ def test_the_public_names_are_exactly_these() -> None:
         ValueDeleted
         ValueNotFound
         Watch
+        WritePolicy
         WrongKind
         make_inbox
         now_ms

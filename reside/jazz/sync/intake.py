@@ -31,6 +31,8 @@ class Intake:
         """Verifies and appends a batch, or parks it; False if something is missing before it."""
         if batch.session in core.rejected or not core.is_live(batch.session):
             return True
+        guard = self._store.guard
+        batch.new = guard is not None and guard.is_whole(core)
         author = author_of(batch.session)
         if self._store.agent_of(author) is not None:
             return self._append(core, batch)
@@ -74,6 +76,8 @@ class Intake:
             core.rejected.add(batch.session)
             _log.warning("a deletion in %s is not alone in its session, which is ignored", core.co_id)
             return True
+        if self._store.guard is not None:
+            self._store.guard.arriving(core, fresh, new=batch.new)
         agent_id = self._store.agent_of(author_of(batch.session)) or ""
         if log.append_verified(fresh, batch.signature, agent_id.rpartition("/")[2]):
             core.sessions[batch.session] = log

@@ -238,7 +238,7 @@ class Sync:
             self._is_answered(core, peer)
             self._send_delta(core, peer)
         self._note_acknowledged(core, peer)
-        self._store.changed(core)
+        self._store.arrived(core)
         if core.header is not None and core.header.is_account:
             self._unpark(core)
         if message.get("header") is not None:
