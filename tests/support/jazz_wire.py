@@ -11,6 +11,7 @@ from websockets.asyncio.client import connect
 from reside.jazz import Credentials, Node, NotPermitted
 from reside.jazz.crypto import encrypt_text, transaction_material
 from reside.jazz.encoding import compact_json
+from reside.jazz.group_state import GroupState
 from reside.jazz.ids import author_of
 from reside.jazz.keys import current_key_id, find_secret
 from reside.jazz.session import Transaction
@@ -31,7 +32,8 @@ class Forger(Node):
         index, payload = core.count(session), compact_json(changes)
         text, key_id = None if meta is None else compact_json(meta), None
         if private:
-            state = self.writer.owner_state(co_id, core.header.owner if core.header and core.header.owner else "")
+            state = self.store.group_state(core.header.owner if core.header and core.header.owner else "")
+            assert isinstance(state, GroupState), f"the owner of {co_id} is {state}"
             key_id = current_key_id(state, self.account_id)
             secret = find_secret(self.store, state.co_id, key_id or "")
             if secret is None:
@@ -40,6 +42,13 @@ class Forger(Node):
             payload = encrypt_text(payload, secret, material)
             text = None if text is None else encrypt_text(text, secret, material)
         self.writer._append(core, Transaction(session, index, made_at, payload, key_id, text, author_of(session)))
+
+    def transact_text(self, co_id: str, payload: str, *, made_at: int) -> None:
+        """Writes a trusting transaction whose changes are any text."""
+        core = self.store.core(co_id)
+        session = self.writer.session_for(core)
+        item = Transaction(session, core.count(session), made_at, payload, None, None, author_of(session))
+        self.writer._append(core, item)
 
 
 class Loose(Forger):
