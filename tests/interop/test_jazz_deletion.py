@@ -103,7 +103,7 @@ async def test_a_forged_deletion_deletes_nothing_and_is_told_with_its_reason(
     await group.add_member(AccountId(writer.account_id), "writer")
     await python.flush()
     theirs = await writer.load_map(value.id)
-    writer.writer.delete(theirs._core, latest=0)
+    writer.writer.delete(theirs._core, latest=group.state.latest)
     refusal = "only an admin deletes a value, its author's role is writer"
     assert [why for _, _, why in theirs.refusals()] == [None, refusal]
     assert content(theirs) == {"a": 1}

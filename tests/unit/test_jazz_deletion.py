@@ -138,7 +138,7 @@ async def test_on_the_next_connection_only_the_deletion_is_asked_for_and_sent() 
 async def test_a_writers_marker_deletes_nothing_wherever_it_arrives() -> None:
     scene = await _Scene.make()
     theirs = await scene.theirs()
-    scene.writer.writer.delete(theirs._core, latest=0)
+    scene.writer.writer.delete(theirs._core, latest=scene.group.state.latest)
     await connected_to(scene.hub, scene.writer)
     for value in (theirs, scene.value):
         assert [why for _, _, why in value.refusals()] == [
@@ -155,7 +155,7 @@ async def test_a_marker_counts_from_when_the_groups_older_history_shows_its_auth
     """The value was judged by less than the whole group; what was no deletion becomes one, for its watchers too."""
     scene = await _Scene.make()
     theirs = await scene.theirs()
-    scene.writer.writer.delete(theirs._core, latest=0)
+    scene.writer.writer.delete(theirs._core, latest=scene.group.state.latest)
     await connected_to(scene.hub, scene.writer)
     assert not scene.value.deleted
     before = scene.value.refresh()
