@@ -30,6 +30,7 @@ from .invites import Invite, InviteRole
 from .node import Node, now_ms
 from .removals import WritePolicy
 from .replay import UsedTokens, UsedTokensInMemory, UsedTokensOnDisk
+from .stream import FileInfo, FileStream
 from .text import CoPlainText
 from .tokens import RequestVerifier, read_request_account, sign_jazz_token, sign_request, verify_jazz_token
 from .value import Value
@@ -49,6 +50,8 @@ __all__ = [
     "Edit",
     "Everyone",
     "FeedEntry",
+    "FileInfo",
+    "FileStream",
     "Group",
     "Inbox",
     "InboxMessage",

@@ -139,10 +139,6 @@ class CoMap(OwnedValue):
         """
         self._write([{"op": "del", "key": key}])
 
-    def initialise(self, values: Mapping[str, Json]) -> None:
-        """Writes the first content of a unique map: of several writers the earliest wins."""
-        self.write_first([{"op": "set", "key": key, "value": value} for key, value in values.items()])
-
     def edit(self, key: str) -> Edit | None:
         """Who made the assignment in force, when; None for a key that was never assigned."""
         entries = self._entries().get(key)

@@ -5,17 +5,17 @@ It can't be undone, and its author's role is judged like that of any other write
 group changes. Groups and accounts can't be deleted, because other values depend on them (jazz-protocol.md §3).
 """
 
-from .encoding import compact_json, parse_json
+from .encoding import parse_json
 from .errors import InvalidContent
 from .group_state import GroupState
 from .header import Header
-from .ids import CoId, is_delete_session
+from .ids import CoId, Json, is_delete_session
 from .session import Transaction
 
 
-def deletion_meta(co_id: CoId) -> str:
+def deletion_meta(co_id: CoId) -> dict[str, Json]:
     """The meta of a transaction that deletes a value."""
-    return compact_json({"deleted": co_id})
+    return {"deleted": co_id}
 
 
 def marks_deletion(transaction: Transaction, co_id: CoId) -> bool:

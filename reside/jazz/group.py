@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # a group makes values, and a value names its group: the one 
     from .cofeed import CoFeed
     from .colist import CoList
     from .comap import CoMap
+    from .stream import FileStream
     from .text import CoPlainText
 
 _MAPPINGS = ("extend", "reader", "writer", "manager", "admin")
@@ -160,17 +161,19 @@ class Group(Value):
         Raises:
             NotPermitted: This account may not write here.
         """
-        made: CoMap = self._node.create_map(self, init or {})
-        return made
+        return self._node.creator.map(self, init or {})
 
-    def create_list(self, items: Iterable[Json] = ()) -> "CoList":
+    def create_list(self, items: Iterable[Json] = (), *, restrict_deletion: bool = False) -> "CoList":
         """A new list owned by this group.
+
+        Args:
+            items: Its first content.
+            restrict_deletion: Whether only admins and managers may remove items; this never changes.
 
         Raises:
             NotPermitted: This account may not write here.
         """
-        made: CoList = self._node.create_list(self, items)
-        return made
+        return self._node.creator.list(self, items, restrict_deletion=restrict_deletion)
 
     def create_feed(self) -> "CoFeed":
         """A new feed owned by this group.
@@ -178,8 +181,7 @@ class Group(Value):
         Raises:
             NotPermitted: This account may not write here.
         """
-        made: CoFeed = self._node.create_feed(self)
-        return made
+        return self._node.creator.feed(self)
 
     def create_text(self, text: str = "") -> "CoPlainText":
         """A new text owned by this group.
@@ -187,8 +189,42 @@ class Group(Value):
         Raises:
             NotPermitted: This account may not write here.
         """
-        made: CoPlainText = self._node.create_text(self, text)
-        return made
+        return self._node.creator.text(self, text)
+
+    def create_file(
+        self, data: bytes, *, mime_type: str = "application/octet-stream", name: str | None = None
+    ) -> "FileStream":
+        """A new file of these bytes, owned by this group.
+
+        For more than a few megabytes, `open_file` and `FileStream.push_all` don't hold up the event loop.
+
+        Args:
+            data: Its content.
+            mime_type: For example `image/png`.
+            name: The file's name.
+
+        Raises:
+            NotPermitted: This account may not write here.
+        """
+        file = self.open_file(mime_type, name=name, size=len(data))
+        file.push(data)
+        file.end()
+        return file
+
+    def open_file(
+        self, mime_type: str = "application/octet-stream", *, name: str | None = None, size: int | None = None
+    ) -> "FileStream":
+        """A new file to be written piece by piece, with `push` or `push_all`; others can read it as it grows.
+
+        Args:
+            mime_type: For example `image/png`.
+            name: The file's name.
+            size: In bytes, if it is known.
+
+        Raises:
+            NotPermitted: This account may not write here.
+        """
+        return self._node.creator.file(self, mime_type, name=name, size=size)
 
     # For this package
 

@@ -58,9 +58,13 @@ class Header:
         """The sender's queue for its content: accounts and groups first."""
         if self.is_group:
             return 0
+        return 6 if self.is_file else 3
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a binary stream."""
         meta = self.raw.get("meta")
-        is_binary = self.value_type == "costream" and isinstance(meta, dict) and meta.get("type") == "binary"
-        return 6 if is_binary else 3
+        return self.value_type == "costream" and isinstance(meta, dict) and meta.get("type") == "binary"
 
 
 def parse_header(raw: Any) -> Header:
@@ -127,13 +131,21 @@ def group_header(admin: str, name: str | None, created_ms: int) -> Header:
     )
 
 
-def owned_header(value_type: ValueType, owner: str, created_ms: int) -> Header:
+def owned_header(
+    value_type: ValueType,
+    owner: str,
+    created_ms: int,
+    *,
+    meta: Mapping[str, Json] | None = None,
+    restrict_deletion: bool = False,
+) -> Header:
     """The header of a fresh value owned by a group or an account."""
+    restriction = {"restrictDeletion": True} if restrict_deletion else {}
     return parse_header(
         {
             "type": value_type,
-            "ruleset": {"type": "ownedByGroup", "group": owner},
-            "meta": None,
+            "ruleset": {"type": "ownedByGroup", "group": owner, **restriction},
+            "meta": None if meta is None else dict(meta),
             "createdAt": _iso(created_ms),
             "uniqueness": new_uniqueness(),
         }

@@ -3,14 +3,17 @@
 A protocol, so that values know nothing of connections.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .covalue import Core
 from .ids import AccountId, Json, SessionId
 from .store import Store
 from .watch import Watchable, Watches
 from .writer import Writer
+
+if TYPE_CHECKING:  # it makes values, which know their host: a circle of types
+    from .creating import Creator
 
 T = TypeVar("T", bound=Watchable)
 
@@ -23,12 +26,14 @@ class Host(Protocol):
         store: All values' logs.
         watches: The watchers of values.
         writer: What writes.
+        creator: Makes new values.
     """
 
     account_id: AccountId
     store: Store
     watches: Watches
     writer: Writer
+    creator: "Creator"
 
     def now_ms(self) -> int:
         """The node's clock: ms since the epoch."""
@@ -57,18 +62,6 @@ class Host(Protocol):
 
     async def uploaded(self, core: Core, timeout: float) -> None:  # noqa: ASYNC109 - as Node.load
         """Waits for the server's acknowledgement; see `Value.uploaded`."""
-
-    def create_map(self, owner: Any, init: Mapping[str, Json]) -> Any:
-        """A new map; see `Group.create_map`."""
-
-    def create_list(self, owner: Any, items: Any) -> Any:
-        """A new list; see `Group.create_list`."""
-
-    def create_feed(self, owner: Any) -> Any:
-        """A new feed; see `Group.create_feed`."""
-
-    def create_text(self, owner: Any, text: str) -> Any:
-        """A new text; see `Group.create_text`."""
 
     def write_trusting(
         self, core: Core, key: str, value: Json, *, latest: int, session: SessionId | None = None

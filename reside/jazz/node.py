@@ -14,16 +14,18 @@ from .cofeed import CoFeed
 from .colist import CoList
 from .comap import CoMap
 from .covalue import Core
+from .creating import Creator
 from .crypto import Agent
 from .errors import (
     InvalidContent,
     InvalidCredentials,
     JazzError,
     NodeClosed,
+    ValueDeleted,
     ValueNotFound,
 )
 from .group import Group
-from .header import ValueType, account_header, group_header, owned_header, unique_header
+from .header import Header, Unique, account_header, group_header, unique_header
 from .healing import heal
 from .ids import EVERYONE, CoId, Json, SessionId
 from .invites import Invite
@@ -34,6 +36,7 @@ from .owned import OwnedValue
 from .removal_memory import UNIQUE_NAME, RemovalMemory
 from .removals import WriteGuard, WritePolicy
 from .store import Store
+from .stream import FileStream
 from .sync import Sync, Transport
 from .text import CoPlainText
 from .value import Value
@@ -42,6 +45,7 @@ from .watch import Watchable, Watches
 from .writer import Writer
 
 V = TypeVar("V", bound=Watchable)
+W = TypeVar("W", bound=OwnedValue)
 
 
 def now_ms() -> int:
@@ -72,6 +76,7 @@ class Node:
         watches: The watchers, for this package.
         store: The values, for this package.
         writer: What writes them, for this package.
+        creator: What makes new ones, for this package.
     """
 
     def __init__(
@@ -102,6 +107,7 @@ class Node:
         self.writer = Writer(self.store, self._sync, clock, self._check_open)
         self._waiting = Waiting(self._check_open)
         self._objects = Objects(self)
+        self.creator = Creator(self.writer, self._objects, clock)
         self._loader = Loader(self.store, self._sync, self._transport, self._waiting, self._why_no_answer)
         self._wake_planned = False
         self._runner: asyncio.Task[None] | None = None
@@ -249,6 +255,20 @@ class Node:
         """Loads a text; `WrongKind` if it is none. See `load`."""
         return await self.load_as(co_id, CoPlainText, timeout=timeout)
 
+    async def load_file(self, co_id: str, *, timeout: float = 30.0, max_bytes: int | None = None) -> FileStream:  # noqa: ASYNC109 - as load
+        """Loads a file and waits for its end; `WrongKind` if it is none. See `load` and `FileStream.until_finished`.
+
+        To read it while it is written, load it with `load_as(co_id, FileStream)` and iterate over its `chunks`.
+
+        Args:
+            co_id: The file's id.
+            timeout: In seconds, for each of the two.
+            max_bytes: Refuse it if it is larger than this.
+        """
+        file = await self.load_as(co_id, FileStream, timeout=timeout)
+        await file.until_finished(timeout=timeout, max_bytes=max_bytes)
+        return file
+
     async def load_group(self, co_id: str, *, timeout: float = 30.0) -> Group:  # noqa: ASYNC109 - as load
         """Loads a group; `WrongKind` if it is none. See `load`."""
         return await self.load_as(co_id, Group, timeout=timeout)
@@ -318,57 +338,56 @@ class Node:
         group.initialise()
         return group
 
-    def create_map(self, owner: Group, init: Mapping[str, Json]) -> CoMap:
-        """A new map; see `Group.create_map`."""
-        value = self._new_owned(owner, "comap", CoMap)
-        value.update(init)
-        return value
-
-    def create_list(self, owner: Group, items: Iterable[Json]) -> CoList:
-        """A new list; see `Group.create_list`."""
-        value = self._new_owned(owner, "colist", CoList)
-        value.extend(items)
-        return value
-
-    def create_feed(self, owner: Group) -> CoFeed:
-        """A new feed; see `Group.create_feed`."""
-        return self._new_owned(owner, "costream", CoFeed)
-
-    def create_text(self, owner: Group, text: str) -> CoPlainText:
-        """A new text; see `Group.create_text`."""
-        value = self._new_owned(owner, "coplaintext", CoPlainText)
-        value.append(text)
-        return value
-
-    def unique_map_id(self, owner: str, unique: str) -> CoId:
+    def unique_map_id(self, owner: str, unique: Unique) -> CoId:
         """The id of the one map of this name in a group: everybody computes the same."""
         return unique_header("comap", owner, unique).co_id
 
-    async def find_unique_map(self, owner: str, unique: str) -> CoMap | None:
-        """Loads the map of a name in a group; None if nobody made it yet."""
-        try:
-            return await self.load_as(self.unique_map_id(owner, unique), CoMap, grace=0.0)
-        except ValueNotFound:
-            return None
+    async def find_unique_map(self, owner: str, unique: Unique) -> CoMap | None:
+        """Loads the map of a name in a group; None if nobody made it yet, `ValueDeleted` if it was deleted."""
+        return await self._find_unique(unique_header("comap", owner, unique), CoMap)
 
-    async def unique_map(self, owner: Group, unique: str, init: Mapping[str, Json] | None = None) -> CoMap:
+    async def unique_map(self, owner: Group, unique: Unique, init: Mapping[str, Json] | None = None) -> CoMap:
         """Loads the map of a name in a group, or makes it.
 
         Args:
             owner: The owning group.
-            unique: The name, not empty.
+            unique: The name: a text that is not empty, or texts by texts.
             init: First content of a new map. Where two make it at once, only the earlier one's content counts.
+
+        Raises:
+            ValueDeleted: It was deleted, and can't be made again.
         """
-        header = unique_header("comap", owner.id, unique)
-        found = await self.find_unique_map(owner.id, unique)
-        if found is not None:
-            return found
-        core = self.store.core(header.co_id)
-        if core.header is None:
-            value = self._objects.of(self.writer.create(header), CoMap)
-            value.initialise(init or {})
-            return value
-        return self._objects.of(core, CoMap)
+        changes = [{"op": "set", "key": key, "value": value} for key, value in (init or {}).items()]
+        return await self._unique(unique_header("comap", owner.id, unique), CoMap, changes)
+
+    async def find_unique_list(self, owner: str, unique: Unique) -> CoList | None:
+        """Loads the list of a name in a group; see `find_unique_map`."""
+        return await self._find_unique(unique_header("colist", owner, unique), CoList)
+
+    async def unique_list(self, owner: Group, unique: Unique, items: Iterable[Json] = ()) -> CoList:
+        """Loads the list of a name in a group, or makes it; see `unique_map`."""
+        changes = [{"op": "app", "value": item, "after": "start"} for item in items]
+        return await self._unique(unique_header("colist", owner.id, unique), CoList, changes)
+
+    async def find_unique_feed(self, owner: str, unique: Unique) -> CoFeed | None:
+        """Loads the feed of a name in a group; see `find_unique_map`."""
+        return await self._find_unique(unique_header("costream", owner, unique), CoFeed)
+
+    async def unique_feed(self, owner: Group, unique: Unique, items: Iterable[Json] = ()) -> CoFeed:
+        """Loads the feed of a name in a group, or makes it; see `unique_map`."""
+        return await self._unique(unique_header("costream", owner.id, unique), CoFeed, list(items))
+
+    async def _find_unique(self, header: Header, kind: type[W]) -> W | None:
+        try:
+            return await self.load_as(header.co_id, kind, grace=0.0)
+        except ValueDeleted:
+            raise
+        except ValueNotFound:
+            return None
+
+    async def _unique(self, header: Header, kind: type[W], changes: Sequence[Json]) -> W:
+        found = await self._find_unique(header, kind)
+        return self.creator.unique(header, kind, changes) if found is None else found
 
     # Sending
 
@@ -413,9 +432,6 @@ class Node:
     ) -> None:
         """Writes to a value that a group owns; see `Writer.private`. All such writes of a node come through here."""
         self.writer.private(core, changes, latest=latest, meta=meta)
-
-    def _new_owned(self, owner: Group, value_type: ValueType, kind: type[V]) -> V:
-        return self._objects.of(self.writer.create(owned_header(value_type, owner.id, self._clock())), kind)
 
     def object_of(self, core: Core, kind: type[V]) -> V:
         """The object of a value that is here, for this package."""

@@ -12,6 +12,7 @@ from .group import Group
 from .header import Header
 from .host import Host
 from .ids import CoId
+from .stream import FileStream
 from .text import CoPlainText
 from .value import Value
 from .watch import Watchable
@@ -46,6 +47,11 @@ class Objects:
             raise WrongKind(core.co_id, expected=getattr(kind, "kind", kind.__name__), actual=value.kind)
         return value
 
+    def here(self, co_id: str) -> Core | None:
+        """A value if it is here, whether or not it has an object yet."""
+        core = self._host.store.cores.get(CoId(co_id))
+        return None if core is None or core.header is None else core
+
     def find(self, co_id: str) -> Value | None:
         """The object of a value if there is one already."""
         return self._made.get(CoId(co_id))
@@ -56,5 +62,7 @@ def _class_of(header: Header) -> type[Value]:
         return Account
     if header.is_group:
         return Group
+    if header.is_file:
+        return FileStream
     kinds: dict[str, type[Value]] = {"comap": CoMap, "colist": CoList, "costream": CoFeed, "coplaintext": CoPlainText}
     return kinds[header.value_type]

@@ -1,6 +1,7 @@
 """Values that belong to a group: what maps, lists and feeds have in common."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from .content import Content, View
 from .covalue import Core
@@ -10,6 +11,8 @@ from .host import Host
 from .ids import Json, SessionId, author_of
 from .session import Transaction
 from .value import Value
+
+_FIRST: Final[dict[str, Json]] = {"fww": "init"}
 
 
 class OwnedValue(Value):
@@ -42,8 +45,14 @@ class OwnedValue(Value):
         return [(item.session, item.index, refusal) for item, refusal in self._content.refusals()]
 
     def write_first(self, changes: Sequence[Json]) -> None:
-        """Writes the first content of a unique value, for this package: of several writers the earliest wins."""
-        self._write(changes, {"fww": "init"})
+        """Writes the first content of a unique value, for this package: of several writers the earliest wins.
+
+        Its header tells no time of creation, so even without content there is a transaction, which everybody can read.
+        """
+        if changes:
+            self._write(changes, _FIRST)
+        else:
+            self._node.writer.plain(self._core, _FIRST, latest=0)
 
     @property
     def deleted(self) -> bool:
@@ -64,7 +73,7 @@ class OwnedValue(Value):
         if self.group.my_role != "admin":
             raise self._refuse("delete", "admin")
         self._content.refresh()
-        self._node.writer.delete(self._core, latest=max(self._content.latest, *self.group.state.epochs()))
+        self._node.writer.delete(self._core, latest=self._content.latest)
 
     def _write(self, changes: Sequence[Json], meta: dict[str, Json] | None = None) -> None:
         self._content.refresh()

@@ -5,7 +5,8 @@ written before, so that others receive all in the order in which it was written.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from .covalue import Core
 from .crypto import Agent, encrypt_text, transaction_material
@@ -19,6 +20,9 @@ from .keys import current_key_id, find_secret
 from .session import Transaction
 from .store import Store
 from .sync import Sync
+
+_MAX_UNSENT_CHARACTERS: Final = 102_400
+"""A message is no longer than this by more than one transaction: servers refuse frames of 100 MB."""
 
 
 class Writer:
@@ -41,6 +45,7 @@ class Writer:
         self.agent_session = SessionId(store.agent.agent_id + tail)
         sync.own_sessions |= {self.session, self.agent_session}
         self._open: Core | None = None
+        self._unsent = 0
         self._guests: dict[SessionId, Agent] = {}
 
     def session_for(self, core: Core) -> SessionId:
@@ -122,17 +127,30 @@ class Writer:
             transaction.changes = parse_json(plain)
         self._append(core, transaction)
 
+    def plain(self, core: Core, meta: Mapping[str, Json], *, latest: int, session: SessionId | None = None) -> None:
+        """Writes a transaction without changes that everybody can read: what it says is in its meta.
+
+        Args:
+            core: A value that a group owns.
+            meta: What it says.
+            latest: Time of the last transaction that counts in the value.
+            session: Where to; None for this node's.
+        """
+        session = session or self.session_for(core)
+        owner = None if core.header is None else self._store.owner_of(core.header)
+        made_at = self._made_at(core, session, max(latest, *(owner.epochs()[-1:] if owner is not None else ())))
+        self._append(core, self._transaction(core, session, made_at, "[]", meta=compact_json(dict(meta))))
+
     def delete(self, core: Core, *, latest: int) -> None:
         """Marks a value as deleted, in a session of its own; whether this account may is for the caller to check.
 
         Args:
             core: The value.
-            latest: Time of the last transaction that counts in the value or its group.
+            latest: Time of the last transaction that counts in the value.
         """
         session = new_delete_session(self._store.account_id)
         self._sync.own_sessions.add(session)
-        made_at = self._made_at(core, session, latest)
-        self._append(core, self._transaction(core, session, made_at, "[]", meta=deletion_meta(core.co_id)))
+        self.plain(core, deletion_meta(core.co_id), latest=latest, session=session)
 
     def needs_write_key(self, core: Core) -> bool:
         """Whether this account must make itself a key first: where everyone may write, but read only the own."""
@@ -160,6 +178,7 @@ class Writer:
     def send(self) -> None:
         """Sends what was written to one value in a row, under one signature."""
         core, self._open = self._open, None
+        self._unsent = 0
         if core is not None:
             self._sync.push(core)
 
@@ -195,6 +214,9 @@ class Writer:
             log.sign(guest)
         core.add(transaction)
         self._store.changed(core)
+        self._unsent += len(transaction.payload)
+        if self._unsent > _MAX_UNSENT_CHARACTERS:
+            self.send()
 
     def _begin(self, core: Core) -> None:
         if self._open is not core:

@@ -149,3 +149,19 @@ async def test_a_deletion_made_without_a_connection_arrives_with_the_next(
     value.destroy()
     await python.flush()
     assert await js("isDeleted", actor="js", id=value.id)
+
+
+async def test_jazz_tools_sees_what_was_deleted_and_deletes(jazz: JazzServer, tools: JavaScript, nodes: Nodes) -> None:
+    python = await nodes("python")
+    made = await tools("create", url=jazz.url, name="tools")
+    await tools("login", actor="tools", url=jazz.url, **made)
+    group = python.create_group()
+    await group.add_member(AccountId(made["accountID"]), "admin")
+    mine, theirs = group.create_map({"by": "a"}), group.create_map({"by": "b"})
+    await python.flush()
+    assert await tools("loadingState", actor="tools", id=theirs.id) == "loaded"
+    mine.destroy()
+    await python.flush()
+    assert await tools("loadingState", actor="tools", id=mine.id) == "deleted"
+    await tools("deleteValue", actor="tools", id=theirs.id)
+    await until(theirs, lambda value: value.deleted)

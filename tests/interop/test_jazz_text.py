@@ -177,3 +177,18 @@ async def _settle(python: Node, js: JavaScript, value: CoList | CoPlainText) -> 
     await js("flush", actor="js")
     await python.catch_up()
     await js("until", actor="js", id=value.id, count=len(value.refusals()))
+
+
+async def test_jazz_tools_reads_and_changes_texts(jazz: JazzServer, tools: JavaScript, nodes: Nodes) -> None:
+    python = await nodes("python")
+    group = python.create_group()
+    await group.add_member("everyone", "writer")
+    text = group.create_text(SAMPLE)
+    await python.flush()
+    await tools("login", actor="tools", url=jazz.url, **await tools("create", url=jazz.url, name="tools"))
+    assert await tools("readText", actor="tools", id=text.id) == SAMPLE
+    await tools("applyText", actor="tools", id=text.id, text=SAMPLE.replace("grüße", "Grüße aus"))
+    await until(text, SAMPLE.replace("grüße", "Grüße aus"))
+    made = await tools("createText", actor="tools", owner=group.id, text=SAMPLE)
+    await tools("flush", actor="tools")
+    assert (await python.load_text(made)).graphemes() == graphemes(SAMPLE)

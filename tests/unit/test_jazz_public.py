@@ -26,6 +26,8 @@ def test_the_public_names_are_exactly_these() -> None:
         Edit
         Everyone
         FeedEntry
+        FileInfo
+        FileStream
         Group
         Inbox
         InboxMessage

@@ -66,12 +66,7 @@ class Wire:
     def unique_value(self, value_type: ValueType, kind: type[K], changes: Sequence[Json]) -> K:
         """The value of the unique name, made with its first content if it is not here yet."""
         header = unique_header(value_type, self.owner.id, self.unique or "")
-        core = self.host.store.core(header.co_id)
-        if core.header is None:
-            value = self.host.object_of(self.host.writer.create(header), kind)
-            value.write_first(changes)
-            return value
-        return self.host.object_of(core, kind)
+        return self.host.creator.unique(header, kind, changes)
 
 
 def create(draft: "TypedValue", owner: Group, unique: Unique | None = None) -> None:

@@ -105,7 +105,7 @@ class FeedOf(Collected[T]):
         ]
         if wire.unique is not None:
             return wire.unique_value("costream", CoFeed, items)
-        made: CoFeed = wire.host.create_feed(wire.owner)
+        made = wire.owner.create_feed()
         for item in items:
             made.push(item)
         return made

@@ -117,8 +117,7 @@ class ListOf(Collected[T]):
             for place, item in enumerate(self._draft)
         ]
         if wire.unique is None:
-            made: CoList = wire.host.create_list(wire.owner, items)
-            return made
+            return wire.owner.create_list(items)
         changes = [{"op": "app", "value": item, "after": "start"} for item in items]
         return wire.unique_value("colist", CoList, changes)
 

@@ -190,8 +190,7 @@ class CoMapModel(TypedValue):
             if value is not None or not found.is_optional:
                 init[found.key] = self._wire(wire, found, value)
         if wire.unique is None:
-            made: CoMap = wire.host.create_map(wire.owner, init)
-            return made
+            return wire.owner.create_map(init)
         changes = [{"op": "set", "key": key, "value": value} for key, value in init.items()]
         return wire.unique_value("comap", CoMap, changes)
 

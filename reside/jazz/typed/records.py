@@ -88,8 +88,7 @@ class RecordOf(Collected[T]):
         """See `TypedValue`."""
         init = {key: self._wire(wire, key, value) for key, value in self._draft.items()}
         if wire.unique is None:
-            made: CoMap = wire.host.create_map(wire.owner, init)
-            return made
+            return wire.owner.create_map(init)
         changes = [{"op": "set", "key": key, "value": value} for key, value in init.items()]
         return wire.unique_value("comap", CoMap, changes)
 

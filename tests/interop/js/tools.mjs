@@ -17,6 +17,7 @@ import {
 import { startWorker } from "jazz-tools/worker";
 import { WebSocket } from "ws";
 import { serve } from "./serve.mjs";
+import { valueOperations } from "./tools_values.mjs";
 
 const workers = new Map();
 const Note = co.map({ text: z.string() });
@@ -94,6 +95,7 @@ serve({
     const { account, error } = await authenticateRequest(request, { loadAs: workers.get(actor).worker });
     return { account: account?.$jazz.id ?? null, error: error?.message ?? null };
   },
+  ...valueOperations((actor) => workers.get(actor).worker),
   async flush({ actor }) {
     await workers.get(actor).worker.$jazz.waitForAllCoValuesSync({ timeout: 20_000 });
   },

@@ -68,6 +68,16 @@ export const valueOperations = (load) => ({
     for (const chunk of chunks) value.pushBinaryStreamChunk(Buffer.from(chunk, "base64"));
     if (end) value.endBinaryStream();
   },
+  untilFinished: async ({ actor, id }) => {
+    const { core } = await load(actor, id);
+    await new Promise((resolve) => {
+      const unsubscribe = core.subscribe(() => {
+        if (!core.getCurrentContent().isBinaryStreamEnded()) return;
+        queueMicrotask(() => unsubscribe());
+        resolve();
+      });
+    });
+  },
   delete: async ({ actor, id }) => void (await load(actor, id)).core.deleteCoValue(),
   isDeleted: async ({ actor, id }) => (await load(actor, id)).core.isDeleted,
   untilDeleted: async ({ actor, id }) => {

@@ -1,0 +1,82 @@
+"""Making values: fresh ones, and those that everybody finds by their name in a group."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, TypeVar
+
+from .cofeed import CoFeed
+from .colist import CoList
+from .comap import CoMap
+from .group import Group
+from .header import Header, owned_header
+from .ids import Json
+from .objects import Objects
+from .owned import OwnedValue
+from .stream import FileStream
+from .text import CoPlainText
+from .writer import Writer
+
+V = TypeVar("V", bound=OwnedValue)
+
+_FILE_META: Final = {"type": "binary"}
+
+
+class Creator:
+    """Makes the values of one node.
+
+    Args:
+        writer: Writes them.
+        objects: Their objects.
+        clock: Gives ms since the epoch.
+    """
+
+    def __init__(self, writer: Writer, objects: Objects, clock: Callable[[], int]) -> None:
+        self._writer = writer
+        self._objects = objects
+        self._clock = clock
+
+    def map(self, owner: Group, init: Mapping[str, Json]) -> CoMap:
+        """A new map; see `Group.create_map`."""
+        value = self._make(owned_header("comap", owner.id, self._clock()), CoMap)
+        value.update(init)
+        return value
+
+    def list(self, owner: Group, items: Iterable[Json], *, restrict_deletion: bool = False) -> CoList:
+        """A new list; see `Group.create_list`."""
+        header = owned_header("colist", owner.id, self._clock(), restrict_deletion=restrict_deletion)
+        value = self._make(header, CoList)
+        value.extend(items)
+        return value
+
+    def feed(self, owner: Group) -> CoFeed:
+        """A new feed; see `Group.create_feed`."""
+        return self._make(owned_header("costream", owner.id, self._clock()), CoFeed)
+
+    def text(self, owner: Group, text: str) -> CoPlainText:
+        """A new text; see `Group.create_text`."""
+        value = self._make(owned_header("coplaintext", owner.id, self._clock()), CoPlainText)
+        value.append(text)
+        return value
+
+    def file(self, owner: Group, mime_type: str, *, name: str | None, size: int | None) -> FileStream:
+        """A new file that is started; see `Group.open_file`."""
+        value = self._make(owned_header("costream", owner.id, self._clock(), meta=_FILE_META), FileStream)
+        value.start(mime_type, name=name, size=size)
+        return value
+
+    def unique(self, header: Header, kind: type[V], changes: Sequence[Json]) -> V:
+        """The value of a unique header, made with its first content if it is not here yet.
+
+        Args:
+            header: See `unique_header`.
+            kind: The class of its object.
+            changes: The first content. Where two make it at once, only the earlier one's counts.
+        """
+        known = self._objects.here(header.co_id)
+        if known is not None:
+            return self._objects.of(known, kind)
+        value = self._make(header, kind)
+        value.write_first(changes)
+        return value
+
+    def _make(self, header: Header, kind: type[V]) -> V:
+        return self._objects.of(self._writer.create(header), kind)
