@@ -238,7 +238,7 @@ class FileStream(OwnedValue):
                 del waiting[:_CHUNK_BYTES]
                 pushed += 1
                 if pushed % _CHUNKS_IN_FLIGHT == 0:
-                    await self._node.flush()
+                    await self.uploaded()
                 else:
                     await asyncio.sleep(0)  # lets others run
         self.push(bytes(waiting))

@@ -138,7 +138,8 @@ class Writer:
         """
         session = session or self.session_for(core)
         owner = None if core.header is None else self._store.owner_of(core.header)
-        made_at = self._made_at(core, session, max(latest, *(owner.epochs()[-1:] if owner is not None else ())))
+        roles_since = owner.epochs()[-1:] if owner is not None else []
+        made_at = self._made_at(core, session, max([latest, *roles_since]))
         self._append(core, self._transaction(core, session, made_at, "[]", meta=compact_json(dict(meta))))
 
     def delete(self, core: Core, *, latest: int) -> None:

@@ -65,7 +65,7 @@ async def test_a_long_text_is_written_in_pieces_of_512_graphemes(
     text = (await python.load_group(group)).create_text(long)
     await python.flush()
     assert len(text.refusals()) == 10
-    assert await js("load", actor="js", id=text.id) == long
+    await js("until", actor="js", id=text.id, expected=long)
     made = await js("text", actor="js", group=group, init=long)
     await js("flush", actor="js")
     theirs = await python.load_text(made)
