@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from support.jazz import JazzServer
 from support.jazz_js import JavaScript, javascript
-from support.jazz_models import Cat, Dog, Home, Names, Note, Project, Settings, Task, Theme
+from support.jazz_models import Cat, Dog, Home, Names, Note, Page, Project, Settings, Task, Theme
 from support.jazz_nodes import Nodes
 
 from reside.jazz import AccountId, Credentials, Group, Node
-from reside.jazz.typed import ListOf, RecordOf
+from reside.jazz.typed import ListOf, RecordOf, Text
 
 pytestmark = pytest.mark.anyio
 
@@ -199,6 +199,20 @@ async def test_a_change_deep_in_a_tree_is_seen_on_both_sides(tools: JavaScript, 
     note.text = "from python"
     expected = {"title": "a", "done": False, "level": "low", "score": None, "tags": [], "note": {"text": "from python"}}
     await tools("until", actor="js", schema="Task", id=task.id, resolve={"note": True}, expected=expected)
+
+
+async def test_texts_are_edited_on_both_sides(tools: JavaScript, python: Node, group: Group) -> None:
+    page = Page(body=Text("Hello from Python")).create(group)
+    await python.flush()
+    js = {"actor": "js", "schema": "Page", "resolve": {"body": True}}
+    assert await tools("read", **js, id=page.id) == {"body": "Hello from Python"}
+    made = await tools("create", **js, value={"body": "Hello from JavaScript"}, owner=group.id)
+    await tools("flush", actor="js")
+    theirs = await Page.load(python, made, resolve=lambda page: page.body)
+    assert str(theirs.body) == "Hello from JavaScript"
+    theirs.body.apply("Hello to JavaScript")
+    await python.flush()
+    await tools("until", **js, id=made, expected={"body": "Hello to JavaScript"})
 
 
 @pytest.mark.parametrize("unique", ["settings", {"of": "alice", "kind": "settings"}])

@@ -5,7 +5,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from reside.jazz.typed import CoMapModel, FeedOf, ListOf, RecordOf, field
+from reside.jazz.typed import CoMapModel, FeedOf, ListOf, RecordOf, Text, field
 
 
 class Note(CoMapModel):
@@ -44,6 +44,12 @@ class Project(CoMapModel):
     labels: RecordOf[str] = field(default_factory=RecordOf)
     events: FeedOf[Event] = field(default_factory=FeedOf)
     days: ListOf[datetime] = field(default_factory=ListOf)
+
+
+class Page(CoMapModel):
+    """Has a text that many may edit."""
+
+    body: Text
 
 
 class Theme(CoMapModel, inline="same"):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeV
 
 from reside.jazz.errors import NotPermitted, ValueNotFound
 from reside.jazz.group import Group
+from reside.jazz.group_state import WRITERS
 from reside.jazz.header import Unique, ValueType, unique_header
 from reside.jazz.host import Host
 from reside.jazz.ids import CoId, Json
@@ -188,6 +189,13 @@ class TypedValue:
         if self._value is None:
             raise SchemaError(f"this {type(self).__name__} is a draft: it has no value before create()")
         return self._value
+
+    def _check_may_write(self, act: str) -> None:
+        """Before drafts are created: what may not refer to them shall not make them."""
+        group = self.group
+        role = group.my_role
+        if role not in WRITERS:
+            raise NotPermitted(self.id, group=group.id, role=role, act=act, needs="writer")
 
     # For this package
 

@@ -89,6 +89,7 @@ class FeedOf(Collected[T]):
         if self._value is None:
             self._draft.append(item)
             return
+        self._check_may_write(f"push to the {type(self).__name__}")
         wire = Wire(self.group, value=self._value)
         raw: CoFeed = self.raw
         raw.push(wire.encode(self.codec(), item, f"{type(self).__name__}[…]", ""))

@@ -136,5 +136,6 @@ class ListOf(Collected[T]):
             check(self.codec(), item, f"{type(self).__name__}[…]", self._value)
 
     def _wire(self, items: list[T]) -> list[Json]:
+        self._check_may_write(f"add to the {type(self).__name__}")
         wire = Wire(self.group, value=self._value)
         return [wire.encode(self.codec(), item, f"{type(self).__name__}[…]", "") for item in items]

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, dataclass_transform, get_origin
 
 from reside.jazz.comap import CoMap
-from reside.jazz.errors import NotPermitted
 from reside.jazz.header import ValueType
 from reside.jazz.ids import Json
 from reside.jazz.owned import OwnedValue
@@ -126,7 +125,7 @@ class CoMapModel(TypedValue):
             self._draft.update(values)
             return
         raw: CoMap = self.raw
-        self._check_may_write(", ".join(values))
+        self._check_may_write(f"set {self._named(*values)} of")
         wire = Wire(raw.group, value=raw)
         unset = [name for name, value in values.items() if _is_undefined(fields[name], value)]
         written = {name: value for name, value in values.items() if name not in unset}
@@ -175,7 +174,7 @@ class CoMapModel(TypedValue):
         if self._value is None:
             self._draft[name] = found.default()
             return
-        self._check_may_write(name)
+        self._check_may_write(f"unset {self._named(name)} of")
         self.raw.delete(found.key)
 
     def refer(self, name: str) -> Iterable[tuple[str, Json]]:
@@ -208,6 +207,9 @@ class CoMapModel(TypedValue):
     def _is_null(self, found: Field) -> bool:
         return found.is_optional and self.raw.get(found.key) is None
 
+    def _named(self, *names: str) -> str:
+        return ", ".join(self.fields()[name].label for name in names)
+
     def _check(self, found: Field, value: Any) -> None:
         if value is not None or not found.is_optional:
             check(found.codec, value, found.label, self._value)
@@ -216,14 +218,6 @@ class CoMapModel(TypedValue):
         if value is None and found.is_optional:
             return None
         return wire.encode(found.codec, value, found.label, found.key)
-
-    def _check_may_write(self, names: str) -> None:
-        """Before children are made: what may not refer to them shall not make them."""
-        group, raw = self.group, self.raw
-        role = group.my_role
-        if role not in ("admin", "manager", "writer", "writeOnly"):
-            act = f"set {names} of {type(self).__name__}"
-            raise NotPermitted(raw.id, group=group.id, role=role, act=act, needs="writer")
 
 
 class _Attribute:

@@ -75,6 +75,7 @@ class RecordOf(Collected[T]):
         if self._value is None:
             self._draft.update(values)
             return
+        self._check_may_write(f"set {', '.join(values)} of the {type(self).__name__}")
         wire = Wire(self.group, value=self._value)
         self._map.update({key: self._wire(wire, key, value) for key, value in values.items()})
 

@@ -32,6 +32,7 @@ function plain(value, above = []) {
   if (value === undefined || value === null || typeof value !== "object") return value;
   const id = value.$jazz?.id;
   if (id && (!value.$isLoaded || above.includes(id))) return { id };
+  if (value.$jazz?.raw.type === "coplaintext") return value.toString();
   const below = (child) => plain(child, [...above, id]);
   if (value.perAccount) return Object.values(value.perAccount).map((entry) => below(entry.value));
   if (Array.isArray(value)) return [...value].map(below);
