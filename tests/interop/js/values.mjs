@@ -1,5 +1,7 @@
 // Texts, files, deletions and unique values for driver.mjs.
 
+import { isDeepStrictEqual } from "node:util";
+
 // The content of a value as plain JSON; a file is [its description, its bytes in base64, whether it is finished].
 export function plain(value) {
   if (value.type === "coplaintext") return value.toString();
@@ -67,6 +69,20 @@ export const valueOperations = (load) => ({
     const value = await load(actor, id);
     for (const chunk of chunks) value.pushBinaryStreamChunk(Buffer.from(chunk, "base64"));
     if (end) value.endBinaryStream();
+  },
+  // Sets keys to what JavaScript expressions give, which JSON can't always say.
+  setExpressions: async ({ actor, id, sources }) => {
+    const map = await load(actor, id);
+    for (const [key, source] of Object.entries(sources)) map.set(key, (0, eval)(`(${source})`));
+  },
+  pushExpressions: async ({ actor, id, sources }) => {
+    const list = await load(actor, id);
+    list.appendItems(sources.map((source) => (0, eval)(`(${source})`)));
+  },
+  // Whether each key has exactly the value of an expression, with 0 and -0 told apart.
+  areExpressions: async ({ actor, id, sources }) => {
+    const map = await load(actor, id);
+    return Object.entries(sources).filter(([key, source]) => !isDeepStrictEqual(map.get(key), (0, eval)(`(${source})`)));
   },
   untilFinished: async ({ actor, id }) => {
     const { core } = await load(actor, id);
