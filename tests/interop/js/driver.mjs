@@ -238,6 +238,28 @@ const operations = {
   stableOf: ({ source }) => cojsonInternals.stableStringify(JSON.parse(source)),
   accountID: ({ secret }) =>
     cojsonInternals.idforHeader(cojsonInternals.accountHeaderForInitialAgentSecret(secret, crypto), crypto),
+  // What each text means, in canonical form; null for what is no JSON.
+  parsed: ({ sources }) =>
+    sources.map((source) => {
+      let value;
+      try {
+        value = JSON.parse(source);
+      } catch {
+        return null;
+      }
+      return cojsonInternals.stableStringify(value);
+    }),
+  // What the crypto provider makes of a value, a text, and keys.
+  made: ({ value, text, secret, to, key, material }) => {
+    const [sealer, signer] = secret.split("/");
+    return {
+      secureHash: crypto.secureHash(value),
+      shortHash: crypto.shortHash(value),
+      encrypted: crypto.encrypt(value, key, material),
+      signature: crypto.sign(signer, text),
+      sealed: crypto.seal({ message: key, from: sealer, to, nOnceMaterial: material }),
+    };
+  },
   // Any function of the crypto provider, with JSON arguments.
   crypto: ({ name, args }) => crypto[name](...args) ?? null,
   ...valueOperations(load),
