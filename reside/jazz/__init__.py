@@ -10,6 +10,7 @@ from .account import Account, Credentials
 from .cofeed import CoFeed, FeedEntry
 from .colist import CoList, ListEdit
 from .comap import CoMap, Edit
+from .disk import SqliteStore
 from .errors import (
     InvalidContent,
     InvalidCredentials,
@@ -18,6 +19,7 @@ from .errors import (
     JazzUnavailable,
     NodeClosed,
     NotPermitted,
+    StoreFailed,
     TokenRefused,
     ValueDeleted,
     ValueNotFound,
@@ -72,6 +74,8 @@ __all__ = [
     "RequestVerifier",
     "Role",
     "SessionId",
+    "SqliteStore",
+    "StoreFailed",
     "TokenRefused",
     "UsedTokens",
     "UsedTokensInMemory",

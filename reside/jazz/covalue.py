@@ -38,6 +38,7 @@ class Core:
         rejected: Sessions with a batch that did not verify: not asked for again on this connection.
         refusal: Why the last message about it that broke the protocol was dropped.
         unconfirmed: Whether the server may have more than what is here, as it was not (or not completely) heard yet.
+        stored: Whether the header is in the local store.
         absent: Whether the server said that it does not have the value.
         header_acknowledged: Whether the server ever said that it has the header.
         dependants: Ids of the values whose content depends on this group or account.
@@ -62,6 +63,7 @@ class Core:
     rejected: set[str] = field(default_factory=set)
     refusal: str | None = None
     unconfirmed: bool = False
+    stored: bool = False
     absent: bool = False
     header_acknowledged: bool = False
     dependants: set[CoId] = field(default_factory=set)

@@ -5,6 +5,7 @@ The tree::
     JazzError
     ├── JazzUnavailable     transient: the sync server can't be reached; come back later
     ├── JazzTimeout         transient: the server did not answer or acknowledge in time
+    ├── StoreFailed         terminal: the file of a local store can't be used (names it and the cure)
     ├── NodeClosed          the node was left while something still waited for it
     ├── ValueNotFound       terminal: the server has no such value
     │   └── ValueDeleted    terminal: an admin of its group deleted it
@@ -17,6 +18,8 @@ The tree::
 No message ever contains a secret, a token or the content of a value.
 """
 # ruff: noqa: N818 - names say what happened, as in httpx; the common base says that they are errors
+
+from pathlib import Path
 
 
 class JazzError(Exception):
@@ -33,6 +36,18 @@ class JazzTimeout(JazzError):
 
 class NodeClosed(JazzError):
     """The node was closed (its `async with` block was left), or was never entered."""
+
+
+class StoreFailed(JazzError):
+    """The file of a local store can't be used: broken, of another account, open in another process, or out of reach.
+
+    Attributes:
+        path: The file.
+    """
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"the local store {path}: {why}")
+        self.path = path
 
 
 class ValueNotFound(JazzError):

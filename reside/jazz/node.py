@@ -16,11 +16,13 @@ from .comap import CoMap
 from .covalue import Core
 from .creating import Creator
 from .crypto import Agent
+from .disk import Keeper, SqliteStore
 from .errors import (
     InvalidContent,
     InvalidCredentials,
     JazzError,
     NodeClosed,
+    StoreFailed,
     ValueDeleted,
     ValueNotFound,
 )
@@ -68,6 +70,7 @@ class Node:
         url: The sync server, `ws://…` or `wss://…`.
         credentials: Who it is.
         clock: Gives ms since the epoch.
+        store: A file that keeps what the node holds, so that the next one begins with it and asks for the difference.
         connect_timeout: How long entering it waits for the first connection, in seconds.
         policy: What it refuses besides what the roles forbid; None for nothing.
 
@@ -84,6 +87,7 @@ class Node:
         url: str,
         credentials: Credentials,
         *,
+        store: SqliteStore | None = None,
         clock: Callable[[], int] = now_ms,
         connect_timeout: float = 15.0,
         policy: WritePolicy | None = None,
@@ -105,11 +109,12 @@ class Node:
         )
         self._sync = Sync(self.store, self._transport.send, on_acknowledged=self._acknowledged, on_whole=self._on_whole)
         self.writer = Writer(self.store, self._sync, clock, self._check_open)
+        self._keeper = self._keep(store)
         self._waiting = Waiting(self._check_open)
         self._objects = Objects(self)
         self.creator = Creator(self.writer, self._objects, clock)
         self._loader = Loader(self.store, self._sync, self._transport, self._waiting, self._why_no_answer)
-        self._wake_planned = False
+        self._wake_planned = self._save_planned = False
         self._runner: asyncio.Task[None] | None = None
         self._entered = False
         self._end: JazzError | None = NodeClosed("the node was not entered; use `async with Node(…)`")
@@ -122,10 +127,14 @@ class Node:
         Raises:
             JazzUnavailable: No connection within `connect_timeout`.
             NodeClosed: It was entered before.
+            StoreFailed: The file of the local store can't be used.
         """
         if self._entered:
             raise NodeClosed("a node can be entered once; make a new one")
         self._entered = True
+        if self._keeper is not None:
+            for core in self._keeper.open():
+                self._sync.unacknowledged[core.co_id] = None
         self._end = None
         self._runner = asyncio.create_task(self._transport.run(), name=f"jazz {self.account_id}")
         self._runner.add_done_callback(self._runner_ended)
@@ -143,7 +152,10 @@ class Node:
         await self.close()
 
     async def close(self) -> None:
-        """Ends the connection; what was not flushed is lost. Everything that waits gets `NodeClosed`."""
+        """Ends the connection. Everything that waits gets `NodeClosed`.
+
+        What was not flushed is lost, but with a local store, from which the next node sends it.
+        """
         runner, self._runner = self._runner, None
         if runner is not None:
             runner.cancel()
@@ -454,7 +466,30 @@ class Node:
     def _received(self, frame: str) -> None:
         self._sync.receive(frame)
 
+    def _keep(self, disk: SqliteStore | None) -> Keeper | None:
+        if disk is None:
+            return None
+        keeper = Keeper(disk, self.store, self.writer.send, self._sync.unacknowledged, self._sync.own_sessions)
+        self.store.recall = keeper.recall
+        return keeper
+
+    def _plan_save(self, core: Core) -> None:
+        if self._keeper is not None and self._end is None:
+            self._keeper.mark(core)
+            if not self._save_planned:
+                self._save_planned = True
+                asyncio.get_running_loop().call_soon(self._save)
+
+    def _save(self) -> None:
+        self._save_planned = False
+        if self._keeper is not None and self._end is None:
+            try:
+                self._keeper.save()
+            except StoreFailed as error:
+                self._finish(error)
+
     def _changed(self, core: Core) -> None:
+        self._plan_save(core)
         self._waiting.changed(core)
         if self.watches.mark(core.co_id) and not self._wake_planned:
             self._wake_planned = True
@@ -466,6 +501,7 @@ class Node:
 
     def _acknowledged(self, core: Core) -> None:
         self._waiting.acknowledged(core)
+        self._plan_save(core)
 
     def _runner_ended(self, runner: asyncio.Task[None]) -> None:
         if runner.cancelled():
@@ -486,6 +522,9 @@ class Node:
         self._waiting.end(self._end)
         self._transport.connected.set()  # whoever waits for a connection finds the node closed
         self.watches.close()
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.close(save=not isinstance(self._end, StoreFailed))
 
     def _check_open(self) -> None:
         if self._end is not None:

@@ -76,13 +76,23 @@ class Transaction:
 
 @dataclass(slots=True, eq=False)
 class SessionLog:
-    """The verified log of one session of one value."""
+    """The verified log of one session of one value.
+
+    Attributes:
+        session: Who writes it.
+        transactions: In order.
+        signature: Covers the log up to `signed_count`.
+        acknowledged: How many the server said to have; kept for our own sessions.
+        stored: How many are in the local store.
+        checkpoints: Signatures within the log, by the index of the last transaction that each covers.
+    """
 
     session: SessionId
     transactions: list[Transaction] = field(default_factory=list)
     signature: str | None = None
     signed_count: int = 0
     acknowledged: int = 0
+    stored: int = 0
     checkpoints: dict[int, str] = field(default_factory=dict)
     _hasher: Any = field(default_factory=blake3)
     _since_checkpoint: int = 0
@@ -101,6 +111,18 @@ class SessionLog:
         self.signature, self.signed_count = signature, len(self.transactions)
         self._count(sum(len(transaction.payload) for transaction in batch))
         return True
+
+    def append_stored(self, parts: Sequence[tuple[Sequence[Transaction], str]], signer_id: str) -> bool:
+        """Fills an empty log with signed batches; False if the last signature, which covers all, does not verify."""
+        for batch, signature in parts:
+            try:
+                self._hasher.update("".join([transaction.canonical() for transaction in batch]).encode())
+            except UnicodeEncodeError:
+                return False
+            self.transactions.extend(batch)
+            self.signature, self.signed_count = signature, len(self.transactions)
+            self._count(sum(len(transaction.payload) for transaction in batch))
+        return self.signature is not None and verify(self.signature, _signed_text(self._hasher), signer_id)
 
     def append_own(self, transaction: Transaction) -> None:
         """Appends a transaction of our own; `sign` follows before anything is sent."""

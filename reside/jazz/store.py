@@ -31,6 +31,7 @@ class Store:
 
     Attributes:
         guard: Refuses what a policy says; None without one.
+        recall: Fills an empty value from a local store, if there is one.
     """
 
     def __init__(self, agent: Agent, account_id: str, on_change: Callable[[Core], None]) -> None:
@@ -38,15 +39,28 @@ class Store:
         self.account_id = account_id
         self.reader = Reader(account_id, agent)
         self.cores: dict[CoId, Core] = {}
+        self.recall: Callable[[Core], None] | None = None
         self._on_change = on_change
         self._judging = Judging(self)
         self.guard: WriteGuard | None = None
 
     def core(self, co_id: str) -> Core:
-        """The value of an id, made empty if it is new."""
+        """The value of an id; if it is new here, as the local store has it, or empty."""
         core = self.cores.get(CoId(co_id))
         if core is None:
             core = self.cores[CoId(co_id)] = Core(CoId(co_id))
+            if self.recall is not None:
+                self.recall(core)
+        return core
+
+    def find(self, co_id: str) -> Core | None:
+        """The value of an id if it is here or in the local store."""
+        core = self.cores.get(CoId(co_id))
+        if core is None and self.recall is not None:
+            core = self.core(co_id)
+            if core.header is None:
+                del self.cores[core.co_id]
+                return None
         return core
 
     def set_header(self, core: Core, header: Header) -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _WITHIN_S = 20.0
+_POLL_S = 0.01
 
 
 class Nodes:
@@ -61,6 +62,15 @@ def content(value: Any) -> Any:
     if isinstance(value, Group):
         return value.members()
     raise TypeError(type(value).__name__)
+
+
+async def become(state: Callable[[], object]) -> None:
+    """Waits until something is so, by looking again and again."""
+    async with asyncio.timeout(_WITHIN_S):
+        while True:
+            if state():
+                return
+            await asyncio.sleep(_POLL_S)
 
 
 async def until(value: Any, expected: Any) -> None:

@@ -48,6 +48,8 @@ def test_the_public_names_are_exactly_these() -> None:
         RequestVerifier
         Role
         SessionId
+        SqliteStore
+        StoreFailed
         TokenRefused
         UsedTokens
         UsedTokensInMemory

@@ -25,7 +25,7 @@ from reside.jazz.store import Store
 from .intake import Intake
 from .loads import Loads
 from .messages import content_pieces, known_state, nothing_known, read_batches, read_counts
-from .order import by_dependency
+from .order import by_dependency, needs
 from .peer import Peer
 
 _log = logging.getLogger(__name__)
@@ -96,6 +96,12 @@ class Sync:
         if peer.requested or (peer.answered and not again):
             return
         peer.requested, peer.partial = True, core.header is not None
+        if peer.partial:
+            # Told first what is here of the groups and accounts, the server does not send them along with the value.
+            for needed in needs(core):
+                held = self._store.cores.get(CoId(needed))
+                if held is not None and held.header is not None:
+                    self.request(held)
         self._loads.want(core)
 
     def _ask(self, core: Core) -> None:
@@ -173,7 +179,7 @@ class Sync:
             return
         if not isinstance(co_id, str) or not is_co_id(co_id):
             raise InvalidContent("a message names no value")
-        core = self._store.cores.get(CoId(co_id))
+        core = self._store.find(co_id) if action == "load" else self._store.cores.get(CoId(co_id))
         if core is None and action == "content" and message.get("header") is not None:
             core = self._store.core(co_id)
         if core is None:

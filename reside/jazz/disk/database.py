@@ -1,0 +1,230 @@
+"""The file of a local store: headers, logs as they were signed, and what the server has not acknowledged yet.
+
+Invariants:
+    One process at a time has the file: SQLite's exclusive lock, which ends with the process, however that ends.
+    A commit holds whole batches, each with the signature that proves the log up to its end. The file is in WAL mode
+    with `synchronous=NORMAL`: killed at any moment, it has all commits; a power cut may take the last of them, which is
+    like having been killed a moment earlier.
+    A file that can't be used is an error with its name and the cure, and is left as it is.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from reside.jazz.errors import StoreFailed
+
+_VERSION: Final = 1
+_APPLICATION: Final = 0x4A617A7A
+_BROKEN: Final = "it is broken: delete it (the server has what it acknowledged), or bring back a copy"
+_SCHEMA: Final = f"""
+PRAGMA application_id = {_APPLICATION};
+PRAGMA user_version = {_VERSION};
+CREATE TABLE account (id TEXT NOT NULL) STRICT;
+CREATE TABLE value (id TEXT PRIMARY KEY, header TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE log (
+    number INTEGER PRIMARY KEY, value TEXT NOT NULL, session TEXT NOT NULL, UNIQUE (value, session)
+) STRICT;
+CREATE TABLE batch (
+    number INTEGER PRIMARY KEY, log INTEGER NOT NULL, after INTEGER NOT NULL, transactions TEXT NOT NULL,
+    signature TEXT NOT NULL, UNIQUE (log, after)
+) STRICT;
+CREATE TABLE pending (value TEXT NOT NULL, session TEXT NOT NULL, PRIMARY KEY (value, session)) STRICT, WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBatch:
+    """A part of a log.
+
+    Attributes:
+        session: The log.
+        after: How many transactions precede it.
+        transactions: JSON text of a list of transactions, as on the wire.
+        signature: Covers the log up to its end.
+    """
+
+    session: str
+    after: int
+    transactions: str
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredValue:
+    """A value's header (JSON text) and its batches in the order of arrival."""
+
+    header: str
+    batches: list[StoredBatch]
+
+
+class SqliteStore:
+    """A file for one account's node: `Node(url, credentials, store=SqliteStore(path))`.
+
+    Args:
+        path: The file, made if it is not there; SQLite keeps two more beside it while it is open.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._connection: sqlite3.Connection | None = None
+        self._logs: dict[tuple[str, str], int] = {}
+
+    def __repr__(self) -> str:
+        return f"<SqliteStore {self.path}>"
+
+    def open(self, account_id: str) -> None:
+        """Opens the file for an account, and looks through it.
+
+        Raises:
+            StoreFailed: It is broken, of another account or a later version, used by another process, or out of reach.
+        """
+        if self._connection is not None:
+            raise StoreFailed(self.path, "another node of this process has it open: one file for each node")
+        try:
+            # The node is on one thread, but it may be another one than made this object.
+            self._connection = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
+            self._prepare(self._connection, account_id)
+        except sqlite3.Error as error:
+            self.close()
+            raise self._failure(error) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare(self, connection: sqlite3.Connection, account_id: str) -> None:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("BEGIN IMMEDIATE")
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if not tables:
+            for statement in _SCHEMA.split(";"):
+                connection.execute(statement)
+            connection.execute("INSERT INTO account VALUES (?)", (account_id,))
+        elif application != _APPLICATION:
+            raise StoreFailed(self.path, "it is a database of something else: name another file")
+        elif version != _VERSION:
+            raise StoreFailed(self.path, f"its version is {version}, this program knows {_VERSION}: name another file")
+        connection.execute("COMMIT")
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise StoreFailed(self.path, _BROKEN)
+        owners = [owner for (owner,) in connection.execute("SELECT id FROM account")]
+        if owners != [account_id]:
+            raise StoreFailed(self.path, f"it belongs to the account {', '.join(owners)}: one file for each account")
+
+    def close(self) -> None:
+        """Closes the file; it can be opened again."""
+        connection, self._connection = self._connection, None
+        self._logs.clear()
+        if connection is not None:
+            connection.close()
+
+    def value(self, co_id: str) -> StoredValue | None:
+        """What is stored of a value; None if nothing is.
+
+        Raises:
+            StoreFailed: The file can't be read.
+        """
+        with self._using() as connection:
+            header = connection.execute("SELECT header FROM value WHERE id = ?", (co_id,)).fetchone()
+            if header is None:
+                return None
+            batches = connection.execute(
+                "SELECT session, after, transactions, signature FROM log JOIN batch ON batch.log = log.number "
+                "WHERE value = ? ORDER BY batch.number",
+                (co_id,),
+            )
+            return StoredValue(header[0], [StoredBatch(*row) for row in batches])
+
+    def pending(self) -> Iterable[tuple[str, str]]:
+        """Values with something that the server has not acknowledged, and the sessions it was written in.
+
+        The session is empty where there is no more than a header.
+
+        Raises:
+            StoreFailed: The file can't be read.
+        """
+        with self._using() as connection:
+            return connection.execute("SELECT value, session FROM pending").fetchall()
+
+    @contextmanager
+    def writing(self) -> Iterator["StoreWriter"]:
+        """One commit: all that is written in the block, or nothing.
+
+        Raises:
+            StoreFailed: The file can't be written: it is broken, or the disk is full.
+        """
+        with self._using() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield StoreWriter(connection, self._logs)
+            except BaseException:
+                self._logs.clear()
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _using(self) -> Iterator[sqlite3.Connection]:
+        if self._connection is None:
+            raise StoreFailed(self.path, "it is not open: a node that was entered opens it")
+        try:
+            yield self._connection
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
+
+    def broken(self, why: str) -> StoreFailed:
+        """The error for content that can't be what was stored."""
+        return StoreFailed(self.path, f"{_BROKEN} ({why})")
+
+    def _failure(self, error: sqlite3.Error) -> StoreFailed:
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return StoreFailed(self.path, "another process has it open: stop that, or name another file")
+        if code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return self.broken(str(error))
+        return StoreFailed(self.path, f"it can't be used: {error}")
+
+
+class StoreWriter:
+    """Writes within one commit."""
+
+    def __init__(self, connection: sqlite3.Connection, logs: dict[tuple[str, str], int]) -> None:
+        self._connection = connection
+        self._logs = logs
+
+    def header(self, co_id: str, header: str) -> None:
+        """Stores a value's header."""
+        self._connection.execute("INSERT OR IGNORE INTO value VALUES (?, ?)", (co_id, header))
+
+    def batch(self, co_id: str, batch: StoredBatch) -> None:
+        """Adds a batch at the end of a log."""
+        self._connection.execute(
+            "INSERT INTO batch (log, after, transactions, signature) VALUES (?, ?, ?, ?)",
+            (self._log(co_id, batch.session), batch.after, batch.transactions, batch.signature),
+        )
+
+    def is_pending(self, co_id: str, sessions: Iterable[str]) -> None:
+        """Notes that a value has something that the server has not acknowledged; see `SqliteStore.pending`."""
+        rows = [(co_id, session) for session in sessions] or [(co_id, "")]
+        self._connection.executemany("INSERT OR IGNORE INTO pending VALUES (?, ?)", rows)
+
+    def is_acknowledged(self, co_id: str) -> None:
+        """Notes that the server has all of a value."""
+        self._connection.execute("DELETE FROM pending WHERE value = ?", (co_id,))
+
+    def _log(self, co_id: str, session: str) -> int:
+        number = self._logs.get((co_id, session))
+        if number is None:
+            self._connection.execute("INSERT OR IGNORE INTO log (value, session) VALUES (?, ?)", (co_id, session))
+            row = self._connection.execute("SELECT number FROM log WHERE value = ? AND session = ?", (co_id, session))
+            number = self._logs[co_id, session] = int(row.fetchone()[0])
+        return number

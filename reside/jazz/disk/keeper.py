@@ -1,0 +1,178 @@
+"""Between a node's values and its file: what changed is written once an event-loop turn, what is asked for is read.
+
+What is read is not trusted blindly: the header must hash to the value's id, and each log is checked once, with the
+signature at its end, which covers all of it. So neither a broken disk nor a stranger's hand can put words into
+anybody's mouth. Whether a transaction was permitted is judged anew, as always.
+
+Writes go to the file in their order, signed. A process that is killed leaves a log that the next one can read; what the
+server had not acknowledged is sent by that next one, which writes in a session of its own.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from reside.jazz.covalue import Core
+from reside.jazz.encoding import compact_json, parse_json
+from reside.jazz.errors import InvalidContent
+from reside.jazz.header import parse_header
+from reside.jazz.ids import SessionId, author_of, is_session_id
+from reside.jazz.session import SessionLog, Transaction, parse_transactions
+from reside.jazz.store import Store
+
+from .database import SqliteStore, StoredBatch, StoredValue
+
+
+class Keeper:
+    """Keeps the values of a node in a file.
+
+    Args:
+        disk: The file.
+        store: The values.
+        sign: Signs and sends what was written and not sent yet.
+        unacknowledged: The values of which the server lacks something.
+        own_sessions: The sessions this node speaks for.
+    """
+
+    def __init__(
+        self,
+        disk: SqliteStore,
+        store: Store,
+        sign: Callable[[], None],
+        unacknowledged: Mapping[str, None],
+        own_sessions: set[str],
+    ) -> None:
+        self._disk = disk
+        self._store = store
+        self._sign = sign
+        self._unacknowledged = unacknowledged
+        self._own_sessions = own_sessions
+        self._changed: dict[str, Core] = {}
+        self._pending: set[str] = set()
+
+    def open(self) -> list[Core]:
+        """Opens the file; gives the values of which the server lacks something, and takes over their sessions.
+
+        Raises:
+            StoreFailed: The file can't be used.
+        """
+        self._disk.open(self._store.account_id)
+        try:
+            for co_id, session in self._disk.pending():
+                self._pending.add(co_id)
+                if session:
+                    self._own_sessions.add(session)
+            return [self._store.core(co_id) for co_id in sorted(self._pending)]
+        except BaseException:
+            self._disk.close()
+            raise
+
+    def close(self, *, save: bool) -> None:
+        """Closes the file, having written what is left, unless writing has failed already.
+
+        Raises:
+            StoreFailed: The file can't be written.
+        """
+        try:
+            if save:
+                self.save()
+        finally:
+            self._disk.close()
+
+    def mark(self, core: Core) -> None:
+        """Notes that a value changed."""
+        self._changed[core.co_id] = core
+
+    def has_unsaved(self, core: Core) -> bool:
+        """Whether something of a value is still to be written."""
+        return core.co_id in self._changed
+
+    def save(self) -> None:
+        """Writes what changed, in one commit.
+
+        Raises:
+            StoreFailed: The file can't be written.
+        """
+        self._sign()
+        if not self._changed:
+            return
+        with self._disk.writing() as writer:
+            for core in self._changed.values():
+                if core.header is None:
+                    continue
+                if not core.stored:
+                    writer.header(core.co_id, compact_json(dict(core.header.raw)))
+                for batch in _unstored(core):
+                    writer.batch(core.co_id, batch)
+                if core.co_id in self._unacknowledged:
+                    writer.is_pending(core.co_id, self._own_sessions & core.sessions.keys())
+                elif core.co_id in self._pending:
+                    writer.is_acknowledged(core.co_id)
+        self._saved()
+
+    def _saved(self) -> None:
+        for core in self._changed.values():
+            core.stored = core.header is not None
+            for log in core.sessions.values():
+                log.stored = log.signed_count
+            if core.co_id in self._unacknowledged:
+                self._pending.add(core.co_id)
+            else:
+                self._pending.discard(core.co_id)
+        self._changed.clear()
+
+    def recall(self, core: Core) -> None:
+        """Fills an empty value with what the file has of it, and with the accounts and the group that prove it.
+
+        Raises:
+            StoreFailed: The file can't be read, or holds what nobody signed.
+        """
+        found = self._disk.value(core.co_id)
+        if found is None:
+            return
+        try:
+            self._fill(core, found)
+        except InvalidContent as error:
+            raise self._disk.broken(f"the value {core.co_id}: {error}") from None
+        self._store.changed(core)
+        self._changed.pop(core.co_id, None)
+
+    def _fill(self, core: Core, found: StoredValue) -> None:
+        header = parse_header(parse_json(found.header))
+        if header.co_id != core.co_id:
+            raise InvalidContent("its header is another value's")
+        core.stored = core.unconfirmed = True
+        self._store.set_header(core, header)
+        pieces: dict[str, list[tuple[list[Transaction], str]]] = {}
+        arrived: list[Transaction] = []
+        for batch in found.batches:
+            transactions = _read(batch, sum(len(piece) for piece, _ in pieces.get(batch.session, ())))
+            pieces.setdefault(batch.session, []).append((transactions, batch.signature))
+            arrived.extend(transactions)
+        for session, parts in pieces.items():
+            log = SessionLog(SessionId(session))
+            agent_id = self._store.agent_of(self._author(session)) or ""
+            if not log.append_stored(parts, agent_id.rpartition("/")[2]):
+                raise InvalidContent(f"the signature of the session {session} does not verify")
+            log.stored = log.signed_count
+            core.sessions[log.session] = log
+        for transaction in arrived:
+            core.add(transaction)
+
+    def _author(self, session: str) -> str:
+        author = author_of(session)
+        if author.startswith("co_"):
+            self._store.core(author)
+        return author
+
+
+def _unstored(core: Core) -> Iterable[StoredBatch]:
+    for session, log in core.sessions.items():
+        for begin, end, signature in log.pieces(log.stored):
+            body = ",".join([item.canonical() for item in log.transactions[begin:end]])
+            yield StoredBatch(session, begin, f"[{body}]", signature)
+
+
+def _read(batch: StoredBatch, count: int) -> list[Transaction]:
+    raw = parse_json(batch.transactions)
+    if not is_session_id(batch.session) or batch.after != count or not isinstance(raw, list):
+        raise InvalidContent(f"its session {batch.session} has a gap")
+    return parse_transactions(raw, SessionId(batch.session), batch.after)
