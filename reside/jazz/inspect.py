@@ -6,7 +6,7 @@ allowed: that needs no key. What reveals keys is never shown.
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias
 
@@ -23,6 +23,7 @@ from .node import Node
 from .owned import OwnedValue
 from .permissions import refusal_of_write
 from .session import Transaction
+from .stream import FileStream
 from .text import CoPlainText
 from .value import Value
 
@@ -243,6 +244,9 @@ def _content(value: Value) -> Json:  # noqa: PLR0911 - one return a kind
         return str(value)
     if isinstance(value, CoList):
         return value.as_list()
+    if isinstance(value, FileStream):
+        info = value.info
+        return {**(asdict(info) if info is not None else {}), "received": value.received, "finished": value.finished}
     if isinstance(value, CoFeed):
         return [{"by": entry.by, "at": entry.at, "value": entry.value} for entry in value.entries()]
     return None

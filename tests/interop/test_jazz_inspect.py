@@ -124,12 +124,14 @@ async def test_every_kind_of_value_is_shown(jazz: JazzServer, nodes: Nodes) -> N
     await group.add_member("everyone", "reader")
     feed = group.create_feed()
     feed.push(1)
-    values = [group.create_list([1, "two"]), group.create_text("text"), feed]
+    file = group.create_file(b"abc", mime_type="text/plain", name="a.txt")
+    values = [group.create_list([1, "two"]), group.create_text("text"), feed, file]
     unique = await node.unique_map(group, "name", {"a": 1})
     await node.flush()
     shown = [(await _json(jazz.url, value.id))["content"] for value in values]
     assert shown[:2] == [[1, "two"], "text"]
     assert [entry["value"] for entry in shown[2]] == [1]
+    assert shown[3] == {"mime_type": "text/plain", "name": "a.txt", "size": 3, "received": 3, "finished": True}
     code, out, _ = await _run("inspect", jazz.url, unique.id)
     assert code == 0
     assert 'unique   "name"' in out

@@ -11,7 +11,7 @@ from support.jazz_models import Cat, Dog, Home, Names, Note, Page, Project, Sett
 from support.jazz_nodes import Nodes
 
 from reside.jazz import AccountId, Credentials, Group, Node
-from reside.jazz.typed import ListOf, RecordOf, Text
+from reside.jazz.typed import File, ListOf, RecordOf, Text
 
 pytestmark = pytest.mark.anyio
 
@@ -213,6 +213,29 @@ async def test_texts_are_edited_on_both_sides(tools: JavaScript, python: Node, g
     theirs.body.apply("Hello to JavaScript")
     await python.flush()
     await tools("until", **js, id=made, expected={"body": "Hello to JavaScript"})
+
+
+async def test_files_are_read_on_both_sides(tools: JavaScript, python: Node, group: Group) -> None:
+    page = Page(body=Text(""), image=File(b"from Python", mime_type="text/plain", name="p.txt")).create(group)
+    await python.flush()
+    read = await tools("read", actor="js", schema="Page", id=page.id, resolve={"image": True})
+    image = {
+        "mimeType": "text/plain",
+        "fileName": "p.txt",
+        "totalSizeBytes": 11,
+        "finished": True,
+        "text": "from Python",
+    }
+    assert read["image"] == image
+    made = await tools("file", actor="js", owner=group.id, text="from JavaScript", name="j.txt")
+    await tools("flush", actor="js")
+    theirs = await File.load(python, made)
+    assert theirs.info is not None
+    assert (await theirs.read(), theirs.info.name, theirs.info.mime_type) == (b"from JavaScript", "j.txt", "text/plain")
+    second = Page(body=Text(""), image=theirs).create(group)
+    await python.flush()
+    read = await tools("read", actor="js", schema="Page", id=second.id, resolve={"image": True})
+    assert read["image"]["text"] == "from JavaScript"
 
 
 @pytest.mark.parametrize("unique", ["settings", {"of": "alice", "kind": "settings"}])

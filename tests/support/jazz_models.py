@@ -5,7 +5,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from reside.jazz.typed import CoMapModel, FeedOf, ListOf, RecordOf, Text, field
+from reside.jazz.typed import CoMapModel, FeedOf, File, ListOf, RecordOf, Text, field
 
 
 class Note(CoMapModel):
@@ -50,6 +50,7 @@ class Page(CoMapModel):
     """Has a text that many may edit."""
 
     body: Text
+    image: File | None = None
 
 
 class Theme(CoMapModel, inline="same"):

@@ -13,6 +13,7 @@ from reside.jazz.typed import (
     EACH,
     CoMapModel,
     FeedOf,
+    File,
     ListOf,
     RecordOf,
     SchemaError,
@@ -176,6 +177,13 @@ def test_a_draft_has_its_values_and_its_defaults() -> None:
     assert tree.as_dict()["leaf"] is None
     assert tree != Tree(name="u", leaf=tree.leaf)
     assert len({tree, tree.leaf}) == 2
+
+
+@pytest.mark.anyio
+async def test_a_file_is_a_draft_too() -> None:
+    file = File(b"abc", name="a")
+    assert file.info is not None
+    assert (await file.read(), file.info.size, file.info.name) == (b"abc", 3, "a")
 
 
 def test_a_text_is_a_draft_too() -> None:

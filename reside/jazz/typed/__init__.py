@@ -7,6 +7,7 @@ from .base import Inline, Resolve, TypedValue
 from .errors import NotLoaded, ReferenceNotFound, SchemaError, SchemaMismatch
 from .feeds import FeedItem, FeedOf
 from .fields import field
+from .files import File
 from .lists import ListOf
 from .model import CoMapModel
 from .records import RecordOf
@@ -20,6 +21,7 @@ __all__ = [
     "DeepWatch",
     "FeedItem",
     "FeedOf",
+    "File",
     "Inline",
     "ListOf",
     "NotLoaded",

@@ -26,7 +26,7 @@ export const Project = co.map({
   events: co.feed(z.object({ what: z.string() })),
   days: co.list(z.date()),
 });
-export const Page = co.map({ body: co.plainText() });
+export const Page = co.map({ body: co.plainText(), image: co.optional(co.fileStream()) });
 export const Theme = co.map({ color: z.string() }).withPermissions(same);
 export const Settings = co.map({ language: z.string(), theme: Theme });
 export const Names = co.list(z.string());

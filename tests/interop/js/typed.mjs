@@ -1,7 +1,7 @@
 // Drives the schemas of jazz-tools for the tests; the protocol is driver.mjs's.
 //
 // An actor is an account as `startWorker` logs it in; values are named by their ids.
-import { Group } from "jazz-tools";
+import { Group, co } from "jazz-tools";
 import { startWorker } from "jazz-tools/worker";
 import { WebSocket } from "ws";
 import * as schemas from "./schemas.mjs";
@@ -32,6 +32,7 @@ function plain(value, above = []) {
   if (value === undefined || value === null || typeof value !== "object") return value;
   const id = value.$jazz?.id;
   if (id && (!value.$isLoaded || above.includes(id))) return { id };
+  if (value.getChunks) return { ...value.getChunks(), chunks: undefined, text: Buffer.concat(value.getChunks().chunks).toString() };
   if (value.$jazz?.raw.type === "coplaintext") return value.toString();
   const below = (child) => plain(child, [...above, id]);
   if (value.perAccount) return Object.values(value.perAccount).map((entry) => below(entry.value));
@@ -58,6 +59,13 @@ serve({
     return schemas[schema].create(revive(value), { owner: await group(actor, owner) }).$jazz.id;
   },
   read: async ({ actor, schema, id, resolve }) => plain(await load(actor, schema, id, resolve)),
+  async file({ actor, owner, text, name }) {
+    const made = co.fileStream().create({ owner: await group(actor, owner) });
+    made.start({ mimeType: "text/plain", fileName: name, totalSizeBytes: text.length });
+    made.push(new TextEncoder().encode(text));
+    made.end();
+    return made.$jazz.id;
+  },
   async set({ actor, schema, id, key, value, resolve }) {
     (await load(actor, schema, id, resolve)).$jazz.set(key, revive(value));
   },

@@ -1,0 +1,67 @@
+"""Files, as `co.fileStream` in jazz-tools."""
+
+from typing import ClassVar
+
+from reside.jazz.header import ValueType
+from reside.jazz.owned import OwnedValue
+from reside.jazz.stream import FileInfo, FileStream
+
+from .base import TypedValue
+from .creating import Wire
+from .errors import SchemaError
+
+
+class File(TypedValue):
+    """A file in a field: `File(data, mime_type="image/png")` is a draft, `await file.read()` waits for its end.
+
+    `raw` is the stream itself, which can also be read while it is being written.
+
+    Args:
+        data: Its content.
+        mime_type: For example `image/png`.
+        name: The file's name.
+    """
+
+    typed_kind: ClassVar[type[OwnedValue]] = FileStream
+    value_type: ClassVar[ValueType] = "costream"
+
+    def __init__(self, data: bytes, *, mime_type: str = "application/octet-stream", name: str | None = None) -> None:
+        self._draft = (data, mime_type, name)
+
+    @property
+    def stream(self) -> FileStream:
+        """The untyped value."""
+        stream: FileStream = self.raw
+        return stream
+
+    @property
+    def info(self) -> FileInfo | None:
+        """What its writer said of it; None before its start."""
+        if self._value is None:
+            data, mime_type, name = self._draft
+            return FileInfo(mime_type, name, len(data))
+        return self.stream.info
+
+    async def read(self, *, timeout: float = 30.0, max_bytes: int | None = None) -> bytes:  # noqa: ASYNC109 - as Node.load
+        """All bytes, once all of them are here.
+
+        Args:
+            timeout: In seconds.
+            max_bytes: Refuse it if it is larger than this.
+
+        Raises:
+            InvalidContent: It is larger, or malformed.
+            JazzTimeout: Its writer did not end it in time.
+        """
+        if self._value is None:
+            return self._draft[0]
+        await self.stream.until_finished(timeout=timeout, max_bytes=max_bytes)
+        return self.stream.read()
+
+    def write_draft(self, wire: Wire) -> OwnedValue:
+        """See `TypedValue`."""
+        if wire.unique is not None:
+            raise SchemaError("files can't be unique: put the file into a map that is")
+        data, mime_type, name = self._draft
+        self._draft = (b"", mime_type, name)
+        return wire.owner.create_file(data, mime_type=mime_type, name=name)
