@@ -130,9 +130,8 @@ async def _all_kinds_by_javascript(js: JavaScript, group: str) -> dict[str, str]
     for number in range(5):
         await js("appendItems", actor="js", id=large, values=[f"{number}{LARGE}"])
     restricted = await js("restrictedList", actor="js", group=group, init=[1, 2])
-    return {
-        "map": a_map, "list": a_list, "feed": feed, "text": text, "unique": unique, "large": large, "restricted": restricted
-    }  # fmt: skip
+    kinds = {"map": a_map, "list": a_list, "feed": feed, "text": text, "unique": unique}
+    return kinds | {"large": large, "restricted": restricted}
 
 
 def _joined(messages: list[dict[str, Any]]) -> dict[str, Any]:
