@@ -18,7 +18,7 @@ from reside.alpha.state import Alpha
 from reside.model.constants import ALPHA_CONTRACT
 from reside.model.errors import InvalidInput
 from reside.registry import RegistryClient
-from reside.replica import Replica
+from reside.replica import CAREFUL_WRITES, Replica
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -31,7 +31,7 @@ _log = structlog.get_logger(__name__)
 
 def replica() -> Replica:
     """Alpha's declaration."""
-    alpha = Replica(contract.CONTRACT)
+    alpha = Replica(contract.CONTRACT, writes=CAREFUL_WRITES)
     alpha.data(ALPHA_CONTRACT)(_data)
     for name in permissions.HANDLED:
         revoked = permissions.manager_revoked if name == contract.MANAGE_REPLICAS else permissions.revoked

@@ -18,12 +18,14 @@ from reside.replica.call import Call
 from reside.replica.context import Context
 from reside.replica.contracts import load_contract
 from reside.replica.control_block import ControlBlock
+from reside.replica.declaration import CAREFUL_WRITES
 from reside.replica.peers import Peer
 from reside.replica.replica import Replica
 from reside.replica.settings import ReplicaSettings
 from reside.replica.transactions import Transaction
 
 __all__ = [
+    "CAREFUL_WRITES",
     "Call",
     "Context",
     "ControlBlock",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from reside.jazz import WritePolicy
 from reside.model.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ class PermissionHandlers:
 
 NO_HANDLERS = PermissionHandlers()
 
+CAREFUL_WRITES: Final = WritePolicy(refuse_after_removal=True, max_ahead_ms=60_000, remember=True)
+"""What Alpha and the Sentinel refuse: who lost a right can't date a write back, nor a fast clock win for ever."""
+
 
 @dataclass
 class Declaration:
@@ -49,6 +53,7 @@ class Declaration:
     permissions: dict[tuple[str, str], PermissionHandlers] = field(default_factory=dict)
     data: dict[str, DataFactory] = field(default_factory=dict)
     main: MainFunction | None = None
+    writes: WritePolicy | None = None
 
     def contract(self, identity: str) -> ContractManifest:
         """The implemented contract of this identity.

@@ -44,7 +44,7 @@ from reside.replica.serving import bind, serving
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from reside.jazz import CoMap
+    from reside.jazz import CoMap, WritePolicy
     from reside.replica.declaration import Declaration
     from reside.replica.settings import ReplicaSettings
 
@@ -69,7 +69,7 @@ async def started(declaration: Declaration, settings: ReplicaSettings, *, serve:
             if settings.internal_endpoint is None and settings.listen_port == 0:
                 endpoint = f"http://{settings.listen_host}:{listener.getsockname()[1]}"
             await http_server.enter_async_context(serving(build_app(health, rpc), listener))
-        context = await _connect(stack, settings, health)
+        context = await _connect(stack, settings, health, declaration.writes)
         await _publish(context, declaration, endpoint)
         await _greet_peers(context)
         stack.push_async_callback(_flush, context)
@@ -85,7 +85,9 @@ async def started(declaration: Declaration, settings: ReplicaSettings, *, serve:
         health.started = False
 
 
-async def _connect(stack: AsyncExitStack, settings: ReplicaSettings, health: Health) -> Context:
+async def _connect(
+    stack: AsyncExitStack, settings: ReplicaSettings, health: Health, writes: WritePolicy | None
+) -> Context:
     """Steps 2 and 3: the account, the control block, the locks."""
     credentials = _credentials(settings)
     async for attempt in stamina.retry_context(
@@ -93,7 +95,7 @@ async def _connect(stack: AsyncExitStack, settings: ReplicaSettings, health: Hea
     ):
         with attempt:
             async with AsyncExitStack() as one_try:
-                node = await one_try.enter_async_context(Node(settings.sync_server_url, credentials))
+                node = await one_try.enter_async_context(Node(settings.sync_server_url, credentials, policy=writes))
                 await node.login()
                 rcb = await ControlBlock.load(node, settings.control_block_id)
                 one_try.callback(rcb.close)

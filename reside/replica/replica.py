@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
 
+    from reside.jazz import WritePolicy
     from reside.model.manifest import ContractManifest
     from reside.replica.context import Context
     from reside.replica.declaration import DataFactory, MainFunction, MethodHandler, PermissionHandler
@@ -25,10 +26,14 @@ class Replica:
     """One replica: the contracts it implements and the functions that do so.
 
     Declaring has no side effects; nothing runs before ``start``, ``run`` or ``launch``.
+
+    Args:
+        contracts: The manifests of the contracts that it implements.
+        writes: What its Jazz node refuses besides what the roles forbid; None for nothing.
     """
 
-    def __init__(self, *contracts: ContractManifest) -> None:
-        self.declaration = Declaration(contracts={contract.identity: contract for contract in contracts})
+    def __init__(self, *contracts: ContractManifest, writes: WritePolicy | None = None) -> None:
+        self.declaration = Declaration(contracts={contract.identity: contract for contract in contracts}, writes=writes)
 
     def method(self, contract_identity: str, name: str) -> Callable[[_Method], _Method]:
         """Decorate the coroutine function that answers an RPC method of a contract.

@@ -19,7 +19,7 @@ from reside.locks import EtcdUnavailable, LockLost, LockTimeout
 from reside.locks.service import DEFAULT_TTL_S
 from reside.model.constants import SENTINEL_CONTRACT, SENTINEL_NAME
 from reside.model.errors import NotReady
-from reside.replica import Replica
+from reside.replica import CAREFUL_WRITES, Replica
 from reside.sentinel import access
 from reside.sentinel.backoff import CONNECT_BACKOFF
 from reside.sentinel.contract import CONTRACT
@@ -81,7 +81,7 @@ class Sentinel:
         self._make_engine = make_engine
         self._stop = asyncio.Event()
         self._term: Term | None = None
-        self.replica = Replica(CONTRACT)
+        self.replica = Replica(CONTRACT, writes=CAREFUL_WRITES)
         self.replica.data(SENTINEL_CONTRACT)(make_data)
         for name in access.HANDLED:
             self.replica.permission(
