@@ -36,8 +36,7 @@ class Group(Value):
     def refresh(self) -> int:
         """Brings the roles up to date; the number it gives grows with every change, also in a parent group."""
         self._state()
-        self._core.stale = False
-        return self._core.revision
+        return super().refresh()
 
     @property
     def name(self) -> str | None:

@@ -38,7 +38,7 @@ class OwnedValue(Value):
     def refresh(self) -> int:
         """Brings the content up to date; the number it gives grows with every change of the valid content."""
         self._content.refresh()
-        return self._core.revision
+        return super().refresh()
 
     def refusals(self) -> list[tuple[SessionId, int, str | None]]:
         """For each transaction of the log (session, index) the reason why it does not count; None if it does."""

@@ -213,9 +213,24 @@ def refusal_of_role(  # noqa: PLR0911 - one return a rule of the protocol
 def refusal_of_write(owner: GroupState, transaction: Transaction) -> str | None:
     """Why a transaction of a value does not count under its owning group; None if it does."""
     role = owner.role_of(transaction.author, transaction.made_at)
-    if role in WRITERS:
+    if role in WRITERS or (role == "reader" and _leave_branch_pointer(transaction)):
         return None
     return f"its author's role at that time is {role or 'none'}"
+
+
+def _leave_branch_pointer(transaction: Transaction) -> bool:
+    """Whether a transaction tells of a branch that its author owns, which readers may; nothing else of it counts."""
+    if transaction.is_private or transaction.meta is None:
+        return False
+    try:
+        meta = parse_json(transaction.meta)
+    except InvalidContent:
+        return False
+    if not isinstance(meta, dict) or not meta.get("branch") or not meta.get("ownerId"):
+        return False
+    transaction.changes = []
+    transaction.meta_value = {"branch": meta["branch"], "ownerId": meta["ownerId"]}
+    return True
 
 
 def decode_trusting(transaction: Transaction) -> list[Any] | None:

@@ -36,7 +36,8 @@ class Value:
 
     def refresh(self) -> int:
         """Brings the content up to date; the number it gives grows with every change of the valid content."""
-        raise NotImplementedError
+        self._core.stale = False
+        return self._core.revision
 
     async def uploaded(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises our own error
         """Waits until the server acknowledged everything written here to this value so far.

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from support.jazz_logs import Log, judge, refusals
 
-from reside.jazz.group_state import GroupState
-from reside.jazz.permissions import refusal_of_write
+from reside.jazz.group_state import Entry, GroupState
+from reside.jazz.permissions import judge_group, refusal_of_write
 
 ADMIN, BOB, EVE = "co_zAdmin", "co_zBob", "co_zEve"
 ROLES = ["admin", "manager", "writer", "reader", "writeOnly"]
@@ -249,3 +249,117 @@ def test_everyones_role_is_for_those_without_another() -> None:
     assert state.role_of(EVE) == "writer"
     log.set(ADMIN, 11, "everyone", "revoked")
     assert judge(log, admin=ADMIN).role_of(EVE) is None
+
+
+@pytest.mark.parametrize("mapping", ["writeOnly", "adminInvite", "nonsense", "", None, 7])
+def test_a_mapping_that_is_no_role_for_members_gives_none(mapping: Any) -> None:
+    """As in JavaScript, such a mapping replaces an earlier one, so it takes the roles of the parent away."""
+    log = _group()
+    log.set(ADMIN, 10, "parent_co_zParent", "extend")
+    log.set(ADMIN, 20, "parent_co_zParent", mapping)
+    state = judge(log, admin=ADMIN, groups=_parents(Bob="admin"))
+    assert refusals(state)[-1] is None
+    assert [state.role_of(BOB, at) for at in (9, 19, 20)] == [None, "admin", None]
+
+
+def test_a_mapping_to_an_invite_acts_as_one() -> None:
+    """A quirk of JavaScript that verdicts depend on: such members are no members, but may do what the invite may."""
+    log = _group()
+    log.set(ADMIN, 10, "parent_co_zParent", "writerInvite")
+    log.set(BOB, 20, EVE, "writer")
+    log.set(BOB, 21, EVE, "admin")
+    state = judge(log, admin=ADMIN, groups=_parents(Bob="reader"))
+    assert [refusal is None for refusal in refusals(state)[-2:]] == [True, False]
+
+
+def test_an_extension_without_a_value_ends_it() -> None:
+    log = _group()
+    log.set(ADMIN, 10, "parent_co_zParent", "extend")
+    log.add(ADMIN, 20, [{"op": "set", "key": "parent_co_zParent"}])
+    state = judge(log, admin=ADMIN, groups=_parents(Bob="admin"))
+    assert state.role_of(BOB) is None
+    assert state.parent_ids() == []
+
+
+def test_a_key_without_a_name_is_nobodys_own() -> None:
+    log = _group(Bob="writeOnly")
+    log.set(BOB, 10, f"writeKeyFor_{BOB}", "")
+    log.set(BOB, 11, "_for_everyone", "keySecret_z1")
+    log.set(BOB, 12, "_for_everyone_sealedFor_sealer_z1", "keySecret_z1")
+    assert [refusal is None for refusal in refusals(judge(log, admin=ADMIN))[-3:]] == [True, False, False]
+
+
+def test_reveals_are_believed_by_who_may_give_the_key_out() -> None:
+    """Who names the read key its own may reveal it, as anybody may reveal an own key; only nobody listens."""
+    log = _group(Bob="readerInvite", Eve="writeOnlyInvite")
+    log.set(ADMIN, 10, "readKey", "key_z1")
+    name = f"key_z1_for_{ADMIN}"
+    log.set(ADMIN, 11, name, "by admin")
+    log.set(EVE, 12, name, "by a writer's invite")
+    log.set("co_zStranger", 13, "writeKeyFor_co_zStranger", "key_z1")
+    log.set("co_zStranger", 14, name, "by a stranger")
+    state = judge(log, admin=ADMIN)
+    assert all(refusal is None for refusal in refusals(state))
+    entry = state.reveal(name, "key_z1")
+    assert entry is not None
+    assert entry.value == "by admin"
+    log.set(BOB, 15, name, "by a reader's invite")
+    later = judge(log, admin=ADMIN).reveal(name, "key_z1")
+    assert later is not None
+    assert later.value == "by a reader's invite"
+    log.set("co_zStranger", 16, "writeKeyFor_co_zStranger", "key_z2")
+    log.set("co_zStranger", 17, f"key_z2_for_{ADMIN}", "its own")
+    own = judge(log, admin=ADMIN).reveal(f"key_z2_for_{ADMIN}", "key_z2")
+    assert own is not None
+    assert own.value == "its own"
+
+
+def test_a_reader_leaves_pointers_to_its_branches_and_nothing_else() -> None:
+    state = judge(_group(Bob="reader"), admin=ADMIN)
+    writes = Log()
+    for meta in ('{"branch":"b","ownerId":"co_zX","fww":"k"}', '{"branch":"b"}', "{", "[]", None):
+        item = writes.add(BOB, 20, [{"op": "set", "key": "x", "value": 1}])
+        item.meta = meta
+    assert [refusal_of_write(state, item) is None for item in writes.transactions] == [True, *[False] * 4]
+    assert writes.transactions[0].changes == []
+    assert writes.transactions[0].meta_value == {"branch": "b", "ownerId": "co_zX"}
+
+
+def test_groups_that_extend_each_other_by_back_dating_give_each_role_once() -> None:
+    """Each extension was valid when the other did not hold; their past overlaps. Nobody gains, nothing runs away."""
+    states: dict[str, GroupState] = {}
+    names = [f"co_zGroup{number}" for number in range(12)]
+    for name in names:
+        state = GroupState(name, None, lambda parent: states.get(parent, "missing"))
+        log = _group(**({"Bob": "writer"} if name == names[-1] else {}))
+        judge_group(state, log.transactions, ADMIN)
+        states[name] = state
+    for name in names:
+        for parent in names:
+            if parent != name:
+                states[name].parents[parent] = [(10, "extend"), (50, "revoked")]
+                states[name].take(f"parent_{parent}", Entry(10, "extend", log.transactions[0]))
+        states[name].take(f"parent_{names[0]}", Entry(50, "revoked", log.transactions[0]))
+    for state in states.values():
+        state.forget_roles(0)
+    assert {state.role_of(BOB, 20) for state in states.values()} == {"writer"}
+    assert {state.role_of(EVE, 20) for state in states.values()} == {None}
+    assert [state.role_of(BOB, 60) for state in states.values()] == [None] * 11 + ["writer"]
+
+
+def test_a_chain_of_many_groups_needs_no_recursion() -> None:
+    states: dict[str, GroupState] = {}
+    names = ["co_zGroup" + str(number).replace("0", "o") for number in range(1500)]
+    for above, name in zip([None, *names], names, strict=False):
+        log = _group(**({} if above else {"Bob": "writer"}))
+        state = GroupState(name, None, lambda parent: states.get(parent, "missing"))
+        judge_group(state, log.transactions, ADMIN)
+        if above is not None:
+            state.parents[above] = [(10, "extend")]
+            state.take(f"parent_{above}", Entry(10, "extend", log.transactions[0]))
+        states[name] = state
+    last = states[names[-1]]
+    last.forget_roles(0)
+    assert last.role_of(BOB) == "writer"
+    assert last.role_of(BOB, 9) is None
+    assert last.extends(names[0])
