@@ -42,7 +42,7 @@ class FeedView:
         """Takes in more transactions, in their order of arrival."""
         for item in transactions:
             for value in item.changes or ():
-                entry = FeedEntry(author(item), item.made_at, item.session, value, item.index)
+                entry = FeedEntry(author(item), item.at, item.session, value, item.index)
                 if not self.items or _when(self.items[-1]) <= _when(entry):
                     self.items.append(entry)
                 else:

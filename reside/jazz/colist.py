@@ -41,7 +41,7 @@ class Ordered(OwnedValue):
     def edits(self) -> list[ListEdit]:
         """All items with their authors."""
         return [
-            ListEdit(author(item.transaction), item.transaction.made_at, item.transaction.session, item.value)
+            ListEdit(author(item.transaction), item.transaction.at, item.transaction.session, item.value)
             for item in self._items()
         ]
 

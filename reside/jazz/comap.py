@@ -156,4 +156,4 @@ class CoMap(OwnedValue):
 
 def _edit(entry: _Entry) -> Edit:
     _, transaction, deleted, value = entry
-    return Edit(author(transaction), transaction.made_at, transaction.session, value, deleted)
+    return Edit(author(transaction), transaction.at, transaction.session, value, deleted)

@@ -11,6 +11,7 @@ from typing import Protocol
 from .covalue import Core
 from .decoding import Decoder
 from .deletion import refusal_of_deletion
+from .encoding import stable_json
 from .group_state import GroupState
 from .permissions import refusal_of_write
 from .session import Transaction
@@ -69,7 +70,8 @@ class Content:
         self._owner_revision = revision
         fresh = core.transactions if concerned else core.transactions[seen:]
         self._newest = max([self._newest, *[item.made_at for item in fresh]])
-        accepted = self._decoder.readable([item for item in fresh if self._refusal(item, owner) is None])
+        readable = self._decoder.readable([item for item in fresh if self._refusal(item, owner) is None])
+        accepted = [item for item in readable if item.at <= item.made_at]
         if concerned:
             self._rejudge(accepted)
         else:
@@ -85,6 +87,8 @@ class Content:
             refusal = self._refusal(item, owner)
             if refusal is None and not self._decoder.readable([item]):
                 refusal = "it can't be read: its key was not revealed to this account, or it is malformed"
+            if refusal is None and item.at > item.made_at:
+                refusal = "it was merged before it was written"
             found.append((item, refusal))
         return found
 
@@ -115,8 +119,9 @@ class Content:
         self._core.revision += 1
 
     def _rejudge(self, valid: list[Transaction]) -> None:
-        if valid == self._valid:
-            return
+        header = self._core.header
+        if valid == self._valid and (header is None or not header.restrict_deletion):
+            return  # where deletion is restricted, the same transactions may mean less or more than before
         self._valid = valid
         self.latest = max((item.made_at for item in valid), default=0)
         self._reset()
@@ -146,9 +151,12 @@ def _losers(valid: Sequence[Transaction]) -> frozenset[int]:
     winners: dict[str, Transaction] = {}
     losers = set()
     for item in sorted(valid, key=lambda transaction: transaction.when):
-        key = item.meta_value.get("fww") if item.meta_value else None
-        if not isinstance(key, str):
+        if not item.meta_value or "fww" not in item.meta_value:
             continue
+        named = item.meta_value["fww"]
+        if isinstance(named, dict | list):
+            continue  # to JavaScript each of these is a name of its own
+        key = stable_json(named)
         if key in winners:
             losers.add(item.order)
         else:

@@ -12,6 +12,7 @@ from .crypto import decrypt, transaction_material
 from .encoding import parse_json
 from .errors import InvalidContent
 from .keys import find_secret
+from .merging import origin_of
 from .permissions import decode_trusting
 from .session import Transaction
 from .store import Store
@@ -44,9 +45,14 @@ class Decoder:
                 secret = secrets[item.key_used]
                 if secret is not None:
                     self._decode_private(item, secret)
+            if item.meta_value is not None and "mi" in item.meta_value:
+                item.origin = origin_of(item.meta_value, item.made_at, self._before(item))
             if item.changes is not None:
                 found.append(item)
         return found
+
+    def _before(self, item: Transaction) -> Transaction | None:
+        return self._core.sessions[item.session].transactions[item.index - 1] if item.index else None
 
     def has_new_key(self) -> bool:
         """Whether one of the keys that were lacking is here now."""

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from .ids import Json
+from .merging import BRANCH, session_key
 from .session import Transaction
 
 OpKey: TypeAlias = tuple[str, int, int]
-"""An insertion: its session, transaction and change."""
+"""An insertion: its session (with the branch that it comes from), transaction and change."""
 
 _NEVER: Final = (0, "")
 _MAX_SEARCHES: Final = 32
@@ -103,7 +104,7 @@ class ListView:
                 continue
             for place, change in enumerate(changes):
                 if isinstance(change, dict):
-                    self._apply(item, (item.session, item.index, place), change, visible=not loses)
+                    self._apply(item, (*item.name, place), change, visible=not loses)
 
     def _apply(self, item: Transaction, key: OpKey, change: Mapping[str, Json], *, visible: bool) -> None:
         op = change.get("op")
@@ -179,7 +180,8 @@ class ListView:
 def op_id(key: OpKey) -> dict[str, Json]:
     """An insertion's name as it stands on the wire."""
     session, index, place = key
-    return {"sessionID": session, "txIndex": index, "changeIdx": place}
+    session, _, branch = session.partition(BRANCH)
+    return {"sessionID": session, "txIndex": index, "changeIdx": place, **({"branch": branch} if branch else {})}
 
 
 def op_key(raw: Json) -> OpKey | None:
@@ -189,7 +191,7 @@ def op_key(raw: Json) -> OpKey | None:
     session, index, place = raw.get("sessionID"), raw.get("txIndex"), raw.get("changeIdx")
     if not isinstance(session, str) or type(index) is not int or type(place) is not int:
         return None
-    return session, index, place
+    return session_key(session, raw.get("branch")), index, place
 
 
 def _walk(root: Item) -> Iterator[Item]:

@@ -14,6 +14,7 @@ from .crypto import Agent, verify
 from .encoding import b58encode, quote
 from .errors import InvalidContent
 from .ids import Json, SessionId, author_of
+from .merging import Origin
 
 _MAX_TRANSACTION_CHARACTERS = 102_400
 _MAX_SAFE_INTEGER = 2**53
@@ -34,6 +35,7 @@ class Transaction:
         order: Place in the order of arrival at this node, over all sessions of the value.
         changes: The decoded changes, None as long as they can't be read.
         meta_value: The decoded meta.
+        origin: Where it stood in a branch, if it was merged from one.
         barred: Why this node refuses it whatever the roles say; see `removals`.
     """
 
@@ -47,7 +49,18 @@ class Transaction:
     order: int = 0
     changes: list[dict[str, Json]] | list[Json] | None = None
     meta_value: dict[str, Json] | None = None
+    origin: Origin | None = None
     barred: str | None = None
+
+    @property
+    def at(self) -> int:
+        """When it was written, by its author's clock; before `made_at` if it was merged from a branch."""
+        return self.made_at if self.origin is None else self.origin.made_at
+
+    @property
+    def name(self) -> tuple[str, int]:
+        """What its insertions are named by: session and index, in the branch that it was merged from if it was."""
+        return (self.session, self.index) if self.origin is None else (self.origin.key, self.origin.index)
 
     @property
     def when(self) -> tuple[int, str]:
@@ -56,6 +69,8 @@ class Transaction:
         The JavaScript library leaves ties of time between sessions in the order of arrival, so that there two readers
         may differ; here all readers agree.
         """
+        if self.origin is not None:
+            return self.origin.made_at, self.origin.session
         return self.made_at, self.session
 
     @property

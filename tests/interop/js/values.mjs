@@ -84,6 +84,12 @@ export const valueOperations = (load) => ({
     const map = await load(actor, id);
     return Object.entries(sources).filter(([key, source]) => !isDeepStrictEqual(map.get(key), (0, eval)(`(${source})`)));
   },
+  // Runs a function body on the content of a branch, and merges the branch.
+  editInBranch: async ({ actor, id, name, body }) => {
+    const branch = (await load(actor, id)).core.createBranch(name);
+    new Function("value", body)(branch.getCurrentContent());
+    branch.mergeBranch();
+  },
   untilFinished: async ({ actor, id }) => {
     const { core } = await load(actor, id);
     await new Promise((resolve) => {

@@ -1,0 +1,67 @@
+"""Where merged transactions come from, and what their makers can't claim."""
+
+import json
+from typing import Any
+
+import pytest
+from support.jazz_wire import Loose, registered
+
+from reside.jazz.ids import SessionId
+from reside.jazz.listview import op_id, op_key
+from reside.jazz.merging import Origin, origin_of
+from reside.jazz.session import Transaction
+
+pytestmark = pytest.mark.anyio
+
+S, T = "co_zA_session_z1", "co_zB_session_z2"
+
+
+def _before(meta: dict[str, Any] | None = None, made_at: int = 90) -> Transaction:
+    item = Transaction(SessionId(S), 0, made_at, "[]", None, None, "co_zA")
+    item.origin = origin_of(meta, made_at, None)
+    return item
+
+
+def test_what_is_left_out_is_as_with_the_transaction_before() -> None:
+    first = _before({"mi": 3, "s": T, "b": "co_zBranch", "t": 40})
+    assert first.origin == Origin(T, 3, 50, "co_zBranch")
+    assert origin_of({"mi": 4}, 90, first) == Origin(T, 4, 50, "co_zBranch")
+    assert origin_of({"mi": 4, "s": S}, 90, first) == Origin(S, 4, 50, "co_zBranch")
+    assert origin_of({"mi": 4, "b": "co_zOther", "t": 1}, 90, first) == Origin(T, 4, 89, "co_zOther")
+    assert origin_of({"mi": 4}, 100, _before()) == Origin(S, 4, 90, None)
+
+
+def test_a_merge_without_a_session_before_it_is_none() -> None:
+    assert origin_of({"mi": 1}, 90, None) is None
+
+
+@pytest.mark.parametrize("meta", [None, {}, {"mi": "1"}, {"mi": True}, {"fww": "init"}])
+def test_other_metas_are_no_merges(meta: Any) -> None:
+    assert origin_of(meta, 90, _before()) is None
+
+
+def test_a_merged_transaction_is_named_by_its_branch() -> None:
+    item = _before({"mi": 3, "s": T, "b": "co_zBranch", "t": 40})
+    assert (item.name, item.at, item.when) == ((f"{T}_branch_co_zBranch", 3), 50, (50, T))
+    raw = {"sessionID": T, "txIndex": 3, "changeIdx": 1, "branch": "co_zBranch"}
+    key = op_key(raw)
+    assert key == (*item.name, 1)
+    assert op_id(key) == raw
+    plain = {"sessionID": T, "txIndex": 3, "changeIdx": 1}
+    plain_key = op_key(plain)
+    assert plain_key is not None
+    assert op_id(plain_key) == plain
+
+
+async def test_a_merge_dated_after_itself_does_not_count() -> None:
+    """Else a removed member could write under the role it has lost."""
+    node = await registered(Loose())
+    value = node.create_group().create_map({"a": 1})
+    value._write([{"op": "set", "key": "a", "value": 2}], {"mi": 0, "s": value._core.transactions[0].session, "t": -5})
+    assert value.as_dict() == {"a": 1}
+    assert [why for _, _, why in value.refusals()] == [None, "it was merged before it was written"]
+    value._write([{"op": "set", "key": "a", "value": 3}], {"mi": 7, "s": T, "b": "co_zX", "t": 5})
+    assert json.dumps(value.as_dict()) == '{"a": 1}', "it is older than what is there"
+    edits = value.history("a")
+    assert [edit.value for edit in edits] == [3, 1]
+    assert {edit.by for edit in edits} == {node.account_id}, "the merger answers for it, whoever it names"
