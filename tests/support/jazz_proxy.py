@@ -31,7 +31,8 @@ class Proxy:
         cut_after: Cut the line once, after so many messages of a direction; the message itself is passed on.
         delay: Seconds that each message is held back.
         deaf: Pass nothing on any more, neither messages nor pings, and keep the line.
-        connections: How many lines were made.
+    refuse: Hang up on whoever connects.
+    connections: How many lines were made.
     """
 
     url: str = ""
@@ -39,6 +40,7 @@ class Proxy:
     cut_after: tuple[Direction, int] | None = None
     delay: float = 0.0
     deaf: bool = False
+    refuse: bool = False
     connections: int = 0
 
     def count(self, direction: Direction) -> int:
@@ -77,7 +79,7 @@ async def proxy(server_url: str) -> AsyncIterator[Proxy]:
 
     async def handle(client: Connection) -> None:
         made.connections += 1
-        if made.cut_after is not None and made.cut_after[1] == 0:
+        if made.refuse or (made.cut_after is not None and made.cut_after[1] == 0):
             made.cut_after = None
             client.transport.abort()
             return
