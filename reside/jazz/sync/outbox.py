@@ -19,7 +19,6 @@ class Outbox:
 
     def __init__(self) -> None:
         self._messages: deque[str] = deque()
-        self._wanted = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
         self.buffered = 0
@@ -28,13 +27,13 @@ class Outbox:
         """Queues a message."""
         self._messages.append(text)
         self.buffered += len(text)
-        self._wanted.set()
         if self.buffered > MAX_BUFFERED_CHARACTERS:
             self._room.clear()
 
-    async def frame(self) -> str:
-        """The next frame, once there is something to send."""
-        await self._wanted.wait()
+    def frame(self) -> str | None:
+        """The next frame; None if there is nothing to send."""
+        if not self._messages:
+            return None
         messages = [self._messages.popleft()]
         size = len(messages[0])
         while self._messages and size + len(self._messages[0]) < MAX_FRAME_CHARACTERS:
@@ -56,7 +55,5 @@ class Outbox:
 
     def _taken(self, characters: int) -> None:
         self.buffered -= characters
-        if not self._messages:
-            self._wanted.clear()
         if self.buffered <= MAX_BUFFERED_CHARACTERS:
             self._room.set()

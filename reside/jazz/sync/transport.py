@@ -8,20 +8,18 @@ from collections.abc import Callable
 from ipaddress import IPv6Address
 from typing import Final
 
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import InvalidHandshake, InvalidURI, WebSocketException
+from websockets.exceptions import InvalidHandshake, InvalidURI
 
 from reside.jazz.errors import JazzUnavailable
 
 from .backoff import back_off
 from .outbox import Outbox
+from .socket import Socket, open_socket
 
 _log = logging.getLogger(__name__)
 _SILENCE_S: Final = 10.0
 """The server pings every 1.5 s; after this long without a frame the connection is dead, as in the JavaScript client."""
 _OPEN_TIMEOUT_S: Final = 10.0
-_CLOSE_TIMEOUT_S: Final = 1.0
-"""Nothing is lost by a close without the other side's consent."""
 
 
 class Transport:
@@ -55,12 +53,17 @@ class Transport:
         self._silence = silence
         self._failures = 0
         self._last_error = "no attempt was made"
+        self._socket: Socket | None = None
+        self._flush_planned = False
         self.outbox = Outbox()
         self.connected = asyncio.Event()
 
     def send(self, text: str) -> None:
         """Queues a message; it is dropped with the connection, because the next one starts from what the server has."""
         self.outbox.put(text)
+        if not self._flush_planned and self._socket is not None:
+            self._flush_planned = True
+            asyncio.get_running_loop().call_soon(self._flush)
 
     async def run(self) -> None:
         """Connects, again and again, until cancelled.
@@ -93,17 +96,14 @@ class Transport:
                 f"no connection to the sync server {self._url} within {timeout:g} s ({self._last_error})"
             ) from None
 
-    async def _open(self) -> ClientConnection | None:
+    async def _open(self) -> Socket | None:
         try:
             async with asyncio.timeout(_OPEN_TIMEOUT_S):
-                return await connect(
+                return await open_socket(
                     self._url,
-                    additional_headers={"X-Forwarded-For": _unique_address()},
-                    max_size=None,
-                    compression=None,
-                    ping_interval=None,
-                    close_timeout=_CLOSE_TIMEOUT_S,
-                    proxy=None,
+                    headers={"X-Forwarded-For": _unique_address()},
+                    on_frame=self._received,
+                    on_room=self._flush,
                 )
         except InvalidURI:
             raise JazzUnavailable(f"not the URL of a sync server: {self._url}") from None
@@ -112,34 +112,41 @@ class Transport:
             self._failures += 1
             return None
 
-    async def _serve(self, socket: ClientConnection) -> None:
+    async def _serve(self, socket: Socket) -> None:
+        """Holds a connection until it ends or falls silent."""
         self.outbox.take_all()
+        self._socket = socket
         self.connected.set()
         self._on_connect()
-        writer = asyncio.create_task(self._write(socket), name="jazz writer")
         try:
-            while True:
-                async with asyncio.timeout(self._silence):
-                    frame = await socket.recv()
-                self._failures = 0
-                if isinstance(frame, str):
-                    self._on_frame(frame)
-                else:
-                    _log.warning("dropped a binary frame of the sync server: the protocol has text only")
-        except (WebSocketException, TimeoutError, OSError) as error:
-            self._last_error = f"{type(error).__name__}: {error}"
+            while not socket.closed.done():
+                left = socket.received_at + self._silence - asyncio.get_running_loop().time()
+                if left <= 0:
+                    break
+                await asyncio.wait([socket.closed], timeout=left)
+            silent = f"nothing came for {self._silence:g} s"
+            self._last_error = socket.closed.result() if socket.closed.done() else silent
             _log.info("the connection to the sync server ended: %s", self._last_error)
         finally:
+            self._socket = None
             self.connected.clear()
-            writer.cancel()
             self.outbox.take_all()
             self._on_disconnect()
-            await asyncio.wait([writer])
-            _report(writer)
 
-    async def _write(self, socket: ClientConnection) -> None:
-        while True:
-            await socket.send(await self.outbox.frame())
+    def _received(self, frame: str | None) -> None:
+        if self._socket is None:
+            return  # before the first question there is nothing to answer but a ping, after the end nothing counts
+        self._failures = 0
+        if frame is None:
+            _log.warning("dropped a binary frame of the sync server: the protocol has text only")
+        else:
+            self._on_frame(frame)
+
+    def _flush(self) -> None:
+        """Sends what waits, as far as the connection takes it."""
+        self._flush_planned = False
+        while self._socket is not None and not self._socket.is_full and (frame := self.outbox.frame()) is not None:
+            self._socket.send(frame)
 
 
 def _unique_address() -> str:
@@ -149,11 +156,3 @@ def _unique_address() -> str:
     the earlier of two connections of one name (jazz-protocol.md §11).
     """
     return str(IPv6Address(b"\xfd" + secrets.token_bytes(15)))
-
-
-def _report(writer: asyncio.Task[None]) -> None:
-    """A writer ends because it was cancelled or because the connection broke, which the reader has told already."""
-    if not writer.cancelled():
-        error = writer.exception()
-        if error is not None and not isinstance(error, WebSocketException | OSError):
-            raise error

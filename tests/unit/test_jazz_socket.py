@@ -1,0 +1,187 @@
+"""The WebSocket of the sync against servers that are made here, well and badly behaved."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from websockets.exceptions import InvalidHandshake
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Request
+from websockets.server import ServerProtocol
+
+from reside.jazz.sync.socket import Socket, open_socket
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+pytestmark = pytest.mark.anyio
+_WITHIN_S = 10.0
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@asynccontextmanager
+async def _server(
+    handle: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+) -> AsyncIterator[str]:
+    async def guarded(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await handle(reader, writer)
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(guarded, "127.0.0.1", 0)
+    try:
+        yield f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    finally:
+        server.close()
+
+
+async def _accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> ServerProtocol:
+    protocol = ServerProtocol()
+    protocol.receive_data(await reader.readuntil(b"\r\n\r\n"))
+    request = protocol.events_received()[0]
+    assert isinstance(request, Request)
+    protocol.send_response(protocol.accept(request))
+    writer.writelines(protocol.data_to_send())
+    return protocol
+
+
+async def _open(url: str, frames: list[str | None]) -> Socket:
+    async with asyncio.timeout(_WITHIN_S):
+        return await open_socket(url, headers={}, on_frame=frames.append, on_room=lambda: None)
+
+
+async def _ended(socket: Socket) -> str:
+    async with asyncio.timeout(_WITHIN_S):
+        return await socket.closed
+
+
+async def test_messages_arrive_whole_and_in_order_however_they_are_cut() -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        protocol = await _accept(reader, writer)
+        protocol.send_text(b"one")
+        protocol.send_text("tw\u00f6 ".encode()[:3], fin=False)
+        protocol.send_ping(b"are you there")
+        protocol.send_continuation("tw\u00f6 ".encode()[3:], fin=False)
+        protocol.send_continuation(b"end", fin=True)
+        protocol.send_binary(b"\0")
+        protocol.send_close(1001, "bye")
+        for byte in b"".join(protocol.data_to_send()):
+            writer.write(bytes([byte]))
+            await writer.drain()
+        await reader.read()
+
+    frames: list[str | None] = []
+    async with _server(handle) as url:
+        socket = await _open(url, frames)
+        assert "1001" in await _ended(socket)
+    assert frames == ["one", "tw\u00f6 end", None]
+
+
+async def test_what_is_sent_arrives_and_a_close_is_agreed() -> None:
+    heard: list[object] = []
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        protocol = await _accept(reader, writer)
+        while data := await reader.read(1000):
+            protocol.receive_data(data)
+            heard.extend(
+                (event.opcode, bytes(event.data)) for event in protocol.events_received() if isinstance(event, Frame)
+            )
+            writer.writelines(part for part in protocol.data_to_send() if part)
+            if protocol.close_expected():
+                return
+
+    async with _server(handle) as url:
+        socket = await _open(url, [])
+        socket.send("hello")
+        socket.send("world \U0001f30d")
+        await socket.close()
+        await _ended(socket)
+        socket.send("after the end")
+    assert heard[:2] == [(Opcode.TEXT, b"hello"), (Opcode.TEXT, "world \U0001f30d".encode())]
+    assert heard[2][0] is Opcode.CLOSE  # type: ignore[index] # a pair, as above
+    assert len(heard) == 3
+
+
+async def test_a_server_that_takes_slowly_is_not_flooded() -> None:
+    go = asyncio.Event()
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _accept(reader, writer)
+        await go.wait()
+        while await reader.read(100_000):
+            pass
+
+    room = asyncio.Event()
+    async with _server(handle) as url, asyncio.timeout(_WITHIN_S):
+        socket = await open_socket(url, headers={}, on_frame=print, on_room=room.set)
+        while not socket.is_full:
+            socket.send("x" * 100_000)
+        go.set()
+        await room.wait()
+        assert not socket.is_full
+        await socket.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"HTTP/1.1 503 Service Unavailable\r\n\r\n", b"\x00\x01 not http\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\nhello"],
+)
+async def test_a_server_that_is_no_sync_server_is_refused(answer: bytes) -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+
+    async with _server(handle) as url:
+        with pytest.raises((InvalidHandshake, OSError)):
+            await _open(url, [])
+
+
+@pytest.mark.parametrize("broken", [b"\x81\x02\xff\xff", b"\x85\x00", b"\x80\x00", b"\x81\x7e\x00"])
+async def test_a_broken_frame_ends_the_connection_and_says_why(broken: bytes) -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        protocol = await _accept(reader, writer)
+        protocol.send_text(b"good")
+        writer.writelines([*protocol.data_to_send(), broken])
+        writer.write_eof()
+        await reader.read()
+
+    frames: list[str | None] = []
+    async with _server(handle) as url:
+        reason = await _ended(await _open(url, frames))
+    assert frames == ["good"]
+    assert reason.startswith("closed: ")
+
+
+async def test_an_error_in_the_receiver_ends_the_connection_and_is_raised() -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        protocol = await _accept(reader, writer)
+        protocol.send_text(b"news")
+        writer.writelines(protocol.data_to_send())
+        await reader.read()
+
+    def refuse(_frame: str | None) -> None:
+        raise ZeroDivisionError("a bug")
+
+    caught: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: caught.append(context["exception"]))
+    async with _server(handle) as url, asyncio.timeout(_WITHIN_S):
+        socket = await open_socket(url, headers={}, on_frame=refuse, on_room=lambda: None)
+        with pytest.raises(ZeroDivisionError):
+            await socket.closed
+    assert [type(error) for error in caught] == [ZeroDivisionError]
+
+
+async def test_a_server_that_is_silent_about_the_close_does_not_hold_it_up() -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _accept(reader, writer)
+        await reader.read()
+
+    async with _server(handle) as url, asyncio.timeout(_WITHIN_S):
+        socket = await _open(url, [])
+        await socket.close()
+        await socket.closed
