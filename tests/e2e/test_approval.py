@@ -1,4 +1,4 @@
-"""A load request is decided on once, while it requires approval, and only by who may; refusals say why, and exit 1."""
+"""A load request is made by who may, and decided on once, by who may, while it requires approval; refusals say why."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_an_invalid_request_is_not_approved(platform: Platform) -> None:
         approve(platform, number)
 
 
-def test_who_may_only_ask_can_not_approve(platform: Platform, image: str) -> None:
+def test_a_stranger_can_not_ask_and_who_may_only_ask_can_not_approve(platform: Platform, image: str) -> None:
     requester = platform.as_stranger("requester")
     refused = requester.load(image, "--name", "asked-for", check=False)
     assert refused.returncode == 1
