@@ -42,7 +42,7 @@ class PythonActor:
     async def has(self, co_id: str) -> bool:
         """Whether a value is here with all that it needs."""
         core = self.node.store.cores.get(co_id)
-        return core is not None and core.header is not None and missing_for(self.node.store, core) == []
+        return core is not None and core.header is not None and missing_for(self.node.store, core, connected=True) == []
 
     async def load(self, co_id: str) -> None:
         """Loads a value."""
