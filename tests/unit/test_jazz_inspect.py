@@ -1,0 +1,108 @@
+"""`python -m reside.jazz`: what it says of wrong arguments, wrong credentials and no server."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reside.jazz import Credentials
+from reside.jazz.__main__ import main
+from reside.jazz.inspect import OwnerReport, Report, TransactionReport, render
+
+UNKNOWN = "co_z11111111111111111111111111"
+NOWHERE = "ws://127.0.0.1:9"
+ONE, OTHER = Credentials.generate(), Credentials.generate()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "expected"),
+    [
+        ([NOWHERE, UNKNOWN, "--timeout", "0.1"], {}, (4, "no connection to the sync server ws://127.0.0.1:9")),
+        (["nonsense", UNKNOWN], {}, (4, "not the URL of a sync server: nonsense")),
+        ([NOWHERE, UNKNOWN], {"JAZZ_ACCOUNT_ID": ONE.account_id}, (2, "JAZZ_AGENT_SECRET, or neither")),
+        ([NOWHERE, UNKNOWN], {"JAZZ_AGENT_SECRET": ONE.agent_secret}, (2, "JAZZ_AGENT_SECRET, or neither")),
+        (
+            [NOWHERE, UNKNOWN],
+            {"JAZZ_ACCOUNT_ID": ONE.account_id, "JAZZ_AGENT_SECRET": OTHER.agent_secret},
+            (2, f"belongs to another account than {ONE.account_id}"),
+        ),
+        ([NOWHERE, UNKNOWN], {"JAZZ_ACCOUNT_ID": "x", "JAZZ_AGENT_SECRET": "y"}, (2, "the agent secret is malformed")),
+    ],
+)
+def test_failures_say_what_is_wrong_and_have_their_own_codes(
+    arguments: list[str],
+    environment: dict[str, str],
+    expected: tuple[int, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    code, message = expected
+    assert main(["inspect", *arguments]) == code
+    told = capsys.readouterr()
+    assert (told.out, message in told.err) == ("", True), told.err
+    assert OTHER.agent_secret not in told.err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "can't be read: No such file"),
+        ("{", "is no JSON"),
+        ("[]", "is no JSON object"),
+        ('{"accountId": "co_zX"}', "needs the members accountId and agentSecret"),
+        (json.dumps({"accountID": ONE.account_id, "accountSecret": ONE.agent_secret}), "no connection"),
+        (json.dumps({"account_id": ONE.account_id, "agent_secret": ONE.agent_secret}), "no connection"),
+    ],
+)
+def test_a_file_of_credentials_is_read_or_the_reason_told(
+    content: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "credentials.json"
+    if content is not None:
+        file.write_text(content)
+    code = main(["inspect", NOWHERE, UNKNOWN, "--timeout", "0.1", "--credentials", str(file)])
+    told = capsys.readouterr().err
+    assert (code, message in told) == (4 if message == "no connection" else 2, True), told
+    assert ONE.agent_secret not in told
+
+
+@pytest.mark.parametrize("arguments", [[], ["inspect"], ["inspect", NOWHERE], ["look", NOWHERE, UNKNOWN]])
+def test_wrong_arguments_end_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert "usage: python -m reside.jazz" in capsys.readouterr().err
+
+
+def test_a_report_is_told_in_lines() -> None:
+    common: dict[str, Any] = {"session": "co_zA_session_zS", "author": "co_zA", "made_at": "2026", "meta": None}
+    long = TransactionReport(
+        **common, index=0, role="admin", privacy="private", outcome="valid", reason=None, changes=["x" * 200]
+    )
+    closed = TransactionReport(
+        **common, index=1, role=None, privacy="trusting", outcome="unreadable", reason="no key", changes=None
+    )
+    group = OwnerReport("co_zG", "my group", "group", None, {"co_zA": "admin"}, {"co_zP": "extend"})
+    header = {"uniqueness": "name"}
+    report = Report("co_zM", "map", header, group, {"a": 1}, (long, closed), ("a log does not verify",))
+    text = render(report)
+    for line in (
+        "co_zM  map",
+        '  unique   "name"',
+        '  owner    group co_zG "my group"',
+        "  my role  none",
+        "  member   co_zA admin",
+        "  extends  co_zP extend",
+        "  note     a log does not verify",
+        "transactions: 2, of which 1 count",
+        "  unreadable 2026  trusting co_zA (no role)",
+        "             zS/1  (can't be read)",
+        "             because no key",
+    ):
+        assert line in text.splitlines()
+    assert "… (204 characters)" in text
+    of_itself = Report("co_zG", "group", {"createdAt": "2026"}, group, {}, (), ())
+    assert '  name     "my group"' in render(of_itself).splitlines()
