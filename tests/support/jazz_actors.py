@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from support.jazz_nodes import content
 
-from reside.jazz import Group, NotPermitted
+from reside.jazz import Group, Invite, NotPermitted
 from reside.jazz.readiness import missing_for
 
 if TYPE_CHECKING:
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from support.jazz_js import JavaScript
     from support.jazz_wire import Wired
+
+    from reside.jazz import CoId
 
 View: TypeAlias = dict[str, Any]
 """What an actor makes of a value: its content, and the verdict on every transaction."""
@@ -192,6 +194,35 @@ async def _revoke_extension(node: Wired, *, group: str, parent: str) -> None:
     await (await node.load_group(group)).revoke_extension(await node.load_group(parent))
 
 
+async def _text(node: Wired, *, group: str, init: str) -> str:
+    return (await node.load_group(group)).create_text(init).id
+
+
+async def _insert_text(node: Wired, *, co_id: str, at: int, text: str) -> None:
+    value = await node.load_text(co_id)
+    value.insert(at % (len(value) + 1), text)
+
+
+async def _delete_text(node: Wired, *, co_id: str, at: int, count: int) -> None:
+    value = await node.load_text(co_id)
+    if len(value):
+        value.delete_range(at % len(value), at % len(value) + count)
+
+
+async def _replace(node: Wired, *, co_id: str, at: int, value: Any) -> None:
+    items = await node.load_list(co_id)
+    if len(items):
+        items.replace(at % len(items), value)
+
+
+async def _create_invite(node: Wired, *, group: str, role: Any) -> str:
+    return (await (await node.load_group(group)).create_invite(role)).secret
+
+
+async def _accept_invite(node: Wired, *, group: CoId, secret: str) -> None:
+    await node.accept_invite(Invite(group, secret), timeout=5)
+
+
 _PYTHON: dict[str, Callable[..., Awaitable[Any]]] = {
     "transact": _transact,
     "group": _group,
@@ -204,6 +235,12 @@ _PYTHON: dict[str, Callable[..., Awaitable[Any]]] = {
     "insert": _insert,
     "remove": _remove,
     "push": _push,
+    "text": _text,
+    "insertText": _insert_text,
+    "deleteText": _delete_text,
+    "replace": _replace,
+    "createInvite": _create_invite,
+    "acceptInvite": _accept_invite,
     "addMember": _add_member,
     "removeMember": _remove_member,
     "extend": _extend,

@@ -22,10 +22,12 @@ ROLES = ["admin", "manager", "writer", "reader", "writeOnly"]
 ANY_ROLES = [*ROLES, "revoked", "adminInvite", "managerInvite", "writerInvite", "readerInvite", "writeOnlyInvite"]
 MAPPINGS = ["extend", "reader", "writer", "manager", "admin"]
 DATA: list[Any] = [0, -1, 1.5, 1e21, 2**53, True, None, "", "ü\u2028\U0001f600", [], [1, [2]], {}, {"b": {"a": None}}]
+TEXTS = ["a", "xyz", "\u00fc", "e\u0301", "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\r\n", " "]
 _KEYS = 4
 _SKEWS = (-3, -1, 0, 0, 1, 3)
 KINDS = {
     "set": 14, "delete": 2, "append": 8, "insert": 8, "remove": 5, "push": 6,
+    "insert text": 4, "delete text": 2, "replace": 3, "create invite": 2, "accept invite": 4,
     "add member": 10, "remove member": 4, "add everyone": 2, "remove everyone": 1,
     "extend": 4, "revoke extension": 2, "new group": 2, "new value": 4,
     "forge in group": 8, "forge in value": 4, "offline": 4, "online": 5, "settle": 3,
@@ -76,6 +78,7 @@ class Run:
         things: The values made so far.
         story: What happened, to be told of a failure.
         refused: How many steps were refused by the actor's own library.
+        invites: Groups and the secrets of invites to them.
     """
 
     world: World
@@ -83,6 +86,7 @@ class Run:
     things: list[Thing] = field(default_factory=list)
     story: list[str] = field(default_factory=list)
     refused: int = 0
+    invites: list[tuple[str, str]] = field(default_factory=list)
     _hidden: dict[str, str] = field(default_factory=dict)
     _start: int = 0
 
@@ -120,6 +124,7 @@ class Run:
         self._note_new(founder, await founder.act("map", group=group, init={"k0": "begun"}), "map")
         self._note_new(founder, await founder.act("list", group=group, init=["x", "y", "z"]), "list")
         self._note_new(founder, await founder.act("feed", group=group), "feed")
+        self._note_new(founder, await founder.act("text", group=group, init="begin"), "text")
         await founder.flush()
         self._hidden.clear()
 
@@ -139,7 +144,7 @@ class Run:
 
     async def _act(self, actor: Actor, step: Step) -> None:
         here = [thing for thing in self.things if await self._get(actor, thing)]
-        plan = _plan(step, here, self.world)
+        plan = self._invitation(step, here) if "invite" in step.kind else _plan(step, here, self.world)
         if plan is None:
             return
         verb, args = plan
@@ -151,12 +156,26 @@ class Run:
             self.refused += 1
             self._tell(actor, verb, args, f"refused: {refusal}")
             return
-        if verb in ("group", "map", "list", "feed"):
+        if verb == "createInvite":
+            self.invites.append((args["group"], made))
+        if verb in ("group", "map", "list", "feed", "text"):
             self._note_new(actor, made, verb)
             if self.world.is_online(actor):
                 await actor.flush()
                 self._hidden.pop(made, None)
         self._tell(actor, verb, args, made)
+
+    def _invitation(self, step: Step, here: list[Thing]) -> tuple[str, dict[str, Any]] | None:
+        """An invite is made, or one that the actor has heard of is accepted."""
+        groups = [thing.co_id for thing in here if thing.kind == "group"]
+        if step.kind == "create invite":
+            role = ROLES[step.b % len(ROLES)]
+            return ("createInvite", {"group": groups[step.a % len(groups)], "role": role}) if groups else None
+        known = [(group, secret) for group, secret in self.invites if group in groups]
+        if not known:
+            return None
+        group, secret = known[step.a % len(known)]
+        return "acceptInvite", {"group": group, "secret": secret}
 
     async def _connect(self, actor: Actor) -> None:
         await self.world.set_online(actor, online=True)
@@ -213,7 +232,7 @@ def _plan(step: Step, here: list[Thing], world: World) -> tuple[str, dict[str, A
         if target is None:
             return None
         return kind, {"co_id": target, "key": key} | ({"value": value} if kind == "set" else {})
-    if kind in ("append", "insert", "remove"):
+    if kind in ("append", "insert", "remove", "replace"):
         target = one("list", a)
         if target is None:
             return None
@@ -221,14 +240,22 @@ def _plan(step: Step, here: list[Thing], world: World) -> tuple[str, dict[str, A
             kind, {"at": b, "value": f"{c}"}
         )
         return kind, {"co_id": target} | more
+    if kind in ("insert text", "delete text"):
+        target = one("text", a)
+        if target is None:
+            return None
+        if kind == "insert text":
+            return "insertText", {"co_id": target, "at": b, "text": TEXTS[c % len(TEXTS)]}
+        return "deleteText", {"co_id": target, "at": b, "count": c % 4 + 1}
     if kind == "push":
         target = one("feed", a)
         return None if target is None else ("push", {"co_id": target, "value": value})
     if group is None:
         return None
     if kind == "new value":
-        verb = ("map", "list", "feed")[b % 3]
-        init: dict[str, Any] = {"map": {"init": {"k0": value}}, "list": {"init": [value, "n"]}}.get(verb, {})
+        verb = ("map", "list", "feed", "text")[b % 4]
+        content = {"map": {"k0": value}, "list": [value, "n"], "text": TEXTS[c % len(TEXTS)]}
+        init: dict[str, Any] = {"init": content[verb]} if verb in content else {}
         return verb, {"group": group} | init
     if kind == "add member":
         return "addMember", {"group": group, "member": member, "role": ROLES[c % len(ROLES)]}

@@ -6,8 +6,6 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-from websockets.asyncio.client import connect
-
 from reside.jazz import Credentials, Node, NotPermitted
 from reside.jazz.crypto import encrypt_text, transaction_material
 from reside.jazz.encoding import compact_json
@@ -89,15 +87,17 @@ class Wired(Forger):
         super().__init__(url, credentials, clock=clock)
         self._end = None
         self._connection: asyncio.Task[None] | None = None
-        self._target = url
 
     async def online(self) -> None:
         """Connects."""
-        socket = await connect(self._target, max_size=None, compression=None, ping_interval=None)
+        socket = await self._transport._open()
+        assert socket is not None, self._transport._last_error
 
         async def serve() -> None:
-            async with socket:
+            try:
                 await self._transport._serve(socket)
+            finally:
+                await socket.close()
 
         self._connection = asyncio.create_task(serve())
         await self._transport.wait_connected(5.0)

@@ -9,6 +9,7 @@ import { createWebSocketPeer } from "cojson-transport-ws";
 import { WebSocket } from "ws";
 import { serve } from "./serve.mjs";
 import { plain, valueOperations } from "./values.mjs";
+import { programVerbs } from "./verbs.mjs";
 
 const crypto = await NapiCrypto.create();
 const actors = new Map();
@@ -55,40 +56,7 @@ async function member(actor, id) {
   return id === "everyone" ? id : load(actor, id);
 }
 
-const group = (actor, id) => load(actor, id);
-
-const verbs = {
-  group: (actor) => actors.get(actor).node.createGroup().id,
-  map: async (actor, { group: id, init }) => (await group(actor, id)).createMap(init).id,
-  list: async (actor, { group: id, init }) => (await group(actor, id)).createList(init).id,
-  feed: async (actor, { group: id }) => (await group(actor, id)).createStream().id,
-  set: async (actor, { co_id, key, value }) => void (await load(actor, co_id)).set(key, value),
-  delete: async (actor, { co_id, key }) => void (await load(actor, co_id)).delete(key),
-  append: async (actor, { co_id, values }) => void (await load(actor, co_id)).appendItems(values),
-  async insert(actor, { co_id, at, value }) {
-    const list = await load(actor, co_id);
-    const length = list.asArray().length;
-    const place = at % (length + 1);
-    if (place === length) list.append(value);
-    else list.prepend(value, place);
-  },
-  async remove(actor, { co_id, at }) {
-    const list = await load(actor, co_id);
-    const length = list.asArray().length;
-    if (length > 0) list.delete(at % length);
-  },
-  push: async (actor, { co_id, value }) => void (await load(actor, co_id)).push(value),
-  addMember: async (actor, { group: id, member: who, role }) =>
-    void (await group(actor, id)).addMember(await member(actor, who), role),
-  removeMember: async (actor, { group: id, member: who }) =>
-    void (await group(actor, id)).removeMember(await member(actor, who)),
-  extend: async (actor, { group: id, parent, role }) =>
-    void (await group(actor, id)).extend(await group(actor, parent), role === "extend" ? undefined : role),
-  revokeExtension: async (actor, { group: id, parent }) =>
-    void (await group(actor, id)).revokeExtend(await group(actor, parent)),
-  transact: async (actor, { co_id, changes, privacy, made_at, meta }) =>
-    void (await load(actor, co_id)).core.makeTransaction(changes, privacy, meta, made_at),
-};
+const verbs = programVerbs(actors, load, member);
 
 const operations = {
   async create({ actor, url, name }) {
