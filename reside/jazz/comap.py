@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from .covalue import Core
+from .errors import InvalidContent
 from .host import Host
 from .ids import Json, SessionId
 from .owned import OwnedValue, author
@@ -111,9 +112,9 @@ class CoMap(OwnedValue):
 
         Raises:
             NotPermitted: This account may not write here.
-            InvalidContent: The value is not JSON.
+            InvalidContent: The value is not JSON, or the key is no text.
         """
-        self._write([{"op": "set", "key": key, "value": value}])
+        self.update({key: value})
 
     def update(self, values: Mapping[str, Json], *, unset: Iterable[str] = ()) -> None:
         """Assigns several keys in one transaction: readers see all or nothing of it.
@@ -126,7 +127,7 @@ class CoMap(OwnedValue):
             NotPermitted: This account may not write here.
             InvalidContent: A value is not JSON.
         """
-        changes = [{"op": "set", "key": key, "value": value} for key, value in values.items()]
+        changes = assigning(values)
         changes += [{"op": "set", "key": key} for key in unset]
         if changes:
             self._write(changes)
@@ -152,6 +153,18 @@ class CoMap(OwnedValue):
         if self._core.stale:
             self.refresh()
         return self._view.entries
+
+
+def assigning(values: Mapping[str, Json]) -> list[dict[str, Json]]:
+    """The changes that assign these keys.
+
+    Raises:
+        InvalidContent: A key is no text.
+    """
+    for key in values:
+        if not isinstance(key, str):
+            raise InvalidContent(f"the keys of a map are texts, and {key!r} is none")
+    return [{"op": "set", "key": key, "value": value} for key, value in values.items()]
 
 
 def _edit(entry: _Entry) -> Edit:

@@ -39,13 +39,14 @@ class Loader:
         self._waiting = waiting
         self._why_not = why_not
 
-    async def load(self, co_id: str, timeout: float, grace: float) -> Core:  # noqa: ASYNC109 - raises our own error
+    async def load(self, co_id: str, timeout: float, grace: float, *, whole: bool = True) -> Core:  # noqa: ASYNC109 - raises our own error
         """Loads a value completely.
 
         Args:
             co_id: Its id.
             timeout: In seconds.
             grace: How long to wait for what the server does not have, in seconds.
+            whole: Wait for all of its content, and not only for what it needs to be judged.
 
         Raises:
             ValueNotFound: The server does not have it, or its owner.
@@ -57,7 +58,7 @@ class Loader:
         core = self._store.core(co_id)
         try:
             async with asyncio.timeout(timeout):
-                await self._ready(core, grace)
+                await self._ready(core, grace, whole=whole)
         except TimeoutError:
             why = f"what came was refused: {core.refusal}" if core.refusal else self._why_not()
             raise JazzTimeout(f"{co_id} could not be loaded within {timeout:g} s: {why}") from None
@@ -86,11 +87,11 @@ class Loader:
         except TimeoutError:
             raise JazzTimeout(f"not caught up with the server within {timeout:g} s: {self._why_not()}") from None
 
-    async def _ready(self, core: Core, grace: float) -> None:
+    async def _ready(self, core: Core, grace: float, *, whole: bool) -> None:
         """Waits until a value and all that it needs is here."""
         asked_again = False
         while True:
-            missing = missing_for(self._store, core, connected=self._sync.connected)
+            missing = missing_for(self._store, core, connected=self._sync.connected, whole=whole)
             if not missing:
                 return
             if isinstance(missing, Absent):

@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 from .account import Account, Credentials
 from .cofeed import CoFeed
 from .colist import CoList
-from .comap import CoMap
+from .comap import CoMap, assigning
 from .covalue import Core
 from .creating import Creator
 from .crypto import Agent
@@ -270,16 +270,23 @@ class Node:
     async def load_file(self, co_id: str, *, timeout: float = 30.0, max_bytes: int | None = None) -> FileStream:  # noqa: ASYNC109 - as load
         """Loads a file and waits for its end; `WrongKind` if it is none. See `load` and `FileStream.until_finished`.
 
-        To read it while it is written, load it with `load_as(co_id, FileStream)` and iterate over its `chunks`.
-
         Args:
             co_id: The file's id.
             timeout: In seconds, for each of the two.
-            max_bytes: Refuse it if it is larger than this.
+            max_bytes: Refuse it if it is larger than this, as soon as that is known.
         """
-        file = await self.load_as(co_id, FileStream, timeout=timeout)
+        file = await self.open_file(co_id, timeout=timeout)
         await file.until_finished(timeout=timeout, max_bytes=max_bytes)
         return file
+
+    async def open_file(self, co_id: str, *, timeout: float = 30.0) -> FileStream:  # noqa: ASYNC109 - as load
+        """Loads a file that may still be on its way, or be written: `FileStream.chunks` gives its bytes as they come.
+
+        Args:
+            co_id: The file's id.
+            timeout: In seconds, for the beginning.
+        """
+        return await self.load_as(co_id, FileStream, timeout=timeout, whole=False)
 
     async def load_group(self, co_id: str, *, timeout: float = 30.0) -> Group:  # noqa: ASYNC109 - as load
         """Loads a group; `WrongKind` if it is none. See `load`."""
@@ -296,6 +303,7 @@ class Node:
         *,
         timeout: float = 30.0,  # noqa: ASYNC109 - as load
         grace: float = ABSENT_GRACE_S,
+        whole: bool = True,
     ) -> V:
         """Loads a value of a class; `WrongKind` if it is another. See `load`.
 
@@ -304,9 +312,10 @@ class Node:
             kind: The class of its object.
             timeout: In seconds.
             grace: How long to wait for what the server does not have, in seconds: its writer may be uploading it.
+            whole: Wait for all of its content; if not, what is there at first may be the beginning of it only.
         """
         self._check_open()
-        value = self._objects.of(await self._loader.load(co_id, timeout, grace), kind)
+        value = self._objects.of(await self._loader.load(co_id, timeout, grace, whole=whole), kind)
         group = value.group if isinstance(value, OwnedValue) else value
         if isinstance(group, Group):
             heal(group)
@@ -369,7 +378,7 @@ class Node:
         Raises:
             ValueDeleted: It was deleted, and can't be made again.
         """
-        changes = [{"op": "set", "key": key, "value": value} for key, value in (init or {}).items()]
+        changes = assigning(init or {})
         return await self._unique(unique_header("comap", owner.id, unique), CoMap, changes)
 
     async def find_unique_list(self, owner: str, unique: Unique) -> CoList | None:

@@ -15,9 +15,10 @@ class Absent:
     why: str
 
 
-def missing_for(store: Store, core: Core, *, connected: bool) -> list[Core] | Absent:
+def missing_for(store: Store, core: Core, *, connected: bool, whole: bool = True) -> list[Core] | Absent:
     """The values that must arrive before a value is complete; empty if it is.
 
+    A file may be looked at before it is complete (not `whole`): then its own content may still be on its way.
     Without a connection, what is here is all that there is; with one, what the server may know better is waited for.
     Parents and authors that the server does not have are not waited for: without them there are fewer rights, not more.
     """
@@ -38,7 +39,8 @@ def missing_for(store: Store, core: Core, *, connected: bool) -> list[Core] | Ab
                 why = "the sync server does not have it"
                 return Absent(current, why if current is core else f"its owner {current.co_id} is not on the server")
             continue
-        if not current.is_complete() or (connected and current.unconfirmed):
+        is_here = current.is_complete() and not (connected and current.unconfirmed)
+        if not is_here and (whole or current is not core):
             missing[current.co_id] = current
         optional.extend(store.core(author) for author in current.parked)
         if current.header.owner is not None:

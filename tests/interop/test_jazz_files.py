@@ -11,7 +11,7 @@ from support.jazz import JazzServer
 from support.jazz_js import JavaScript
 from support.jazz_nodes import Nodes
 
-from reside.jazz import AccountId, FileInfo, FileStream, InvalidContent, Node, WrongKind
+from reside.jazz import AccountId, FileInfo, InvalidContent, Node, WrongKind
 
 pytestmark = pytest.mark.anyio
 
@@ -60,7 +60,7 @@ async def test_a_file_is_read_while_javascript_writes_it(jazz: JazzServer, js: J
     python, group = await _both(jazz, js, nodes)
     made = await js("startFile", actor="js", group=group, info={"mimeType": "text/plain"})
     await js("flush", actor="js")
-    file = await python.load_as(made, FileStream)
+    file = await python.open_file(made)
     loading = asyncio.create_task(python.load_file(made))
     parts = file.chunks()
     for number in range(3):
@@ -87,8 +87,12 @@ async def test_a_large_source_is_uploaded_piece_by_piece(jazz: JazzServer, js: J
     reader = await nodes("reader")
     await (await python.load_group(group)).add_member(AccountId(reader.account_id), "reader")
     await python.flush()
-    theirs = await reader.load_file(file.id)
-    assert hashlib.sha256(theirs.read()).hexdigest() == expected
+    theirs = await reader.open_file(file.id)
+    received = hashlib.sha256()
+    async for chunk in theirs.chunks():
+        received.update(chunk)
+    assert received.hexdigest() == expected
+    assert (await reader.load_file(file.id)).received == 7_000_000
     await js("untilFinished", actor="js", id=file.id)
     _, data, _ = await js("load", actor="js", id=file.id)
     assert hashlib.sha256(base64.b64decode(data)).hexdigest() == expected
