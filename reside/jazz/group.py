@@ -32,6 +32,7 @@ class Group(Value):
     """A group: who may read and write the values that it owns."""
 
     kind: ClassVar[str] = "group"
+    healed: bool = False
 
     def refresh(self) -> int:
         """Brings the roles up to date; the number it gives grows with every change, also in a parent group."""
@@ -100,9 +101,15 @@ class Group(Value):
         if self._state().get(member) in (None, "revoked"):
             return
         self.writer.check_role(member, "revoked")
-        if self.writer.acting_role(self._node.account_id) in ADMINS:
-            (await prepare_rotation(self)).run(member)
-        self.writer.set(member, "revoked")
+        rotates = self.writer.acting_role(self._node.account_id) in ADMINS
+        rotation = await prepare_rotation(self) if rotates else None
+        if member == EVERYONE:
+            # First: whoever sees half of it must not take everyone for a reader of the new key.
+            self.writer.set(member, "revoked")
+        if rotation is not None:
+            rotation.run(member)
+        if member != EVERYONE:
+            self.writer.set(member, "revoked")
 
     async def create_invite(self, role: InviteRole, *, value: Value | None = None, hint: str | None = None) -> Invite:
         """Makes an invite: whoever has its secret can give itself a role here.

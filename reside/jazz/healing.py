@@ -15,8 +15,14 @@ if TYPE_CHECKING:
     from .group import Group
 
 
-def heal(group: "Group") -> None:
-    """Writes what a completely loaded group lacks, if this account is a direct admin or manager that has its key."""
+def heal_once(group: "Group") -> None:
+    """Writes what a completely loaded group lacks, if this account is a direct admin or manager that has its key.
+
+    Once for each object: what looks like a lack later may be another's change of keys that has arrived by half.
+    """
+    if group.healed:
+        return
+    group.healed = True
     state, writer = group.state, group.writer
     key_id = state.get("readKey")
     if not isinstance(key_id, str) or state.get(writer.member) not in ADMINS:

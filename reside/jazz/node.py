@@ -28,7 +28,7 @@ from .errors import (
 )
 from .group import Group
 from .header import Header, Unique, account_header, group_header, unique_header
-from .healing import heal
+from .healing import heal_once
 from .ids import EVERYONE, CoId, Json, SessionId
 from .invites import Invite
 from .joining import accept_invite
@@ -318,7 +318,7 @@ class Node:
         value = self._objects.of(await self._loader.load(co_id, timeout, grace, whole=whole), kind)
         group = value.group if isinstance(value, OwnedValue) else value
         if isinstance(group, Group):
-            heal(group)
+            heal_once(group)
         return value
 
     def find(self, co_id: str) -> Value | None:

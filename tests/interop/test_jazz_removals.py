@@ -1,13 +1,14 @@
 """Removals remembered: what a removed member dates back is refused by who asks for that, and by nobody else."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from support.jazz import JazzServer
 from support.jazz_js import JavaScript
 from support.jazz_nodes import Nodes, until
 
-from reside.jazz import AccountId, CoMap, Credentials, Group, Node, WritePolicy
+from reside.jazz import AccountId, CoMap, Credentials, Group, Node, SqliteStore, WritePolicy
 
 pytestmark = pytest.mark.anyio
 
@@ -193,3 +194,20 @@ async def test_what_is_dated_ahead_is_refused(js: JavaScript, scene: Scene) -> N
     assert "ahead of this node's clock" in _reasons(scene.value)[0]
     scene.value.set("x", 3)
     assert scene.value["x"] == 3
+
+
+async def test_a_local_store_knows_what_was_seen(
+    jazz: JazzServer, js: JavaScript, nodes: Nodes, scene: Scene, tmp_path: Path
+) -> None:
+    """What it holds was seen before; what the server has beyond it, and its author may not write any more, is new."""
+    policy = WritePolicy(refuse_after_removal=True)
+    async with Node(jazz.url, scene.credentials, policy=policy, store=SqliteStore(tmp_path / "jazz.db")) as node:
+        await node.login()
+        assert (await node.load_map(scene.value.id)).as_dict() == {"x": 1, "honest": True}
+    await _remove(scene)
+    await _write(js, scene.value.id, "dated", scene.before)
+    again = await nodes.again(scene.credentials, policy=policy, store=SqliteStore(tmp_path / "jazz.db"))
+    value = await again.load_map(scene.value.id)
+    await _arrived(value, 3)
+    assert value.as_dict() == {"x": 1, "honest": True}
+    assert "first seen here after" in _reasons(value)[0]

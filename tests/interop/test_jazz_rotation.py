@@ -5,7 +5,7 @@ from support.jazz import JazzServer
 from support.jazz_js import JavaScript
 from support.jazz_nodes import Nodes, content, until
 
-from reside.jazz import AccountId, Group, Node, NotPermitted
+from reside.jazz import AccountId, Credentials, Group, Node, NotPermitted
 from reside.jazz.crypto import ReadKey, group_sealer_value
 
 pytestmark = pytest.mark.anyio
@@ -182,9 +182,12 @@ async def test_a_manager_removes_writers_and_no_admins(nodes: Nodes) -> None:
 
 
 @pytest.fixture
-async def old_group(nodes: Nodes) -> tuple[Node, Group]:
+async def old_group(jazz: JazzServer, nodes: Nodes) -> tuple[Credentials, Group]:
     """A group as versions before the group sealer made it, and whose public key was not published again."""
-    owner = await nodes("owner")
+    credentials = Credentials.generate()
+    async with Node(jazz.url, credentials) as node:
+        await node.register("owner")
+    owner = await nodes.again(credentials)
     group = owner.create_group()
     key = ReadKey.generate()
     writer = group.writer
@@ -193,14 +196,15 @@ async def old_group(nodes: Nodes) -> tuple[Node, Group]:
     writer.set("readKey", key.key_id)
     writer.set("groupSealer", None)
     await owner.flush()
-    return owner, group
+    return credentials, group
 
 
 async def test_an_admin_that_loads_an_old_group_completes_it(
-    jazz: JazzServer, js: JavaScript, nodes: Nodes, old_group: tuple[Node, Group]
+    jazz: JazzServer, js: JavaScript, nodes: Nodes, old_group: tuple[Credentials, Group]
 ) -> None:
     """As in JavaScript; a reader who loads it writes nothing."""
-    owner, group = old_group
+    credentials, group = old_group
+    owner = await nodes.again(credentials)
     reader = await nodes("reader")
     theirs = await reader.load_group(group.id)
     await reader.flush()
@@ -214,8 +218,10 @@ async def test_an_admin_that_loads_an_old_group_completes_it(
     await js("load", actor="js", id=group.id)
     assert await js("roleOf", actor="js", group=group.id, account=reader.account_id) == "reader"
     count = len(group.state.verdicts)
-    await owner.load_group(group.id)
-    assert len(group.state.verdicts) == count
+    again = await nodes.again(credentials)
+    await again.load_group(group.id)
+    await again.flush()
+    assert len((await reader.load_group(group.id)).state.verdicts) == count
 
 
 async def test_a_parent_without_a_sealer_is_extended_with_a_key_of_ones_own(

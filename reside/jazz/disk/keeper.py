@@ -132,7 +132,7 @@ class Keeper:
             self._fill(core, found)
         except InvalidContent as error:
             raise self._disk.broken(f"the value {core.co_id}: {error}") from None
-        self._store.changed(core)
+        self._store.arrived(core)
         self._changed.pop(core.co_id, None)
 
     def _fill(self, core: Core, found: StoredValue) -> None:
