@@ -4,12 +4,13 @@ What can't be had is an error with the reason, and never a wait without end.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
 from .covalue import Core
 from .errors import JazzTimeout, ValueDeleted, ValueNotFound
-from .ids import is_co_id
+from .ids import CoId, is_co_id
 from .readiness import Absent, missing_for
 from .store import Store
 from .sync import Sync, Transport
@@ -28,6 +29,9 @@ class Loader:
         transport: The connection.
         waiting: Tells of their arrival.
         why_not: Says in words why nothing comes, for an error.
+
+    Attributes:
+        under_way: The values that are being loaded, each with how many wait for it.
     """
 
     def __init__(
@@ -38,6 +42,7 @@ class Loader:
         self._transport = transport
         self._waiting = waiting
         self._why_not = why_not
+        self.under_way: Counter[CoId] = Counter()
 
     async def load(self, co_id: str, timeout: float, grace: float, *, whole: bool = True) -> Core:  # noqa: ASYNC109 - raises our own error
         """Loads a value completely.
@@ -56,12 +61,17 @@ class Loader:
         if not is_co_id(co_id):
             raise ValueNotFound(co_id, "that is not the id of a value, which looks like co_z…")
         core = self._store.core(co_id)
+        self.under_way[core.co_id] += 1
         try:
             async with asyncio.timeout(timeout):
                 await self._ready(core, grace, whole=whole)
         except TimeoutError:
             why = f"what came was refused: {core.refusal}" if core.refusal else self._why_not()
             raise JazzTimeout(f"{co_id} could not be loaded within {timeout:g} s: {why}") from None
+        finally:
+            self.under_way[core.co_id] -= 1
+            if not self.under_way[core.co_id]:
+                del self.under_way[core.co_id]
         if core.deleted:
             raise ValueDeleted(co_id)
         return core

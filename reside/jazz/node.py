@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from .account import Account, Credentials
 from .cofeed import CoFeed
@@ -37,8 +37,10 @@ from .objects import Objects
 from .owned import OwnedValue
 from .removal_memory import UNIQUE_NAME, RemovalMemory
 from .removals import WriteGuard, WritePolicy
+from .statistics import Statistics
 from .store import Store
 from .stream import FileStream
+from .sweeping import unneeded
 from .sync import Sync, Transport
 from .text import CoPlainText
 from .value import Value
@@ -46,6 +48,8 @@ from .waiting import Waiting
 from .watch import Watchable, Watches
 from .writer import Writer
 
+_SWEEP_BEYOND: Final = 512
+"""Up to so many values are kept in memory whether anybody holds them or not."""
 V = TypeVar("V", bound=Watchable)
 W = TypeVar("W", bound=OwnedValue)
 
@@ -114,7 +118,8 @@ class Node:
         self._objects = Objects(self)
         self.creator = Creator(self.writer, self._objects, clock)
         self._loader = Loader(self.store, self._sync, self._transport, self._waiting, self._why_no_answer)
-        self._wake_planned = self._save_planned = False
+        self._wake_planned = self._save_planned = self._sweep_planned = False
+        self._sweep_beyond = _SWEEP_BEYOND
         self._runner: asyncio.Task[None] | None = None
         self._entered = False
         self._end: JazzError | None = NodeClosed("the node was not entered; use `async with Node(…)`")
@@ -170,6 +175,17 @@ class Node:
     def connected(self) -> bool:
         """Whether there is a connection now; without one, writes wait for the next."""
         return self._end is None and self._transport.connected.is_set()
+
+    @property
+    def statistics(self) -> Statistics:
+        """How much it holds and does now."""
+        return Statistics(
+            len(self.store.cores),
+            self.watches.count,
+            self._sync.loads_in_flight,
+            self._transport.outbox.buffered,
+            len(self._sync.unacknowledged),
+        )
 
     # Accounts
 
@@ -497,7 +513,23 @@ class Node:
             except StoreFailed as error:
                 self._finish(error)
 
+    def _plan_sweep(self) -> None:
+        """Values that nobody holds go when there are twice as many as after the last time."""
+        if len(self.store.cores) > self._sweep_beyond and not self._sweep_planned and self.store.guard is None:
+            self._sweep_planned = True
+            asyncio.get_running_loop().call_soon(self._sweep)
+
+    def _sweep(self) -> None:
+        self._sweep_planned = False
+        self._save()
+        held = {self.account_id, *self._objects.held(), *self._loader.under_way, *self._waiting.waited_for()}
+        for core in unneeded(self.store, held | self._sync.unacknowledged.keys()):
+            self.store.drop(core)
+            self._sync.forget(core)
+        self._sweep_beyond = max(_SWEEP_BEYOND, 2 * len(self.store.cores))
+
     def _changed(self, core: Core) -> None:
+        self._plan_sweep()
         self._plan_save(core)
         self._waiting.changed(core)
         if self.watches.mark(core.co_id) and not self._wake_planned:

@@ -1,6 +1,9 @@
 """The objects that callers hold: one for each value of a node, of the class that the value's header says."""
 
-from typing import TypeVar
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Final, TypeVar
+from weakref import WeakValueDictionary
 
 from .account import Account
 from .cofeed import CoFeed
@@ -20,8 +23,12 @@ from .watch import Watchable
 T = TypeVar("T", bound=Watchable)
 
 
+_RECENT: Final = 128
+"""So many objects are kept although nobody holds them."""
+
+
 class Objects:
-    """The objects of one node.
+    """The objects of one node: kept for as long as somebody holds them, and a while longer.
 
     Args:
         host: The node, for the values.
@@ -29,7 +36,9 @@ class Objects:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._made: dict[CoId, Value] = {}
+        self._made: WeakValueDictionary[CoId, Value] = WeakValueDictionary()
+        self._recent: OrderedDict[CoId, Value] = OrderedDict()
+        self._own: Value | None = None
 
     def of(self, core: Core, kind: type[T]) -> T:
         """The object of a value.
@@ -43,6 +52,7 @@ class Objects:
             if core.header is None:
                 raise ValueNotFound(core.co_id, "it was not loaded")
             value = self._made[core.co_id] = _class_of(core.header)(self._host, core)
+        self._use(value)
         if not isinstance(value, kind):
             raise WrongKind(core.co_id, expected=getattr(kind, "kind", kind.__name__), actual=value.kind)
         return value
@@ -51,6 +61,23 @@ class Objects:
         """A value if it is here, whether or not it has an object yet."""
         core = self._host.store.cores.get(CoId(co_id))
         return None if core is None or core.header is None else core
+
+    def held(self) -> Iterable[CoId]:
+        """The values whose object somebody holds."""
+        return list(self._made.keys())
+
+    def release(self) -> None:
+        """Forgets which objects were used last."""
+        self._recent.clear()
+
+    def _use(self, value: Value) -> None:
+        if value.id == CoId(self._host.account_id):
+            self._own = value
+        # What is loaded again and again by its id is not built anew each time.
+        self._recent[value.id] = value
+        self._recent.move_to_end(value.id)
+        if len(self._recent) > _RECENT:
+            self._recent.popitem(last=False)
 
     def find(self, co_id: str) -> Value | None:
         """The object of a value if there is one already."""

@@ -71,6 +71,16 @@ class Store:
             self.link(header.owner, core.co_id)
         self.changed(core)
 
+    def drop(self, core: Core) -> None:
+        """Forgets a value that nobody needs; see `sweeping`."""
+        del self.cores[core.co_id]
+        above = [] if core.judgement is None else [*core.judgement.asked]
+        if core.header is not None and core.header.owner is not None:
+            above.append(core.header.owner)
+        for co_id in above:
+            if co_id in self.cores:
+                self.cores[CoId(co_id)].dependants.discard(core.co_id)
+
     def link(self, group: str, dependant: CoId) -> None:
         """Notes that a value's content depends on a group."""
         self.core(group).dependants.add(dependant)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from .covalue import Core
@@ -45,6 +45,10 @@ class Waiting:
         self._values: dict[str, list[asyncio.Future[None]]] = {}
         self._round_trips: deque[asyncio.Future[bool]] = deque()
         self._flushes: list[_Flush] = []
+
+    def waited_for(self) -> Iterable[str]:
+        """The values whose change somebody waits for."""
+        return list(self._values)
 
     def is_waited_for(self, core: Core) -> bool:
         """Whether anybody waits for a change of a value."""

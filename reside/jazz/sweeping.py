@@ -1,0 +1,34 @@
+"""Which values may go: those that nobody holds, watches, waits for or writes, and that no value which stays needs.
+
+There is no unsubscribing in the protocol: what the server goes on sending about a value that went is dropped, and the
+next connection does not ask for it.
+"""
+
+from collections.abc import Iterable
+
+from .covalue import Core
+from .ids import CoId
+from .store import Store
+from .sync.order import needs
+
+
+def unneeded(store: Store, held: Iterable[str]) -> list[Core]:
+    """The values that are needed neither by themselves nor for what is held.
+
+    Args:
+        store: All values.
+        held: Ids of those that somebody uses.
+    """
+    kept: set[str] = set()
+    stack = [co_id for co_id in held if co_id in store.cores]
+    while stack:
+        co_id = stack.pop()
+        if co_id in kept:
+            continue
+        kept.add(co_id)
+        core = store.cores[CoId(co_id)]
+        wanted = [*needs(core), *core.parked]
+        if core.judgement is not None:
+            wanted += core.judgement.asked
+        stack += [other for other in wanted if other in store.cores and other not in kept]
+    return [core for co_id, core in store.cores.items() if co_id not in kept]
