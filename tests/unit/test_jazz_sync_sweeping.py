@@ -1,0 +1,135 @@
+"""Which values leave the memory: none that somebody uses, nor what that needs; and what went comes back when asked."""
+
+import asyncio
+
+import pytest
+from support.jazz_nodes import content
+from support.jazz_wire import Loose, connected_to, registered
+
+from reside.jazz import CoMap
+from reside.jazz.sweeping import unneeded
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def hub() -> Loose:
+    """A node that plays the server."""
+    return Loose()
+
+
+@pytest.fixture
+async def writer(hub: Loose) -> Loose:
+    """A registered node."""
+    return await registered(hub, "writer")
+
+
+async def _loaded(hub: Loose, reader: Loose, value: CoMap) -> CoMap:
+    loading = asyncio.create_task(reader.load_map(value.id))
+    while not loading.done():
+        await connected_to(hub, reader)
+    return await loading
+
+
+def _sweep(node: Loose) -> None:
+    node._objects.release()
+    node._sweep()
+
+
+async def test_what_is_held_keeps_what_it_needs(hub: Loose, writer: Loose) -> None:
+    parent, child = writer.create_group(), writer.create_group()
+    await parent.add_member("everyone", "reader")
+    await child.extend(parent)
+    one, two = child.create_map({"x": 1}), child.create_map({"x": 2})
+    await connected_to(hub, writer)
+    reader = Loose()
+    held, let_go = await _loaded(hub, reader, one), await _loaded(hub, reader, two)
+    del let_go
+    _sweep(reader)
+    assert reader.store.cores.keys() >= {one.id, child.id, parent.id, writer.account_id}
+    assert two.id not in reader.store.cores
+    assert two.id not in reader.store.core(child.id).dependants
+    assert content(held) == {"x": 1}
+    del held
+    _sweep(reader)
+    assert reader.store.cores == {}
+
+
+async def test_what_went_can_be_loaded_again_with_what_is_new(hub: Loose, writer: Loose) -> None:
+    group = writer.create_group()
+    await group.add_member("everyone", "reader")
+    value = group.create_map({"x": 1})
+    await connected_to(hub, writer)
+    reader = Loose()
+    await _loaded(hub, reader, value)
+    _sweep(reader)
+    value.set("x", 2)
+    await connected_to(hub, writer)
+    await connected_to(hub, reader)
+    assert value.id not in reader.store.cores
+    assert content(await _loaded(hub, reader, value)) == {"x": 2}
+
+
+async def test_what_is_written_and_not_acknowledged_stays(hub: Loose, writer: Loose) -> None:
+    co_id = writer.create_group().create_map({"x": 1}).id
+    _sweep(writer)
+    assert co_id in writer.store.cores
+    await connected_to(hub, writer)
+    _sweep(writer)
+    assert co_id not in writer.store.cores
+    assert writer.account.name == "writer"
+
+
+async def test_what_is_being_loaded_stays(hub: Loose, writer: Loose) -> None:
+    value = writer.create_group().create_map({"x": 1})
+    await connected_to(hub, writer)
+    reader = Loose()
+    loading = asyncio.create_task(reader.load_map(value.id))
+    await asyncio.sleep(0)
+    for message in reader.take():
+        hub.give(message)
+    (whole,) = (message for message in hub.take() if message["action"] == "content")
+    reader.give(whole)
+    await asyncio.sleep(0)
+    needed = set(reader.store.cores)
+    assert needed >= {value.id, value.group.id, writer.account_id}
+    _sweep(reader)
+    assert set(reader.store.cores) == needed
+    loading.cancel()
+
+
+async def test_what_is_watched_stays(hub: Loose, writer: Loose) -> None:
+    group = writer.create_group()
+    await group.add_member("everyone", "reader")
+    value = group.create_map({"x": 1})
+    await connected_to(hub, writer)
+    reader = Loose()
+    heard: list[CoMap] = []
+    unsubscribe = (await _loaded(hub, reader, value)).on_change(heard.append)
+    _sweep(reader)
+    value.set("x", 2)
+    await connected_to(hub, writer)
+    reader.cut()
+    reader.connect()
+    await connected_to(hub, reader)
+    assert [item["x"] for item in heard] == [2]
+    unsubscribe()
+    del unsubscribe
+    heard.clear()
+    _sweep(reader)
+    assert reader.statistics.values == 0
+
+
+async def test_a_node_sweeps_by_itself(hub: Loose, writer: Loose) -> None:
+    group = writer.create_group()
+    for number in range(1_200):
+        group.create_map({"number": number})
+        if number % 100 == 0:
+            await connected_to(hub, writer)
+    await connected_to(hub, writer)
+    group.create_map({})
+    assert writer.statistics.values < 1_000
+
+
+def test_nothing_is_needed_by_nobody() -> None:
+    assert unneeded(Loose().store, []) == []
