@@ -1,5 +1,6 @@
 """Deleted values: markers of either side are honoured by the other, and nobody but an admin deletes."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from support.jazz import JazzServer
 from support.jazz_js import JavaScript, JavaScriptError
 from support.jazz_nodes import Nodes, content, until
 
-from reside.jazz import AccountId, Group, Node, NotPermitted, ValueDeleted
+from reside.jazz import AccountId, Credentials, Group, Node, NotPermitted, SqliteStore, ValueDeleted
 
 pytestmark = pytest.mark.anyio
 
@@ -165,3 +166,21 @@ async def test_jazz_tools_sees_what_was_deleted_and_deletes(jazz: JazzServer, to
     assert await tools("loadingState", actor="tools", id=mine.id) == "deleted"
     await tools("deleteValue", actor="tools", id=theirs.id)
     await until(theirs, lambda value: value.deleted)
+
+
+async def test_a_deletion_outlives_a_restart_and_is_sent_by_the_next_run(
+    jazz: JazzServer, js: JavaScript, tmp_path: Path
+) -> None:
+    credentials = Credentials.generate()
+    async with Node(jazz.url, credentials, store=SqliteStore(tmp_path / "store")) as node:
+        await node.register("forgetful")
+        value = node.create_group().create_map({"a": 1})
+        await node.flush()
+        value.destroy()
+    await js("create", actor="js", url=jazz.url, name="js")
+    async with Node(jazz.url, credentials, store=SqliteStore(tmp_path / "store")) as node:
+        await node.login()
+        with pytest.raises(ValueDeleted):
+            await node.load(value.id)
+        await node.flush()
+        await js("untilDeleted", actor="js", id=value.id)
