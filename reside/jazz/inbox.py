@@ -8,13 +8,14 @@ also after a restart. The form is that of jazz-tools, so both sides can be JavaS
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from .cofeed import CoFeed, FeedEntry
 from .comap import CoMap
-from .errors import InvalidContent, JazzError
+from .errors import InvalidContent, JazzError, JazzTimeout
 from .ids import AccountId, CoId, is_account_id, is_co_id
 from .node import Node
 from .owned import OwnedValue
@@ -101,13 +102,13 @@ class Inbox:
             NodeClosed: The node was closed.
         """
         slots = asyncio.Semaphore(concurrency)
-        async with asyncio.TaskGroup() as tasks:
-            async for entry in self._new_entries():
+        async with asyncio.TaskGroup() as tasks, aclosing(self._new_entries()) as entries:
+            async for entry in entries:
                 await slots.acquire()
                 task = tasks.create_task(self._handle(handler, entry))
                 task.add_done_callback(lambda _: slots.release())
 
-    async def _new_entries(self) -> AsyncIterator[FeedEntry]:
+    async def _new_entries(self) -> AsyncGenerator[FeedEntry]:
         async with self._messages.watch() as changes:
             async for feed in changes:
                 done = {entry.value for entry in self._processed.entries() if isinstance(entry.value, str)}
@@ -182,7 +183,7 @@ class InboxSender:
         Raises:
             MessageRefused: The owner answered with an error.
             NotPermitted: This account may not add members to the payload's group.
-            TimeoutError: There was no answer in time; the message stays in the inbox.
+            JazzTimeout: There was no answer in time; the message stays in the inbox.
         """
         group = payload.group
         if group.role_of(self._owner) not in ("admin", "manager", "writer"):
@@ -190,10 +191,13 @@ class InboxSender:
         message = group.create_map({"payload": payload.id, "processed": False})
         await self._node.flush()  # the owner must find all of it once it sees the message
         self._messages.push(message.id)
-        async with asyncio.timeout(timeout), message.watch() as changes:
-            async for state in changes:
-                if state.get("processed") is True:
-                    break
+        try:
+            async with asyncio.timeout(timeout), message.watch() as changes:
+                async for state in changes:
+                    if state.get("processed") is True:
+                        break
+        except TimeoutError:
+            raise JazzTimeout(f"{self._owner} did not answer the message {message.id} within {timeout:g} s") from None
         error = message.get("error")
         if error is not None:
             raise MessageRefused(str(error))

@@ -41,6 +41,7 @@ class RemovalMemory:
         self._notes = notes
         self._noted_at: dict[str, int] = {}
         self._marked: dict[str, Core] = {}
+        self._losses: dict[tuple[str, bool], _Losses] = {}
 
     def mark(self, core: Core) -> None:
         """Has a value looked at once the present turn of the event loop is over."""
@@ -57,7 +58,7 @@ class RemovalMemory:
             return
         self._noted_at[core.co_id] = self._revision(core)
         known = self._known(core)
-        lost = {author: at for author in _candidates(core, state) if (at := _lost_at(core, state, author)) is not None}
+        lost = self._losses_in(core, state).of({author_of(session) for session in core.sessions})
         fresh = {
             author: {"at": at, "seen": _seen_of(core, author)}
             for author, at in lost.items()
@@ -91,6 +92,14 @@ class RemovalMemory:
         for core in marked.values():
             self.note(core)
 
+    def _losses_in(self, core: Core, state: GroupState) -> "_Losses":
+        """The losses by one state of a group are found out once for all values that it owns."""
+        revision, is_itself = self._revision(core), state.co_id == core.co_id
+        losses = self._losses.get((state.co_id, is_itself))
+        if losses is None or losses.revision != revision:
+            losses = self._losses[state.co_id, is_itself] = _Losses(state, core, revision)
+        return losses
+
     def _known(self, core: Core) -> dict[str, _Note]:
         known = self._notes.get(core.co_id)
         return known if isinstance(known, dict) else {}
@@ -100,10 +109,27 @@ class RemovalMemory:
         return core.revision if owner_id is None else self._store.core(owner_id).revision
 
 
-def _candidates(core: Core, state: GroupState) -> set[str]:
-    """Everybody who might have been able to write: the members ever, here and above, and all who did."""
-    members = {member for group in state.lineage() for member in group.member_keys()}
-    return members | {EVERYONE} | {author_of(session) for session in core.sessions}
+class _Losses:
+    """Who lost power by one state of a group, and when.
+
+    Args:
+        state: The group's.
+        core: The group, or one of its values: they are alike in what a role may do to them.
+        revision: Of the group.
+    """
+
+    def __init__(self, state: GroupState, core: Core, revision: int) -> None:
+        self.revision = revision
+        self._state = state
+        self._core = core
+        members = {member for group in state.lineage() for member in group.member_keys()}
+        self._at = {author: _lost_at(core, state, author) for author in (*members, EVERYONE)}
+
+    def of(self, others: set[str]) -> dict[str, int]:
+        """When each author lost power: every member there ever was, here and above, and some others."""
+        for author in others - self._at.keys():
+            self._at[author] = _lost_at(self._core, self._state, author)
+        return {author: at for author, at in self._at.items() if at is not None}
 
 
 def _lost_at(core: Core, state: GroupState, author: str) -> int | None:

@@ -42,6 +42,12 @@ class WritePolicy:
     max_ahead_ms: int | None = None
     remember: bool = False
 
+    def __post_init__(self) -> None:
+        if self.remember and not self.refuse_after_removal:
+            raise ValueError(
+                "a WritePolicy with remember=True needs refuse_after_removal=True: removals are what it remembers"
+            )
+
 
 class WriteGuard:
     """Applies a policy to what arrives.

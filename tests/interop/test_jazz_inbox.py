@@ -16,6 +16,7 @@ from reside.jazz import (
     InboxMessage,
     InboxSender,
     InvalidContent,
+    JazzTimeout,
     MessageRefused,
     Node,
     make_inbox,
@@ -133,6 +134,15 @@ async def test_junk_in_the_inbox_stops_nobody(nodes: Nodes) -> None:
         await sender.send(node.create_group().create_map({"text": "quiet"}))
         failed = await owner.load_feed((await owner.load_map(owner.account.profile["inbox"]))["failed"])
         await until(failed, lambda feed: [entry.value["errors"] for entry in feed.entries()] == [["InvalidContent"]])
+
+
+async def test_an_owner_that_does_not_answer_is_named(nodes: Nodes) -> None:
+    owner, node = await nodes("owner"), await nodes("sender")
+    await make_inbox(owner)
+    await owner.flush()
+    sender = await InboxSender.open(node, owner.account_id)
+    with pytest.raises(JazzTimeout, match=owner.account_id):
+        await sender.send(node.create_group().create_map({"text": "hello"}), timeout=0.1)
 
 
 async def test_an_account_without_an_inbox_is_named(nodes: Nodes) -> None:

@@ -1,0 +1,42 @@
+"""The cost of remembering removals, and what a policy may say."""
+
+from unittest.mock import patch
+
+import pytest
+from support.jazz_wire import Loose
+
+from reside.jazz import WritePolicy, removal_memory
+from reside.jazz.removal_memory import RemovalMemory
+from reside.jazz.removals import WriteGuard
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_removal_is_found_out_once_for_all_values_of_a_group() -> None:
+    node = Loose()
+    guard = WriteGuard(node.store, WritePolicy(refuse_after_removal=True, remember=True), node.now_ms)
+    node.store.guard = guard
+    node.writer.create(node._account_header)
+    group = node.create_group()
+    values = [group.create_map({"x": number}) for number in range(50)]
+    notes = node.create_group().create_map({})
+    memory = RemovalMemory(node.store, notes)
+    guard.remember_in(memory)
+    for number in range(20):
+        group.writer.set(f"co_zMember{number}", "writer")
+    for value in values:
+        memory.note(node.store.core(value.id))
+    group.writer.set("co_zMember7", "revoked")
+    with patch.object(removal_memory, "_lost_at", side_effect=removal_memory._lost_at) as asked:
+        for value in values:
+            memory.note(node.store.core(value.id))
+    assert asked.call_count == 22
+    removed_at = group.state.latest
+    noted = notes.as_dict()
+    assert {value.id for value in values} <= noted.keys()
+    assert noted[values[0].id] == {"co_zMember7": {"at": removed_at, "seen": {}}}
+
+
+def test_what_is_not_refused_need_not_be_remembered() -> None:
+    with pytest.raises(ValueError, match="refuse_after_removal"):
+        WritePolicy(remember=True)
