@@ -31,16 +31,16 @@ _POLL_S = 0.02
 
 def jazz_packages() -> Path:
     """The folder with `node_modules` of images/jazz, installed on first use."""
-    return _packages(_SOURCE)
+    return install_packages(_SOURCE)
 
 
 def interop_packages() -> Path:
     """The folder with `node_modules` of tests/interop/js, which has jazz-tools too, installed on first use."""
-    return _packages(_INTEROP)
+    return install_packages(_INTEROP)
 
 
-def _packages(source: Path) -> Path:
-    """Safe with several test workers at once."""
+def install_packages(source: Path) -> Path:
+    """The `node_modules` of a lock file, installed on first use into a folder; safe with several test workers at once."""
     lock = (source / "package-lock.json").read_bytes() + (source / "package.json").read_bytes()
     cache = Path(os.environ.get("RESIDE_CACHE") or Path.home() / ".cache" / "reside") / "jazz"
     cache.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from websockets.asyncio.client import connect
-from websockets.asyncio.server import serve
+from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
 if TYPE_CHECKING:
@@ -77,13 +77,20 @@ async def proxy(server_url: str) -> AsyncIterator[Proxy]:
     """A running proxy before a server."""
     made = Proxy()
 
-    async def handle(client: Connection) -> None:
+    async def handle(client: ServerConnection) -> None:
         made.connections += 1
         if made.refuse or (made.cut_after is not None and made.cut_after[1] == 0):
             made.cut_after = None
             client.transport.abort()
             return
-        async with connect(server_url, max_size=None, compression=None, ping_interval=None, proxy=None) as server:
+        async with connect(
+            server_url,
+            additional_headers={"X-Forwarded-For": _address(client)},
+            max_size=None,
+            compression=None,
+            ping_interval=None,
+            proxy=None,
+        ) as server:
             pumps = [
                 asyncio.create_task(made.pump("up", client, server)),
                 asyncio.create_task(made.pump("down", server, client)),
@@ -98,3 +105,7 @@ async def proxy(server_url: str) -> AsyncIterator[Proxy]:
     async with serve(handle, "127.0.0.1", 0, max_size=None, compression=None, ping_interval=None) as listening:
         made.url = f"ws://127.0.0.1:{next(iter(listening.sockets)).getsockname()[1]}"
         yield made
+
+
+def _address(client: ServerConnection) -> str:
+    return client.request.headers.get("X-Forwarded-For", "") if client.request is not None else ""
