@@ -41,6 +41,9 @@ class Host(Protocol):
     def find(self, co_id: str) -> Watchable | None:
         """The object of a value that was loaded or made here; None if it was not."""
 
+    def has(self, value: Any) -> bool:
+        """Whether all of a value is here, and all that it needs."""
+
     def object_of(self, core: Core, kind: type[T]) -> T:
         """The one object of a value that is here; `WrongKind` if it is of another kind."""
 

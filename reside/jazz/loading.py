@@ -97,6 +97,10 @@ class Loader:
         except TimeoutError:
             raise JazzTimeout(f"not caught up with the server within {timeout:g} s: {self._why_not()}") from None
 
+    def has(self, core: Core) -> bool:
+        """Whether a value is here completely, so that loading it would not wait."""
+        return not core.deleted and not missing_for(self._store, core, connected=self._sync.connected)
+
     async def _ready(self, core: Core, grace: float, *, whole: bool) -> None:
         """Waits until a value and all that it needs is here."""
         asked_again = False

@@ -341,6 +341,10 @@ class Node:
         """A value that was loaded or made here; None if it was not. Asks nobody."""
         return self._objects.find(co_id)
 
+    def has(self, value: Value) -> bool:
+        """Whether all of a value is here, and all that it needs: loading it again would not wait."""
+        return self._loader.has(self.store.core(value.id))
+
     async def catch_up(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises our own error
         """Waits until what the server had of all loaded values when asked is here.
 

@@ -176,7 +176,8 @@ def test_a_draft_has_its_values_and_its_defaults() -> None:
     assert tree.parent is None
     assert tree.as_dict()["leaf"] is None
     assert tree != Tree(name="u", leaf=tree.leaf)
-    assert len({tree, tree.leaf}) == 2
+    with pytest.raises(TypeError, match="a draft has no hash before create"):
+        hash(tree)
 
 
 @pytest.mark.anyio
@@ -266,6 +267,40 @@ def test_an_unknown_name_in_an_annotation_is_told() -> None:
 
     with pytest.raises(SchemaError, match=r"Bad\.other: nothing is known by the name Nowhere"):
         Bad.fields()
+
+
+def _two_of_one_name() -> tuple[type[CoMapModel], type[CoMapModel]]:
+    def first() -> type[CoMapModel]:
+        class Holder(CoMapModel):
+            inner: ListOf["Twin"]
+
+        class Twin(CoMapModel):
+            one: int
+
+        Holder.fields()
+        return Holder
+
+    def second() -> type[CoMapModel]:
+        class Holder(CoMapModel):
+            inner: "ListOf[Twin] | None"
+
+        class Twin(CoMapModel):
+            two: int
+
+        Holder.fields()
+        return Holder
+
+    return first(), second()
+
+
+def test_a_name_means_the_class_beside_it() -> None:
+    """Also where another function has a class of the same name."""
+    named = []
+    for holder in _two_of_one_name():
+        (listed,) = holder.references()["inner"].targets
+        (twin,) = listed.references()[EACH].targets  # type: ignore[attr-defined] # a ListOf
+        named.append(list(twin.fields()))
+    assert named == [["one"], ["two"]]
 
 
 def test_classes_inside_functions_may_name_each_other_and_inherit() -> None:

@@ -59,7 +59,9 @@ class TypedValue:
         return self._value is other._value
 
     def __hash__(self) -> int:
-        return object.__hash__(self) if self._value is None else hash(self._value.id)
+        if self._value is None:
+            raise TypeError(f"a draft has no hash before create(): {self!r}")
+        return hash(self._value.id)
 
     @property
     def is_draft(self) -> bool:

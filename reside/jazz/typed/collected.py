@@ -16,7 +16,7 @@ class Collected(TypedValue, Generic[T]):
     """A typed value of items of one type."""
 
     origin: ClassVar[type | None] = None
-    _item: ClassVar[Any] = None
+    item: ClassVar[Any] = None
     _made: ClassVar[dict[Any, type]] = {}
 
     def __init_subclass__(cls, *, inline: Inline | None = None, **arguments: Any) -> None:
@@ -29,7 +29,7 @@ class Collected(TypedValue, Generic[T]):
         key = (cls, item)
         if key not in Collected._made:
             name = item if isinstance(item, str) else getattr(item, "__name__", str(item))
-            members = {"_item": item, "origin": cls, "__module__": cls.__module__}
+            members = {"item": item, "origin": cls, "__module__": cls.__module__}
             Collected._made[key] = type(f"{cls.__name__}[{name}]", (cls,), members)
         return Collected._made[key]
 
@@ -38,10 +38,10 @@ class Collected(TypedValue, Generic[T]):
         """The codec of the items."""
         found: Codec | None = vars(cls).get("_codec")
         if found is None:
-            if cls._item is None:
+            if cls.item is None:
                 raise SchemaError(f"say what it is of: {cls.__name__}[str], for example")
             label = f"{cls.__name__}[…]"
-            found = codec_of(read_annotation(cls._item, cls, label), label)
+            found = codec_of(read_annotation(cls.item, cls, label), label)
             cls._codec = found  # type: ignore[attr-defined] # read by vars() above, for each class its own
         return found
 

@@ -51,7 +51,7 @@ class FeedOf(Collected[T]):
 
     def __init__(self, items: Iterable[T] = ()) -> None:
         self._draft: list[T] = list(items)
-        if self._item is not None:
+        if self.item is not None:
             self.check_draft()
 
     def check_draft(self) -> None:

@@ -7,10 +7,11 @@ to themselves, by name.
 import sys
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Union, get_args, get_origin
+from weakref import WeakValueDictionary
 
 from pydantic import PydanticUserError
 
@@ -103,7 +104,7 @@ def fields_of(model: type["TypedValue"], specs: dict[str, FieldSpec]) -> dict[st
     Raises:
         SchemaError: An annotation can't be read, or has no form on the wire.
     """
-    hints = _hints(model)
+    hints = _hints(model, specs)
     return {
         name: Field(label := f"{model.__name__}.{name}", name, spec.key or name, codec_of(hints[name], label), spec)
         for name, spec in specs.items()
@@ -144,25 +145,45 @@ def read_annotation(annotation: Any, model: type, label: str) -> Any:
 
     Args:
         annotation: The annotation.
-        model: Where it stands.
+        model: Where it stands: names mean what they mean in its module, or beside it in the same function.
         label: The field, for errors.
+
+    Raises:
+        SchemaError: It contains an unknown name.
     """
     holder = types.SimpleNamespace(__annotations__={"it": annotation})
+    module = sys.modules.get(model.__module__)
+    names = {**({} if module is None else vars(module)), **_beside(model), model.__name__: model}
     try:
-        module = sys.modules.get(model.__module__)
-        names = {} if module is None else vars(module)
-        return typing.get_type_hints(holder, names, {**_known(), model.__name__: model}, include_extras=True)["it"]
+        read = typing.get_type_hints(holder, names, {}, include_extras=True)["it"]
     except NameError as error:
         raise SchemaError(f"{label}: nothing is known by the name {error.name}") from None
+    return _named_items_read(read, model, label)
 
 
-def _hints(model: type) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for owner in reversed(model.__mro__):
-        for name, annotation in vars(owner).get("__annotations__", {}).items():
-            if get_origin(annotation) is not typing.ClassVar:
-                found[name] = read_annotation(annotation, owner, f"{owner.__name__}.{name}")
-    return found
+def _named_items_read(annotation: Any, model: type, label: str) -> Any:
+    """An annotation whose `ListOf["Task"]` and the like know the class behind the name."""
+    members, takes_none = _members(annotation)
+    read = tuple(_item_read(member, model, label) for member in members)
+    if all(one is member for one, member in zip(read, members, strict=True)):
+        return annotation
+    return Union[(*read, *([type(None)] if takes_none else ()))]
+
+
+def _item_read(member: Any, model: type, label: str) -> Any:
+    item, origin = getattr(member, "item", None), getattr(member, "origin", None)
+    if origin is None or not isinstance(item, str):
+        return member
+    return origin[read_annotation(item, model, label)]
+
+
+def _hints(model: type, names: Container[str]) -> dict[str, Any]:
+    return {
+        name: read_annotation(annotation, owner, f"{owner.__name__}.{name}")
+        for owner in reversed(model.__mro__)
+        for name, annotation in vars(owner).get("__annotations__", {}).items()
+        if name in names
+    }
 
 
 def _members(annotation: Any) -> tuple[tuple[Any, ...], bool]:
@@ -201,13 +222,19 @@ def _name(annotation: Any) -> str:
     return annotation.__name__ if isinstance(annotation, type) and not get_args(annotation) else str(annotation)
 
 
-_NAMES: dict[str, type] = {}
+_MODELS: "WeakValueDictionary[tuple[str, str, str], type]" = WeakValueDictionary()
 
 
 def know(model: type) -> None:
-    """Makes a class known by its name, for annotations that can't see it: those of classes inside functions."""
-    _NAMES[model.__name__] = model
+    """Makes a class known to those beside it: annotations can't see the names of a function's classes."""
+    _MODELS[model.__module__, *_place(model)] = model
 
 
-def _known() -> dict[str, Any]:
-    return dict(_NAMES)
+def _beside(model: type) -> dict[str, type]:
+    here = (model.__module__, _place(model)[0])
+    return {name: known for (module, scope, name), known in _MODELS.items() if (module, scope) == here}
+
+
+def _place(model: type) -> tuple[str, str]:
+    scope, _, name = model.__qualname__.rpartition(".")
+    return scope, name

@@ -24,7 +24,7 @@ class ListOf(Collected[T]):
 
     def __init__(self, items: Iterable[T] = ()) -> None:
         self._draft: list[T] = list(items)
-        if self._item is not None:
+        if self.item is not None:
             self.check_draft()
 
     def check_draft(self) -> None:

@@ -1,7 +1,7 @@
 """Loading a value with its references, as deep as a resolve says, all of one depth at once."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -116,34 +116,63 @@ class _Loading:
 
     async def below(self, view: "TypedValue", spec: Spec, path: str) -> None:
         """What a resolve says below a value."""
-        pending = [
-            self._reference(view, codec, raw, f"{path}{label}", below)
-            for name, below in spec.names.items()
-            if (codec := _codec(view, name)) is not None
-            for label, raw in view.refer(name)
-            if raw is not None
-        ]
-        await _all(pending)
+        await _all(list(self._absent(view, spec, path)))
 
-    async def _reference(self, view: "TypedValue", codec: RefCodec, raw: Json, path: str, spec: Spec) -> None:
-        container: OwnedValue = view.raw
+    def _absent(self, view: "TypedValue", spec: Spec, path: str) -> Iterator[Coroutine[Any, Any, None]]:
+        """Takes what is here already, however deep, and gives the loads of the rest."""
+        for name, below in spec.names.items():
+            codec = _codec(view, name)
+            for label, raw in view.refer(name) if codec is not None else ():
+                if codec is None or raw is None:
+                    continue
+                place = _Place(view.raw, codec, f"{path}{label}", below)
+                value = self._here(place.id_of(raw))
+                if value is None:
+                    yield self._load(place, place.id_of(raw))
+                else:
+                    yield from self._take(place, value)
+
+    def _here(self, co_id: str) -> Value | None:
+        value = self._host.find(co_id)
+        if not isinstance(value, Value) or not self._host.has(value):
+            return None
+        self.values[value.id] = value
+        return value
+
+    async def _load(self, place: "_Place", co_id: str) -> None:
         try:
-            co_id = codec.decode(raw)
-        except Misfit as misfit:
-            raise SchemaMismatch(path, codec.expected, misfit.found, container) from None
-        try:
-            value = await self.value(co_id, 0.0 if spec.tolerant else _GRACE_S)
-            child = view_of(codec, value, path, container)
+            value = await self.value(co_id, 0.0 if place.spec.tolerant else _GRACE_S)
         except ValueNotFound as error:
-            if spec.tolerant:
+            if place.spec.tolerant:
                 return
-            raise ReferenceNotFound(error, path, container.id) from error
+            raise ReferenceNotFound(error, place.path, place.container.id) from error
+        await _all(list(self._take(place, value)))
+
+    def _take(self, place: "_Place", value: Value) -> Iterator[Coroutine[Any, Any, None]]:
+        try:
+            child = view_of(place.codec, value, place.path, place.container)
         except NotPermitted:
-            if spec.tolerant:
+            if place.spec.tolerant:
                 return
             raise
-        if spec.names and not isinstance(child, Group | Value):
-            await self.below(child, spec, path)
+        if place.spec.names and not isinstance(child, Group | Value):
+            yield from self._absent(child, place.spec, place.path)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a reference stands: in which value, how, the way to it for errors, and what to load below it."""
+
+    container: OwnedValue
+    codec: RefCodec
+    path: str
+    spec: Spec
+
+    def id_of(self, raw: Json) -> str:
+        try:
+            return str(self.codec.decode(raw))
+        except Misfit as misfit:
+            raise SchemaMismatch(self.path, self.codec.expected, misfit.found, self.container) from None
 
 
 async def _all(pending: Sequence[Any]) -> None:

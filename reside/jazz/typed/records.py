@@ -24,7 +24,7 @@ class RecordOf(Collected[T]):
 
     def __init__(self, values: Mapping[str, T] | None = None) -> None:
         self._draft: dict[str, T] = dict(values or {})
-        if self._item is not None:
+        if self.item is not None:
             self.check_draft()
 
     def check_draft(self) -> None:
