@@ -1,7 +1,9 @@
 """Writing: new values and transactions of this node, applied at once and handed to the sync in order.
 
 Writes of one event-loop turn to one value share a message and a signature; a write to another value sends what was
-written before, so that others receive all in the order in which it was written.
+written before, so that others receive all in the order in which it was written. As long as the server owes an
+acknowledgement, the turns of a millisecond count as one: who streams signs and sends a message a millisecond and not
+one a write, and who waits for answers is never held up.
 """
 
 import asyncio
@@ -25,6 +27,10 @@ _MAX_UNSENT_CHARACTERS: Final = 102_400
 """A message is no longer than this by more than one transaction: servers refuse frames of 100 MB."""
 
 
+_GATHER_S: Final = 0.001
+"""How long writes are gathered after the last message while the server owes an acknowledgement."""
+
+
 class Writer:
     """Writes as one account.
 
@@ -46,6 +52,7 @@ class Writer:
         sync.own_sessions |= {self.session, self.agent_session}
         self._open: Core | None = None
         self._unsent = 0
+        self._sent_at = 0.0
         self._guests: dict[SessionId, Agent] = {}
 
     def session_for(self, core: Core) -> SessionId:
@@ -223,5 +230,16 @@ class Writer:
         if self._open is not core:
             self.send()
             self._open = core
-            asyncio.get_running_loop().call_soon(self.send)
+            self._plan_to_send()
         self._sync.unacknowledged[core.co_id] = None
+
+    def _plan_to_send(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._sync.unacknowledged and loop.time() < self._sent_at + _GATHER_S:
+            loop.call_at(self._sent_at + _GATHER_S, self._send_gathered)
+        else:
+            loop.call_soon(self._send_gathered)
+
+    def _send_gathered(self) -> None:
+        self._sent_at = asyncio.get_running_loop().time()
+        self.send()
