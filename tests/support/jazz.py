@@ -40,7 +40,7 @@ def interop_packages() -> Path:
 
 
 def install_packages(source: Path) -> Path:
-    """The `node_modules` of a lock file, installed on first use into a folder; safe with several test workers at once."""
+    """The `node_modules` of a lock file, installed on first use; safe with several test workers at once."""
     lock = (source / "package-lock.json").read_bytes() + (source / "package.json").read_bytes()
     cache = Path(os.environ.get("RESIDE_CACHE") or Path.home() / ".cache" / "reside") / "jazz"
     cache.mkdir(parents=True, exist_ok=True)

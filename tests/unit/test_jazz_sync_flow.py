@@ -1,0 +1,95 @@
+"""What a caller can wait for: room to write, the upload of one value, a turn among a thousand loads."""
+
+import asyncio
+
+import pytest
+from support.jazz_wire import Loose, connected_to, registered
+
+from reside.jazz import JazzTimeout, NodeClosed
+from reside.jazz.ids import new_uniqueness
+from reside.jazz.sync.loads import MAX_IN_FLIGHT
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def hub() -> Loose:
+    """A node that plays the server."""
+    return Loose()
+
+
+@pytest.fixture
+async def writer(hub: Loose) -> Loose:
+    """A registered node."""
+    return await registered(hub, "writer")
+
+
+async def test_drain_waits_while_more_is_written_than_sent(writer: Loose) -> None:
+    value = writer.create_group().create_map({})
+    await writer.drain()
+    value.set("x", "x" * 200_000)
+    waiting = asyncio.create_task(writer.drain())
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    assert writer.statistics.buffered > 200_000
+    writer.take()
+    await waiting
+    assert writer.statistics.buffered == 0
+
+
+async def test_drain_does_not_wait_without_a_connection(writer: Loose) -> None:
+    value = writer.create_group().create_map({})
+    writer.cut()
+    value.set("x", "x" * 200_000)
+    await writer.drain()
+    await writer.close()
+    with pytest.raises(NodeClosed):
+        await writer.drain()
+
+
+async def test_uploaded_waits_for_one_value_only(hub: Loose, writer: Loose) -> None:
+    group = writer.create_group()
+    one = group.create_map({"x": 1})
+    await connected_to(hub, writer)
+    await one.uploaded()
+    one.set("x", 2)
+    two = group.create_map({"x": 1})
+    waiting = asyncio.create_task(one.uploaded())
+    await asyncio.sleep(0)
+    (first, *_) = writer.take()
+    assert first["id"] == one.id
+    assert not waiting.done()
+    hub.give(first)
+    writer.give(*hub.take())
+    await waiting
+    with pytest.raises(JazzTimeout, match=rf"1 values not flushed .*{two.id}.*did not answer"):
+        await two.uploaded(timeout=0.01)
+
+
+async def test_a_feed_of_nothing_is_uploaded_when_its_header_is(hub: Loose, writer: Loose) -> None:
+    feed = writer.create_group().create_feed()
+    waiting = asyncio.create_task(feed.uploaded())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await connected_to(hub, writer)
+    await waiting
+
+
+async def test_not_more_than_a_thousand_loads_are_asked_for_at_once() -> None:
+    node = Loose()
+    ids = [f"co_{new_uniqueness()}" for _ in range(MAX_IN_FLIGHT + 100)]
+    loads = [asyncio.create_task(node.load(co_id)) for co_id in ids]
+    await asyncio.sleep(0)
+    asked = node.take()
+    assert len(asked) == node.statistics.loads == MAX_IN_FLIGHT
+    for message in asked[:60]:
+        node.give({"action": "known", "id": message["id"], "header": False, "sessions": {}})
+    assert len([message for message in node.take() if message["id"] in ids[MAX_IN_FLIGHT:]]) == 60
+    node.cut()
+    assert node.statistics.loads == 0
+    node.connect()
+    assert len(node.take()) == MAX_IN_FLIGHT
+    for load in loads:
+        load.cancel()
+    await asyncio.wait(loads)
