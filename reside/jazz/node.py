@@ -3,11 +3,9 @@
 Values are kept in memory, written locally at once, and synced in the background. All of it runs on one event loop.
 """
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import TypeVar
 
 from .account import Account, Credentials
 from .cofeed import CoFeed
@@ -15,41 +13,30 @@ from .colist import CoList
 from .comap import CoMap, assigning
 from .covalue import Core
 from .creating import Creator
-from .crypto import Agent
-from .disk import Keeper, SqliteStore
+from .disk import SqliteStore
+from .engine import Engine
 from .errors import (
     InvalidContent,
     InvalidCredentials,
-    JazzError,
-    NodeClosed,
-    StoreFailed,
     ValueDeleted,
     ValueNotFound,
 )
 from .group import Group
-from .header import Header, Unique, account_header, group_header, unique_header
+from .header import Header, Unique, group_header, unique_header
 from .healing import heal_once
 from .ids import EVERYONE, CoId, Json, SessionId
 from .invites import Invite
 from .joining import accept_invite
-from .loading import ABSENT_GRACE_S, Loader
+from .loading import ABSENT_GRACE_S
 from .objects import Objects
 from .owned import OwnedValue
 from .removal_memory import UNIQUE_NAME, RemovalMemory
-from .removals import WriteGuard, WritePolicy
-from .statistics import Statistics
-from .store import Store
+from .removals import WritePolicy
 from .stream import FileStream
-from .sweeping import unneeded
-from .sync import Sync, Transport
 from .text import CoPlainText
 from .value import Value
-from .waiting import Waiting
-from .watch import Watchable, Watches
-from .writer import Writer
+from .watch import Watchable
 
-_SWEEP_BEYOND: Final = 512
-"""Up to so many values are kept in memory whether anybody holds them or not."""
 V = TypeVar("V", bound=Watchable)
 W = TypeVar("W", bound=OwnedValue)
 
@@ -59,7 +46,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Node:
+class Node(Engine):
     """One account's view: its values, and their sync with a server.
 
     Use it as an async context manager; `register` or `login` comes next::
@@ -96,96 +83,9 @@ class Node:
         connect_timeout: float = 15.0,
         policy: WritePolicy | None = None,
     ) -> None:
-        agent = Agent.from_secret(credentials.agent_secret)
-        self._account_header = account_header(agent.agent_id)
-        if str(self._account_header.co_id) != credentials.account_id:
-            raise InvalidCredentials(f"the agent secret belongs to another account than {credentials.account_id}")
-        self.account_id = credentials.account_id
-        self._clock = clock
-        self._connect_timeout = connect_timeout
-        self.store = Store(agent, self.account_id, self._changed)
-        self._policy = policy or WritePolicy()
-        if policy is not None:
-            self.store.guard = WriteGuard(self.store, policy, clock)
-        self.watches = Watches()
-        self._transport = Transport(
-            url, on_connect=self._connected, on_disconnect=self._disconnected, on_frame=self._received
-        )
-        self._sync = Sync(self.store, self._transport.send, on_acknowledged=self._acknowledged, on_whole=self._on_whole)
-        self.writer = Writer(self.store, self._sync, clock, self._check_open)
-        self._keeper = self._keep(store)
-        self._waiting = Waiting(self._check_open)
+        super().__init__(url, credentials, store=store, clock=clock, connect_timeout=connect_timeout, policy=policy)
         self._objects = Objects(self)
         self.creator = Creator(self.writer, self._objects, clock)
-        self._loader = Loader(self.store, self._sync, self._transport, self._waiting, self._why_no_answer)
-        self._wake_planned = self._save_planned = self._sweep_planned = False
-        self._sweep_beyond = _SWEEP_BEYOND
-        self._runner: asyncio.Task[None] | None = None
-        self._entered = False
-        self._end: JazzError | None = NodeClosed("the node was not entered; use `async with Node(…)`")
-
-    # Life
-
-    async def __aenter__(self) -> Self:
-        """Connects.
-
-        Raises:
-            JazzUnavailable: No connection within `connect_timeout`.
-            NodeClosed: It was entered before.
-            StoreFailed: The file of the local store can't be used.
-        """
-        if self._entered:
-            raise NodeClosed("a node can be entered once; make a new one")
-        self._entered = True
-        if self._keeper is not None:
-            for core in self._keeper.open():
-                self._sync.unacknowledged[core.co_id] = None
-        self._end = None
-        self._runner = asyncio.create_task(self._transport.run(), name=f"jazz {self.account_id}")
-        self._runner.add_done_callback(self._runner_ended)
-        try:
-            await self._transport.wait_connected(self._connect_timeout)
-            self._check_open()
-        except BaseException:
-            await self.close()
-            raise
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Ends the connection. Everything that waits gets `NodeClosed`.
-
-        What was not flushed is lost, but with a local store, from which the next node sends it.
-        """
-        runner, self._runner = self._runner, None
-        if runner is not None:
-            runner.cancel()
-            await asyncio.wait([runner])
-        self._finish(NodeClosed("the node was closed"))
-
-    def now_ms(self) -> int:
-        """The node's clock: ms since the epoch."""
-        return self._clock()
-
-    @property
-    def connected(self) -> bool:
-        """Whether there is a connection now; without one, writes wait for the next."""
-        return self._end is None and self._transport.connected.is_set()
-
-    @property
-    def statistics(self) -> Statistics:
-        """How much it holds and does now."""
-        return Statistics(
-            len(self.store.cores),
-            self.watches.count,
-            self._sync.loads_in_flight,
-            self._transport.outbox.buffered,
-            len(self._sync.unacknowledged),
-        )
 
     # Accounts
 
@@ -363,9 +263,6 @@ class Node:
             notes = await self.unique_map(self.account, UNIQUE_NAME)
             self.store.guard.remember_in(RemovalMemory(self.store, notes))
 
-    def _why_no_answer(self) -> str:
-        return "the server did not answer" if self.connected else "there is no connection"
-
     # Creating
 
     def create_group(self, name: str | None = None) -> Group:
@@ -477,100 +374,3 @@ class Node:
     def object_of(self, core: Core, kind: type[V]) -> V:
         """The object of a value that is here, for this package."""
         return self._objects.of(core, kind)
-
-    # Events
-
-    def _connected(self) -> None:
-        self._sync.connect()
-
-    def _disconnected(self) -> None:
-        self._sync.disconnect()
-        self._waiting.disconnected()
-
-    def _on_whole(self, core: Core) -> None:
-        account = self._objects.find(self.account_id)
-        if isinstance(account, Account) and core.co_id == account.profile_id:
-            self._waiting.answered()
-
-    def _received(self, frame: str) -> None:
-        self._sync.receive(frame)
-
-    def _keep(self, disk: SqliteStore | None) -> Keeper | None:
-        if disk is None:
-            return None
-        keeper = Keeper(disk, self.store, self.writer.send, self._sync.unacknowledged, self._sync.own_sessions)
-        self.store.recall = keeper.recall
-        return keeper
-
-    def _plan_save(self, core: Core) -> None:
-        if self._keeper is not None and self._end is None:
-            self._keeper.mark(core)
-            if not self._save_planned:
-                self._save_planned = True
-                asyncio.get_running_loop().call_soon(self._save)
-
-    def _save(self) -> None:
-        self._save_planned = False
-        if self._keeper is not None and self._end is None:
-            try:
-                self._keeper.save()
-            except StoreFailed as error:
-                self._finish(error)
-
-    def _plan_sweep(self) -> None:
-        """Values that nobody holds go when there are twice as many as after the last time."""
-        if len(self.store.cores) > self._sweep_beyond and not self._sweep_planned and self.store.guard is None:
-            self._sweep_planned = True
-            asyncio.get_running_loop().call_soon(self._sweep)
-
-    def _sweep(self) -> None:
-        self._sweep_planned = False
-        self._save()
-        held = {self.account_id, *self._objects.held(), *self._loader.under_way, *self._waiting.waited_for()}
-        for core in unneeded(self.store, held | self._sync.unacknowledged.keys()):
-            self.store.drop(core)
-            self._sync.forget(core)
-        self._sweep_beyond = max(_SWEEP_BEYOND, 2 * len(self.store.cores))
-
-    def _changed(self, core: Core) -> None:
-        self._plan_sweep()
-        self._plan_save(core)
-        self._waiting.changed(core)
-        if self.watches.mark(core.co_id) and not self._wake_planned:
-            self._wake_planned = True
-            asyncio.get_running_loop().call_soon(self._wake)
-
-    def _wake(self) -> None:
-        self._wake_planned = False
-        self.watches.wake()
-
-    def _acknowledged(self, core: Core) -> None:
-        self._waiting.acknowledged(core)
-        self._plan_save(core)
-
-    def _runner_ended(self, runner: asyncio.Task[None]) -> None:
-        if runner.cancelled():
-            return
-        error = runner.exception()
-        if isinstance(error, JazzError):
-            self._finish(error)
-        elif error is not None:
-            closed = NodeClosed(f"the connection task broke: {type(error).__name__}: {error}")
-            closed.__cause__ = error
-            self._finish(closed)
-
-    def _finish(self, end: JazzError) -> None:
-        """Nothing will come any more: everything that waits gets to know."""
-        if self._end is None:
-            self._end = end
-        self._sync.disconnect()
-        self._waiting.end(self._end)
-        self._transport.connected.set()  # whoever waits for a connection finds the node closed
-        self.watches.close()
-        keeper, self._keeper = self._keeper, None
-        if keeper is not None:
-            keeper.close(save=not isinstance(self._end, StoreFailed))
-
-    def _check_open(self) -> None:
-        if self._end is not None:
-            raise self._end

@@ -1,0 +1,243 @@
+"""What runs under a node: its connection, its file, its memory, and the events between them.
+
+Everything happens on one event loop. What changes in one turn of it is looked after once, in the next: watchers are
+woken, the file is written, and values that nobody holds leave the memory.
+"""
+
+import asyncio
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Self
+
+from .account import Account, Credentials
+from .covalue import Core
+from .crypto import Agent
+from .disk import Keeper, SqliteStore
+from .errors import (
+    InvalidCredentials,
+    JazzError,
+    NodeClosed,
+    StoreFailed,
+)
+from .header import account_header
+from .loading import Loader
+from .objects import Objects
+from .removals import WriteGuard, WritePolicy
+from .statistics import Statistics
+from .store import Store
+from .sweeping import unneeded
+from .sync import Sync, Transport
+from .waiting import Waiting
+from .watch import Watches
+from .writer import Writer
+
+_SWEEP_BEYOND: Final = 512
+"""Up to so many values are kept in memory whether anybody holds them or not."""
+
+
+class Engine:
+    """The machinery of a node; see `Node` for the arguments.
+
+    Attributes:
+        account_id: The account of the credentials.
+        watches: The watchers.
+        store: The values.
+        writer: What writes them.
+    """
+
+    _objects: Objects
+
+    def __init__(
+        self,
+        url: str,
+        credentials: Credentials,
+        *,
+        store: SqliteStore | None,
+        clock: Callable[[], int],
+        connect_timeout: float,
+        policy: WritePolicy | None,
+    ) -> None:
+        agent = Agent.from_secret(credentials.agent_secret)
+        self._account_header = account_header(agent.agent_id)
+        if str(self._account_header.co_id) != credentials.account_id:
+            raise InvalidCredentials(f"the agent secret belongs to another account than {credentials.account_id}")
+        self.account_id = credentials.account_id
+        self._clock = clock
+        self._connect_timeout = connect_timeout
+        self.store = Store(agent, self.account_id, self._changed)
+        self._policy = policy or WritePolicy()
+        if policy is not None:
+            self.store.guard = WriteGuard(self.store, policy, clock)
+        self.watches = Watches()
+        self._transport = Transport(
+            url, on_connect=self._connected, on_disconnect=self._disconnected, on_frame=self._received
+        )
+        self._sync = Sync(self.store, self._transport.send, on_acknowledged=self._acknowledged, on_whole=self._on_whole)
+        self.writer = Writer(self.store, self._sync, clock, self._check_open)
+        self._keeper = self._keep(store)
+        self._waiting = Waiting(self._check_open)
+        self._loader = Loader(self.store, self._sync, self._transport, self._waiting, self._why_no_answer)
+        self._wake_planned = self._save_planned = self._sweep_planned = False
+        self._sweep_beyond = _SWEEP_BEYOND
+        self._runner: asyncio.Task[None] | None = None
+        self._entered = False
+        self._end: JazzError | None = NodeClosed("the node was not entered; use `async with Node(…)`")
+
+    async def __aenter__(self) -> Self:
+        """Connects.
+
+        Raises:
+            JazzUnavailable: No connection within `connect_timeout`.
+            NodeClosed: It was entered before.
+            StoreFailed: The file of the local store can't be used.
+        """
+        if self._entered:
+            raise NodeClosed("a node can be entered once; make a new one")
+        self._entered = True
+        if self._keeper is not None:
+            for core in self._keeper.open():
+                self._sync.unacknowledged[core.co_id] = None
+        self._end = None
+        self._runner = asyncio.create_task(self._transport.run(), name=f"jazz {self.account_id}")
+        self._runner.add_done_callback(self._runner_ended)
+        try:
+            await self._transport.wait_connected(self._connect_timeout)
+            self._check_open()
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Ends the connection. Everything that waits gets `NodeClosed`.
+
+        What was not flushed is lost, but with a local store, from which the next node sends it.
+        """
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            runner.cancel()
+            await asyncio.wait([runner])
+        self._finish(NodeClosed("the node was closed"))
+
+    def now_ms(self) -> int:
+        """The node's clock: ms since the epoch."""
+        return self._clock()
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection now; without one, writes wait for the next."""
+        return self._end is None and self._transport.connected.is_set()
+
+    @property
+    def statistics(self) -> Statistics:
+        """How much it holds and does now."""
+        return Statistics(
+            len(self.store.cores),
+            self.watches.count,
+            self._sync.loads_in_flight,
+            self._transport.outbox.buffered,
+            len(self._sync.unacknowledged),
+        )
+
+    def _why_no_answer(self) -> str:
+        return "the server did not answer" if self.connected else "there is no connection"
+
+    def _connected(self) -> None:
+        self._sync.connect()
+
+    def _disconnected(self) -> None:
+        self._sync.disconnect()
+        self._waiting.disconnected()
+
+    def _on_whole(self, core: Core) -> None:
+        account = self._objects.find(self.account_id)
+        if isinstance(account, Account) and core.co_id == account.profile_id:
+            self._waiting.answered()
+
+    def _received(self, frame: str) -> None:
+        self._sync.receive(frame)
+
+    def _keep(self, disk: SqliteStore | None) -> Keeper | None:
+        if disk is None:
+            return None
+        keeper = Keeper(disk, self.store, self.writer.send, self._sync.unacknowledged, self._sync.own_sessions)
+        self.store.recall = keeper.recall
+        return keeper
+
+    def _plan_save(self, core: Core) -> None:
+        if self._keeper is not None and self._end is None:
+            self._keeper.mark(core)
+            if not self._save_planned:
+                self._save_planned = True
+                asyncio.get_running_loop().call_soon(self._save)
+
+    def _save(self) -> None:
+        self._save_planned = False
+        if self._keeper is not None and self._end is None:
+            try:
+                self._keeper.save()
+            except StoreFailed as error:
+                self._finish(error)
+
+    def _plan_sweep(self) -> None:
+        """Values that nobody holds go when there are twice as many as after the last time."""
+        if len(self.store.cores) > self._sweep_beyond and not self._sweep_planned and self.store.guard is None:
+            self._sweep_planned = True
+            asyncio.get_running_loop().call_soon(self._sweep)
+
+    def _sweep(self) -> None:
+        self._sweep_planned = False
+        self._save()
+        held = {self.account_id, *self._objects.held(), *self._loader.under_way, *self._waiting.waited_for()}
+        for core in unneeded(self.store, held | self._sync.unacknowledged.keys()):
+            self.store.drop(core)
+            self._sync.forget(core)
+        self._sweep_beyond = max(_SWEEP_BEYOND, 2 * len(self.store.cores))
+
+    def _changed(self, core: Core) -> None:
+        self._plan_sweep()
+        self._plan_save(core)
+        self._waiting.changed(core)
+        if self.watches.mark(core.co_id) and not self._wake_planned:
+            self._wake_planned = True
+            asyncio.get_running_loop().call_soon(self._wake)
+
+    def _wake(self) -> None:
+        self._wake_planned = False
+        self.watches.wake()
+
+    def _acknowledged(self, core: Core) -> None:
+        self._waiting.acknowledged(core)
+        self._plan_save(core)
+
+    def _runner_ended(self, runner: asyncio.Task[None]) -> None:
+        if runner.cancelled():
+            return
+        error = runner.exception()
+        if isinstance(error, JazzError):
+            self._finish(error)
+        elif error is not None:
+            closed = NodeClosed(f"the connection task broke: {type(error).__name__}: {error}")
+            closed.__cause__ = error
+            self._finish(closed)
+
+    def _finish(self, end: JazzError) -> None:
+        """Nothing will come any more: everything that waits gets to know."""
+        if self._end is None:
+            self._end = end
+        self._sync.disconnect()
+        self._waiting.end(self._end)
+        self._transport.connected.set()  # whoever waits for a connection finds the node closed
+        self.watches.close()
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.close(save=not isinstance(self._end, StoreFailed))
+
+    def _check_open(self) -> None:
+        if self._end is not None:
+            raise self._end
