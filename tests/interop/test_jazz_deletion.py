@@ -1,5 +1,7 @@
 """Deleted values: markers of either side are honoured by the other, and nobody but an admin deletes."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +179,7 @@ async def test_a_deletion_outlives_a_restart_and_is_sent_by_the_next_run(
         value = node.create_group().create_map({"a": 1})
         await node.flush()
         value.destroy()
+    assert _stored_sessions(tmp_path / "store", value.id) == ["d"]
     await js("create", actor="js", url=jazz.url, name="js")
     async with Node(jazz.url, credentials, store=SqliteStore(tmp_path / "store")) as node:
         await node.login()
@@ -184,3 +187,10 @@ async def test_a_deletion_outlives_a_restart_and_is_sent_by_the_next_run(
             await node.load(value.id)
         await node.flush()
         await js("untilDeleted", actor="js", id=value.id)
+
+
+def _stored_sessions(path: Path, co_id: str) -> list[str]:
+    """The kinds of sessions (z, d) of which a local store holds something."""
+    query = "SELECT DISTINCT session FROM log JOIN batch ON batch.log = log.number WHERE value = ?"
+    with closing(sqlite3.connect(path)) as connection:
+        return [row[0].rpartition("_session_")[2][0] for row in connection.execute(query, (co_id,))]

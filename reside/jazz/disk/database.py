@@ -212,6 +212,10 @@ class StoreWriter:
             (self._log(co_id, batch.session), batch.after, batch.transactions, batch.signature),
         )
 
+    def forget(self, co_id: str, session: str) -> None:
+        """Drops a log: its value was deleted."""
+        self._connection.execute("DELETE FROM batch WHERE log = ?", (self._log(co_id, session),))
+
     def is_pending(self, co_id: str, sessions: Iterable[str]) -> None:
         """Notes that a value has something that the server has not acknowledged; see `SqliteStore.pending`."""
         rows = [(co_id, session) for session in sessions] or [(co_id, "")]

@@ -100,6 +100,9 @@ class Keeper:
                     continue
                 if not core.stored:
                     writer.header(core.co_id, compact_json(dict(core.header.raw)))
+                for session, log in core.sessions.items():
+                    if log.stored and not core.is_live(session):
+                        writer.forget(core.co_id, session)
                 for batch in _unstored(core):
                     writer.batch(core.co_id, batch)
                 if core.co_id in self._unacknowledged:
@@ -111,8 +114,8 @@ class Keeper:
     def _saved(self) -> None:
         for core in self._changed.values():
             core.stored = core.header is not None
-            for log in core.sessions.values():
-                log.stored = log.signed_count
+            for session, log in core.sessions.items():
+                log.stored = log.signed_count if core.is_live(session) else 0
             if core.co_id in self._unacknowledged:
                 self._pending.add(core.co_id)
             else:
@@ -165,7 +168,7 @@ class Keeper:
 
 
 def _unstored(core: Core) -> Iterable[StoredBatch]:
-    for session, log in core.sessions.items():
+    for session, log in core.live_sessions():
         for begin, end, signature in log.pieces(log.stored):
             body = ",".join([item.canonical() for item in log.transactions[begin:end]])
             yield StoredBatch(session, begin, f"[{body}]", signature)
