@@ -41,6 +41,11 @@ function plain(value, above = []) {
   return Object.fromEntries(fields.map((key) => [key, below(value[key])]));
 }
 
+function pick(value, [key, ...rest]) {
+  if (key === undefined) return value;
+  return key === "*" ? value.map((item) => pick(item, rest)) : pick(value[key], rest);
+}
+
 async function group(actor, id) {
   return loaded(await Group.load(id, as(actor)), `group ${id}`);
 }
@@ -82,14 +87,14 @@ serve({
     const value = await schemas[schema].loadUnique(unique, owner, { ...as(actor), resolve });
     return value.$isLoaded ? plain(value) : null;
   },
-  // Waits until a value is as expected to the schema's reader.
-  async until({ actor, schema, id, resolve, expected }) {
+  // Waits until a value, or what a path in it selects, is as expected to the schema's reader.
+  async until({ actor, schema, id, resolve, select = [], expected }) {
     const wanted = JSON.stringify(expected);
     let last;
     await new Promise((resolvePromise, reject) => {
       const deadline = setTimeout(() => reject(new Error(`still ${last}, expected ${wanted}`)), UNTIL_MS);
       schemas[schema].subscribe(id, { ...as(actor), resolve }, (value, unsubscribe) => {
-        last = JSON.stringify(plain(value));
+        last = JSON.stringify(pick(plain(value), select));
         if (last !== wanted) return;
         clearTimeout(deadline);
         unsubscribe();
