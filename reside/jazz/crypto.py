@@ -193,7 +193,7 @@ def unseal_key(sealed: str, receiver: Agent, sender_sealer_id: str, material: st
 def seal_key_for_group(key_secret: str, sealer_id: str, material: str) -> str:
     """`sealedForGroup_U…`: a key secret for the holders of a group's sealer, from an ephemeral key."""
     ephemeral = secrets.token_bytes(_KEY_BYTES)
-    key = crypto_scalarmult(ephemeral, _tail(sealer_id, "sealer_z", _KEY_BYTES))
+    key = _shared_key.__wrapped__(ephemeral, sealer_id)
     box = crypto_secretbox(stable_json(key_secret).encode(), nonce_of(material), key)
     return "sealedForGroup_U" + b64encode(crypto_scalarmult_base(ephemeral) + box)
 
@@ -240,7 +240,11 @@ def _key_secret(value: Any) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _shared_key(sealer_key: bytes, sealer_id: str) -> bytes:
-    return crypto_scalarmult(sealer_key, _tail(sealer_id, "sealer_z", _KEY_BYTES))
+    public = _tail(sealer_id, "sealer_z", _KEY_BYTES)
+    try:
+        return crypto_scalarmult(sealer_key, public)
+    except CryptoError:
+        raise InvalidContent("a sealer id is no usable key: a point of low order") from None
 
 
 @lru_cache(maxsize=4096)

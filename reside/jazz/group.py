@@ -96,7 +96,6 @@ class Group(Value):
 
         Raises:
             NotPermitted: This account may not remove that member.
-            ValueNotFound: The server does not have the account of a member who stays.
         """
         if self._state().get(member) in (None, "revoked"):
             return

@@ -9,7 +9,7 @@ import logging
 
 from .covalue import Core
 from .crypto import Agent, ReadKey, encrypt_key, group_sealer_value, seal, seal_key_for_group, transaction_material
-from .errors import InvalidContent, NotPermitted
+from .errors import InvalidContent, NotPermitted, ValueNotFound, WrongKind
 from .group_state import KEY_HOLDERS, WRITE_ONLY, GroupState
 from .host import Host
 from .ids import CoId, Json, is_account_id
@@ -123,7 +123,7 @@ class GroupWriter:
         self.set(f"writeKeyFor_{member}", key.key_id)
         self.reveal(key, member)
         for other in self.key_holders():
-            self.reveal(key, other)
+            self.reveal_if_possible(key, other)
         self.reveal_to_parents(key)
 
     def set_read_key(self, key: ReadKey) -> None:
@@ -144,17 +144,31 @@ class GroupWriter:
         return [key for key in state.member_keys() if key != without and state.get(key) in WRITE_ONLY]
 
     async def load_members(self) -> None:
-        """Loads the accounts of all who hold keys, and the parent groups' states: sealing needs their public keys.
-
-        Raises:
-            ValueNotFound: The server does not have one of them.
-        """
+        """Loads the accounts of all who hold keys: sealing needs their public keys. Members whom nobody is stay out."""
         members = [*self.key_holders(), *self.write_only_members()]
         absent = [member for member in members if is_account_id(member) and self.node.store.agent_of(member) is None]
-        await asyncio.gather(*(self.node.load_account(member) for member in absent))
+        found = await asyncio.gather(*(self.node.load_account(member) for member in absent), return_exceptions=True)
+        for error in found:
+            if isinstance(error, BaseException) and not isinstance(error, ValueNotFound | WrongKind):
+                raise error
+
+    def reveal_if_possible(self, key: ReadKey, member: str) -> None:
+        """Gives a key to a member, or notes that it can't have it.
+
+        Invites let strangers make any id a member. One that nobody has, or without a usable key, goes without: it must
+        not keep the others from changing the key.
+        """
+        try:
+            self.reveal(key, member)
+        except InvalidContent as error:
+            _log.warning("the member %s of %s gets no key: %s", member, self.id, error)
 
     def reveal(self, key: ReadKey, member: str) -> None:
-        """Gives a key to an account or an agent."""
+        """Gives a key to an account or an agent.
+
+        Raises:
+            InvalidContent: The account is not here, or has no usable key.
+        """
         agent_id = self.node.store.agent_of(member)
         if agent_id is None:
             raise InvalidContent(f"the account {member} of group {self.id} is not loaded")
@@ -185,7 +199,10 @@ class GroupWriter:
         sealer_id = str(parent.get("groupSealer") or "").rpartition("@")[2]
         if not sealer_id:
             return False
-        sealed = seal_key_for_group(key.secret, sealer_id, self._next_material())
+        try:
+            sealed = seal_key_for_group(key.secret, sealer_id, self._next_material())
+        except InvalidContent:
+            return False  # no key at all: whoever set it keeps the parent's members out, and nobody else
         self.set(f"{key.key_id}_sealedFor_{sealer_id}", sealed)
         return True
 

@@ -33,11 +33,7 @@ class Rotation:
 
 
 async def prepare_rotation(group: "Group") -> Rotation:
-    """Loads what changing the keys of a group needs.
-
-    Raises:
-        ValueNotFound: The server does not have the account of a member.
-    """
+    """Loads what changing the keys of a group needs."""
     return await _prepare(group, {group.id})
 
 
@@ -56,7 +52,7 @@ async def _prepare(group: "Group", seen: set[str]) -> Rotation:
 def _change_key(writer: GroupWriter, removed: str | None) -> None:
     old, new = writer.read_key(), ReadKey.generate()
     for member in writer.key_holders(removed):
-        writer.reveal(new, member)
+        writer.reveal_if_possible(new, member)
     for member in writer.write_only_members(removed):
         _change_write_key(writer, member, removed)
     writer.set(f"{old.key_id}_for_{new.key_id}", encrypt_key(old, new))
@@ -66,8 +62,8 @@ def _change_key(writer: GroupWriter, removed: str | None) -> None:
 
 def _change_write_key(writer: GroupWriter, member: str, removed: str | None) -> None:
     key = ReadKey.generate()
-    writer.reveal(key, member)
+    writer.reveal_if_possible(key, member)
     writer.set(f"writeKeyFor_{member}", key.key_id)
     for reader in writer.key_holders(removed):
-        writer.reveal(key, reader)
+        writer.reveal_if_possible(key, reader)
     writer.reveal_to_parents(key)

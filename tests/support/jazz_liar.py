@@ -123,7 +123,7 @@ class Stage:
 
     async def run(self, node: Loose, doing: Awaitable[T]) -> T:
         """Something that a node does and needs the server for."""
-        return await _run(self.liar.hub, node, doing)
+        return await carried(self.liar.hub, node, doing)
 
     async def is_unharmed(self) -> None:
         """The victim is on its first connection, and an honest write to another value reaches it.
@@ -148,10 +148,10 @@ async def stage(role: Any = "writer") -> AsyncIterator[Stage]:
     owner, mallory = await registered(hub, "owner"), await registered(hub, "mallory")
     group = owner.create_group()
     await group.add_member("everyone", "reader")
-    await _run(hub, owner, group.add_member(mallory.account_id, role))
+    await carried(hub, owner, group.add_member(mallory.account_id, role))
     value, other = group.create_map({"x": 1}), group.create_map({"update": 0})
     await connected_to(hub, owner)
-    await _run(hub, mallory, mallory.load_map(value.id))
+    await carried(hub, mallory, mallory.load_map(value.id))
     async with serve(liar.serve, "127.0.0.1", 0, max_size=None, compression=None) as server:
         liar.url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         async with Node(liar.url, Credentials.generate()) as victim:
@@ -159,7 +159,8 @@ async def stage(role: Any = "writer") -> AsyncIterator[Stage]:
             yield Stage(liar, victim, owner, mallory, value, mine, other, my_other)
 
 
-async def _run(hub: Loose, node: Loose, doing: Awaitable[T]) -> T:
+async def carried(hub: Loose, node: Loose, doing: Awaitable[T]) -> T:
+    """What a node does, with its messages carried to a hub and back meanwhile."""
     task = asyncio.ensure_future(doing)
     while not task.done():
         await connected_to(hub, node)
