@@ -239,7 +239,8 @@ class Node(Engine):
 
     def find(self, co_id: str) -> Value | None:
         """A value that was loaded or made here; None if it was not. Asks nobody."""
-        return self._objects.find(co_id)
+        core = self._objects.here(co_id)
+        return None if core is None else self._objects.of(core, Value)
 
     def has(self, value: Value) -> bool:
         """Whether all of a value is here, and all that it needs: loading it again would not wait."""

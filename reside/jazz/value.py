@@ -20,6 +20,7 @@ class Value:
     def __init__(self, node: Host, core: Core) -> None:
         self._node = node
         self._core = core
+        self._holds: dict[str, Value] = {}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._core.co_id}>"
@@ -38,6 +39,10 @@ class Value:
         """Brings the content up to date; the number it gives grows with every change of the valid content."""
         self._core.stale = False
         return self._core.revision
+
+    def hold(self, place: str, value: "Value") -> None:
+        """Keeps another value in memory for as long as this one refers to it at a place, for this package."""
+        self._holds[place] = value
 
     async def uploaded(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises our own error
         """Waits until the server acknowledged everything written here to this value so far.

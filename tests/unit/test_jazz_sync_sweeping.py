@@ -1,6 +1,7 @@
 """Which values leave the memory: none that somebody uses, nor what that needs; and what went comes back when asked."""
 
 import asyncio
+import gc
 
 import pytest
 from support.jazz_nodes import content
@@ -133,3 +134,22 @@ async def test_a_node_sweeps_by_itself(hub: Loose, writer: Loose) -> None:
 
 def test_nothing_is_needed_by_nobody() -> None:
     assert unneeded(Loose().store, []) == []
+
+
+async def test_what_a_value_refers_to_stays_with_it(hub: Loose, writer: Loose) -> None:
+    """What a typed view resolved is there for as long as the view."""
+    group = writer.create_group()
+    parent, child = group.create_map({}), group.create_map({"x": 1})
+    co_id = child.id
+    parent.set("child", co_id)
+    await connected_to(hub, writer)
+    parent.hold(".child", child)
+    del child
+    _sweep(writer)
+    found = writer.find(co_id)
+    assert found is not None
+    assert content(found) == {"x": 1}
+    del found, parent
+    gc.collect()
+    _sweep(writer)
+    assert writer.find(co_id) is None

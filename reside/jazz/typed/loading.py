@@ -81,6 +81,7 @@ def read(codec: Codec, raw: Json, label: str, container: OwnedValue) -> Any:
     value = container.host.find(decoded)
     if not isinstance(value, Value):
         raise NotLoaded(decoded, label)
+    container.hold(label, value)
     return view_of(codec, value, label, container)
 
 
@@ -155,6 +156,7 @@ class _Loading:
             if place.spec.tolerant:
                 return
             raise
+        place.container.hold(place.path, value)
         if place.spec.names and not isinstance(child, Group | Value):
             yield from self._absent(child, place.spec, place.path)
 
