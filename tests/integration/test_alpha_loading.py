@@ -202,7 +202,9 @@ async def test_a_moved_world_is_previewed_anew(cluster: AlphaCluster, on: Server
     """Two requests for one exclusive replica: the first makes the instance, so the second does something else now."""
     for version in (1, 2):
         await push_greeter(on, version)
-    first, second = await admin.create("examples/greeter:v1"), await admin.create("examples/greeter:v2")
+    first = await admin.create("examples/greeter:v1")
+    await admin.settled(first)  # so that it, and not the second, holds the name greeter
+    second = await admin.create("examples/greeter:v2")
     before = await admin.settled(second)
     await admin.approve(first)
     await cluster.has_status("greeter", "running")
