@@ -156,24 +156,29 @@ def stable_json(value: Any) -> str:  # noqa: PLR0911 - one return a JSON type
     Raises:
         InvalidContent: The value is not JSON.
     """
+    if isinstance(value, str):
+        return quote(value)
     if value is None:
         return "null"
     if value is True:
         return "true"
     if value is False:
         return "false"
-    if isinstance(value, str):
-        return quote(value)
     if isinstance(value, int | float):
         return _js_number(value)
     if isinstance(value, list | tuple):
-        return "[" + ",".join(stable_json(item) for item in value) + "]"
+        return "[" + ",".join([stable_json(item) for item in value]) + "]"
     if isinstance(value, dict):
-        if not all(isinstance(key, str) for key in value):
-            raise InvalidContent("not a JSON value: an object's keys must be texts")
-        keys = sorted(value, key=_utf16)
-        return "{" + ",".join(f"{_quote(key)}:{stable_json(value[key])}" for key in keys) + "}"
+        return "{" + ",".join([f"{_quote(key)}:{stable_json(value[key])}" for key in _sorted_keys(value)]) + "}"
     raise InvalidContent(f"not a JSON value: {type(value).__name__}")
+
+
+def _sorted_keys(value: dict[str, Any]) -> list[str]:
+    """Keys in the order of their UTF-16 code units, which for ASCII is that of Python."""
+    try:
+        return sorted(value) if "".join(value).isascii() else sorted(value, key=_utf16)
+    except TypeError:
+        raise InvalidContent("not a JSON value: an object's keys must be texts") from None
 
 
 @lru_cache(maxsize=1024)
