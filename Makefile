@@ -6,7 +6,7 @@ UV := $(or $(shell command -v uv 2>/dev/null),$(CACHE)/uv/bin/uv)
 RUN := .venv/bin
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH)
 
-.PHONY: help tools up down status test check quick soak bench clean
+.PHONY: help tools up down status test check quick coverage soak bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -40,6 +40,10 @@ check: .venv/.synced ## lint, types, import contracts and the quick tests, in un
 	$(RUN)/mypy
 	$(RUN)/lint-imports
 	@$(MAKE) --no-print-directory quick
+
+coverage: tools ## run the Jazz client's tests and show the lines that they miss; fails below 95 %
+	$(RUN)/pytest tests/unit tests/interop -k jazz -n 3 --dist loadgroup --no-loadscope-reorder \
+		--cov=reside/jazz --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 soak: tools ## longer runs: chaos, fuzzing, soaks
 	$(RUN)/pytest -m soak
