@@ -1,14 +1,9 @@
-"""What `reside.jazz` offers, what it must not know, and what it must not show."""
-
-import ast
-from pathlib import Path
+"""What `reside.jazz` offers, and what it must not show; what it must not know stands in test_jazz_standalone.py."""
 
 import pytest
 
 import reside.jazz
 from reside.jazz import Credentials, InvalidCredentials, Node, NodeClosed, NotPermitted
-
-PACKAGE = Path(reside.jazz.__file__).parent
 
 
 def test_the_public_names_are_exactly_these() -> None:
@@ -70,17 +65,6 @@ def test_the_public_names_are_exactly_these() -> None:
     expected = names.split()
     assert sorted(reside.jazz.__all__) == sorted(expected)
     assert all(hasattr(reside.jazz, name) for name in expected)
-
-
-def test_it_knows_nothing_of_the_rest_of_reside() -> None:
-    for file in PACKAGE.glob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Import):
-                assert not [alias.name for alias in node.names if alias.name.startswith("reside")], file.name
-            if isinstance(node, ast.ImportFrom) and node.level == 0:
-                assert not (node.module or "").startswith("reside"), file.name
-            if isinstance(node, ast.ImportFrom):
-                assert node.level < 2, file.name
 
 
 def test_credentials_follow_from_the_secret_and_do_not_show_it() -> None:
