@@ -56,6 +56,8 @@ def test_failures_say_what_is_wrong_and_have_their_own_codes(
         (json.dumps({"accountID": ONE.account_id, "accountSecret": ONE.agent_secret}), "no connection"),
         (json.dumps({"account_id": ONE.account_id, "agent_secret": ONE.agent_secret}), "no connection"),
     ],
+    # Not made of the content: it is another in every process, and a secret.
+    ids=["no file", "no JSON", "no object", "no secret", "as a worker's", "in Python's names"],
 )
 def test_a_file_of_credentials_is_read_or_the_reason_told(
     content: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
