@@ -89,11 +89,14 @@ class Store:
         """Drops everything that was derived from a value, and tells that it changed."""
         seen: set[CoId] = set()
         queue = [core]
+        deletions: list[Core] = []
         while queue:
             current = queue.pop()
             if current.co_id in seen:
                 continue
             seen.add(current.co_id)
+            if current.deletions:
+                deletions.append(current)
             current.stale = True
             current.group_state = None
             self._on_change(current)
@@ -101,9 +104,8 @@ class Store:
                 self.guard.changed(current)
             if current.header is not None and (current.header.is_group or current is core):
                 queue.extend(self.cores[dependant] for dependant in current.dependants)
-        for co_id in seen:
-            if self.cores[co_id].deletions:
-                self._judge_deletions(self.cores[co_id])
+        for marked in deletions:
+            self._judge_deletions(marked)
 
     def arrived(self, core: Core) -> None:
         """A message about a value was taken in."""
