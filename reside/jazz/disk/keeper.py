@@ -81,10 +81,6 @@ class Keeper:
         """Notes that a value changed."""
         self._changed[core.co_id] = core
 
-    def has_unsaved(self, core: Core) -> bool:
-        """Whether something of a value is still to be written."""
-        return core.co_id in self._changed
-
     def save(self) -> None:
         """Writes what changed, in one commit.
 
