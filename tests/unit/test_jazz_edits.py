@@ -7,9 +7,12 @@ from typing import Any, TypeAlias
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.jazz_logs import Log
 from support.jazz_wire import Loose
 
 from reside.jazz import CoList, CoPlainText, Group, InvalidContent
+from reside.jazz.cofeed import FeedView
+from reside.jazz.comap import MapView
 from reside.jazz.text import graphemes
 
 pytestmark = pytest.mark.anyio
@@ -174,3 +177,25 @@ async def test_a_value_that_is_no_json_changes_nothing() -> None:
         with pytest.raises(InvalidContent, match="not a JSON value"):
             act()
     assert value.as_list() == ["a"]
+
+
+async def test_a_feed_is_in_the_order_of_its_authors_clocks_whatever_arrived_first() -> None:
+    log = Log()
+    later, earlier = log.add("co_zA", 20, ["second"]), log.add("co_zB", 10, ["first", "first too"])
+    view = FeedView()
+    view.extend([later])
+    view.extend([earlier])
+    assert [entry.value for entry in view.items] == ["first", "first too", "second"]
+    feed = _group().create_feed()
+    feed.push({"a": 1})
+    feed.push("b")
+    assert len(feed) == 2
+    assert [entry.value for entry in feed] == [{"a": 1}, "b"]
+
+
+async def test_an_edit_of_a_map_that_arrives_late_takes_its_place_in_the_history() -> None:
+    log = Log()
+    view = MapView({})
+    view.extend([log.set("co_zA", 20, "k", "new"), log.set("co_zB", 10, "k", "old")])
+    view.extend([log.add("co_zB", 15, [{"op": "set", "key": "k", "value": "between"}, {"op": "move"}, None])])
+    assert [entry[3] for entry in view.entries["k"]] == ["old", "between", "new"]
