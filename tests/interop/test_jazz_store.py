@@ -284,3 +284,18 @@ async def test_a_store_that_is_not_open_says_so(tmp_path: Path) -> None:
     with pytest.raises(StoreFailed, match="unable to open"):
         SqliteStore(tmp_path / "nowhere" / "store").open("co_z1")
     assert repr(SqliteStore(tmp_path)) == f"<SqliteStore {tmp_path}>"
+
+
+async def test_what_left_the_memory_comes_back_from_the_disk(jazz: JazzServer, line: Proxy, kept: _Kept) -> None:
+    async with kept.node(line.url) as node:
+        await node.login()
+        assert (await node.load_map(kept.co_id))["mine"] == WRITES - 1
+        node._objects.release()
+        node._sweep()
+        assert node.find(kept.co_id) is None
+        async with Node(jazz.url, kept.credentials) as elsewhere:
+            await elsewhere.login()
+            (await elsewhere.load_map(kept.co_id)).set("mine", "later")
+            await elsewhere.flush()
+        assert (await node.load_map(kept.co_id))["mine"] == "later"
+    assert (line.transactions("up"), line.transactions("down") < 5) == (0, True)
