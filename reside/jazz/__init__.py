@@ -6,10 +6,6 @@ transaction itself: what a caller reads was allowed, by the roles of the owning 
 Start at `Node`.
 """
 
-from .account import Account, Credentials
-from .cofeed import CoFeed, FeedEntry
-from .colist import CoList, ListEdit
-from .comap import CoMap, Edit
 from .disk import SqliteStore
 from .errors import (
     InvalidContent,
@@ -25,17 +21,21 @@ from .errors import (
     ValueNotFound,
     WrongKind,
 )
-from .group import Group
+from .groups.account import Account, Credentials
+from .groups.group import Group
+from .groups.invites import Invite, InviteRole
 from .ids import EVERYONE, AccountId, AgentId, CoId, Everyone, Json, Role, SessionId
 from .inbox import Inbox, InboxMessage, InboxSender, MessageRefused, make_inbox
-from .invites import Invite, InviteRole
 from .node import Node, now_ms
-from .removals import WritePolicy
 from .replay import UsedTokens, UsedTokensInMemory, UsedTokensOnDisk
-from .stream import FileInfo, FileStream
-from .text import CoPlainText
+from .rules.removals import WritePolicy
 from .tokens import RequestVerifier, read_request_account, sign_jazz_token, sign_request, verify_jazz_token
-from .value import Value
+from .values.cofeed import CoFeed, FeedEntry
+from .values.colist import CoList, ListEdit
+from .values.comap import CoMap, Edit
+from .values.stream import FileInfo, FileStream
+from .values.text import CoPlainText
+from .values.value import Value
 from .watch import Watch
 
 __all__ = [

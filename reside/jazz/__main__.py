@@ -13,8 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from .account import Credentials
 from .errors import InvalidCredentials, JazzError, JazzTimeout, JazzUnavailable, ValueNotFound
+from .groups.account import Credentials
 from .inspect import Report, inspect_value, render
 from .node import Node
 

@@ -5,12 +5,12 @@ Nothing here says what counts: that is `permissions` and `content`.
 
 from dataclasses import dataclass, field
 
-from .deletion import marks_deletion
-from .group_state import NEVER, GroupState
-from .header import Header
 from .ids import CoId, SessionId, is_delete_session
-from .judging import Judgement
-from .session import SessionLog, Transaction
+from .rules.deletion import marks_deletion
+from .rules.group_state import NEVER, GroupState
+from .rules.judging import Judgement
+from .wire.header import Header
+from .wire.session import SessionLog, Transaction
 
 
 @dataclass(slots=True)

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
-from .cofeed import CoFeed
-from .colist import CoList
-from .comap import CoMap
-from .group import Group
-from .header import Header, owned_header
+from .groups.group import Group
 from .ids import Json
 from .objects import Objects
-from .owned import OwnedValue
-from .stream import FileStream
-from .text import CoPlainText
+from .values.cofeed import CoFeed
+from .values.colist import CoList
+from .values.comap import CoMap
+from .values.owned import OwnedValue
+from .values.stream import FileStream
+from .values.text import CoPlainText
+from .wire.header import Header, owned_header
 from .writer import Writer
 
 V = TypeVar("V", bound=OwnedValue)

@@ -9,9 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
-from .account import Account, Credentials
 from .covalue import Core
-from .crypto import Agent
 from .disk import Keeper, SqliteStore
 from .errors import (
     InvalidCredentials,
@@ -19,16 +17,18 @@ from .errors import (
     NodeClosed,
     StoreFailed,
 )
-from .header import account_header
+from .groups.account import Account, Credentials
 from .loading import Loader
 from .objects import Objects
-from .removals import WriteGuard, WritePolicy
+from .rules.removals import WriteGuard, WritePolicy
 from .statistics import Statistics
 from .store import Store
 from .sweeping import unneeded
 from .sync import Sync, Transport
 from .waiting import Waiting
 from .watch import Watches
+from .wire.crypto import Agent
+from .wire.header import account_header
 from .writer import Writer
 
 _SWEEP_BEYOND: Final = 512

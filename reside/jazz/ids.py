@@ -4,7 +4,7 @@ import re
 import secrets
 from typing import Any, Literal, NewType, TypeAlias
 
-from .encoding import b58encode
+from .wire.encoding import b58encode
 
 CoId = NewType("CoId", str)
 """Id of any value, `co_z…`."""

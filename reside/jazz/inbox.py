@@ -13,13 +13,13 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from .cofeed import CoFeed, FeedEntry
-from .comap import CoMap
 from .errors import InvalidContent, JazzError, JazzTimeout
 from .ids import AccountId, CoId, is_account_id, is_co_id
 from .node import Node
-from .owned import OwnedValue
-from .value import Value
+from .values.cofeed import CoFeed, FeedEntry
+from .values.comap import CoMap
+from .values.owned import OwnedValue
+from .values.value import Value
 
 _log = logging.getLogger(__name__)
 _CONCURRENCY: Final = 10

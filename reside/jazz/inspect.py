@@ -10,22 +10,22 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias
 
-from .account import Account
-from .cofeed import CoFeed
-from .colist import CoList
-from .comap import CoMap
 from .covalue import Core
 from .errors import ValueDeleted
-from .group import Group
-from .group_state import GroupState
+from .groups.account import Account
+from .groups.group import Group
 from .ids import Json
 from .node import Node
-from .owned import OwnedValue
-from .permissions import refusal_of_write
-from .session import Transaction
-from .stream import FileStream
-from .text import CoPlainText
-from .value import Value
+from .rules.group_state import GroupState
+from .rules.permissions import refusal_of_write
+from .values.cofeed import CoFeed
+from .values.colist import CoList
+from .values.comap import CoMap
+from .values.owned import OwnedValue
+from .values.stream import FileStream
+from .values.text import CoPlainText
+from .values.value import Value
+from .wire.session import Transaction
 
 Outcome: TypeAlias = Literal["valid", "invalid", "unreadable"]
 

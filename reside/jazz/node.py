@@ -7,10 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from .account import Account, Credentials
-from .cofeed import CoFeed
-from .colist import CoList
-from .comap import CoMap, assigning
 from .covalue import Core
 from .creating import Creator
 from .disk import SqliteStore
@@ -21,21 +17,25 @@ from .errors import (
     ValueDeleted,
     ValueNotFound,
 )
-from .group import Group
-from .header import Header, Unique, group_header, unique_header
-from .healing import heal_once
+from .groups.account import Account, Credentials
+from .groups.group import Group
+from .groups.healing import heal_once
+from .groups.invites import Invite
+from .groups.joining import accept_invite
 from .ids import EVERYONE, CoId, Json, SessionId
-from .invites import Invite
-from .joining import accept_invite
 from .loading import ABSENT_GRACE_S
 from .objects import Objects
-from .owned import OwnedValue
-from .removal_memory import UNIQUE_NAME, RemovalMemory
-from .removals import WritePolicy
-from .stream import FileStream
-from .text import CoPlainText
-from .value import Value
+from .rules.removal_memory import UNIQUE_NAME, RemovalMemory
+from .rules.removals import WritePolicy
+from .values.cofeed import CoFeed
+from .values.colist import CoList
+from .values.comap import CoMap, assigning
+from .values.owned import OwnedValue
+from .values.stream import FileStream
+from .values.text import CoPlainText
+from .values.value import Value
 from .watch import Watchable
+from .wire.header import Header, Unique, group_header, unique_header
 
 V = TypeVar("V", bound=Watchable)
 W = TypeVar("W", bound=OwnedValue)

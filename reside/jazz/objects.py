@@ -5,20 +5,20 @@ from collections.abc import Iterable
 from typing import Final, TypeVar
 from weakref import WeakValueDictionary
 
-from .account import Account
-from .cofeed import CoFeed
-from .colist import CoList
-from .comap import CoMap
 from .covalue import Core
 from .errors import ValueNotFound, WrongKind
-from .group import Group
-from .header import Header
+from .groups.account import Account
+from .groups.group import Group
 from .host import Host
 from .ids import CoId
-from .stream import FileStream
-from .text import CoPlainText
-from .value import Value
+from .values.cofeed import CoFeed
+from .values.colist import CoList
+from .values.comap import CoMap
+from .values.stream import FileStream
+from .values.text import CoPlainText
+from .values.value import Value
 from .watch import Watchable
+from .wire.header import Header
 
 T = TypeVar("T", bound=Watchable)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from .covalue import Core
-from .group_state import GroupState
+from .rules.group_state import GroupState
 from .store import Store
 
 

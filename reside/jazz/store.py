@@ -9,16 +9,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .covalue import Core
-from .crypto import Agent
-from .deletion import refusal_of_deletion
-from .group_state import GroupState
-from .header import Header
 from .ids import CoId, is_account_id
-from .judging import Judging
-from .reader import Reader
+from .rules.deletion import refusal_of_deletion
+from .rules.group_state import GroupState
+from .rules.judging import Judging
+from .rules.reader import Reader
+from .wire.crypto import Agent
+from .wire.header import Header
 
 if TYPE_CHECKING:
-    from .removals import WriteGuard
+    from .rules.removals import WriteGuard
 
 
 class Store:

@@ -16,14 +16,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from .crypto import Agent, secure_hash, verify
-from .encoding import stable_json
 from .errors import JazzError, TokenRefused
 from .ids import AccountId
 from .replay import UsedTokens, UsedTokensInMemory
+from .wire.crypto import Agent, secure_hash, verify
+from .wire.encoding import stable_json
 
 if TYPE_CHECKING:
-    from .account import Credentials
+    from .groups.account import Credentials
     from .node import Node
 
 _JAZZ: Final = "Jazz "

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from .covalue import Core
 from .errors import JazzError, JazzTimeout
-from .session import SessionLog
+from .wire.session import SessionLog
 
 Wanted: TypeAlias = dict[str, tuple[Core, list[tuple[SessionLog, int]]]]
 """What must be acknowledged: for each value its logs, and how much of each."""

@@ -11,17 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from .covalue import Core
-from .crypto import Agent, encrypt_text, transaction_material
-from .deletion import deletion_meta
-from .encoding import compact_json, parse_json
 from .errors import InvalidContent, NotPermitted
-from .group_state import WRITERS, GroupState
-from .header import Header
 from .ids import EVERYONE, Json, SessionId, author_of, new_delete_session, new_session_tail
-from .keys import current_key_id, find_secret
-from .session import Transaction
+from .rules.deletion import deletion_meta
+from .rules.group_state import WRITERS, GroupState
+from .rules.keys import current_key_id, find_secret
 from .store import Store
 from .sync import Sync
+from .wire.crypto import Agent, encrypt_text, transaction_material
+from .wire.encoding import compact_json, parse_json
+from .wire.header import Header
+from .wire.session import Transaction
 
 _MAX_UNSENT_CHARACTERS: Final = 102_400
 """A message is no longer than this by more than one transaction: servers refuse frames of 100 MB."""

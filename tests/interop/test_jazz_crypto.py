@@ -7,9 +7,9 @@ import pytest
 from support.jazz_js import javascript
 
 from reside.jazz import Credentials, sign_jazz_token
-from reside.jazz import crypto as ours
-from reside.jazz.encoding import stable_json
-from reside.jazz.header import account_header, parse_header, unique_header
+from reside.jazz.wire import crypto as ours
+from reside.jazz.wire.encoding import stable_json
+from reside.jazz.wire.header import account_header, parse_header, unique_header
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,8 @@ from support.jazz_nodes import content
 from support.jazz_wire import Loose, Wired
 
 from reside.jazz import Credentials, InvalidContent, now_ms
-from reside.jazz import crypto as ours
-from reside.jazz.encoding import compact_json, parse_json, stable_json
+from reside.jazz.wire import crypto as ours
+from reside.jazz.wire.encoding import compact_json, parse_json, stable_json
 
 pytestmark = pytest.mark.anyio
 

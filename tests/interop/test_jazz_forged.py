@@ -15,7 +15,7 @@ from support.jazz_nodes import content, until
 from support.jazz_wire import Loose, registered
 
 from reside.jazz import JazzTimeout
-from reside.jazz.encoding import b58encode
+from reside.jazz.wire.encoding import b58encode
 
 pytestmark = pytest.mark.anyio
 

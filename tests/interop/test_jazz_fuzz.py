@@ -20,7 +20,7 @@ from support.jazz_nodes import content
 from support.jazz_wire import Loose, Wired
 
 from reside.jazz import Credentials, Value, now_ms
-from reside.jazz.owned import OwnedValue
+from reside.jazz.values.owned import OwnedValue
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,8 @@ from support.jazz_js import JavaScript
 from support.jazz_nodes import Nodes, content, until
 
 from reside.jazz import AccountId, CoMap, Credentials, InvalidContent, Invite, InviteRole, Node, NotPermitted
-from reside.jazz.crypto import Agent, new_agent_secret
 from reside.jazz.ids import AgentId
+from reside.jazz.wire.crypto import Agent, new_agent_secret
 
 pytestmark = pytest.mark.anyio
 

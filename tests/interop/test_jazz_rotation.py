@@ -6,7 +6,7 @@ from support.jazz_js import JavaScript
 from support.jazz_nodes import Nodes, content, until
 
 from reside.jazz import AccountId, Credentials, Group, Node, NotPermitted
-from reside.jazz.crypto import ReadKey, group_sealer_value
+from reside.jazz.wire.crypto import ReadKey, group_sealer_value
 
 pytestmark = pytest.mark.anyio
 

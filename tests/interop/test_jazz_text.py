@@ -8,7 +8,7 @@ from support.jazz_js import JavaScript
 from support.jazz_nodes import Nodes, until
 
 from reside.jazz import AccountId, CoList, CoPlainText, Node
-from reside.jazz.text import graphemes
+from reside.jazz.values.text import graphemes
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ from support.jazz_js import JavaScript
 from support.jazz_nodes import Nodes, content, until
 
 from reside.jazz import AccountId, CoFeed, CoList, CoMap, Group, Node, ValueDeleted
-from reside.jazz.header import Unique
+from reside.jazz.wire.header import Unique
 
 pytestmark = pytest.mark.anyio
 

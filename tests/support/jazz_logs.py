@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from reside.jazz.group_state import GroupState
 from reside.jazz.ids import SessionId
-from reside.jazz.permissions import judge_group
-from reside.jazz.session import Transaction
+from reside.jazz.rules.group_state import GroupState
+from reside.jazz.rules.permissions import judge_group
+from reside.jazz.wire.session import Transaction
 
 
 class Log:

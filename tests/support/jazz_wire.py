@@ -7,12 +7,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from reside.jazz import Credentials, Node, NotPermitted
-from reside.jazz.crypto import encrypt_text, transaction_material
-from reside.jazz.encoding import compact_json
-from reside.jazz.group_state import GroupState
 from reside.jazz.ids import author_of
-from reside.jazz.keys import current_key_id, find_secret
-from reside.jazz.session import Transaction
+from reside.jazz.rules.group_state import GroupState
+from reside.jazz.rules.keys import current_key_id, find_secret
+from reside.jazz.wire.crypto import encrypt_text, transaction_material
+from reside.jazz.wire.encoding import compact_json
+from reside.jazz.wire.session import Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable

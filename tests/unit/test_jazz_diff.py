@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reside.jazz.diff import Patch, patches
+from reside.jazz.values.diff import Patch, patches
 
 _words = st.lists(st.sampled_from("abc"), max_size=25)
 

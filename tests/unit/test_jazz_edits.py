@@ -11,9 +11,9 @@ from support.jazz_logs import Log
 from support.jazz_wire import Loose
 
 from reside.jazz import CoList, CoPlainText, Group, InvalidContent
-from reside.jazz.cofeed import FeedView
-from reside.jazz.comap import MapView
-from reside.jazz.text import graphemes
+from reside.jazz.values.cofeed import FeedView
+from reside.jazz.values.comap import MapView
+from reside.jazz.values.text import graphemes
 
 pytestmark = pytest.mark.anyio
 

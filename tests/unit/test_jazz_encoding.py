@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reside.jazz import InvalidContent
-from reside.jazz.encoding import (
+from reside.jazz.wire.encoding import (
     b58decode,
     b58encode,
     b64decode,

@@ -5,8 +5,8 @@ from support.jazz_liar import carried
 from support.jazz_wire import Loose, connected_to, registered
 
 from reside.jazz import AccountId, InvalidContent
-from reside.jazz.encoding import b58encode
-from reside.jazz.header import account_header
+from reside.jazz.wire.encoding import b58encode
+from reside.jazz.wire.header import account_header
 
 pytestmark = pytest.mark.anyio
 

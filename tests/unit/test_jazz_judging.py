@@ -9,11 +9,11 @@ from support.jazz_logs import Log, judge, refusals
 from support.jazz_wire import Loose
 
 from reside.jazz import AgentId, Group
-from reside.jazz.crypto import Agent, new_agent_secret
-from reside.jazz.group_state import GroupState
-from reside.jazz.group_writer import GroupWriter
-from reside.jazz.permissions import GroupJudge, refusal_of_write
-from reside.jazz.rotation import Rotation
+from reside.jazz.groups.group_writer import GroupWriter
+from reside.jazz.groups.rotation import Rotation
+from reside.jazz.rules.group_state import GroupState
+from reside.jazz.rules.permissions import GroupJudge, refusal_of_write
+from reside.jazz.wire.crypto import Agent, new_agent_secret
 
 pytestmark = pytest.mark.anyio
 
@@ -62,7 +62,7 @@ async def test_a_value_is_not_judged_again_when_its_group_grows(group: Group) ->
     for number in range(200):
         value.set("x", number)
     assert value["x"] == 199
-    with patch("reside.jazz.content.refusal_of_write", side_effect=refusal_of_write) as asked:
+    with patch("reside.jazz.values.content.refusal_of_write", side_effect=refusal_of_write) as asked:
         for number in range(100):
             _grant(group, number, latest=value.history("x")[-1].at)
             assert value["x"] == 199

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.jazz_logs import Log
 
-from reside.jazz.listview import ListView
-from reside.jazz.session import Transaction
+from reside.jazz.values.listview import ListView
+from reside.jazz.wire.session import Transaction
 
 A, B = "co_zA", "co_zB"
 

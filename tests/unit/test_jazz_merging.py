@@ -7,9 +7,9 @@ import pytest
 from support.jazz_wire import Loose, registered
 
 from reside.jazz.ids import SessionId
-from reside.jazz.listview import op_id, op_key
-from reside.jazz.merging import Origin, origin_of
-from reside.jazz.session import Transaction
+from reside.jazz.values.listview import op_id, op_key
+from reside.jazz.wire.merging import Origin, origin_of
+from reside.jazz.wire.session import Transaction
 
 pytestmark = pytest.mark.anyio
 

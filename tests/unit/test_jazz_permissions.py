@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from support.jazz_logs import Log, judge, refusals
 
-from reside.jazz.group_state import Entry, GroupState
-from reside.jazz.permissions import judge_group, refusal_of_write
+from reside.jazz.rules.group_state import Entry, GroupState
+from reside.jazz.rules.permissions import judge_group, refusal_of_write
 
 ADMIN, BOB, EVE = "co_zAdmin", "co_zBob", "co_zEve"
 ROLES = ["admin", "manager", "writer", "reader", "writeOnly"]

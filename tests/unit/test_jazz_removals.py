@@ -6,8 +6,8 @@ import pytest
 from support.jazz_wire import Loose
 
 from reside.jazz import WritePolicy, removal_memory
-from reside.jazz.removal_memory import RemovalMemory
-from reside.jazz.removals import WriteGuard
+from reside.jazz.rules.removal_memory import RemovalMemory
+from reside.jazz.rules.removals import WriteGuard
 
 pytestmark = pytest.mark.anyio
 

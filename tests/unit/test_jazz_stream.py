@@ -9,9 +9,9 @@ from support.jazz_logs import Log
 from support.jazz_wire import Loose, registered
 
 from reside.jazz import FileInfo, FileStream, Group, InvalidContent, JazzTimeout, NodeClosed, ValueDeleted
-from reside.jazz.encoding import b64encode
-from reside.jazz.header import owned_header
-from reside.jazz.stream import StreamView
+from reside.jazz.values.stream import StreamView
+from reside.jazz.wire.encoding import b64encode
+from reside.jazz.wire.header import owned_header
 
 pytestmark = pytest.mark.anyio
 

@@ -19,8 +19,8 @@ from reside.jazz import (
     sign_request,
     verify_jazz_token,
 )
-from reside.jazz.crypto import Agent
-from reside.jazz.encoding import b58encode
+from reside.jazz.wire.crypto import Agent
+from reside.jazz.wire.encoding import b58encode
 
 pytestmark = pytest.mark.anyio
 

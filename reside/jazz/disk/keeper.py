@@ -11,12 +11,12 @@ server had not acknowledged is sent by that next one, which writes in a session 
 from collections.abc import Callable, Iterable, Mapping
 
 from reside.jazz.covalue import Core
-from reside.jazz.encoding import compact_json, parse_json
 from reside.jazz.errors import InvalidContent
-from reside.jazz.header import parse_header
 from reside.jazz.ids import SessionId, author_of, is_session_id
-from reside.jazz.session import SessionLog, Transaction, parse_transactions
 from reside.jazz.store import Store
+from reside.jazz.wire.encoding import compact_json, parse_json
+from reside.jazz.wire.header import parse_header
+from reside.jazz.wire.session import SessionLog, Transaction, parse_transactions
 
 from .database import SqliteStore, StoredBatch, StoredValue
 

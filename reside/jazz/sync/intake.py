@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from reside.jazz.covalue import Batch, Core
 from reside.jazz.ids import author_of, is_delete_session
-from reside.jazz.session import SessionLog
 from reside.jazz.store import Store
+from reside.jazz.wire.session import SessionLog
 
 _log = logging.getLogger(__name__)
 

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from reside.jazz.covalue import Batch, Core
-from reside.jazz.encoding import parse_json
 from reside.jazz.errors import InvalidContent
-from reside.jazz.header import parse_header
 from reside.jazz.ids import CoId, SessionId, is_co_id
-from reside.jazz.session import SessionLog
 from reside.jazz.store import Store
+from reside.jazz.wire.encoding import parse_json
+from reside.jazz.wire.header import parse_header
+from reside.jazz.wire.session import SessionLog
 
 from .intake import Intake
 from .loads import Loads

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from reside.jazz.covalue import Batch, Core
-from reside.jazz.encoding import compact_json, quote
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import SessionId, is_session_id
-from reside.jazz.session import parse_transactions
+from reside.jazz.wire.encoding import compact_json, quote
+from reside.jazz.wire.session import parse_transactions
 
 from .peer import Counts, Peer
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 from reside.jazz.errors import NotPermitted, ValueNotFound
-from reside.jazz.group import Group
-from reside.jazz.group_state import WRITERS
-from reside.jazz.header import Unique, ValueType, unique_header
+from reside.jazz.groups.group import Group
 from reside.jazz.host import Host
 from reside.jazz.ids import CoId, Json
-from reside.jazz.owned import OwnedValue
+from reside.jazz.rules.group_state import WRITERS
+from reside.jazz.values.owned import OwnedValue
+from reside.jazz.wire.header import Unique, ValueType, unique_header
 
 from .codecs import RefCodec
 from .creating import create

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reside.jazz.account import Account
-from reside.jazz.group import Group
-from reside.jazz.header import Unique, ValueType, unique_header
+from reside.jazz.groups.account import Account
+from reside.jazz.groups.group import Group
 from reside.jazz.host import Host
 from reside.jazz.ids import Json
-from reside.jazz.owned import OwnedValue
-from reside.jazz.value import Value
+from reside.jazz.values.owned import OwnedValue
+from reside.jazz.values.value import Value
+from reside.jazz.wire.header import Unique, ValueType, unique_header
 
 from .codecs import Codec, Misfit, RefCodec
 from .errors import SchemaError, SchemaMismatch

@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reside.jazz.errors import JazzError, ValueNotFound
-from reside.jazz.owned import OwnedValue
+from reside.jazz.values.owned import OwnedValue
 
 if TYPE_CHECKING:
-    from reside.jazz.value import Value
+    from reside.jazz.values.value import Value
 
 
 class SchemaError(JazzError):

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Generic, TypeVar
 
-from reside.jazz.cofeed import CoFeed, FeedEntry
-from reside.jazz.header import ValueType
 from reside.jazz.ids import AccountId, Json
-from reside.jazz.owned import OwnedValue
+from reside.jazz.values.cofeed import CoFeed, FeedEntry
+from reside.jazz.values.owned import OwnedValue
+from reside.jazz.wire.header import ValueType
 
 from .collected import Collected
 from .creating import Wire, check

@@ -15,8 +15,8 @@ from weakref import WeakValueDictionary
 
 from pydantic import PydanticUserError
 
-from reside.jazz.group import Group
-from reside.jazz.value import Value
+from reside.jazz.groups.group import Group
+from reside.jazz.values.value import Value
 
 from .codecs import Codec, DateCodec, JsonCodec, RefCodec, ScalarCodec
 from .errors import SchemaError

@@ -2,9 +2,9 @@
 
 from typing import ClassVar
 
-from reside.jazz.header import ValueType
-from reside.jazz.owned import OwnedValue
-from reside.jazz.stream import FileInfo, FileStream
+from reside.jazz.values.owned import OwnedValue
+from reside.jazz.values.stream import FileInfo, FileStream
+from reside.jazz.wire.header import ValueType
 
 from .base import TypedValue
 from .creating import Wire

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, TypeVar, overload
 
-from reside.jazz.colist import CoList
-from reside.jazz.header import ValueType
 from reside.jazz.ids import Json
-from reside.jazz.owned import OwnedValue
+from reside.jazz.values.colist import CoList
+from reside.jazz.values.owned import OwnedValue
+from reside.jazz.wire.header import ValueType
 
 from .collected import Collected
 from .creating import Wire, check

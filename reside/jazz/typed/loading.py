@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reside.jazz.errors import NotPermitted, ValueNotFound
-from reside.jazz.group import Group
+from reside.jazz.groups.group import Group
 from reside.jazz.host import Host
 from reside.jazz.ids import CoId, Json
-from reside.jazz.owned import OwnedValue
-from reside.jazz.value import Value
+from reside.jazz.values.owned import OwnedValue
+from reside.jazz.values.value import Value
 
 from .codecs import Codec, Misfit, RefCodec
 from .errors import NotLoaded, ReferenceNotFound, SchemaMismatch

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, dataclass_transform, get_origin
 
-from reside.jazz.comap import CoMap
-from reside.jazz.header import ValueType
 from reside.jazz.ids import Json
-from reside.jazz.owned import OwnedValue
+from reside.jazz.values.comap import CoMap
+from reside.jazz.values.owned import OwnedValue
+from reside.jazz.wire.header import ValueType
 
 from .base import Inline, TypedValue
 from .codecs import DateCodec, Misfit, RefCodec

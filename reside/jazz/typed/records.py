@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar, TypeVar
 
-from reside.jazz.comap import CoMap
-from reside.jazz.header import ValueType
 from reside.jazz.ids import Json
-from reside.jazz.owned import OwnedValue
+from reside.jazz.values.comap import CoMap
+from reside.jazz.values.owned import OwnedValue
+from reside.jazz.wire.header import ValueType
 
 from .collected import Collected
 from .creating import Wire, check

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar
 from reside.jazz.errors import NodeClosed
 from reside.jazz.host import Host
 from reside.jazz.ids import CoId
-from reside.jazz.value import Value
+from reside.jazz.values.value import Value
 
 from .loading import load_tree
 from .resolving import Spec

@@ -1,0 +1,1 @@
+"""Groups and accounts as callers use them: members, invites, and the changes of keys that go with them."""

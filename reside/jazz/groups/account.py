@@ -1,0 +1,138 @@
+"""Accounts: an identity that is a group of one, with a public profile (jazz-protocol.md §6)."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from reside.jazz.covalue import Core
+from reside.jazz.errors import InvalidContent
+from reside.jazz.host import Host
+from reside.jazz.ids import AccountId, AgentId, CoId, Everyone, Role
+from reside.jazz.values.comap import CoMap
+from reside.jazz.values.value import Value
+from reside.jazz.wire.crypto import Agent, ReadKey, new_agent_secret
+from reside.jazz.wire.header import account_header
+
+from .group import Group
+from .invites import Invite, InviteRole
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """Who a node is.
+
+    Attributes:
+        account_id: A pure function of the secret.
+        agent_secret: `sealerSecret_z…/signerSecret_z…`; never shown by `repr`.
+    """
+
+    account_id: AccountId
+    agent_secret: str = field(repr=False)
+
+    @staticmethod
+    def generate() -> "Credentials":
+        """New random credentials; needs no network. `Node.register` publishes the account."""
+        return Credentials.from_secret(new_agent_secret())
+
+    @staticmethod
+    def from_secret(agent_secret: str) -> "Credentials":
+        """The credentials of an agent secret.
+
+        Raises:
+            InvalidCredentials: The secret is malformed.
+        """
+        agent = Agent.from_secret(agent_secret)
+        return Credentials(AccountId(account_header(agent.agent_id).co_id), agent_secret)
+
+
+class Account(Group):
+    """An account; its profile is readable by everyone."""
+
+    kind: ClassVar[str] = "account"
+
+    def __init__(self, node: Host, core: Core) -> None:
+        super().__init__(node, core)
+        self._profile: CoMap | None = None
+
+    @property
+    def account_id(self) -> AccountId:
+        """The account's id, which is also its value's id."""
+        return AccountId(self.id)
+
+    @property
+    def agent_id(self) -> str:
+        """The account's public keys."""
+        return self._core.header.initial_admin or "" if self._core.header is not None else ""
+
+    @property
+    def profile_id(self) -> CoId | None:
+        """Id of the profile map; None for an account that was not completed."""
+        profile = self._state().get("profile")
+        return CoId(profile) if isinstance(profile, str) else None
+
+    @property
+    def profile(self) -> CoMap:
+        """The profile, once `load_profile` has loaded it.
+
+        Raises:
+            InvalidContent: It was not loaded.
+        """
+        if self._profile is None:
+            raise InvalidContent(f"the profile of {self.id} is not loaded; await load_profile() first")
+        return self._profile
+
+    @property
+    def name(self) -> str | None:
+        """The name in the profile; None as long as the profile is not loaded or has no name."""
+        name = None if self._profile is None else self._profile.get("name")
+        return name if isinstance(name, str) else None
+
+    async def load_profile(self, *, timeout: float = 30.0) -> CoMap:  # noqa: ASYNC109 - as every load of a node
+        """Loads the profile map.
+
+        Raises:
+            InvalidContent: The account has no profile.
+            ValueNotFound: The server does not have it.
+        """
+        profile_id = self.profile_id
+        if profile_id is None:
+            raise InvalidContent(f"the account {self.id} has no profile")
+        self._profile = await self._node.load_as(profile_id, CoMap, timeout=timeout)
+        return self._profile
+
+    async def add_member(self, member: AccountId | AgentId | Everyone, role: Role) -> None:
+        """Refused: an account has no members."""
+        raise self._no_members(f"add {member} as {role} to")
+
+    async def remove_member(self, member: AccountId | AgentId | Everyone) -> None:
+        """Refused: an account has no members."""
+        raise self._no_members(f"remove {member} from")
+
+    async def create_invite(
+        self,
+        role: InviteRole,
+        *,
+        value: Value | None = None,  # noqa: ARG002 - as in Group
+        hint: str | None = None,  # noqa: ARG002 - as in Group
+    ) -> Invite:
+        """Refused: an account has no members."""
+        raise self._no_members(f"invite a {role} to")
+
+    async def extend(self, parent: Group, role: str = "extend") -> None:
+        """Refused: an account has no members."""
+        raise self._no_members(f"extend {parent.id} as {role} with")
+
+    def initialise(self) -> None:
+        """Writes the first transactions of a fresh account, as its agent."""
+        agent = self._node.store.agent
+        key = ReadKey.generate()
+        self.writer.set(agent.agent_id, "admin")
+        self.writer.reveal(key, agent.agent_id)
+        self.writer.set("readKey", key.key_id)
+
+    def set_profile(self, profile: CoMap) -> None:
+        """Names the profile."""
+        self.writer.set("profile", profile.id)
+        self._profile = profile
+
+    def _no_members(self, act: str) -> InvalidContent:
+        return InvalidContent(f"can't {act} the account {self.id}: accounts have no members; give the value a group")

@@ -1,0 +1,307 @@
+"""Groups: members with roles, and the read keys that make a role more than a word (jazz-protocol.md §5).
+
+Whoever may read gets the read key sealed to the own account; whoever is removed stops getting new ones, because the key
+is changed first.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from reside.jazz.errors import InvalidContent
+from reside.jazz.ids import EVERYONE, AccountId, AgentId, CoId, Everyone, Json, Role, is_agent_id
+from reside.jazz.rules.group_state import ADMINS, GroupState, is_member_key
+from reside.jazz.values.value import Value
+from reside.jazz.wire.crypto import ReadKey
+
+from .group_writer import GroupWriter
+from .invites import Invite, InviteRole, create_invite
+from .membership import give_role
+from .rotation import prepare_rotation
+
+if TYPE_CHECKING:  # a group makes values, and a value names its group: the one circle of types
+    from reside.jazz.values.cofeed import CoFeed
+    from reside.jazz.values.colist import CoList
+    from reside.jazz.values.comap import CoMap
+    from reside.jazz.values.stream import FileStream
+    from reside.jazz.values.text import CoPlainText
+
+_MAPPINGS = ("extend", "reader", "writer", "manager", "admin")
+
+
+class Group(Value):
+    """A group: who may read and write the values that it owns."""
+
+    kind: ClassVar[str] = "group"
+    healed: bool = False
+
+    def refresh(self) -> int:
+        """Brings the roles up to date; the number it gives grows with every change, also in a parent group."""
+        self._state()
+        return super().refresh()
+
+    @property
+    def name(self) -> str | None:
+        """The name given at its creation; it never changes, and everybody can read it."""
+        return None if self._core.header is None else self._core.header.name
+
+    @property
+    def my_role(self) -> str | None:
+        """This node's account's effective role; None for none."""
+        return self._state().role_of(self._node.account_id)
+
+    def role_of(self, member: str, at: int | None = None) -> str | None:
+        """The effective role of an account, an agent or `everyone`: direct, through parent groups, or everyone's.
+
+        Args:
+            member: Account id, agent id or `everyone`.
+            at: Time in ms since the epoch; None for now.
+        """
+        return self._state().role_of(member, at)
+
+    def members(self) -> dict[str, str]:
+        """The direct members and their roles; `everyone` is one of them if it has a role, and so are open invites."""
+        state = self._state()
+        roles = {key: state.get(key) for key in state.entries if is_member_key(key) or key == EVERYONE}
+        return {member: role for member, role in roles.items() if role != "revoked"}
+
+    def parents(self) -> dict[CoId, str]:
+        """The groups whose members are members here too, with the role they get (`extend`: the one they have there)."""
+        state = self._state()
+        return {CoId(parent): state.parents[parent][-1][1] for parent in state.parent_ids()}
+
+    async def add_member(self, member: AccountId | AgentId | Everyone, role: Role) -> None:
+        """Gives an account, an agent or everyone a role; it can read what was written before.
+
+        Args:
+            member: Account id, agent id or `everyone`; everyone can be reader, writer or writeOnly.
+            role: The new role. Does nothing if it is the present one.
+
+        Raises:
+            NotPermitted: This account may not give this role.
+            ValueNotFound: There is no such account.
+        """
+        if member == EVERYONE:
+            await self._add_everyone(role)
+            return
+        if not is_agent_id(member):
+            await self._node.load_account(member)
+        if self._state().get(member) == role:
+            return
+        await give_role(self, self.writer, member, role)
+
+    async def remove_member(self, member: AccountId | AgentId | Everyone) -> None:
+        """Takes away a role. The read key is changed first, so that what is written from now on is closed to it.
+
+        What was written before stays readable to whoever had the key. An open invite is withdrawn by its agent id.
+
+        Raises:
+            NotPermitted: This account may not remove that member.
+        """
+        if self._state().get(member) in (None, "revoked"):
+            return
+        self.writer.check_role(member, "revoked")
+        rotates = self.writer.acting_role(self._node.account_id) in ADMINS
+        rotation = await prepare_rotation(self) if rotates else None
+        if member == EVERYONE:
+            # First: whoever sees half of it must not take everyone for a reader of the new key.
+            self.writer.set(member, "revoked")
+        if rotation is not None:
+            rotation.run(member)
+        if member != EVERYONE:
+            self.writer.set(member, "revoked")
+
+    async def create_invite(self, role: InviteRole, *, value: Value | None = None, hint: str | None = None) -> Invite:
+        """Makes an invite: whoever has its secret can give itself a role here.
+
+        Args:
+            role: The role to be had.
+            value: What the invite leads to, a value of this group; None for the group itself.
+            hint: Goes into the invite's link, for whatever opens it.
+
+        Raises:
+            NotPermitted: This account may not invite to this role.
+        """
+        return await create_invite(self, role, value_id=self.id if value is None else value.id, hint=hint)
+
+    async def extend(self, parent: "Group", role: str = "extend") -> None:
+        """Makes the members of another group members of this one.
+
+        Args:
+            parent: The other group.
+            role: `extend`: everybody keeps the role from there; or one fixed role for all.
+
+        Raises:
+            NotPermitted: This account is not an admin here, or the parent extends this group.
+        """
+        if parent.state.get("groupSealer") is None:
+            await parent.writer.load_members()
+        self._extend(parent, role)
+
+    def create_child(self, role: str = "extend") -> "Group":
+        """A new group that extends this one.
+
+        Args:
+            role: As in `extend`.
+        """
+        child: Group = self._node.create_group()
+        child._extend(self, role)
+        return child
+
+    async def revoke_extension(self, parent: "Group") -> None:
+        """Ends that the members of another group are members here, and changes the read key.
+
+        Raises:
+            NotPermitted: This account is neither admin nor manager here.
+        """
+        if self.writer.acting_role(self._node.account_id) not in ADMINS:
+            raise self.writer.refusal("end the extension of", "admin or manager")
+        if parent.id in self._state().parent_ids():
+            rotation = await prepare_rotation(self)
+            self.writer.set(f"parent_{parent.id}", "revoked")
+            rotation.run()
+
+    def create_map(self, init: Mapping[str, Json] | None = None) -> "CoMap":
+        """A new map owned by this group.
+
+        Raises:
+            NotPermitted: This account may not write here.
+        """
+        return self._node.creator.map(self, init or {})
+
+    def create_list(self, items: Iterable[Json] = (), *, restrict_deletion: bool = False) -> "CoList":
+        """A new list owned by this group.
+
+        Args:
+            items: Its first content.
+            restrict_deletion: Whether only admins and managers may remove items; this never changes.
+
+        Raises:
+            NotPermitted: This account may not write here.
+        """
+        return self._node.creator.list(self, items, restrict_deletion=restrict_deletion)
+
+    def create_feed(self) -> "CoFeed":
+        """A new feed owned by this group.
+
+        Raises:
+            NotPermitted: This account may not write here.
+        """
+        return self._node.creator.feed(self)
+
+    def create_text(self, text: str = "") -> "CoPlainText":
+        """A new text owned by this group.
+
+        Raises:
+            NotPermitted: This account may not write here.
+        """
+        return self._node.creator.text(self, text)
+
+    def create_file(
+        self, data: bytes, *, mime_type: str = "application/octet-stream", name: str | None = None
+    ) -> "FileStream":
+        """A new file of these bytes, owned by this group.
+
+        For more than a few megabytes, `open_file` and `FileStream.push_all` don't hold up the event loop.
+
+        Args:
+            data: Its content.
+            mime_type: For example `image/png`.
+            name: The file's name.
+
+        Raises:
+            NotPermitted: This account may not write here.
+        """
+        file = self.open_file(mime_type, name=name, size=len(data))
+        file.push(data)
+        file.end()
+        return file
+
+    def open_file(
+        self, mime_type: str = "application/octet-stream", *, name: str | None = None, size: int | None = None
+    ) -> "FileStream":
+        """A new file to be written piece by piece, with `push` or `push_all`; others can read it as it grows.
+
+        Args:
+            mime_type: For example `image/png`.
+            name: The file's name.
+            size: In bytes, if it is known.
+
+        Raises:
+            NotPermitted: This account may not write here.
+        """
+        return self._node.creator.file(self, mime_type, name=name, size=size)
+
+    # For this package
+
+    @property
+    def state(self) -> GroupState:
+        """The validated state."""
+        return self._state()
+
+    @cached_property
+    def writer(self) -> GroupWriter:
+        """Writes to this group as the node's account."""
+        return GroupWriter(self._node, self._core)
+
+    def initialise(self) -> None:
+        """Writes the first transactions of a fresh group: admin, read key, its sealer."""
+        me, key = self._node.account_id, ReadKey.generate()
+        self.writer.set(me, "admin")
+        self.writer.reveal(key, me)
+        self.writer.set_read_key(key)
+
+    def make_own_write_key(self) -> None:
+        """Makes the key that this account writes with where everyone may write, but not read what others wrote."""
+        self.writer.new_write_key(self._node.account_id)
+
+    def has_read_key(self) -> bool:
+        """Whether this account can read what is written in the group now."""
+        key_id = self._state().get("readKey")
+        return isinstance(key_id, str) and self.writer.secret(key_id) is not None
+
+    def children(self) -> "list[Group]":
+        """The loaded groups that extend this one."""
+        store = self._node.store
+        states = ((co_id, store.group_state(co_id)) for co_id in store.core(self.id).dependants)
+        return [
+            self._node.object_of(store.core(co_id), Group)
+            for co_id, state in states
+            if isinstance(state, GroupState) and self.id in state.parent_ids()
+        ]
+
+    def _state(self) -> GroupState:
+        state = self._node.store.group_state(self.id)
+        if not isinstance(state, GroupState):
+            raise InvalidContent(f"{self.id} is {state}")
+        return state
+
+    def _extend(self, parent: "Group", role: str) -> None:
+        if role not in _MAPPINGS:
+            raise InvalidContent(f"a parent's members can be {', '.join(_MAPPINGS)}, not {role}")
+        if self._state().role_of(self._node.account_id) != "admin":
+            raise self.writer.refusal("extend", "admin")
+        if parent.state.extends(self.id):
+            raise self.writer.refusal("close a circle of groups with", f"a parent that does not extend {self.id}")
+        keys = [self.writer.read_key(), *self.writer.write_keys()]
+        self.writer.set(f"parent_{parent.id}", role)
+        for key in keys:
+            if not self.writer.reveal_to_parent(key, parent.state):
+                # A parent without a sealer, as groups made long ago: its readers get a key of ours, as in JavaScript.
+                parent.writer.new_write_key(self._node.account_id)
+                self.writer.reveal_to_parent(key, parent.state)
+
+    async def _add_everyone(self, role: str) -> None:
+        if role not in ("reader", "writer", "writeOnly"):
+            raise InvalidContent(f"everyone can be reader, writer or writeOnly, not {role}")
+        previous = self._state().get(EVERYONE)
+        if previous == role:
+            return
+        closes = role == "writeOnly" and previous in ("reader", "writer")
+        rotation = await prepare_rotation(self) if closes else None
+        key = self.writer.read_key()
+        self.writer.set_role(EVERYONE, role)
+        if role != "writeOnly":
+            self.writer.set(f"{key.key_id}_for_{EVERYONE}", key.secret)
+        elif rotation is not None:
+            rotation.run(EVERYONE)

@@ -1,0 +1,229 @@
+"""Writing to a group: roles, and the keys that make a role more than a word (jazz-protocol.md §5).
+
+A group's changes are trusting transactions of exactly one `set` each. A key's secret is given out sealed to each
+member's own sealer, and to the members of parent groups under the parent's read key, or sealed to all of them.
+"""
+
+import asyncio
+import logging
+
+from reside.jazz.covalue import Core
+from reside.jazz.errors import InvalidContent, NotPermitted, ValueNotFound, WrongKind
+from reside.jazz.host import Host
+from reside.jazz.ids import CoId, Json, is_account_id
+from reside.jazz.rules.group_state import KEY_HOLDERS, WRITE_ONLY, GroupState
+from reside.jazz.rules.keys import current_key_id, find_secret
+from reside.jazz.rules.permissions import refusal_of_role
+from reside.jazz.rules.reader import Reader
+from reside.jazz.wire.crypto import (
+    Agent,
+    ReadKey,
+    encrypt_key,
+    group_sealer_value,
+    seal,
+    seal_key_for_group,
+    transaction_material,
+)
+
+_log = logging.getLogger(__name__)
+_ROLES_WITH_READ_KEY = frozenset({"admin", "manager", "writer", "reader"})
+
+
+class GroupWriter:
+    """Writes to one group as one identity.
+
+    Args:
+        node: Where the group is.
+        core: The group.
+        guest: The agent of an invite, to write as; None for the node's account.
+    """
+
+    def __init__(self, node: Host, core: Core, guest: Agent | None = None) -> None:
+        self.node = node
+        self.core = core
+        self._agent = node.store.agent if guest is None else guest
+        self._reader = node.store.reader if guest is None else Reader(guest.agent_id, guest)
+        self._session = node.writer.session_for(core) if guest is None else node.writer.guest_session(guest)
+
+    @property
+    def id(self) -> CoId:
+        """The group's id."""
+        return self.core.co_id
+
+    @property
+    def member(self) -> str:
+        """Who writes: an account id or an agent id."""
+        return self._reader.member
+
+    @property
+    def state(self) -> GroupState:
+        """The group's validated content."""
+        state = self.node.store.group_state(self.id)
+        if not isinstance(state, GroupState):
+            raise InvalidContent(f"{self.id} is {state}")
+        return state
+
+    def set(self, key: str, value: Json) -> None:
+        """Sets a key, after every change of a role here or in a parent, so that ours stands when it is judged."""
+        state = self.state
+        epochs = state.epochs()
+        latest = max(state.latest, epochs[-1] if epochs else 0)
+        self.node.write_trusting(self.core, key, value, latest=latest, session=self._session)
+
+    def set_role(self, member: str, role: str) -> None:
+        """Gives a role.
+
+        Raises:
+            NotPermitted: Readers would not accept it.
+        """
+        self.check_role(member, role)
+        self.set(member, role)
+
+    def check_role(self, member: str, role: str) -> None:
+        """Refuses an assignment of a role that readers would not accept.
+
+        Raises:
+            NotPermitted: Says why.
+        """
+        mine, theirs = self.acting_role(self.member), self.acting_role(member)
+        refusal = refusal_of_role(self.member, mine, member, theirs, role)
+        if refusal is not None:
+            raise self.refusal(f"make {member} {role} in", f"another role: {refusal}")
+
+    def acting_role(self, member: str) -> str | None:
+        """The role by which a member may change the group now: its own or one through a parent, never everyone's."""
+        now = max(self.node.now_ms(), self.state.latest)
+        judgement = self.core.judgement
+        return None if judgement is None else judgement.judge.acting_role(member, now)
+
+    def refusal(self, act: str, needs: str) -> NotPermitted:
+        """The error for an act that the writer's role does not allow."""
+        return NotPermitted(self.id, group=self.id, role=self.state.role_of(self.member), act=act, needs=needs)
+
+    # Keys
+
+    def read_key(self) -> ReadKey:
+        """The key that is written with now.
+
+        Raises:
+            NotPermitted: The writer can't have it.
+        """
+        key_id = current_key_id(self.state, self.member)
+        secret = None if key_id is None else find_secret(self.node.store, self.id, key_id, self._reader)
+        if key_id is None or secret is None:
+            raise self.refusal("use the read key of", "a role that can read")
+        return ReadKey(key_id, secret)
+
+    def write_keys(self) -> list[ReadKey]:
+        """The keys of members who read only their own, as far as the writer can have them."""
+        state = self.state
+        ids = [state.get(key) for key in state.entries if key.startswith("writeKeyFor_")]
+        found = ((key_id, self.secret(key_id)) for key_id in ids if isinstance(key_id, str))
+        return [ReadKey(key_id, secret) for key_id, secret in found if secret is not None]
+
+    def secret(self, key_id: str) -> str | None:
+        """The secret of one of the group's keys."""
+        return find_secret(self.node.store, self.id, key_id, self._reader)
+
+    def new_write_key(self, member: str) -> None:
+        """A key of its own for a member who may write but not read what others write; whoever reads gets it too."""
+        key = ReadKey.generate()
+        self.set(f"writeKeyFor_{member}", key.key_id)
+        self.reveal(key, member)
+        for other in self.key_holders():
+            self.reveal_if_possible(key, other)
+        self.reveal_to_parents(key)
+
+    def set_read_key(self, key: ReadKey) -> None:
+        """Makes a key the one that is written with."""
+        self.set("readKey", key.key_id)
+        self.set("groupSealer", group_sealer_value(key))
+
+    # Giving keys out
+
+    def key_holders(self, without: str | None = None) -> list[str]:
+        """The direct members who get read keys."""
+        state = self.state
+        return [key for key in state.member_keys() if key != without and state.get(key) in KEY_HOLDERS]
+
+    def write_only_members(self, without: str | None = None) -> list[str]:
+        """The direct members with a key of their own."""
+        state = self.state
+        return [key for key in state.member_keys() if key != without and state.get(key) in WRITE_ONLY]
+
+    async def load_members(self) -> None:
+        """Loads the accounts of all who hold keys: sealing needs their public keys. Members whom nobody is stay out."""
+        members = [*self.key_holders(), *self.write_only_members()]
+        absent = [member for member in members if is_account_id(member) and self.node.store.agent_of(member) is None]
+        found = await asyncio.gather(*(self.node.load_account(member) for member in absent), return_exceptions=True)
+        for error in found:
+            if isinstance(error, BaseException) and not isinstance(error, ValueNotFound | WrongKind):
+                raise error
+
+    def reveal_if_possible(self, key: ReadKey, member: str) -> None:
+        """Gives a key to a member, or notes that it can't have it.
+
+        Invites let strangers make any id a member. One that nobody has, or without a usable key, goes without: it must
+        not keep the others from changing the key.
+        """
+        try:
+            self.reveal(key, member)
+        except InvalidContent as error:
+            _log.warning("the member %s of %s gets no key: %s", member, self.id, error)
+
+    def reveal(self, key: ReadKey, member: str) -> None:
+        """Gives a key to an account or an agent.
+
+        Raises:
+            InvalidContent: The account is not here, or has no usable key.
+        """
+        agent_id = self.node.store.agent_of(member)
+        if agent_id is None:
+            raise InvalidContent(f"the account {member} of group {self.id} is not loaded")
+        sealed = seal(key.secret, self._agent, agent_id.partition("/")[0], self._next_material())
+        self.set(f"{key.key_id}_for_{member}", sealed)
+
+    def parent_states(self) -> list[GroupState]:
+        """The groups whose members are members here."""
+        found = (self.node.store.group_state(parent) for parent in self.state.parent_ids())
+        return [parent for parent in found if isinstance(parent, GroupState)]
+
+    def reveal_to_parents(self, key: ReadKey) -> None:
+        """Gives a key to the members of all parents; of one that offers no way, they stay without it."""
+        for parent in self.parent_states():
+            if not self.reveal_to_parent(key, parent):
+                _log.warning("the members of %s get no key of %s: no read key, no sealer", parent.co_id, self.id)
+
+    def reveal_to_parent(self, key: ReadKey, parent: GroupState) -> bool:
+        """Gives a key to a parent's members: under its read key where we have that, else sealed to the group.
+
+        Returns:
+            Whether there was a way.
+        """
+        under = self._key_of_parent(parent)
+        if under is not None:
+            self.set(f"{key.key_id}_for_{under.key_id}", encrypt_key(key, under))
+            return True
+        sealer_id = str(parent.get("groupSealer") or "").rpartition("@")[2]
+        if not sealer_id:
+            return False
+        try:
+            sealed = seal_key_for_group(key.secret, sealer_id, self._next_material())
+        except InvalidContent:
+            return False  # no key at all: whoever set it keeps the parent's members out, and nobody else
+        self.set(f"{key.key_id}_sealedFor_{sealer_id}", sealed)
+        return True
+
+    def _key_of_parent(self, parent: GroupState) -> ReadKey | None:
+        """A key that the parent's members have: its read key, or our own write key where the parent has no sealer."""
+        role = parent.role_of(self.member)
+        if role not in _ROLES_WITH_READ_KEY and parent.get("groupSealer") is not None:
+            return None
+        key_id = current_key_id(parent, self.member)
+        if role not in _ROLES_WITH_READ_KEY and key_id == parent.get("readKey"):
+            return None
+        secret = None if key_id is None else find_secret(self.node.store, parent.co_id, key_id, self._reader)
+        return None if key_id is None or secret is None else ReadKey(key_id, secret)
+
+    def _next_material(self) -> str:
+        return transaction_material(self.id, self._session, self.core.count(self._session))

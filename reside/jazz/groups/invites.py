@@ -1,0 +1,104 @@
+"""Invites: a secret by which whoever has it gives itself a role in a group (jazz-protocol.md §5).
+
+The secret is the seed of an agent that is a member of the group with a role like `writerInvite`. To accept is to write
+one's own role to the group as that agent, with the read key sealed from it. An invite can be used any number of times,
+until its agent is removed from the group (`Group.remove_member` with the agent's id); a member that was removed and
+still knows an open invite can come back by it.
+"""
+
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from urllib.parse import urlsplit
+
+from blake3 import blake3
+
+from reside.jazz.errors import InvalidContent
+from reside.jazz.ids import AgentId, CoId, is_co_id
+from reside.jazz.wire.crypto import Agent
+from reside.jazz.wire.encoding import b58decode, b58encode
+
+from .membership import give_role
+
+if TYPE_CHECKING:
+    from .group import Group
+
+InviteRole: TypeAlias = Literal["admin", "manager", "writer", "reader", "writeOnly"]
+"""A role that an invite can give."""
+
+_PREFIX: Final = "inviteSecret_z"
+_SEED_BYTES: Final = 32
+_LINK_PARTS: Final = (4, 5)
+
+
+@dataclass(frozen=True)
+class Invite:
+    """An invite to a group, or to a value of it.
+
+    Attributes:
+        value_id: What it leads to: a group, or a value whose group is meant.
+        secret: `inviteSecret_z…`; never shown by `repr`.
+        hint: A word for whatever opens the link; None for none.
+    """
+
+    value_id: CoId
+    secret: str = field(repr=False)
+    hint: str | None = None
+
+    @property
+    def agent(self) -> Agent:
+        """The keys that stand for the invite in the group."""
+        return _agent_of(self.secret)
+
+    @property
+    def agent_id(self) -> AgentId:
+        """The member that stands for the invite in the group; public."""
+        return AgentId(self.agent.agent_id)
+
+    @property
+    def ticket(self) -> str:
+        """`<value id>/<secret>`, the form in which a profile offers its inbox. It is a secret."""
+        return f"{self.value_id}/{self.secret}"
+
+    def link(self, base_url: str) -> str:
+        """The link that jazz-tools makes and opens: `<base>#/invite/[<hint>/]<value id>/<secret>`. It is a secret."""
+        hint = "" if self.hint is None else f"{self.hint}/"
+        return f"{base_url}#/invite/{hint}{self.ticket}"
+
+    @staticmethod
+    def parse(text: str) -> "Invite":
+        """The invite of a link, or of a ticket.
+
+        Raises:
+            InvalidContent: It is neither.
+        """
+        parts = (urlsplit(text).fragment if "#" in text else f"/invite/{text}").split("/")
+        if len(parts) not in _LINK_PARTS or parts[:2] != ["", "invite"] or not is_co_id(parts[-2]):
+            raise InvalidContent("that is no invite; one looks like https://…#/invite/co_z…/inviteSecret_z…")
+        _agent_of(parts[-1])
+        return Invite(CoId(parts[-2]), parts[-1], parts[2] if len(parts) > min(_LINK_PARTS) else None)
+
+
+async def create_invite(group: "Group", role: InviteRole, *, value_id: CoId, hint: str | None) -> Invite:
+    """Makes an invite's agent a member of a group; see `Group.create_invite`."""
+    if role not in get_args(InviteRole):
+        raise InvalidContent(f"an invite can give {', '.join(get_args(InviteRole))}, not {role}")
+    invite = Invite(value_id, _PREFIX + b58encode(secrets.token_bytes(_SEED_BYTES)), hint)
+    await give_role(group, group.writer, invite.agent_id, f"{role}Invite")
+    return invite
+
+
+def _agent_of(secret: str) -> Agent:
+    try:
+        seed = b58decode(secret.removeprefix(_PREFIX)) if secret.startswith(_PREFIX) else b""
+    except InvalidContent:
+        seed = b""
+    if len(seed) != _SEED_BYTES:
+        raise InvalidContent("an invite's secret is malformed; it looks like inviteSecret_z…")
+    return Agent.from_secret(agent_secret_from_seed(seed))
+
+
+def agent_secret_from_seed(seed: bytes) -> str:
+    """The agent secret of a 32-byte seed (jazz-protocol.md §1)."""
+    sealer, signer = (b58encode(blake3(context + seed).digest()) for context in (b"seal", b"sign"))
+    return f"sealerSecret_z{sealer}/signerSecret_z{signer}"

@@ -1,0 +1,46 @@
+"""Accepting an invite: giving oneself the role that it offers, as the invite's agent (see `invites`)."""
+
+import asyncio
+from typing import Final
+
+from reside.jazz.errors import InvalidContent, NotPermitted
+from reside.jazz.host import Host
+from reside.jazz.rules.group_state import INVITES
+from reside.jazz.values.owned import OwnedValue
+from reside.jazz.values.value import Value
+
+from .account import Account
+from .group import Group
+from .group_writer import GroupWriter
+from .invites import Invite
+from .membership import give_role
+
+_RANKS: Final = {"writeOnly": 1, "reader": 2, "writer": 3, "manager": 4, "admin": 5}
+
+
+async def accept_invite(node: Host, invite: Invite, *, timeout: float) -> Value:  # noqa: ASYNC109 - as every load
+    """Takes the role that an invite gives; see `Node.accept_invite`."""
+    value = await node.load_as(invite.value_id, Value, timeout=timeout)
+    group = value.group if isinstance(value, OwnedValue) else value
+    if isinstance(group, Account) or not isinstance(group, Group):
+        raise InvalidContent(f"{invite.value_id} belongs to no group; only groups have invites")
+    agent = invite.agent
+    role = await _offered_role(group, agent.agent_id, timeout)
+    # Unlike in JavaScript, no role that the member has directly is replaced by a lesser one.
+    if _RANKS.get(str(group.state.get(node.account_id)), 0) < _RANKS[role]:
+        await give_role(group, GroupWriter(node, node.store.core(group.id), agent), node.account_id, role)
+    return value
+
+
+async def _offered_role(group: Group, agent_id: str, timeout: float) -> str:  # noqa: ASYNC109 - as above
+    """What the invite gives, once that arrived: whoever made it may still be uploading it."""
+    try:
+        async with asyncio.timeout(timeout), group.watch() as changes:
+            async for state in changes:
+                role = state.members().get(agent_id)
+                if role in INVITES and role is not None:
+                    return role.removesuffix("Invite")
+    except TimeoutError:
+        needs = "an invite that is not withdrawn"
+        raise NotPermitted(group.id, group=group.id, role=group.my_role, act="join", needs=needs) from None
+    raise AssertionError("a watch ends with its block only")

@@ -1,0 +1,43 @@
+"""Giving somebody a role, with the keys that belong to it (jazz-protocol.md §5, "Operations")."""
+
+from typing import TYPE_CHECKING
+
+from reside.jazz.rules.group_state import READERS, WRITE_ONLY
+
+from .rotation import prepare_rotation
+
+if TYPE_CHECKING:
+    from .group import Group
+    from .group_writer import GroupWriter
+
+
+async def give_role(group: "Group", writer: "GroupWriter", member: str, role: str) -> None:
+    """Gives a loaded account or an agent a role.
+
+    Args:
+        group: The group.
+        writer: Writes to it as whoever gives the role.
+        member: Account id or agent id.
+        role: The new role.
+
+    Raises:
+        NotPermitted: The writer may not give this role.
+    """
+    writer.check_role(member, role)
+    if role in WRITE_ONLY:
+        await _give_write_only(group, writer, member, role)
+        return
+    keys = [writer.read_key(), *writer.write_keys()]
+    writer.set_role(member, role)
+    for key in keys:
+        writer.reveal(key, member)
+
+
+async def _give_write_only(group: "Group", writer: "GroupWriter", member: str, role: str) -> None:
+    """Who could read so far, can't read from now on: the read key is changed first."""
+    rotation = await prepare_rotation(group) if writer.state.get(member) in READERS else None
+    await writer.load_members()
+    if rotation is not None:
+        rotation.run(member)
+    writer.set_role(member, role)
+    writer.new_write_key(member)

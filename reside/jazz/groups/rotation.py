@@ -1,0 +1,70 @@
+"""Changing a group's read key, so that what is written from now on is closed to who has no role any more.
+
+Everybody who stays gets the new key, and the old one encrypted under it; members who read only their own get new keys
+of their own; loaded groups that extend this one change their keys too. All accounts are loaded before the first write,
+and all writes of one change happen in one go: a failure leaves the group as it was.
+"""
+
+from typing import TYPE_CHECKING
+
+from reside.jazz.ids import EVERYONE
+from reside.jazz.rules.group_state import ADMINS, READERS
+from reside.jazz.wire.crypto import ReadKey, encrypt_key
+
+from .group_writer import GroupWriter
+
+if TYPE_CHECKING:
+    from .group import Group
+
+
+class Rotation:
+    """A change of the keys of a group and of the groups below it, once all that it needs is loaded."""
+
+    def __init__(self, group: "Group", below: "list[Rotation]") -> None:
+        self._group = group
+        self._below = below
+
+    def run(self, removed: str | None = None) -> None:
+        """Changes the keys for all but one member (account, agent or `everyone`)."""
+        writer = self._group.writer
+        if removed == EVERYONE or writer.state.get(EVERYONE) not in READERS:
+            _change_key(writer, removed)
+            for rotation in self._below:
+                rotation.run()
+
+
+async def prepare_rotation(group: "Group") -> Rotation:
+    """Loads what changing the keys of a group needs."""
+    return await _prepare(group, {group.id})
+
+
+async def _prepare(group: "Group", seen: set[str]) -> Rotation:
+    await group.writer.load_members()
+    below = []
+    for child in group.children():
+        acts = child.writer.acting_role(child.writer.member) in ADMINS
+        if child.id in seen or not acts or not child.has_read_key():
+            continue
+        seen.add(child.id)
+        below.append(await _prepare(child, seen))
+    return Rotation(group, below)
+
+
+def _change_key(writer: GroupWriter, removed: str | None) -> None:
+    old, new = writer.read_key(), ReadKey.generate()
+    for member in writer.key_holders(removed):
+        writer.reveal_if_possible(new, member)
+    for member in writer.write_only_members(removed):
+        _change_write_key(writer, member, removed)
+    writer.set(f"{old.key_id}_for_{new.key_id}", encrypt_key(old, new))
+    writer.set_read_key(new)
+    writer.reveal_to_parents(new)
+
+
+def _change_write_key(writer: GroupWriter, member: str, removed: str | None) -> None:
+    key = ReadKey.generate()
+    writer.reveal_if_possible(key, member)
+    writer.set(f"writeKeyFor_{member}", key.key_id)
+    for reader in writer.key_holders(removed):
+        writer.reveal_if_possible(key, reader)
+    writer.reveal_to_parents(key)

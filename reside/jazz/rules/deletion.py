@@ -1,0 +1,50 @@
+"""Deleted values: a marker that only an admin may write, in a session of its own; what else was written is void then.
+
+A deletion is one trusting transaction without changes, its meta `{"deleted": <id>}`, alone in a fresh delete session.
+It can't be undone, and its author's role is judged like that of any other write: at its time, and anew when the owning
+group changes. Groups and accounts can't be deleted, because other values depend on them (jazz-protocol.md §3).
+"""
+
+from reside.jazz.errors import InvalidContent
+from reside.jazz.ids import CoId, Json, is_delete_session
+from reside.jazz.wire.encoding import parse_json
+from reside.jazz.wire.header import Header
+from reside.jazz.wire.session import Transaction
+
+from .group_state import GroupState
+
+
+def deletion_meta(co_id: CoId) -> dict[str, Json]:
+    """The meta of a transaction that deletes a value."""
+    return {"deleted": co_id}
+
+
+def marks_deletion(transaction: Transaction, co_id: CoId) -> bool:
+    """Whether a transaction says that a value is deleted; whether it may say so is `refusal_of_deletion`."""
+    if transaction.meta is None or transaction.is_private or not is_delete_session(transaction.session):
+        return False
+    try:
+        meta = parse_json(transaction.meta)
+    except InvalidContent:
+        return False
+    return isinstance(meta, dict) and meta.get("deleted") == co_id
+
+
+def refusal_of_deletion(transaction: Transaction, header: Header, owner: GroupState | None) -> str | None:
+    """Why a deletion does not count; None if it does.
+
+    Args:
+        transaction: It marks the deletion.
+        header: The value's.
+        owner: The owning group, None if it is not loaded.
+    """
+    if header.is_group:
+        return "groups and accounts can't be deleted"
+    if header.owner is None:
+        return "a value without an owner can't be deleted"
+    if owner is None:
+        return "the owning group is not loaded"
+    if transaction.barred is not None:
+        return transaction.barred
+    role = owner.role_of(transaction.author, transaction.made_at)
+    return None if role == "admin" else f"only an admin deletes a value, its author's role is {role or 'none'}"

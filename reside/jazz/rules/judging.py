@@ -1,0 +1,132 @@
+"""The states of a node's groups: judged when they are asked for, and as little as possible of it again.
+
+A pass over a group goes on where it ended. It begins anew when something arrived that stands before what was judged, or
+when a parent changed at a time that was judged. So a group of n transactions that arrive one by one costs n steps, and
+who looked at it learns from when on roles may differ (`Core.changed_since`).
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from .group_state import NEVER, GroupState
+from .permissions import GroupJudge
+
+if TYPE_CHECKING:
+    from reside.jazz.covalue import Core
+    from reside.jazz.ids import CoId
+    from reside.jazz.store import Store
+    from reside.jazz.wire.session import Transaction
+
+_MAX_NESTING: Final = 64
+
+
+@dataclass(slots=True)
+class Judgement:
+    """The pass over one group.
+
+    Attributes:
+        judge: Knows how far it came.
+        taken: How many of the group's transactions, in the order of arrival, it saw.
+        asked: The parents that it asked for, each with the revision it had then.
+    """
+
+    judge: GroupJudge
+    taken: int = 0
+    asked: dict[str, int] = field(default_factory=dict)
+
+
+class Judging:
+    """Judges the groups of a store."""
+
+    def __init__(self, store: "Store") -> None:
+        self._store = store
+        self._under_way: list[Core] = []
+        self._tainted: set[CoId] = set()
+
+    def state(self, core: "Core") -> GroupState | str:
+        """The validated state of a group or an account, or why there is none (`missing`: not loaded)."""
+        if core.header is None:
+            return "missing"
+        if core.header.initial_admin is None:
+            return "not a group"
+        if core.partial_state is not None:
+            self._taint(core)
+            return core.partial_state
+        if core.group_state is None:
+            if len(self._under_way) >= _MAX_NESTING:
+                return "nested too deeply"
+            core.group_state = self._judge(core, core.header.initial_admin, is_account=core.header.is_account)
+        return core.group_state
+
+    def _judge(self, core: "Core", initial_admin: str, *, is_account: bool) -> GroupState:
+        self._under_way.append(core)
+        prior, parents_changed_from = core.judgement, NEVER
+        asked_before = {} if prior is None else dict(prior.asked)
+        try:
+            judgement = prior if prior is not None and prior.judge.can_go_on(core.transactions[prior.taken :]) else None
+            if judgement is not None:
+                core.partial_state = judgement.judge.state
+                parents_changed_from = self._parents_changed_from(judgement)
+                if parents_changed_from <= judgement.judge.last_time:
+                    judgement = None
+            if judgement is None:
+                judgement = self._begin(core, initial_admin, is_account=is_account)
+            state = core.partial_state = judgement.judge.state
+            state.forget_roles(parents_changed_from)
+            changed_from = judgement.judge.go_on(core.transactions[judgement.taken :])
+        finally:
+            core.partial_state = None
+            self._under_way.pop()
+        judgement.taken = len(core.transactions)
+        core.judgement = judgement
+        if judgement is not prior:
+            before = None if prior is None else (prior.judge.state.valid(), asked_before)
+            self._note_new_judgement(core, before, judgement)
+        elif changed_from is not None or parents_changed_from < NEVER:
+            core.note_change(min(parents_changed_from, NEVER if changed_from is None else changed_from))
+        self._drop_tainted(core)
+        return state
+
+    def _begin(self, core: "Core", initial_admin: str, *, is_account: bool) -> Judgement:
+        asked: dict[str, int] = {}
+
+        def find_parent(parent_id: str) -> GroupState | str:
+            self._store.link(parent_id, core.co_id)
+            parent = self._store.core(parent_id)
+            found = self.state(parent)
+            asked.setdefault(parent_id, parent.revision)
+            return "not a group" if isinstance(found, GroupState) and found.agent_id is not None else found
+
+        state = GroupState(core.co_id, initial_admin if is_account else None, find_parent)
+        return Judgement(GroupJudge(state, initial_admin), asked=asked)
+
+    def _parents_changed_from(self, judgement: Judgement) -> int:
+        """The earliest time at which a role in a parent may differ from what the pass saw."""
+        since = NEVER
+        for parent_id, revision in judgement.asked.items():
+            parent = self._store.core(parent_id)
+            self.state(parent)
+            since = min(since, parent.changed_since(revision))
+            judgement.asked[parent_id] = parent.revision
+        return since
+
+    def _note_new_judgement(
+        self, core: "Core", before: "tuple[list[Transaction], dict[str, int]] | None", judgement: Judgement
+    ) -> None:
+        valid = judgement.judge.state.valid()
+        if before != (valid, judgement.asked):
+            core.note_change(0)
+        if before is not None and not set(map(id, before[0])) <= set(map(id, valid)):
+            core.secrets.clear()  # one of them may have come out of what does not count any more
+
+    def _taint(self, unfinished: "Core") -> None:
+        """Notes the groups that are being judged by the unfinished state of another: they are judged again later."""
+        place = self._under_way.index(unfinished)
+        self._tainted.update(core.co_id for core in self._under_way[place + 1 :])
+
+    def _drop_tainted(self, core: "Core") -> None:
+        if self._under_way:
+            return
+        for tainted in self._tainted - {core.co_id}:
+            self._store.core(tainted).group_state = self._store.core(tainted).judgement = None
+        self._tainted.clear()

@@ -1,0 +1,84 @@
+"""CoFeed: a stream to which everybody only adds (jazz-protocol.md §7)."""
+
+from bisect import insort_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from reside.jazz.covalue import Core
+from reside.jazz.host import Host
+from reside.jazz.ids import Json, SessionId
+from reside.jazz.wire.session import Transaction
+
+from .owned import OwnedValue, author
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEntry:
+    """One item: who pushed it, when (the author's clock, ms), what, and by which transaction of the session."""
+
+    by: str
+    at: int
+    session: SessionId
+    value: Json
+    index: int = 0
+
+
+def _when(entry: FeedEntry) -> tuple[int, str]:
+    return entry.at, entry.session
+
+
+class FeedView:
+    """The items in the order of time."""
+
+    def __init__(self) -> None:
+        self.items: list[FeedEntry] = []
+
+    def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
+        """Builds all anew."""
+        self.items = []
+        self.extend([item for item in transactions if item.order not in losers])
+
+    def extend(self, transactions: Sequence[Transaction]) -> None:
+        """Takes in more transactions, in their order of arrival."""
+        for item in transactions:
+            for value in item.changes or ():
+                entry = FeedEntry(author(item), item.at, item.session, value, item.index)
+                if not self.items or _when(self.items[-1]) <= _when(entry):
+                    self.items.append(entry)
+                else:
+                    insort_right(self.items, entry, key=_when)
+
+
+class CoFeed(OwnedValue):
+    """A feed of JSON values."""
+
+    kind: ClassVar[str] = "feed"
+
+    def __init__(self, node: Host, core: Core) -> None:
+        self._view = FeedView()
+        super().__init__(node, core, self._view)
+
+    def __len__(self) -> int:
+        return len(self._items())
+
+    def __iter__(self) -> Iterator[FeedEntry]:
+        return iter(self.entries())
+
+    def entries(self) -> list[FeedEntry]:
+        """All items in the order of their authors' clocks."""
+        return list(self._items())
+
+    def push(self, value: Json) -> None:
+        """Adds an item.
+
+        Raises:
+            NotPermitted: This account may not write here.
+            InvalidContent: The value is not JSON.
+        """
+        self._write([value])
+
+    def _items(self) -> list[FeedEntry]:
+        if self._core.stale:
+            self.refresh()
+        return self._view.items

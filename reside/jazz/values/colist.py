@@ -1,0 +1,216 @@
+"""CoList: an ordered list that several writers may change at once (jazz-protocol.md §7).
+
+How the order comes about is in `listview`; here is what lists and texts have in common, and the list of JSON values.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, overload
+
+from reside.jazz.covalue import Core
+from reside.jazz.host import Host
+from reside.jazz.ids import Json, SessionId
+from reside.jazz.rules.group_state import ADMINS, GroupState
+from reside.jazz.wire.encoding import parse_json, stable_json
+from reside.jazz.wire.session import Transaction
+
+from .diff import Patch, patches
+from .listview import Item, ListView, op_id
+from .owned import OwnedValue, author
+
+
+@dataclass(frozen=True, slots=True)
+class ListEdit:
+    """One visible item: its value, who inserted it, and when (ms)."""
+
+    by: str
+    at: int
+    session: SessionId
+    value: Json
+
+
+class Ordered(OwnedValue):
+    """What lists and texts have in common: items in an order."""
+
+    def __init__(self, node: Host, core: Core) -> None:
+        self._view = ListView(self._may_delete)
+        super().__init__(node, core, self._view)
+
+    def __len__(self) -> int:
+        return len(self._items())
+
+    def edits(self) -> list[ListEdit]:
+        """All items with their authors."""
+        return [
+            ListEdit(author(item.transaction), item.transaction.at, item.transaction.session, item.value)
+            for item in self._items()
+        ]
+
+    def clear(self) -> None:
+        """Removes all items, in one transaction.
+
+        Raises:
+            NotPermitted: This account may not write here, or deletion is restricted to admins and managers.
+        """
+        self._change([Patch(0, len(self._items()), ())])
+
+    def _items(self) -> list[Item]:
+        if self._core.stale:
+            self.refresh()
+        return self._view.items()
+
+    def _change(self, found: Sequence[Patch[Json]]) -> None:
+        """Writes patches in one transaction: all deletions, then all insertions."""
+        items = self._items()
+        deleted = [{"op": "del", "insertion": op_id(item.key)} for patch in found for item in _removed(items, patch)]
+        if deleted:
+            self._check_may_delete()
+        inserted = [change for patch in found for change in _inserting(items, patch.start, patch.inserted)]
+        if deleted or inserted:
+            self._write(deleted + inserted)
+
+    def _check_may_delete(self) -> None:
+        header = self._core.header
+        if header is not None and header.restrict_deletion and self.group.my_role not in ADMINS:
+            raise self._refuse("delete from", "admin or manager")
+
+    def _may_delete(self, transaction: Transaction) -> bool:
+        header = self._core.header
+        if header is None or not header.restrict_deletion or header.owner is None:
+            return True
+        owner = self._node.store.group_state(header.owner)
+        return isinstance(owner, GroupState) and owner.role_of(transaction.author, transaction.made_at) in ADMINS
+
+
+class CoList(Ordered):
+    """A list of JSON values."""
+
+    kind: ClassVar[str] = "list"
+
+    @overload
+    def __getitem__(self, index: int) -> Json: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Json]: ...
+
+    def __getitem__(self, index: int | slice) -> Json:
+        found = self._items()[index]
+        return [item.value for item in found] if isinstance(found, list) else found.value
+
+    def __iter__(self) -> Iterator[Json]:
+        return iter(self.as_list())
+
+    def as_list(self) -> list[Json]:
+        """All values; the list is the caller's, the values in it are shared."""
+        return [item.value for item in self._items()]
+
+    def append(self, value: Json) -> None:
+        """Adds an item at the end.
+
+        Raises:
+            NotPermitted: This account may not write here.
+            InvalidContent: The value is not JSON.
+        """
+        self.extend([value])
+
+    def extend(self, values: Iterable[Json]) -> None:
+        """Adds items at the end, in one transaction.
+
+        Raises:
+            NotPermitted: This account may not write here.
+            InvalidContent: A value is not JSON.
+        """
+        count = len(self)
+        self._change([Patch(count, count, list(values))])
+
+    def insert(self, index: int, value: Json) -> None:
+        """Inserts an item before the one at `index`, with the meaning of `list.insert`.
+
+        Raises:
+            NotPermitted: This account may not write here.
+            InvalidContent: The value is not JSON.
+        """
+        start, _, _ = slice(index, None).indices(len(self))
+        self._change([Patch(start, start, [value])])
+
+    def remove(self, index: int) -> None:
+        """Removes the item at an index.
+
+        Raises:
+            NotPermitted: This account may not write here, or deletion is restricted to admins and managers.
+            IndexError: There is no such item.
+        """
+        place = self._place(index)
+        self._change([Patch(place, place + 1, ())])
+
+    def replace(self, index: int, value: Json) -> None:
+        """Puts a value in place of the item at an index, in one transaction.
+
+        Raises:
+            NotPermitted: This account may not write here, or deletion is restricted to admins and managers.
+            InvalidContent: The value is not JSON.
+            IndexError: There is no such item.
+        """
+        key = self._items()[index].key
+        self._check_may_delete()
+        self._write([{"op": "app", "value": value, "after": op_id(key)}, {"op": "del", "insertion": op_id(key)}])
+
+    def move(self, index: int, to: int) -> None:
+        """Moves an item so that it stands at `to` afterwards, in one transaction: `insert(to, pop(index))`.
+
+        Where two move the same item at once it is there twice: the protocol knows no moves.
+
+        Raises:
+            NotPermitted: This account may not write here, or deletion is restricted to admins and managers.
+            IndexError: There is no such item.
+        """
+        place, items = self._place(index), self._items()
+        target, _, _ = slice(to, None).indices(len(items) - 1)
+        if target == place:
+            return
+        anchor = target if target < place else target + 1
+        self._check_may_delete()
+        deletion = {"op": "del", "insertion": op_id(items[place].key)}
+        self._write([*_inserting(items, anchor, [items[place].value]), deletion])
+
+    def splice(self, start: int, stop: int, values: Iterable[Json] = ()) -> None:
+        """Puts values in place of the items from `start` to before `stop`, in one transaction: `items[start:stop] = …`.
+
+        Raises:
+            NotPermitted: This account may not write here, or deletion is restricted to admins and managers.
+            InvalidContent: A value is not JSON.
+        """
+        first, last, _ = slice(start, stop).indices(len(self))
+        self._change([Patch(first, max(first, last), list(values))])
+
+    def apply(self, values: Iterable[Json]) -> None:
+        """Makes the list equal to `values`, in one transaction, with the fewest changes: equal items stay as they are.
+
+        Raises:
+            NotPermitted: This account may not write here, or deletion is restricted to admins and managers.
+            InvalidContent: A value is not JSON.
+        """
+        present = [stable_json(value) for value in self.as_list()]
+        texts = patches(present, [stable_json(value) for value in values])
+        self._change([Patch(item.start, item.stop, [parse_json(text) for text in item.inserted]) for item in texts])
+
+    def _place(self, index: int) -> int:
+        return range(len(self))[index]
+
+
+def _inserting(items: Sequence[Item], place: int, values: Sequence[Json]) -> list[dict[str, Json]]:
+    """The changes that insert values, in their order, before the item at a place (or at the end).
+
+    Siblings stand latest first, so what goes beside an item is written in reverse.
+    """
+    if not items:
+        return [{"op": "app", "value": value, "after": "start"} for value in values]
+    if place == 0:
+        key = op_id(items[0].key)
+        return [{"op": "pre", "value": value, "before": key} for value in reversed(values)]
+    key = op_id(items[place - 1].key)
+    return [{"op": "app", "value": value, "after": key} for value in reversed(values)]
+
+
+def _removed(items: Sequence[Item], patch: Patch[Json]) -> Sequence[Item]:
+    return items[patch.start : patch.stop]

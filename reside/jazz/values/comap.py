@@ -1,0 +1,173 @@
+"""CoMap: keys with values, the last writer of each key wins (jazz-protocol.md §7)."""
+
+from bisect import insort_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+from reside.jazz.covalue import Core
+from reside.jazz.errors import InvalidContent
+from reside.jazz.host import Host
+from reside.jazz.ids import Json, SessionId
+from reside.jazz.wire.session import Transaction
+
+from .owned import OwnedValue, author
+
+_Entry: TypeAlias = tuple[tuple[int, str], Transaction, bool, Json]
+"""One assignment: its place in the order, its transaction, whether it removes the key, the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One assignment of a key.
+
+    Attributes:
+        by: The account (or agent) that made it.
+        at: The author's clock, ms since the epoch.
+        session: The session it was made in.
+        value: What was assigned; None if the key was deleted.
+        deleted: Whether the key was deleted.
+    """
+
+    by: str
+    at: int
+    session: SessionId
+    value: Json = None
+    deleted: bool = False
+
+
+@dataclass(slots=True)
+class MapView:
+    """The assignments of every key in the order of time."""
+
+    entries: dict[str, list[_Entry]]
+
+    def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
+        """Builds all anew."""
+        self.entries = {}
+        self.extend([item for item in transactions if item.order not in losers] if losers else transactions)
+
+    def extend(self, transactions: Sequence[Transaction]) -> None:
+        """Takes in more transactions, in their order of arrival."""
+        for item in transactions:
+            when = item.when
+            for change in item.changes or ():
+                if not isinstance(change, dict):
+                    continue
+                key, op = change.get("key"), change.get("op")
+                if not isinstance(key, str) or op not in ("set", "del"):
+                    continue
+                # An undefined value is a missing member in JSON, and an absent key to a reader.
+                entry = (when, item, op == "del" or "value" not in change, change.get("value"))
+                entries = self.entries.setdefault(key, [])
+                if not entries or entries[-1][0] <= when:
+                    entries.append(entry)
+                else:
+                    insort_right(entries, entry, key=lambda entry: entry[0])
+
+
+class CoMap(OwnedValue):
+    """A map of JSON values."""
+
+    kind: ClassVar[str] = "map"
+
+    def __init__(self, node: Host, core: Core) -> None:
+        self._view = MapView({})
+        super().__init__(node, core, self._view)
+
+    def get(self, key: str, default: Json = None) -> Json:
+        """The value of a key. Treat it as frozen: it is the one that other readers see."""
+        entries = self._entries().get(key)
+        return default if not entries or entries[-1][2] else entries[-1][3]
+
+    def __getitem__(self, key: str) -> Json:
+        entries = self._entries().get(key)
+        if not entries or entries[-1][2]:
+            raise KeyError(key)
+        return entries[-1][3]
+
+    def __contains__(self, key: object) -> bool:
+        entries = self._entries().get(key) if isinstance(key, str) else None
+        return bool(entries) and entries is not None and not entries[-1][2]
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.keys())
+
+    def __iter__(self) -> Iterator[str]:
+        return self.keys()
+
+    def keys(self) -> Iterator[str]:
+        """The keys that have a value."""
+        return (key for key, entries in list(self._entries().items()) if not entries[-1][2])
+
+    def items(self) -> Iterator[tuple[str, Json]]:
+        """The keys and their values."""
+        return ((key, entries[-1][3]) for key, entries in list(self._entries().items()) if not entries[-1][2])
+
+    def as_dict(self) -> dict[str, Json]:
+        """All keys and values; the dict is the caller's, the values in it are shared."""
+        return dict(self.items())
+
+    def set(self, key: str, value: Json) -> None:
+        """Assigns a key.
+
+        Raises:
+            NotPermitted: This account may not write here.
+            InvalidContent: The value is not JSON, or the key is no text.
+        """
+        self.update({key: value})
+
+    def update(self, values: Mapping[str, Json], *, unset: Iterable[str] = ()) -> None:
+        """Assigns several keys in one transaction: readers see all or nothing of it.
+
+        Args:
+            values: The keys and their new values.
+            unset: Keys to set to JavaScript's `undefined`, which a reader takes for absent.
+
+        Raises:
+            NotPermitted: This account may not write here.
+            InvalidContent: A value is not JSON.
+        """
+        changes = assigning(values)
+        changes += [{"op": "set", "key": key} for key in unset]
+        if changes:
+            self._write(changes)
+
+    def delete(self, key: str) -> None:
+        """Removes a key.
+
+        Raises:
+            NotPermitted: This account may not write here.
+        """
+        self._write([{"op": "del", "key": key}])
+
+    def edit(self, key: str) -> Edit | None:
+        """Who made the assignment in force, when; None for a key that was never assigned."""
+        entries = self._entries().get(key)
+        return _edit(entries[-1]) if entries else None
+
+    def history(self, key: str) -> list[Edit]:
+        """All valid assignments of a key, oldest first."""
+        return [_edit(entry) for entry in self._entries().get(key, ())]
+
+    def _entries(self) -> dict[str, list[_Entry]]:
+        if self._core.stale:
+            self.refresh()
+        return self._view.entries
+
+
+def assigning(values: Mapping[str, Json]) -> list[dict[str, Json]]:
+    """The changes that assign these keys.
+
+    Raises:
+        InvalidContent: A key is no text.
+    """
+    for key in values:
+        if not isinstance(key, str):
+            raise InvalidContent(f"the keys of a map are texts, and {key!r} is none")
+    return [{"op": "set", "key": key, "value": value} for key, value in values.items()]
+
+
+def _edit(entry: _Entry) -> Edit:
+    _, transaction, deleted, value = entry
+    return Edit(author(transaction), transaction.at, transaction.session, value, deleted)

@@ -1,0 +1,165 @@
+"""The valid, readable transactions of a value that a group owns, and the view that is built of them.
+
+Nothing reaches a caller but through here: a transaction is taken only if its author's role allowed it at its time. When
+the owning group or a parent of it changed at a time that concerns one of them, or gave a key that one of them lacked,
+all are judged again.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from reside.jazz.covalue import Core
+from reside.jazz.rules.deletion import refusal_of_deletion
+from reside.jazz.rules.group_state import GroupState
+from reside.jazz.rules.permissions import refusal_of_write
+from reside.jazz.store import Store
+from reside.jazz.wire.encoding import stable_json
+from reside.jazz.wire.session import Transaction
+
+from .decoding import Decoder
+
+
+class View(Protocol):
+    """What is built of a value's valid transactions; it keeps the order of time by itself."""
+
+    def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
+        """Builds all anew; `losers` are the orders of arrival of transactions that lost to a first writer."""
+
+    def extend(self, transactions: Sequence[Transaction]) -> None:
+        """Takes in more transactions, in their order of arrival."""
+
+
+class Content:
+    """The valid content of one value.
+
+    Args:
+        store: Where the owning group is.
+        core: The value.
+        view: Gets the valid transactions.
+    """
+
+    def __init__(self, store: Store, core: Core, view: View) -> None:
+        self._store = store
+        self._core = core
+        self._view = view
+        self._seen = 0
+        self._valid: list[Transaction] = []
+        self._losers: frozenset[int] = frozenset()
+        self._owner_revision = -1
+        self._deleted = False
+        self._newest = -1
+        self._decoder = Decoder(store, core)
+        self._barred = 0
+        self.latest = 0
+
+    def refresh(self) -> None:
+        """Brings the view up to date with the log and the permissions."""
+        core = self._core
+        if not core.stale or core.header is None:
+            return
+        core.stale = False
+        if core.deleted or self._deleted:
+            self._delete(core)
+        if core.deleted:
+            return
+        if core.barred != self._barred:
+            self._barred, self._owner_revision = core.barred, -1
+        owner = self._store.owner_of(core.header)
+        revision = 0 if core.header.owner is None else self._store.core(core.header.owner).revision
+        seen, self._seen = self._seen, len(core.transactions)
+        concerned = revision != self._owner_revision and self._is_concerned(core.header.owner)
+        self._owner_revision = revision
+        fresh = core.transactions if concerned else core.transactions[seen:]
+        self._newest = max([self._newest, *[item.made_at for item in fresh]])
+        readable = self._decoder.readable([item for item in fresh if self._refusal(item, owner) is None])
+        accepted = [item for item in readable if item.at <= item.made_at]
+        if concerned:
+            self._rejudge(accepted)
+        else:
+            self._extend(accepted)
+
+    def refusals(self) -> list[tuple[Transaction, str | None]]:
+        """Each transaction of the log with the reason why it does not count, None if it does."""
+        self.refresh()
+        header = self._core.header
+        owner = None if header is None else self._store.owner_of(header)
+        found = []
+        for item in self._core.transactions:
+            refusal = self._refusal(item, owner)
+            if refusal is None and not self._decoder.readable([item]):
+                refusal = "it can't be read: its key was not revealed to this account, or it is malformed"
+            if refusal is None and item.at > item.made_at:
+                refusal = "it was merged before it was written"
+            found.append((item, refusal))
+        return found
+
+    def _delete(self, core: Core) -> None:
+        """The value was deleted: nothing that was written counts; or that was no deletion after all."""
+        self._owner_revision = -1
+        self._rejudge([])
+        if core.deleted != self._deleted:
+            self._deleted = core.deleted
+            core.revision += 1
+
+    def _is_concerned(self, owner_id: str | None) -> bool:
+        """Whether what is new in the owning group may change the verdict on a transaction that was judged."""
+        if owner_id is None or self._owner_revision < 0:
+            return True
+        changed_since = self._store.core(owner_id).changed_since(self._owner_revision)
+        return self._decoder.has_new_key() or changed_since <= self._newest
+
+    def _extend(self, fresh: list[Transaction]) -> None:
+        if not fresh:
+            return
+        self._valid.extend(fresh)
+        self.latest = max(self.latest, *(item.made_at for item in fresh))
+        if self._losers or any(item.meta_value for item in fresh):
+            self._reset()
+        else:
+            self._view.extend(fresh)
+        self._core.revision += 1
+
+    def _rejudge(self, valid: list[Transaction]) -> None:
+        header = self._core.header
+        if valid == self._valid and (header is None or not header.restrict_deletion):
+            return  # where deletion is restricted, the same transactions may mean less or more than before
+        self._valid = valid
+        self.latest = max((item.made_at for item in valid), default=0)
+        self._reset()
+        self._core.revision += 1
+
+    def _reset(self) -> None:
+        self._losers = _losers(self._valid)
+        self._view.reset(self._valid, self._losers)
+
+    def _refusal(self, transaction: Transaction, owner: GroupState | None) -> str | None:
+        header = self._core.header
+        if transaction.barred is not None:
+            return transaction.barred
+        if header is not None and transaction in self._core.deletions:
+            return refusal_of_deletion(transaction, header, owner)
+        if self._core.deleted:
+            return "the value was deleted"
+        if owner is not None:
+            return refusal_of_write(owner, transaction)
+        if header is not None and header.owner is None:
+            return None
+        return "the owning group is not loaded"
+
+
+def _losers(valid: Sequence[Transaction]) -> frozenset[int]:
+    """Transactions that name a first-writer-wins key that an earlier one won."""
+    winners: dict[str, Transaction] = {}
+    losers = set()
+    for item in sorted(valid, key=lambda transaction: transaction.when):
+        if not item.meta_value or "fww" not in item.meta_value:
+            continue
+        named = item.meta_value["fww"]
+        if isinstance(named, dict | list):
+            continue  # to JavaScript each of these is a name of its own
+        key = stable_json(named)
+        if key in winners:
+            losers.add(item.order)
+        else:
+            winners[key] = item
+    return frozenset(losers)

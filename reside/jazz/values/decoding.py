@@ -1,0 +1,89 @@
+"""Reading what transactions say: decrypting and parsing their changes, many at a time.
+
+What was read once stays with its transaction. What can't be read, because its key is not here (yet) or because it is
+malformed, is left out, and tried again when it is asked for again.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from reside.jazz.covalue import Core
+from reside.jazz.errors import InvalidContent
+from reside.jazz.rules.keys import find_secret
+from reside.jazz.rules.permissions import decode_trusting
+from reside.jazz.store import Store
+from reside.jazz.wire.crypto import decrypt, transaction_material
+from reside.jazz.wire.encoding import parse_json
+from reside.jazz.wire.merging import origin_of
+from reside.jazz.wire.session import Transaction
+
+
+class Decoder:
+    """Reads the transactions of one value.
+
+    Args:
+        store: Where the keys are.
+        core: The value.
+    """
+
+    def __init__(self, store: Store, core: Core) -> None:
+        self._store = store
+        self._core = core
+        self._lacking: set[str] = set()
+
+    def readable(self, transactions: Iterable[Transaction]) -> list[Transaction]:
+        """Those of the transactions that can be read; they have their changes then."""
+        found = []
+        secrets: dict[str, str | None] = {}
+        for item in transactions:
+            if item.changes is None and item.key_used is None:
+                decode_trusting(item)
+                item.meta_value = _meta(item.meta)
+            elif item.changes is None and item.key_used is not None:
+                if item.key_used not in secrets:
+                    secrets[item.key_used] = self._secret(item.key_used)
+                secret = secrets[item.key_used]
+                if secret is not None:
+                    self._decode_private(item, secret)
+            if item.meta_value is not None and "mi" in item.meta_value:
+                item.origin = origin_of(item.meta_value, item.made_at, self._before(item))
+            if item.changes is not None:
+                found.append(item)
+        return found
+
+    def _before(self, item: Transaction) -> Transaction | None:
+        return self._core.sessions[item.session].transactions[item.index - 1] if item.index else None
+
+    def has_new_key(self) -> bool:
+        """Whether one of the keys that were lacking is here now."""
+        lacking, self._lacking = self._lacking, set()
+        return bool([key_id for key_id in lacking if self._secret(key_id) is not None])
+
+    def _secret(self, key_id: str) -> str | None:
+        owner = None if self._core.header is None else self._core.header.owner
+        if owner is None or key_id in self._lacking:
+            return None
+        secret = find_secret(self._store, owner, key_id)
+        if secret is None:
+            self._lacking.add(key_id)
+        return secret
+
+    def _decode_private(self, item: Transaction, secret: str) -> None:
+        material = transaction_material(self._core.co_id, item.session, item.index)
+        try:
+            changes = parse_json(decrypt(item.payload, secret, material))
+            meta = None if item.meta is None else _meta(decrypt(item.meta, secret, material))
+        except InvalidContent:
+            return
+        if isinstance(changes, list):
+            item.changes, item.meta_value = changes, meta
+
+
+def _meta(text: str | bytes | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        meta = parse_json(text)
+    except InvalidContent:
+        return None
+    return meta if isinstance(meta, dict) else None

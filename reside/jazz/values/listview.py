@@ -1,0 +1,225 @@
+"""The items of a list as its valid transactions build them, in exactly the JavaScript library's order.
+
+Every insertion names the item that it goes after or before; a deletion names an insertion. Items that go after the same
+item stand latest first. The list is flattened from its two ends by a walk over these trees (jazz-protocol.md §7).
+
+Invariants:
+    The outcome depends on the transactions alone, not on their arrival: whoever has the same ones sees the same list.
+    The flat list, once asked for, is kept up to date by small changes and built anew after large or unusual ones.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from reside.jazz.ids import Json
+from reside.jazz.wire.merging import BRANCH, session_key
+from reside.jazz.wire.session import Transaction
+
+OpKey: TypeAlias = tuple[str, int, int]
+"""An insertion: its session (with the branch that it comes from), transaction and change."""
+
+_NEVER: Final = (0, "")
+_MAX_SEARCHES: Final = 32
+"""Where more changes at once than this need a search for their place, building all anew is cheaper."""
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """One insertion.
+
+    Attributes:
+        key: Names it.
+        value: What was inserted.
+        transaction: Where.
+        visible: False for what a loser of a first-writer-wins race inserted: others may still stand next to it.
+        before: Items inserted before it, in the order of time.
+        after: Items inserted after it, in the order of time.
+    """
+
+    key: OpKey
+    value: Json
+    transaction: Transaction
+    visible: bool
+    before: "list[Item] | None" = None
+    after: "list[Item] | None" = None
+
+
+class ListView:
+    """The insertions and deletions of a list.
+
+    Args:
+        may_delete: Whether a transaction with deletions counts.
+    """
+
+    def __init__(self, may_delete: Callable[[Transaction], bool]) -> None:
+        self._may_delete = may_delete
+        self._all: list[Transaction] = []
+        self._items: dict[OpKey, Item] = {}
+        self._deleted: set[OpKey] = set()
+        self._start: list[Item] = []
+        self._end: list[Item] = []
+        self._latest = _NEVER
+        self._flat: list[Item] | None = None
+        self._hint = 0
+        self._searches = 0
+
+    def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
+        """Builds all anew; what losers of a first-writer-wins race inserted stays as invisible anchors."""
+        self._all = list(transactions)
+        self._items, self._deleted = {}, set()
+        self._start, self._end = [], []
+        self._flat = None
+        ordered = sorted(transactions, key=_when)
+        self._take(ordered, losers)
+        self._latest = ordered[-1].when if ordered else _NEVER
+
+    def extend(self, transactions: Sequence[Transaction]) -> None:
+        """Takes in more transactions; builds all anew if one is older than what is there."""
+        ordered = sorted(transactions, key=_when)
+        self._all.extend(transactions)
+        if not ordered:
+            return
+        if ordered[0].when < self._latest:
+            self.reset(self._all, frozenset())
+            return
+        self._searches = 0
+        self._take(ordered, frozenset())
+        self._latest = ordered[-1].when
+
+    def items(self) -> list[Item]:
+        """The visible items in order; the list is the view's own."""
+        if self._flat is None:
+            self._flat = [item for root in (*self._start, *self._end) for item in _walk(root) if self._shows(item)]
+        return self._flat
+
+    def _shows(self, item: Item) -> bool:
+        return item.visible and item.key not in self._deleted
+
+    def _take(self, ordered: Iterable[Transaction], losers: frozenset[int]) -> None:
+        for item in ordered:
+            changes = item.changes or ()
+            loses = item.order in losers
+            if not loses and any(map(_is_deletion, changes)) and not self._may_delete(item):
+                continue
+            for place, change in enumerate(changes):
+                if isinstance(change, dict):
+                    self._apply(item, (*item.name, place), change, visible=not loses)
+
+    def _apply(self, item: Transaction, key: OpKey, change: Mapping[str, Json], *, visible: bool) -> None:
+        op = change.get("op")
+        if op == "del":
+            target = op_key(change.get("insertion"))
+            if target is not None:
+                self._deleted.add(target)
+                self._hide(target)
+        elif op in ("app", "pre") and key not in self._items:
+            inserted = Item(key, change.get("value"), item, visible)
+            self._link(inserted, change.get("after" if op == "app" else "before"), after=op == "app")
+            self._items[key] = inserted
+
+    def _link(self, item: Item, reference: Json, *, after: bool) -> None:
+        """Puts an item into the trees; one with an unknown neighbour stays out of them."""
+        if reference == ("start" if after else "end"):
+            (self._start if after else self._end).append(item)
+            self._show_last(item, is_last=not after or not self._end)
+            return
+        anchor_key = op_key(reference)
+        anchor = None if anchor_key is None else self._items.get(anchor_key)
+        if anchor is None:
+            return
+        self._show_beside(item, anchor if after else _head(anchor), after=after)
+        if after:
+            anchor.after = anchor.after or []
+            anchor.after.append(item)
+        else:
+            anchor.before = anchor.before or []
+            anchor.before.append(item)
+
+    def _show_last(self, item: Item, *, is_last: bool) -> None:
+        if not is_last:
+            self._flat = None
+        elif self._flat is not None and self._shows(item):
+            self._flat.append(item)
+
+    def _show_beside(self, item: Item, neighbour: Item, *, after: bool) -> None:
+        if self._flat is None or not self._shows(item):
+            return
+        if not self._shows(neighbour):
+            self._flat = None  # nothing in the flat list tells where it is
+            return
+        place = self._find(neighbour)
+        if place is not None and self._flat is not None:
+            self._flat.insert(place + after, item)
+
+    def _hide(self, key: OpKey) -> None:
+        item = self._items.get(key)
+        if self._flat is not None and item is not None and item.visible:
+            place = self._find(item)
+            if place is not None:
+                del self._flat[place]
+
+    def _find(self, item: Item) -> int | None:
+        """The place of an item in the flat list; changes come in rows, so it is most often near the last one."""
+        flat = self._flat
+        if flat is None:
+            return None
+        for place in (self._hint, self._hint + 1, len(flat) - 1):
+            if 0 <= place < len(flat) and flat[place] is item:
+                self._hint = place
+                return place
+        self._searches += 1
+        if self._searches > _MAX_SEARCHES:
+            self._flat = None
+        elif item in flat:  # else it, or one that it stands next to, has an unknown neighbour
+            self._hint = flat.index(item)
+            return self._hint
+        return None
+
+
+def op_id(key: OpKey) -> dict[str, Json]:
+    """An insertion's name as it stands on the wire."""
+    session, index, place = key
+    session, _, branch = session.partition(BRANCH)
+    return {"sessionID": session, "txIndex": index, "changeIdx": place, **({"branch": branch} if branch else {})}
+
+
+def op_key(raw: Json) -> OpKey | None:
+    """The insertion that a change names; None if it names none."""
+    if not isinstance(raw, dict):
+        return None
+    session, index, place = raw.get("sessionID"), raw.get("txIndex"), raw.get("changeIdx")
+    if not isinstance(session, str) or type(index) is not int or type(place) is not int:
+        return None
+    return session_key(session, raw.get("branch")), index, place
+
+
+def _walk(root: Item) -> Iterator[Item]:
+    """A tree in list order: what goes before an item, the item, what goes after it; of siblings the latest first."""
+    todo = [root]
+    opened: set[OpKey] = set()
+    while todo:
+        item = todo[-1]
+        if item.before and item.key not in opened:
+            opened.add(item.key)
+            todo.extend(item.before)
+        else:
+            todo.pop()
+            yield item
+            if item.after:
+                todo.extend(item.after)
+
+
+def _head(item: Item) -> Item:
+    """The first of what an item and all that was inserted before it amount to."""
+    while item.before:
+        item = item.before[-1]
+    return item
+
+
+def _is_deletion(change: Json) -> bool:
+    return isinstance(change, dict) and change.get("op") == "del"
+
+
+def _when(transaction: Transaction) -> tuple[int, str]:
+    return transaction.when

@@ -1,0 +1,94 @@
+"""Values that belong to a group: what maps, lists and feeds have in common."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from reside.jazz.covalue import Core
+from reside.jazz.errors import InvalidContent, NotPermitted, ValueDeleted
+from reside.jazz.groups.group import Group
+from reside.jazz.host import Host
+from reside.jazz.ids import Json, SessionId, author_of
+from reside.jazz.wire.session import Transaction
+
+from .content import Content, View
+from .value import Value
+
+_FIRST: Final[dict[str, Json]] = {"fww": "init"}
+
+
+class OwnedValue(Value):
+    """A value that belongs to a group (or an account), whose roles say who may read and write it."""
+
+    def __init__(self, node: Host, core: Core, view: View) -> None:
+        super().__init__(node, core)
+        self._content = Content(node.store, core, view)
+
+    @property
+    def has_owner(self) -> bool:
+        """Whether a group owns it; a value without one can't be written here."""
+        return self._core.header is not None and self._core.header.owner is not None
+
+    @property
+    def group(self) -> Group:
+        """The owning group; an `Account` if an account owns the value."""
+        owner_id = None if self._core.header is None else self._core.header.owner
+        if owner_id is None:
+            raise InvalidContent(f"{self.id} has no owning group")
+        return self._node.object_of(self._node.store.core(owner_id), Group)
+
+    def refresh(self) -> int:
+        """Brings the content up to date; the number it gives grows with every change of the valid content."""
+        self._content.refresh()
+        return super().refresh()
+
+    def refusals(self) -> list[tuple[SessionId, int, str | None]]:
+        """For each transaction of the log (session, index) the reason why it does not count; None if it does."""
+        return [(item.session, item.index, refusal) for item, refusal in self._content.refusals()]
+
+    def write_first(self, changes: Sequence[Json]) -> None:
+        """Writes the first content of a unique value, for this package: of several writers the earliest wins.
+
+        Its header tells no time of creation, so even without content there is a transaction, which everybody can read.
+        """
+        if changes:
+            self._write(changes, _FIRST)
+        else:
+            self._node.writer.plain(self._core, _FIRST, latest=0)
+
+    @property
+    def deleted(self) -> bool:
+        """Whether an admin of the group deleted it: it is empty then, and can't be written any more."""
+        return self._core.deleted
+
+    def destroy(self) -> None:
+        """Deletes the value for everybody and for ever; what others write at the same time is lost as well.
+
+        Servers and readers drop its content; who kept a copy has it still. A unique value can't be made again. Does
+        nothing if it is deleted already. `Node.flush` waits until the server knows.
+
+        Raises:
+            NotPermitted: This account is not an admin of the group.
+        """
+        if self._core.deleted:
+            return
+        if self.group.my_role != "admin":
+            raise self._refuse("delete", "admin")
+        self._content.refresh()
+        self._node.writer.delete(self._core, latest=self._content.latest)
+
+    def _write(self, changes: Sequence[Json], meta: dict[str, Json] | None = None) -> None:
+        self._content.refresh()
+        if self._core.deleted:
+            raise ValueDeleted(self.id)
+        if self._node.writer.needs_write_key(self._core):
+            self.group.make_own_write_key()
+        self._node.write_private(self._core, changes, latest=self._content.latest, meta=meta)
+
+    def _refuse(self, act: str, needs: str) -> NotPermitted:
+        group = self.group
+        return NotPermitted(self.id, group=group.id, role=group.my_role, act=act, needs=needs)
+
+
+def author(transaction: Transaction) -> str:
+    """The account or agent that made a transaction."""
+    return author_of(transaction.session)

@@ -1,0 +1,287 @@
+"""FileStream: a file as a start with its description, chunks of bytes, and an end (jazz-protocol.md §7).
+
+Whoever reads may begin before the writer has ended. One session writes a file, as a rule; where several did, the one
+that began first comes first, so that all readers see the same bytes.
+"""
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, TypeAlias
+
+from reside.jazz.covalue import Core
+from reside.jazz.errors import InvalidContent, JazzTimeout, ValueDeleted
+from reside.jazz.host import Host
+from reside.jazz.ids import Json
+from reside.jazz.wire.encoding import b64decode, b64encode
+from reside.jazz.wire.session import Transaction
+
+from .owned import OwnedValue
+
+_CHUNK_BYTES: Final = 102_400
+"""What the JavaScript library puts into a chunk; one transaction holds one chunk."""
+_PREFIX: Final = "binary_U"
+_CHUNKS_IN_FLIGHT: Final = 40
+
+_Key: TypeAlias = tuple[str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """What the writer said of a file at its start; nothing proves it.
+
+    Attributes:
+        mime_type: For example `image/png`.
+        name: The file's name, None if it was not told.
+        size: In bytes, None if it was not told.
+    """
+
+    mime_type: str
+    name: str | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    key: _Key
+    text: str
+
+    @property
+    def size(self) -> int:
+        """In bytes, by the length of the text."""
+        digits = len(self.text.rstrip("=")) - len(_PREFIX)
+        return max(0, digits * 3 // 4)
+
+    def read(self) -> bytes:
+        if not self.text.startswith(_PREFIX):
+            raise InvalidContent("a file's chunk is malformed")
+        return b64decode(self.text[len(_PREFIX) :])
+
+
+class StreamView:
+    """The parts of a file in the order of its sessions."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, list[Transaction]] = {}
+        self._clear()
+
+    def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
+        """Builds all anew."""
+        self._sessions = {}
+        self._clear()
+        self.extend([item for item in transactions if item.order not in losers])
+
+    def extend(self, transactions: Sequence[Transaction]) -> None:
+        """Takes in more transactions, in their order of arrival."""
+        for item in transactions:
+            self._sessions.setdefault(item.session, []).append(item)
+        if len(self._sessions) == 1:
+            self._take(transactions)
+            return
+        self._clear()
+        for log in sorted(self._sessions.values(), key=lambda log: log[0].when):
+            self._take(log)
+
+    def _clear(self) -> None:
+        self.info: FileInfo | None = None
+        self.chunks: list[_Chunk] = []
+        self.ended = False
+
+    def _take(self, transactions: Sequence[Transaction]) -> None:
+        for item in transactions:
+            for place, change in enumerate(item.changes or ()):
+                if self.ended:
+                    return
+                if isinstance(change, dict):
+                    self._apply((item.session, item.index, place), change)
+
+    def _apply(self, key: _Key, change: dict[str, Json]) -> None:
+        kind = change.get("type")
+        if kind == "start" and isinstance(change.get("mimeType"), str):
+            name, size = change.get("fileName"), change.get("totalSizeBytes")
+            self.info = FileInfo(
+                change["mimeType"], name if isinstance(name, str) else None, size if type(size) is int else None
+            )
+        elif kind == "chunk" and isinstance(change.get("chunk"), str):
+            self.chunks.append(_Chunk(key, change["chunk"]))
+        elif kind == "end":
+            self.ended = True
+
+
+class FileStream(OwnedValue):
+    """A file."""
+
+    kind: ClassVar[str] = "file"
+
+    def __init__(self, node: Host, core: Core) -> None:
+        self._view = StreamView()
+        super().__init__(node, core, self._view)
+
+    @property
+    def info(self) -> FileInfo | None:
+        """What the writer said of it; None before its start."""
+        return self._fresh().info
+
+    @property
+    def finished(self) -> bool:
+        """Whether the writer has ended it, and all of it is here."""
+        return self._fresh().ended
+
+    @property
+    def received(self) -> int:
+        """How many bytes are here."""
+        return sum(chunk.size for chunk in self._fresh().chunks)
+
+    def read(self) -> bytes:
+        """All bytes.
+
+        Raises:
+            InvalidContent: The writer has not ended it yet, or wrote no file, or another size than it said.
+        """
+        view = self._fresh()
+        if not view.ended or view.info is None:
+            raise InvalidContent(f"the file {self.id} is not finished; await node.load_file(…) waits for its end")
+        data = b"".join(self._bytes_of(chunk) for chunk in view.chunks)
+        self._check_size(len(data))
+        return data
+
+    async def until_finished(self, *, timeout: float = 30.0, max_bytes: int | None = None) -> None:  # noqa: ASYNC109 - raises our own error
+        """Waits until all of it is here.
+
+        Args:
+            timeout: In seconds.
+            max_bytes: Refuse it if it is larger than this.
+
+        Raises:
+            InvalidContent: It is larger.
+            ValueDeleted: It was deleted.
+            JazzTimeout: Its writer did not end it in time.
+        """
+        try:
+            async with asyncio.timeout(timeout), self.watch() as changes:
+                async for _ in changes:
+                    if self.deleted:
+                        raise ValueDeleted(self.id)
+                    self._check_limit(max_bytes)
+                    if self.finished:
+                        return
+        except TimeoutError:
+            raise JazzTimeout(f"the file {self.id} was not ended by its writer within {timeout:g} s") from None
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The bytes, chunk by chunk, as they arrive; ends with the file.
+
+        Raises:
+            InvalidContent: What was read already does not count any more, because its writer lost the right to write
+                at that time; or the size is another than was said, or a chunk is malformed.
+            ValueDeleted: It was deleted meanwhile.
+            NodeClosed: The node was closed before the end.
+        """
+        read: list[_Key] = []
+        total = 0
+        async with self.watch() as changes:
+            async for _ in changes:
+                if self.deleted:
+                    raise ValueDeleted(self.id)
+                view = self._fresh()
+                while len(read) < len(view.chunks):
+                    self._check_read(read)
+                    chunk = view.chunks[len(read)]
+                    data = self._bytes_of(chunk)
+                    read.append(chunk.key)
+                    total += len(data)
+                    yield data
+                self._check_read(read)
+                if view.ended:
+                    self._check_size(total)
+                    return
+
+    def start(self, mime_type: str, *, name: str | None = None, size: int | None = None) -> None:
+        """Writes the description; chunks and the end follow.
+
+        Raises:
+            NotPermitted: This account may not write here.
+            InvalidContent: It was started already.
+        """
+        if self.info is not None:
+            raise InvalidContent(f"the file {self.id} was started already; a new one needs a new value")
+        told = {"mimeType": mime_type, "fileName": name, "totalSizeBytes": size}
+        self._write([{"type": "start", **{key: value for key, value in told.items() if value is not None}}])
+
+    def push(self, data: bytes) -> None:
+        """Writes bytes, in chunks of at most 100 KiB.
+
+        Raises:
+            NotPermitted: This account may not write here.
+            InvalidContent: It was not started, or was ended already.
+        """
+        if self.info is None or self.finished:
+            state = "was ended already" if self.finished else "was not started"
+            raise InvalidContent(f"the file {self.id} {state}; nothing can be added to it")
+        for begin in range(0, len(data), _CHUNK_BYTES):
+            chunk = _PREFIX + b64encode(data[begin : begin + _CHUNK_BYTES])
+            self._write([{"type": "chunk", "chunk": chunk}])
+
+    async def push_all(self, source: AsyncIterable[bytes]) -> None:
+        """Writes what a source yields and ends the file; never more than 4 MB ahead of the server.
+
+        Raises:
+            NotPermitted: This account may not write here.
+            InvalidContent: It was not started, or was ended already.
+            JazzTimeout: The server did not acknowledge what was written in time; what was read is written.
+        """
+        waiting = bytearray()
+        pushed = 0
+        async for data in source:
+            waiting += data
+            while len(waiting) >= _CHUNK_BYTES:
+                self.push(bytes(waiting[:_CHUNK_BYTES]))
+                del waiting[:_CHUNK_BYTES]
+                pushed += 1
+                if pushed % _CHUNKS_IN_FLIGHT == 0:
+                    await self.uploaded()
+                else:
+                    await asyncio.sleep(0)  # lets others run
+        self.push(bytes(waiting))
+        self.end()
+
+    def end(self) -> None:
+        """Writes the end.
+
+        Raises:
+            NotPermitted: This account may not write here.
+            InvalidContent: It was not started, or has another size than was said at its start.
+        """
+        info = self.info
+        if info is None:
+            raise InvalidContent(f"the file {self.id} was not started; there is nothing to end")
+        if self.finished:
+            return
+        self._check_size(self.received)
+        self._write([{"type": "end"}])
+
+    def _fresh(self) -> StreamView:
+        if self._core.stale:
+            self.refresh()
+        return self._view
+
+    def _bytes_of(self, chunk: _Chunk) -> bytes:
+        try:
+            return chunk.read()
+        except InvalidContent:
+            raise InvalidContent(f"a chunk of the file {self.id} is malformed") from None
+
+    def _check_read(self, read: Sequence[_Key]) -> None:
+        here = [chunk.key for chunk in self._view.chunks[: len(read)]]
+        if here != read:
+            raise InvalidContent(f"the beginning of the file {self.id} changed while it was read")
+
+    def _check_limit(self, max_bytes: int | None) -> None:
+        size = max(self.received, (self.info.size or 0) if self.info is not None else 0)
+        if max_bytes is not None and size > max_bytes:
+            raise InvalidContent(f"the file {self.id} has {size} bytes, and more than {max_bytes} are not wanted")
+
+    def _check_size(self, size: int) -> None:
+        info = self._view.info
+        if info is not None and info.size is not None and info.size != size:
+            raise InvalidContent(f"the file {self.id} has {size} bytes, and not {info.size} as its writer said")

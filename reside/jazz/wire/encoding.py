@@ -1,0 +1,246 @@
+"""Text encodings of the protocol: base58, base64, and JSON exactly as the JavaScript library writes and reads it.
+
+Hashes are taken over these texts, so a single different byte makes another id (jazz-protocol.md §0).
+
+Numbers are JavaScript's: an integer beyond 2^53 is rounded to the nearest double, when it is written and when it is
+read, so that all readers see the same; not-a-number and infinity are written as null, -0 as 0.
+"""
+
+import binascii
+import json
+import math
+import re
+from functools import lru_cache
+from json.encoder import encode_basestring
+from typing import Any
+
+import orjson
+
+from reside.jazz.errors import InvalidContent
+
+_ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
+_BASE_2, _BASE_4, _BASE_5 = 58**2, 58**4, 58**5
+_NO_DIGIT = 255
+_DIGITS = bytes(_ALPHABET.find(chr(code)) % 256 for code in range(256))
+_TO_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+_FROM_URL_SAFE = bytes.maketrans(b"-_+/", b"+/!!")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MAX_SAFE_INTEGER = 2**53
+_UNUSUAL_NUMBER = re.compile(r"[0-9]{16}|-0[.]0")
+_ZERO_FOR_DIGIT = bytes.maketrans(b"123456789", b"000000000")
+_SIXTEEN_DIGITS = b"0" * 16
+_MAX_PRINTED_INTEGER = 10**21
+_JS_EXPONENT_FROM = 21
+_JS_EXPONENT_BELOW = -6
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_RAW_PREFIXES = ("encrypted_U", "binary_U")
+
+
+def b58encode(data: bytes) -> str:
+    """Base58 (Bitcoin alphabet, no checksum)."""
+    number = int.from_bytes(data, "big")
+    pairs = []
+    # Four digits a step: few divisions of the long number, and a short one by 58² that gives two looked up pairs.
+    while number:
+        number, four = divmod(number, _BASE_4)
+        high, low = divmod(four, _BASE_2)
+        pairs.append(_PAIRS[low])
+        pairs.append(_PAIRS[high])
+    pairs.reverse()
+    zeros = len(data) - len(data.lstrip(b"\0"))
+    return "1" * zeros + "".join(pairs).lstrip("1")
+
+
+def b58decode(text: str) -> bytes:
+    """The bytes of a base58 text.
+
+    Raises:
+        InvalidContent: A character is not of the alphabet.
+    """
+    digits = text.encode("utf-8", "replace").translate(_DIGITS)
+    if _NO_DIGIT in digits:
+        raise InvalidContent("a base58 text contains a character outside of its alphabet")
+    number = 0
+    # Five digits a step: one multiplication of the long number for four of short ones.
+    fives = iter(bytes(-len(digits) % 5) + digits)
+    for first, second, third, fourth, fifth in zip(fives, fives, fives, fives, fives, strict=True):
+        number = number * _BASE_5 + (((first * 58 + second) * 58 + third) * 58 + fourth) * 58 + fifth
+    zeros = len(text) - len(text.lstrip("1"))
+    return b"\0" * zeros + number.to_bytes((number.bit_length() + 7) // 8, "big")
+
+
+def b64encode(data: bytes) -> str:
+    """URL-safe base64 with padding."""
+    return binascii.b2a_base64(data, newline=False).translate(_TO_URL_SAFE).decode("ascii")
+
+
+def b64decode(text: str) -> bytes:
+    """The bytes of a URL-safe base64 text; missing padding is tolerated.
+
+    Raises:
+        InvalidContent: It is not base64.
+    """
+    try:
+        data = text.encode("ascii").translate(_FROM_URL_SAFE)
+        return binascii.a2b_base64(data + b"=" * (-len(data) % 4), strict_mode=True)
+    except ValueError:
+        raise InvalidContent("a base64 text is malformed") from None
+
+
+def quote(text: str) -> str:
+    r"""A JSON string as `JSON.stringify` writes it: lone surrogates escaped, all else but controls literal."""
+    if text.startswith(_RAW_PREFIXES):
+        return f'"{text}"'
+    return _quote(text)
+
+
+def _quote(text: str) -> str:
+    quoted = encode_basestring(text)
+    return quoted if quoted.isascii() else _escape_surrogates(quoted)
+
+
+def compact_json(value: Any) -> str:
+    """JSON without white space in insertion order; it means what `JSON.stringify` of the same value means.
+
+    Raises:
+        InvalidContent: The value is not JSON.
+    """
+    try:
+        try:
+            text = _ENCODER.encode(value)
+        except ValueError:
+            text = _ENCODER.encode(_as_javascript(value))
+        else:
+            if _UNUSUAL_NUMBER.search(text):
+                text = _ENCODER.encode(_as_javascript(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidContent(f"not a JSON value: {error}") from None
+    return _escape_surrogates(text)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text, as `JSON.parse` gives it.
+
+    Raises:
+        InvalidContent: It is not JSON, or nested too deeply.
+    """
+    try:
+        data = text.encode() if isinstance(text, str) else text
+        if _SIXTEEN_DIGITS not in data.translate(_ZERO_FOR_DIGIT):
+            return orjson.loads(data)
+    except ValueError:
+        pass  # orjson refuses lone surrogates and numbers beyond the largest double, which JavaScript reads
+    try:
+        return _DECODER.decode(text if isinstance(text, str) else text.decode())
+    except (ValueError, RecursionError):
+        raise InvalidContent("a JSON text is malformed") from None
+
+
+def _js_integer(digits: str) -> float:
+    """An integer as a double, as which it is stored; an int where JavaScript prints all of its digits."""
+    value = float(digits)
+    return int(value) if abs(value) < _MAX_PRINTED_INTEGER else value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_js_integer)
+
+
+def stable_json(value: Any) -> str:  # noqa: PLR0911 - one return a JSON type
+    """The canonical JSON that hashes are taken over: sorted keys, numbers as JavaScript prints them.
+
+    Raises:
+        InvalidContent: The value is not JSON.
+    """
+    if isinstance(value, str):
+        return quote(value)
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, int | float):
+        return _js_number(value)
+    if isinstance(value, list | tuple):
+        return "[" + ",".join([stable_json(item) for item in value]) + "]"
+    if isinstance(value, dict):
+        return "{" + ",".join([f"{_quote(key)}:{stable_json(value[key])}" for key in _sorted_keys(value)]) + "}"
+    raise InvalidContent(f"not a JSON value: {type(value).__name__}")
+
+
+def _sorted_keys(value: dict[str, Any]) -> list[str]:
+    """Keys in the order of their UTF-16 code units, which for ASCII is that of Python."""
+    try:
+        return sorted(value) if "".join(value).isascii() else sorted(value, key=_utf16)
+    except TypeError:
+        raise InvalidContent("not a JSON value: an object's keys must be texts") from None
+
+
+@lru_cache(maxsize=1024)
+def _utf16(key: str) -> bytes:
+    return key.encode("utf-16-be", "surrogatepass")
+
+
+def _escape_surrogates(text: str) -> str:
+    if text.isascii() or _SURROGATE.search(text) is None:
+        return text
+    # Two halves of a pair are one character to JavaScript, however they came together.
+    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", whole)
+
+
+def _as_javascript(value: Any) -> Any:
+    """A value with its numbers as JavaScript would write them."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= _MAX_SAFE_INTEGER else _rounded(value)
+    if isinstance(value, float):
+        return (value or 0) if math.isfinite(value) else None
+    if isinstance(value, list | tuple):
+        return [_as_javascript(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _as_javascript(item) for key, item in value.items()}
+    return value
+
+
+def _rounded(value: int) -> float | None:
+    try:
+        return _js_integer(str(value)) if abs(value) < _MAX_PRINTED_INTEGER else float(value)
+    except OverflowError:
+        return None
+
+
+def _js_number(value: float) -> str:  # noqa: PLR0911 - one return a case of the standard
+    """A number as JavaScript's `String(value)` (ECMA-262, Number::toString)."""
+    if isinstance(value, int):
+        if abs(value) <= _MAX_SAFE_INTEGER:
+            return str(value)
+        try:
+            value = float(value)
+        except OverflowError:
+            return "null"
+    if not math.isfinite(value):
+        return "null"
+    if value == 0:
+        return "0"
+    sign = "-" if value < 0 else ""
+    mantissa, _, exponent_text = f"{abs(value)!r}".partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    point = len(whole) + int(exponent_text or 0) - (len(whole + fraction) - len(digits))
+    digits = digits.rstrip("0")
+    count = len(digits)
+    if count <= point <= _JS_EXPONENT_FROM:
+        return sign + digits + "0" * (point - count)
+    if 0 < point <= _JS_EXPONENT_FROM:
+        return f"{sign}{digits[:point]}.{digits[point:]}"
+    if _JS_EXPONENT_BELOW < point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    exponent = f"{'+' if point > 0 else '-'}{abs(point - 1)}"
+    return sign + digits[0] + (f".{digits[1:]}" if count > 1 else "") + "e" + exponent

@@ -1,0 +1,173 @@
+"""The immutable header of a value; its hash is the value's id, so that nobody can give a value another owner.
+
+Source: jazz-protocol.md §2.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeAlias
+
+from reside.jazz.errors import InvalidContent
+from reside.jazz.ids import CoId, Json, is_co_id, new_uniqueness
+
+from .crypto import short_hash
+from .encoding import stable_json
+
+ValueType: TypeAlias = Literal["comap", "colist", "costream", "coplaintext"]
+Unique: TypeAlias = str | Mapping[str, str]
+"""What tells the unique values of one group and type apart."""
+_VALUE_TYPES = ("comap", "colist", "costream", "coplaintext")
+
+
+@dataclass(frozen=True)
+class Header:
+    """A header that was checked for its shape.
+
+    Attributes:
+        co_id: The id that this header hashes to.
+        value_type: Which kind of content the transactions build.
+        owner: Id of the owning group or account; None for groups, accounts and unowned values.
+        initial_admin: First admin of a group or account; None for other values.
+        is_account: Whether it is an account.
+        restrict_deletion: Whether only admins and managers may delete items.
+        raw: The header as it stands on the wire.
+    """
+
+    co_id: CoId
+    value_type: ValueType
+    owner: CoId | None
+    initial_admin: str | None
+    is_account: bool
+    restrict_deletion: bool
+    raw: Mapping[str, Json]
+
+    @property
+    def is_group(self) -> bool:
+        """Whether it holds members and roles: a group or an account."""
+        return self.initial_admin is not None
+
+    @property
+    def name(self) -> str | None:
+        """A group's name."""
+        meta = self.raw.get("meta")
+        name = meta.get("name") if isinstance(meta, dict) else None
+        return name if isinstance(name, str) else None
+
+    @property
+    def priority(self) -> int:
+        """The sender's queue for its content: accounts and groups first."""
+        if self.is_group:
+            return 0
+        return 6 if self.is_file else 3
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a binary stream."""
+        meta = self.raw.get("meta")
+        return self.value_type == "costream" and isinstance(meta, dict) and meta.get("type") == "binary"
+
+
+def parse_header(raw: Any) -> Header:
+    """A checked header.
+
+    Raises:
+        InvalidContent: It is not a header of the protocol.
+    """
+    if not isinstance(raw, dict) or "meta" not in raw or "uniqueness" not in raw:
+        raise InvalidContent("a header needs type, ruleset, meta and uniqueness")
+    value_type, ruleset, meta = raw.get("type"), raw.get("ruleset"), raw["meta"]
+    if value_type not in _VALUE_TYPES or not isinstance(ruleset, dict) or not isinstance(meta, dict | None):
+        raise InvalidContent("a header has an unknown type, ruleset or meta")
+    try:
+        co_id = CoId("co_z" + short_hash(stable_json(raw)))
+    except (RecursionError, UnicodeEncodeError):
+        raise InvalidContent("a header is nested too deeply, or no text") from None
+    kind = ruleset.get("type")
+    owner = initial_admin = None
+    if kind == "group":
+        initial_admin = ruleset.get("initialAdmin")
+        if value_type != "comap" or not isinstance(initial_admin, str):
+            raise InvalidContent("a group's header needs the type comap and an initialAdmin")
+    elif kind == "ownedByGroup":
+        owner = ruleset.get("group")
+        if not isinstance(owner, str) or not is_co_id(owner):
+            raise InvalidContent("a header names no owning group")
+    elif kind != "unsafeAllowAll":
+        raise InvalidContent("a header has an unknown ruleset")
+    return Header(
+        co_id,
+        value_type,
+        CoId(owner) if owner is not None else None,
+        initial_admin,
+        is_account=isinstance(meta, dict) and meta.get("type") == "account" and initial_admin is not None,
+        restrict_deletion=ruleset.get("restrictDeletion") is True,
+        raw=raw,
+    )
+
+
+def account_header(agent_id: str) -> Header:
+    """The header of the account of an agent: nothing in it is random, so the account id follows from the secret."""
+    return parse_header(
+        {
+            "type": "comap",
+            "ruleset": {"type": "group", "initialAdmin": agent_id},
+            "meta": {"type": "account"},
+            "createdAt": None,
+            "uniqueness": None,
+        }
+    )
+
+
+def group_header(admin: str, name: str | None, created_ms: int) -> Header:
+    """The header of a fresh group."""
+    return parse_header(
+        {
+            "type": "comap",
+            "ruleset": {"type": "group", "initialAdmin": admin},
+            "meta": None if name is None else {"name": name},
+            "createdAt": _iso(created_ms),
+            "uniqueness": new_uniqueness(),
+        }
+    )
+
+
+def owned_header(
+    value_type: ValueType,
+    owner: str,
+    created_ms: int,
+    *,
+    meta: Mapping[str, Json] | None = None,
+    restrict_deletion: bool = False,
+) -> Header:
+    """The header of a fresh value owned by a group or an account."""
+    restriction = {"restrictDeletion": True} if restrict_deletion else {}
+    return parse_header(
+        {
+            "type": value_type,
+            "ruleset": {"type": "ownedByGroup", "group": owner, **restriction},
+            "meta": None if meta is None else dict(meta),
+            "createdAt": _iso(created_ms),
+            "uniqueness": new_uniqueness(),
+        }
+    )
+
+
+def unique_header(value_type: ValueType, owner: str, unique: Unique) -> Header:
+    """The header of the one value of its type with this `unique` in a group; it has no creation time."""
+    if not unique:
+        raise InvalidContent("the unique name of a value must not be empty")
+    if not isinstance(unique, str) and not all(isinstance(part, str) for pair in unique.items() for part in pair):
+        raise InvalidContent("the unique name of a value is a text, or a mapping of texts to texts")
+    return parse_header(
+        {
+            "type": value_type,
+            "ruleset": {"type": "ownedByGroup", "group": owner},
+            "meta": None,
+            "uniqueness": unique if isinstance(unique, str) else dict(unique),
+        }
+    )
+
+
+def _iso(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
