@@ -5,7 +5,8 @@ from unittest.mock import patch
 import pytest
 from support.jazz_wire import Loose
 
-from reside.jazz import WritePolicy, removal_memory
+from reside.jazz import WritePolicy
+from reside.jazz.rules import removal_memory
 from reside.jazz.rules.removal_memory import RemovalMemory
 from reside.jazz.rules.removals import WriteGuard
 
