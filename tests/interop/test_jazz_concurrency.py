@@ -7,26 +7,14 @@ from collections.abc import Callable
 import pytest
 from support.jazz import JazzServer
 from support.jazz_js import JavaScript
-from support.jazz_nodes import Nodes, content, until
+from support.jazz_nodes import Clock, Nodes, content, until
 
-from reside.jazz import AccountId, CoList, Node, now_ms
+from reside.jazz import AccountId, CoList, Node
 
 pytestmark = pytest.mark.anyio
 
 ROUNDS = 12
 EDITS = 5
-
-
-class Clock:
-    """A clock that never gives a time twice: ties of time are where JavaScript readers differ among themselves."""
-
-    def __init__(self) -> None:
-        self._now = now_ms()
-
-    def __call__(self) -> int:
-        """The next time."""
-        self._now += 10
-        return self._now
 
 
 async def _settle(js: JavaScript, nodes: list[Node]) -> None:

@@ -1,13 +1,14 @@
 """Texts and lists edited by both sides: the same graphemes in the same order, whoever writes."""
 
 import random
+from collections.abc import Callable
 
 import pytest
 from support.jazz import JazzServer
 from support.jazz_js import JavaScript
-from support.jazz_nodes import Nodes, until
+from support.jazz_nodes import Clock, Nodes, until
 
-from reside.jazz import AccountId, CoList, CoPlainText, Node
+from reside.jazz import AccountId, CoList, CoPlainText, Node, now_ms
 from reside.jazz.values.text import graphemes
 
 pytestmark = pytest.mark.anyio
@@ -15,9 +16,9 @@ pytestmark = pytest.mark.anyio
 SAMPLE = "grüße, \U0001f468\u200d\U0001f469\u200d\U0001f467 e\u0301\r\n\U0001f1e9\U0001f1ea क्षि \u2028 한국어 ก็"
 
 
-async def _both(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> tuple[Node, str]:
+async def _both(jazz: JazzServer, js: JavaScript, nodes: Nodes, clock: Callable[[], int] = now_ms) -> tuple[Node, str]:
     """A node, and a group of it in which the JavaScript actor `js` may write."""
-    python = await nodes("python")
+    python = await nodes("python", clock=clock)
     other = await js("create", actor="js", url=jazz.url, name="js")
     await js("flush", actor="js")
     group = python.create_group()
@@ -107,13 +108,15 @@ async def test_both_split_texts_into_the_same_graphemes(jazz: JazzServer, js: Ja
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_concurrent_edits_of_a_text_end_alike(seed: int, jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
-    python, group = await _both(jazz, js, nodes)
+    clock = Clock()
+    python, group = await _both(jazz, js, nodes, clock)
     choose = random.Random(seed)  # noqa: S311 - a test's program
     text = (await python.load_group(group)).create_text(SAMPLE)
     await python.flush()
     for number in range(30):
         _edit_text(text, choose, f"<{number}é>")
         kind = choose.choice(["before", "after", "delete"])
+        await js("clock", actor="js", at=clock())
         await js("editText", actor="js", id=text.id, kind=kind, at=choose.random(), text=f"[{number}\U0001f600]")
         if choose.random() < 0.3:
             await _settle(python, js, text)
@@ -125,7 +128,8 @@ async def test_concurrent_edits_of_a_text_end_alike(seed: int, jazz: JazzServer,
 async def test_concurrent_edits_of_a_list_end_in_the_same_order(
     seed: int, jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
-    python, group = await _both(jazz, js, nodes)
+    clock = Clock()
+    python, group = await _both(jazz, js, nodes, clock)
     choose = random.Random(seed)  # noqa: S311 - a test's program
     value = (await python.load_group(group)).create_list(range(5))
     await python.flush()
@@ -133,6 +137,7 @@ async def test_concurrent_edits_of_a_list_end_in_the_same_order(
         _edit_list(value, choose, f"p{number}")
         kind = choose.choice(["append", "after", "prepend", "replace", "delete"])
         values = [f"j{number}a", f"j{number}b"]
+        await js("clock", actor="js", at=clock())
         await js("editList", actor="js", id=value.id, kind=kind, at=choose.random(), values=values)
         if choose.random() < 0.3:
             await _settle(python, js, value)

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Self
 
-from reside.jazz import AccountId, CoFeed, CoList, CoMap, CoPlainText, Credentials, Group, Node
+from reside.jazz import AccountId, CoFeed, CoList, CoMap, CoPlainText, Credentials, Group, Node, now_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,6 +71,18 @@ async def become(state: Callable[[], object]) -> None:
             if state():
                 return
             await asyncio.sleep(_POLL_S)
+
+
+class Clock:
+    """A clock that never gives a time twice: ties of time are where JavaScript readers differ among themselves."""
+
+    def __init__(self) -> None:
+        self._now = now_ms()
+
+    def __call__(self) -> int:
+        """The next time."""
+        self._now += 10
+        return self._now
 
 
 async def until(value: Any, expected: Any) -> None:
