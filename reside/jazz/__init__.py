@@ -27,8 +27,8 @@ from .groups.invites import Invite, InviteRole
 from .ids import EVERYONE, AccountId, AgentId, CoId, Everyone, Json, Role, SessionId
 from .inbox import Inbox, InboxMessage, InboxSender, MessageRefused, make_inbox
 from .node import Node, now_ms
+from .removals import WritePolicy
 from .replay import UsedTokens, UsedTokensInMemory, UsedTokensOnDisk
-from .rules.removals import WritePolicy
 from .tokens import RequestVerifier, read_request_account, sign_jazz_token, sign_request, verify_jazz_token
 from .values.cofeed import CoFeed, FeedEntry
 from .values.colist import CoList, ListEdit

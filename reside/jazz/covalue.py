@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from .ids import CoId, SessionId, is_delete_session
 from .rules.deletion import marks_deletion
 from .rules.group_state import NEVER, GroupState
-from .rules.judging import Judgement
+from .rules.judgement import Judgement
 from .wire.header import Header
 from .wire.session import SessionLog, Transaction
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
-from .groups.group import Group
 from .ids import Json
 from .objects import Objects
 from .values.cofeed import CoFeed
@@ -12,6 +11,7 @@ from .values.comap import CoMap
 from .values.owned import OwnedValue
 from .values.stream import FileStream
 from .values.text import CoPlainText
+from .watch import Watchable
 from .wire.header import Header, owned_header
 from .writer import Writer
 
@@ -34,30 +34,30 @@ class Creator:
         self._objects = objects
         self._clock = clock
 
-    def map(self, owner: Group, init: Mapping[str, Json]) -> CoMap:
+    def map(self, owner: Watchable, init: Mapping[str, Json]) -> CoMap:
         """A new map; see `Group.create_map`."""
         value = self._make(owned_header("comap", owner.id, self._clock()), CoMap)
         value.update(init)
         return value
 
-    def list(self, owner: Group, items: Iterable[Json], *, restrict_deletion: bool = False) -> CoList:
+    def list(self, owner: Watchable, items: Iterable[Json], *, restrict_deletion: bool = False) -> CoList:
         """A new list; see `Group.create_list`."""
         header = owned_header("colist", owner.id, self._clock(), restrict_deletion=restrict_deletion)
         value = self._make(header, CoList)
         value.extend(items)
         return value
 
-    def feed(self, owner: Group) -> CoFeed:
+    def feed(self, owner: Watchable) -> CoFeed:
         """A new feed; see `Group.create_feed`."""
         return self._make(owned_header("costream", owner.id, self._clock()), CoFeed)
 
-    def text(self, owner: Group, text: str) -> CoPlainText:
+    def text(self, owner: Watchable, text: str) -> CoPlainText:
         """A new text; see `Group.create_text`."""
         value = self._make(owned_header("coplaintext", owner.id, self._clock()), CoPlainText)
         value.append(text)
         return value
 
-    def file(self, owner: Group, mime_type: str, *, name: str | None, size: int | None) -> FileStream:
+    def file(self, owner: Watchable, mime_type: str, *, name: str | None, size: int | None) -> FileStream:
         """A new file that is started; see `Group.open_file`."""
         value = self._make(owned_header("costream", owner.id, self._clock(), meta=_FILE_META), FileStream)
         value.start(mime_type, name=name, size=size)

@@ -20,7 +20,7 @@ from .errors import (
 from .groups.account import Account, Credentials
 from .loading import Loader
 from .objects import Objects
-from .rules.removals import WriteGuard, WritePolicy
+from .removals import WriteGuard, WritePolicy
 from .statistics import Statistics
 from .store import Store
 from .sweeping import unneeded
@@ -66,8 +66,8 @@ class Engine:
         self._connect_timeout = connect_timeout
         self.store = Store(agent, self.account_id, self._changed)
         self._policy = policy or WritePolicy()
-        if policy is not None:
-            self.store.guard = WriteGuard(self.store, policy, clock)
+        self._guard = None if policy is None else WriteGuard(self.store, policy, clock)
+        self.store.guard = self._guard
         self.watches = Watches()
         self._transport = Transport(
             url, on_connect=self._connected, on_disconnect=self._disconnected, on_frame=self._received

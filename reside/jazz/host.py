@@ -3,19 +3,42 @@
 A protocol, so that values know nothing of connections.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 from .covalue import Core
 from .ids import AccountId, Json, SessionId
 from .store import Store
 from .watch import Watchable, Watches
+from .wire.header import Header
 from .writer import Writer
 
-if TYPE_CHECKING:  # it makes values, which know their host: a circle of types
-    from .creating import Creator
-
 T = TypeVar("T", bound=Watchable)
+
+
+class Maker(Protocol):
+    """What makes new values: `Creator`, which says more of each.
+
+    Their classes know their host, so the host does not know them: who asks for a value says what it is.
+    """
+
+    def map(self, owner: Watchable, init: Mapping[str, Json]) -> Any:
+        """A new `CoMap`."""
+
+    def list(self, owner: Watchable, items: Iterable[Json], *, restrict_deletion: bool = False) -> Any:
+        """A new `CoList`."""
+
+    def feed(self, owner: Watchable) -> Any:
+        """A new `CoFeed`."""
+
+    def text(self, owner: Watchable, text: str) -> Any:
+        """A new `CoPlainText`."""
+
+    def file(self, owner: Watchable, mime_type: str, *, name: str | None, size: int | None) -> Any:
+        """A new `FileStream` that is started."""
+
+    def unique(self, header: Header, kind: type[Any], changes: Sequence[Json]) -> Any:
+        """The value of a unique header, of that class."""
 
 
 class Host(Protocol):
@@ -26,14 +49,16 @@ class Host(Protocol):
         store: All values' logs.
         watches: The watchers of values.
         writer: What writes.
-        creator: Makes new values.
     """
 
     account_id: AccountId
     store: Store
     watches: Watches
     writer: Writer
-    creator: "Creator"
+
+    @property
+    def creator(self) -> Maker:
+        """What makes new values."""
 
     def now_ms(self) -> int:
         """The node's clock: ms since the epoch."""

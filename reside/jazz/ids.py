@@ -1,10 +1,7 @@
-"""Identifiers of the protocol: their prefixes and how they are made (jazz-protocol.md §1)."""
+"""Identifiers of the protocol: their kinds and their forms (jazz-protocol.md §1)."""
 
 import re
-import secrets
 from typing import Any, Literal, NewType, TypeAlias
-
-from .wire.encoding import b58encode
 
 CoId = NewType("CoId", str)
 """Id of any value, `co_z…`."""
@@ -36,11 +33,6 @@ Role: TypeAlias = Literal[
 Everyone: TypeAlias = Literal["everyone"]
 EVERYONE: Everyone = "everyone"
 
-_RANDOM_ID_BYTES = 12
-_SESSION_BYTES = 8
-_DELETE_SESSION_BYTES = 7
-
-
 _BASE58 = "[1-9A-HJ-NP-Za-km-z]"
 _CO_ID = re.compile(f"co_z{_BASE58}{{1,64}}")
 _SESSION_ID = re.compile(f"(co_z{_BASE58}+|sealer_z{_BASE58}+/signer_z{_BASE58}+)_session_[a-z]{_BASE58}+[$]?")
@@ -61,21 +53,6 @@ def is_agent_id(text: object) -> bool:
 def is_session_id(text: str) -> bool:
     """Whether a text has the form of a session id."""
     return len(text) <= _MAX_ID_CHARACTERS and _SESSION_ID.fullmatch(text) is not None
-
-
-def new_uniqueness() -> str:
-    """A random `uniqueness` of a fresh header."""
-    return "z" + b58encode(secrets.token_bytes(_RANDOM_ID_BYTES))
-
-
-def new_session_tail() -> str:
-    """The random end of session ids; a process start takes a new one, because a session has one writer for ever."""
-    return "_session_z" + b58encode(secrets.token_bytes(_SESSION_BYTES))
-
-
-def new_delete_session(account_id: str) -> SessionId:
-    """A fresh session for the one transaction that deletes a value."""
-    return SessionId(f"{account_id}_session_d{b58encode(secrets.token_bytes(_DELETE_SESSION_BYTES))}$")
 
 
 def is_delete_session(session: str) -> bool:

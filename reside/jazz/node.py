@@ -25,8 +25,7 @@ from .groups.joining import accept_invite
 from .ids import EVERYONE, CoId, Json, SessionId
 from .loading import ABSENT_GRACE_S
 from .objects import Objects
-from .rules.removal_memory import UNIQUE_NAME, RemovalMemory
-from .rules.removals import WritePolicy
+from .removals import UNIQUE_NAME, RemovalMemory, WritePolicy
 from .values.cofeed import CoFeed
 from .values.colist import CoList
 from .values.comap import CoMap, assigning
@@ -260,9 +259,9 @@ class Node(Engine):
         await self._loader.catch_up(self.store.core(self.account.profile.id), timeout)
 
     async def _recall_removals(self) -> None:
-        if self._policy.remember and self.store.guard is not None:
+        if self._policy.remember and self._guard is not None:
             notes = await self.unique_map(self.account, UNIQUE_NAME)
-            self.store.guard.remember_in(RemovalMemory(self.store, notes))
+            self._guard.remember_in(RemovalMemory(self.store, notes))
 
     # Creating
 

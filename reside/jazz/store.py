@@ -5,20 +5,37 @@ Invariants:
     owned by one of them stale, so that no content outlives the permissions it was judged by.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import Protocol
 
 from .covalue import Core
 from .ids import CoId, is_account_id
+from .judging import Judging
 from .rules.deletion import refusal_of_deletion
 from .rules.group_state import GroupState
-from .rules.judging import Judging
 from .rules.reader import Reader
 from .wire.crypto import Agent
 from .wire.header import Header
+from .wire.session import Transaction
 
-if TYPE_CHECKING:
-    from .rules.removals import WriteGuard
+
+class Guard(Protocol):
+    """What refuses more than the roles forbid; `removals.WriteGuard` says what each call is for."""
+
+    def is_whole(self, core: Core) -> bool:
+        """Whether what arrives of a value now is new."""
+
+    def arriving(self, core: Core, transactions: Sequence[Transaction], *, new: bool) -> None:
+        """Bars transactions that are about to be taken into a value's log."""
+
+    def arrived(self, core: Core) -> None:
+        """A message about a value was taken in."""
+
+    def made_here(self, core: Core) -> None:
+        """A value was made by this node."""
+
+    def changed(self, core: Core) -> None:
+        """A value, or the permissions above it, changed."""
 
 
 class Store:
@@ -42,7 +59,7 @@ class Store:
         self.recall: Callable[[Core], None] | None = None
         self._on_change = on_change
         self._judging = Judging(self)
-        self.guard: WriteGuard | None = None
+        self.guard: Guard | None = None
 
     def core(self, co_id: str) -> Core:
         """The value of an id; if it is new here, as the local store has it, or empty."""
@@ -133,6 +150,10 @@ class Store:
         if core is None or core.header is None or not core.header.is_account:
             return None
         return core.header.initial_admin
+
+    def secrets_of(self, group_id: str) -> MutableMapping[str, str]:
+        """The secrets of a group's keys that this account found so far; they live and end with the group."""
+        return self.core(group_id).secrets
 
     def group_state(self, co_id: str) -> GroupState | str:
         """The validated state of a group or an account, or why there is none (`missing`: not loaded)."""

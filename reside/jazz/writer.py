@@ -12,7 +12,7 @@ from typing import Final
 
 from .covalue import Core
 from .errors import InvalidContent, NotPermitted
-from .ids import EVERYONE, Json, SessionId, author_of, new_delete_session, new_session_tail
+from .ids import EVERYONE, Json, SessionId, author_of
 from .rules.deletion import deletion_meta
 from .rules.group_state import WRITERS, GroupState
 from .rules.keys import current_key_id, find_secret
@@ -20,6 +20,7 @@ from .store import Store
 from .sync import Sync
 from .wire.crypto import Agent, encrypt_text, transaction_material
 from .wire.encoding import compact_json, parse_json
+from .wire.fresh import new_delete_session, new_session_tail
 from .wire.header import Header
 from .wire.session import Transaction
 

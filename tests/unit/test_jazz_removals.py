@@ -6,9 +6,8 @@ import pytest
 from support.jazz_wire import Loose
 
 from reside.jazz import WritePolicy
-from reside.jazz.rules import removal_memory
-from reside.jazz.rules.removal_memory import RemovalMemory
-from reside.jazz.rules.removals import WriteGuard
+from reside.jazz.removals import RemovalMemory, WriteGuard
+from reside.jazz.removals import memory as removal_memory
 
 pytestmark = pytest.mark.anyio
 

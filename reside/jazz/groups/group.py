@@ -167,7 +167,8 @@ class Group(Value):
         Raises:
             NotPermitted: This account may not write here.
         """
-        return self._node.creator.map(self, init or {})
+        value: CoMap = self._node.creator.map(self, init or {})
+        return value
 
     def create_list(self, items: Iterable[Json] = (), *, restrict_deletion: bool = False) -> "CoList":
         """A new list owned by this group.
@@ -179,7 +180,8 @@ class Group(Value):
         Raises:
             NotPermitted: This account may not write here.
         """
-        return self._node.creator.list(self, items, restrict_deletion=restrict_deletion)
+        value: CoList = self._node.creator.list(self, items, restrict_deletion=restrict_deletion)
+        return value
 
     def create_feed(self) -> "CoFeed":
         """A new feed owned by this group.
@@ -187,7 +189,8 @@ class Group(Value):
         Raises:
             NotPermitted: This account may not write here.
         """
-        return self._node.creator.feed(self)
+        value: CoFeed = self._node.creator.feed(self)
+        return value
 
     def create_text(self, text: str = "") -> "CoPlainText":
         """A new text owned by this group.
@@ -195,7 +198,8 @@ class Group(Value):
         Raises:
             NotPermitted: This account may not write here.
         """
-        return self._node.creator.text(self, text)
+        value: CoPlainText = self._node.creator.text(self, text)
+        return value
 
     def create_file(
         self, data: bytes, *, mime_type: str = "application/octet-stream", name: str | None = None
@@ -230,7 +234,8 @@ class Group(Value):
         Raises:
             NotPermitted: This account may not write here.
         """
-        return self._node.creator.file(self, mime_type, name=name, size=size)
+        value: FileStream = self._node.creator.file(self, mime_type, name=name, size=size)
+        return value
 
     # For this package
 

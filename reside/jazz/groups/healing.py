@@ -5,17 +5,14 @@ published again can't be read by the everyone that it names as a reader. Older v
 from the read key, so that admins who heal at the same time write the same.
 """
 
-from typing import TYPE_CHECKING
-
 from reside.jazz.ids import EVERYONE
 from reside.jazz.rules.group_state import ADMINS, READERS
 from reside.jazz.wire.crypto import ReadKey, group_sealer_value
 
-if TYPE_CHECKING:
-    from .group import Group
+from .group import Group
 
 
-def heal_once(group: "Group") -> None:
+def heal_once(group: Group) -> None:
     """Writes what a completely loaded group lacks, if this account is a direct admin or manager that has its key.
 
     Once for each object: what looks like a lack later may be another's change of keys that has arrived by half.

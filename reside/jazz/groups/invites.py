@@ -8,7 +8,7 @@ still knows an open invite can come back by it.
 
 import secrets
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from blake3 import blake3
@@ -19,9 +19,7 @@ from reside.jazz.wire.crypto import Agent
 from reside.jazz.wire.encoding import b58decode, b58encode
 
 from .membership import give_role
-
-if TYPE_CHECKING:
-    from .group import Group
+from .rotation import KeyedGroup
 
 InviteRole: TypeAlias = Literal["admin", "manager", "writer", "reader", "writeOnly"]
 """A role that an invite can give."""
@@ -79,7 +77,7 @@ class Invite:
         return Invite(CoId(parts[-2]), parts[-1], parts[2] if len(parts) > min(_LINK_PARTS) else None)
 
 
-async def create_invite(group: "Group", role: InviteRole, *, value_id: CoId, hint: str | None) -> Invite:
+async def create_invite(group: KeyedGroup, role: InviteRole, *, value_id: CoId, hint: str | None) -> Invite:
     """Makes an invite's agent a member of a group; see `Group.create_invite`."""
     if role not in get_args(InviteRole):
         raise InvalidContent(f"an invite can give {', '.join(get_args(InviteRole))}, not {role}")

@@ -1,17 +1,12 @@
 """Giving somebody a role, with the keys that belong to it (jazz-protocol.md §5, "Operations")."""
 
-from typing import TYPE_CHECKING
-
 from reside.jazz.rules.group_state import READERS, WRITE_ONLY
 
-from .rotation import prepare_rotation
-
-if TYPE_CHECKING:
-    from .group import Group
-    from .group_writer import GroupWriter
+from .group_writer import GroupWriter
+from .rotation import KeyedGroup, prepare_rotation
 
 
-async def give_role(group: "Group", writer: "GroupWriter", member: str, role: str) -> None:
+async def give_role(group: KeyedGroup, writer: GroupWriter, member: str, role: str) -> None:
     """Gives a loaded account or an agent a role.
 
     Args:
@@ -33,7 +28,7 @@ async def give_role(group: "Group", writer: "GroupWriter", member: str, role: st
         writer.reveal(key, member)
 
 
-async def _give_write_only(group: "Group", writer: "GroupWriter", member: str, role: str) -> None:
+async def _give_write_only(group: KeyedGroup, writer: GroupWriter, member: str, role: str) -> None:
     """Who could read so far, can't read from now on: the read key is changed first."""
     rotation = await prepare_rotation(group) if writer.state.get(member) in READERS else None
     await writer.load_members()

@@ -5,22 +5,38 @@ of their own; loaded groups that extend this one change their keys too. All acco
 and all writes of one change happen in one go: a failure leaves the group as it was.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Protocol
 
-from reside.jazz.ids import EVERYONE
+from reside.jazz.ids import EVERYONE, CoId
 from reside.jazz.rules.group_state import ADMINS, READERS
 from reside.jazz.wire.crypto import ReadKey, encrypt_key
 
 from .group_writer import GroupWriter
 
-if TYPE_CHECKING:
-    from .group import Group
+
+class KeyedGroup(Protocol):
+    """What changing its keys needs of a group: of `Group`."""
+
+    @property
+    def id(self) -> CoId:
+        """The group's id."""
+
+    @property
+    def writer(self) -> GroupWriter:
+        """Writes to the group as the node's account."""
+
+    def children(self) -> Sequence["KeyedGroup"]:
+        """The loaded groups that extend this one."""
+
+    def has_read_key(self) -> bool:
+        """Whether this account can read what is written in the group now."""
 
 
 class Rotation:
     """A change of the keys of a group and of the groups below it, once all that it needs is loaded."""
 
-    def __init__(self, group: "Group", below: "list[Rotation]") -> None:
+    def __init__(self, group: KeyedGroup, below: "list[Rotation]") -> None:
         self._group = group
         self._below = below
 
@@ -33,12 +49,12 @@ class Rotation:
                 rotation.run()
 
 
-async def prepare_rotation(group: "Group") -> Rotation:
+async def prepare_rotation(group: KeyedGroup) -> Rotation:
     """Loads what changing the keys of a group needs."""
     return await _prepare(group, {group.id})
 
 
-async def _prepare(group: "Group", seen: set[str]) -> Rotation:
+async def _prepare(group: KeyedGroup, seen: set[str]) -> Rotation:
     await group.writer.load_members()
     below = []
     for child in group.children():

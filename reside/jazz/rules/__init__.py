@@ -1,1 +1,1 @@
-"""What counts: roles, verdicts on transactions, read keys, removals and deletions; pure but for what it remembers."""
+"""What counts: roles, verdicts on transactions, read keys and deletions; it knows neither logs nor stores."""

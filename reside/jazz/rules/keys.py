@@ -6,9 +6,8 @@ recursion.
 """
 
 from collections.abc import Generator, MutableMapping
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
-from reside.jazz.store import Store
 from reside.jazz.wire.crypto import ReadKey, decrypt_key, transaction_material, unseal_key, unseal_key_for_group
 from reside.jazz.wire.session import Transaction
 
@@ -21,7 +20,26 @@ _Search: TypeAlias = Generator[_Goal, str | None, str | None]
 """Asks for other keys, gets their secrets, and gives the secret it was started for."""
 
 
-def find_secret(store: Store, group_id: str, key_id: str, reader: Reader | None = None) -> str | None:
+class Groups(Protocol):
+    """Where keys are looked for: `Store`.
+
+    Attributes:
+        reader: This node's account.
+    """
+
+    reader: Reader
+
+    def group_state(self, co_id: str) -> GroupState | str:
+        """The validated state of a group, or why there is none."""
+
+    def agent_of(self, member: str) -> str | None:
+        """The agent id of an account or of an agent; None while the account is not here."""
+
+    def secrets_of(self, group_id: str) -> MutableMapping[str, str]:
+        """The secrets of a group's keys that this node's account found so far."""
+
+
+def find_secret(store: Groups, group_id: str, key_id: str, reader: Reader | None = None) -> str | None:
     """The secret of a group's read key, or None if the reader (by default this node's account) can't have it (yet)."""
     reader = reader or store.reader
     known = _known(store, group_id, reader).get(key_id)
@@ -41,14 +59,14 @@ def current_key_id(state: GroupState, member: str) -> str | None:
     return key_id if isinstance(key_id, str) else None
 
 
-def _known(store: Store, group_id: str, reader: Reader) -> MutableMapping[str, str]:
-    """The secrets found so far; those of the node's account live and end with the group."""
+def _known(store: Groups, group_id: str, reader: Reader) -> MutableMapping[str, str]:
+    """The secrets found so far, by whoever looks for them."""
     if reader is store.reader:
-        return store.core(group_id).secrets
+        return store.secrets_of(group_id)
     return reader.secrets.setdefault(group_id, {})
 
 
-def _run(store: Store, reader: Reader, goal: _Goal) -> str | None:
+def _run(store: Groups, reader: Reader, goal: _Goal) -> str | None:
     """Runs a search and the searches that it asks for."""
     seen = {goal}
     stack = [(goal, _search(store, reader, goal))]
@@ -70,7 +88,7 @@ def _run(store: Store, reader: Reader, goal: _Goal) -> str | None:
     return answer
 
 
-def _search(store: Store, reader: Reader, goal: _Goal) -> _Search:
+def _search(store: Groups, reader: Reader, goal: _Goal) -> _Search:
     group_id, key_id = goal
     state = store.group_state(group_id)
     if not isinstance(state, GroupState):
@@ -95,7 +113,7 @@ def _public(state: GroupState, key_id: str) -> str | None:
     return value if isinstance(value, str) and value.startswith("keySecret_z") else None
 
 
-def _sealed_for(store: Store, reader: Reader, state: GroupState, key_id: str) -> str | None:
+def _sealed_for(store: Groups, reader: Reader, state: GroupState, key_id: str) -> str | None:
     member = reader.agent.agent_id if state.co_id == reader.member else reader.member
     entry = state.reveal(f"{key_id}_for_{member}", key_id)
     if entry is None or not isinstance(entry.value, str):

@@ -3,7 +3,8 @@
 Start at `CoMapModel`; docs/jazz.md has a page of it.
 """
 
-from .base import Inline, Resolve, TypedValue
+from .base import Resolve, TypedValue
+from .creating import Inline
 from .errors import NotLoaded, ReferenceNotFound, SchemaError, SchemaMismatch
 from .feeds import FeedItem, FeedOf
 from .fields import field

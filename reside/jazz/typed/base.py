@@ -5,7 +5,7 @@ into views. A view holds nothing but the value: it reads what is valid now, and 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar
 
 from reside.jazz.errors import NotPermitted, ValueNotFound
 from reside.jazz.groups.group import Group
@@ -16,7 +16,7 @@ from reside.jazz.values.owned import OwnedValue
 from reside.jazz.wire.header import Unique, ValueType, unique_header
 
 from .codecs import RefCodec
-from .creating import create
+from .creating import Inline, Wire, create
 from .errors import ReferenceNotFound, SchemaError
 from .loading import load_tree
 from .resolving import read_resolve
@@ -24,12 +24,6 @@ from .watching import DeepWatch
 
 if TYPE_CHECKING:
     from reside.jazz.node import Node
-
-    from .creating import Wire
-
-Inline: TypeAlias = Literal["extend", "same", "new", "reader", "writer", "manager", "admin"]
-"""Who owns a draft that is created with the value that refers to it: a new group that extends the owner of that value,
-with the roles there (`extend`) or one role for all; the same owner; or a new group of its own."""
 
 T = TypeVar("T")
 Resolve: TypeAlias = Callable[[T], object] | Mapping[str, Any] | bool | None
@@ -136,7 +130,7 @@ class TypedValue:
         return await type(self).load(self.raw.host, self.id, resolve=resolve, timeout=timeout)
 
     @classmethod
-    def subscribe(cls, node: Host, co_id: str, *, resolve: Resolve[Self] = None) -> "DeepWatch[Self]":
+    def subscribe(cls, node: Host, co_id: str, *, resolve: Resolve[Self] = None) -> DeepWatch[Self]:
         """Yields it once it and what `resolve` reads is loaded, and again after each change of any of that.
 
         A slow consumer sees the latest state, never a backlog. Used as an async context manager, it is unsubscribed at
@@ -148,7 +142,7 @@ class TypedValue:
         """
         return DeepWatch(node, cls, co_id, read_resolve(cls, resolve))
 
-    def watch(self, resolve: Resolve[Self] = None) -> "DeepWatch[Self]":
+    def watch(self, resolve: Resolve[Self] = None) -> DeepWatch[Self]:
         """As `subscribe`, for one that is here."""
         return type(self).subscribe(self.raw.host, self.id, resolve=resolve)
 
@@ -229,7 +223,7 @@ class TypedValue:
         """What such a name stands for here: labels for errors, and what the content says."""
         raise SchemaError(f"{type(self).__name__} refers to nothing by the name {name}")
 
-    def write_draft(self, wire: "Wire") -> OwnedValue:
+    def write_draft(self, wire: Wire) -> OwnedValue:
         """Writes a draft.
 
         Args:

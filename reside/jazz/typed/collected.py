@@ -2,8 +2,9 @@
 
 from typing import Any, ClassVar, Generic, TypeVar
 
-from .base import Inline, TypedValue
+from .base import TypedValue
 from .codecs import Codec, RefCodec
+from .creating import Inline
 from .errors import SchemaError
 from .fields import codec_of, read_annotation
 from .loading import read

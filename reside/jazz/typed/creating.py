@@ -6,7 +6,7 @@ a unique value with the same owner is unique itself; its name is that of its par
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from reside.jazz.groups.account import Account
 from reside.jazz.groups.group import Group
@@ -19,8 +19,9 @@ from reside.jazz.wire.header import Unique, ValueType, unique_header
 from .codecs import Codec, Misfit, RefCodec
 from .errors import SchemaError, SchemaMismatch
 
-if TYPE_CHECKING:
-    from .base import TypedValue
+Inline: TypeAlias = Literal["extend", "same", "new", "reader", "writer", "manager", "admin"]
+"""Who owns a draft that is created with the value that refers to it: a new group that extends the owner of that value,
+with the roles there (`extend`) or one role for all; the same owner; or a new group of its own."""
 
 K = TypeVar("K", bound=OwnedValue)
 
@@ -66,10 +67,29 @@ class Wire:
     def unique_value(self, value_type: ValueType, kind: type[K], changes: Sequence[Json]) -> K:
         """The value of the unique name, made with its first content if it is not here yet."""
         header = unique_header(value_type, self.owner.id, self.unique or "")
-        return self.host.creator.unique(header, kind, changes)
+        value: K = self.host.creator.unique(header, kind, changes)
+        return value
 
 
-def create(draft: "TypedValue", owner: Group, unique: Unique | None = None) -> None:
+class Draft(Protocol):
+    """The draft of a typed value: `TypedValue`."""
+
+    @property
+    def inline(self) -> Inline:
+        """Who owns it if it is created with the value that refers to it."""
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether it was not created yet."""
+
+    def write_draft(self, wire: Wire) -> OwnedValue:
+        """Writes it."""
+
+    def bind(self, value: OwnedValue) -> None:
+        """Makes it the view of a value."""
+
+
+def create(draft: Draft, owner: Group, unique: Unique | None = None) -> None:
     """Creates a draft, which is a view afterwards.
 
     Args:
@@ -102,7 +122,7 @@ def is_draft(value: Any) -> bool:
     return hasattr(type(value), "typed_kind") and bool(value.is_draft)
 
 
-def _owner_of_child(draft: "TypedValue", owner: Group) -> Group:
+def _owner_of_child(draft: Draft, owner: Group) -> Group:
     if draft.inline == "same":
         return owner
     if draft.inline == "new" or isinstance(owner, Account):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from reside.jazz.errors import NotPermitted, ValueNotFound
 from reside.jazz.groups.group import Group
@@ -15,11 +15,9 @@ from reside.jazz.values.value import Value
 from .codecs import Codec, Misfit, RefCodec
 from .errors import NotLoaded, ReferenceNotFound, SchemaMismatch
 from .resolving import Spec
+from .views import View
 
-if TYPE_CHECKING:
-    from .base import TypedValue
-
-T = TypeVar("T", bound="TypedValue")
+T = TypeVar("T", bound=View)
 _GRACE_S = 2.0
 
 
@@ -115,11 +113,11 @@ class _Loading:
         self.values[value.id] = value
         return value
 
-    async def below(self, view: "TypedValue", spec: Spec, path: str) -> None:
+    async def below(self, view: View, spec: Spec, path: str) -> None:
         """What a resolve says below a value."""
         await _all(list(self._absent(view, spec, path)))
 
-    def _absent(self, view: "TypedValue", spec: Spec, path: str) -> Iterator[Coroutine[Any, Any, None]]:
+    def _absent(self, view: View, spec: Spec, path: str) -> Iterator[Coroutine[Any, Any, None]]:
         """Takes what is here already, however deep, and gives the loads of the rest."""
         for name, below in spec.names.items():
             codec = _codec(view, name)
@@ -190,7 +188,7 @@ async def _all(pending: Sequence[Any]) -> None:
         raise failures.exceptions[0] from None
 
 
-def _codec(view: "TypedValue", name: str) -> RefCodec | None:
+def _codec(view: View, name: str) -> RefCodec | None:
     references = view.references()
     if name in references:
         return references[name]

@@ -8,9 +8,9 @@ from reside.jazz.values.comap import CoMap
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.wire.header import ValueType
 
-from .base import Inline, TypedValue
+from .base import TypedValue
 from .codecs import DateCodec, Misfit, RefCodec
-from .creating import Wire, check, is_draft
+from .creating import Inline, Wire, check, is_draft
 from .errors import SchemaError, SchemaMismatch
 from .fields import MISSING, Field, FieldSpec, field, fields_of, know
 from .loading import read

@@ -11,12 +11,10 @@ The mappings are jazz-tools': `{"owner": True, "tasks": {"$each": {"assignee": T
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from .errors import SchemaError
-
-if TYPE_CHECKING:
-    from .base import TypedValue
+from .views import Referring
 
 EACH: Final = "$each"
 _ON_ERROR: Final = "$onError"
@@ -50,7 +48,7 @@ def tolerate(reference: T) -> T:
     return reference
 
 
-def read_resolve(model: "type[TypedValue]", resolve: Any) -> Spec:
+def read_resolve(model: type[Referring], resolve: Any) -> Spec:
     """What a resolve says.
 
     Raises:
@@ -81,7 +79,7 @@ def _targets(models: tuple[type, ...], name: str, label: str) -> tuple[str, tupl
     """The classes behind a reference, with its name as the schema has it."""
     known: list[str] = []
     for model in models:
-        references = cast("type[TypedValue]", model).references() if hasattr(model, "references") else {}
+        references = cast("type[Referring]", model).references() if hasattr(model, "references") else {}
         for spelled in (name, EACH if name == "each" else name):
             if spelled in references:
                 return spelled, references[spelled].targets

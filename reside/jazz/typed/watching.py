@@ -2,7 +2,7 @@
 
 import asyncio
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from reside.jazz.errors import NodeClosed
 from reside.jazz.host import Host
@@ -11,11 +11,9 @@ from reside.jazz.values.value import Value
 
 from .loading import load_tree
 from .resolving import Spec
+from .views import View
 
-if TYPE_CHECKING:
-    from .base import TypedValue
-
-T = TypeVar("T", bound="TypedValue")
+T = TypeVar("T", bound=View)
 
 
 class DeepWatch(Generic[T]):

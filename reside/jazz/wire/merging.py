@@ -6,13 +6,9 @@ older than the merge. What is as with the merged transaction before it is left o
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from reside.jazz.ids import Json
-
-if TYPE_CHECKING:  # a transaction names its origin, which follows from that of the one before
-    from .session import Transaction
-
 
 BRANCH: Final = "_branch_"
 """Between a session and a branch in the name of what the branch's writers inserted."""
@@ -40,12 +36,28 @@ class Origin:
         return session_key(self.session, self.branch)
 
 
+class Placed(Protocol):
+    """What the origin of a transaction follows from: the transaction before it."""
+
+    @property
+    def session(self) -> str:
+        """Its session."""
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where it comes from; None if it was not merged."""
+
+    @property
+    def at(self) -> int:
+        """When it was written, ms since the epoch."""
+
+
 def session_key(session: str, branch: Json) -> str:
     """A session's name that differs between a value and its branches."""
     return f"{session}{BRANCH}{branch}" if isinstance(branch, str) and branch else session
 
 
-def origin_of(meta: dict[str, Json] | None, made_at: int, before: "Transaction | None") -> Origin | None:
+def origin_of(meta: dict[str, Json] | None, made_at: int, before: Placed | None) -> Origin | None:
     """The origin of a transaction; None if it was not merged, or its meta is malformed.
 
     Args:

@@ -14,18 +14,13 @@ another order, or has no such policy, comes to another content. `RemovalMemory` 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
+from reside.jazz.covalue import Core
 from reside.jazz.ids import CoId, is_delete_session
+from reside.jazz.rules.group_state import INVITES, WRITERS, GroupState
+from reside.jazz.store import Store
 from reside.jazz.wire.session import Transaction
-
-from .group_state import INVITES, WRITERS, GroupState
-
-if TYPE_CHECKING:
-    from reside.jazz.covalue import Core
-    from reside.jazz.store import Store
-
-    from .removal_memory import RemovalMemory
 
 AFTER_REMOVAL: Final = "it was first seen here after its author lost the right to write it"
 
@@ -51,6 +46,19 @@ class WritePolicy:
             )
 
 
+class Memory(Protocol):
+    """What carries removals over restarts: `RemovalMemory`."""
+
+    def mark(self, core: Core) -> None:
+        """Has a value looked at soon."""
+
+    def note(self, core: Core) -> None:
+        """Notes who lost the right to write a value."""
+
+    def recall(self, core: Core) -> None:
+        """Bars what a first load of a value brought although its author was removed before."""
+
+
 class WriteGuard:
     """Applies a policy to what arrives.
 
@@ -60,18 +68,18 @@ class WriteGuard:
         clock: Gives ms since the epoch.
     """
 
-    def __init__(self, store: "Store", policy: WritePolicy, clock: Callable[[], int]) -> None:
+    def __init__(self, store: Store, policy: WritePolicy, clock: Callable[[], int]) -> None:
         self._store = store
         self._policy = policy
         self._clock = clock
-        self._memory: RemovalMemory | None = None
+        self._memory: Memory | None = None
         self._whole: set[CoId] = set()
 
-    def is_whole(self, core: "Core") -> bool:
+    def is_whole(self, core: Core) -> bool:
         """Whether a value was loaded completely before: what arrives now is new."""
         return core.co_id in self._whole
 
-    def arriving(self, core: "Core", transactions: Sequence[Transaction], *, new: bool) -> None:
+    def arriving(self, core: Core, transactions: Sequence[Transaction], *, new: bool) -> None:
         """Bars transactions that are about to be taken into a value's log.
 
         Args:
@@ -92,29 +100,29 @@ class WriteGuard:
                 if item.barred is None and self._is_after_removal(core, item):
                     item.barred = AFTER_REMOVAL
 
-    def arrived(self, core: "Core") -> None:
+    def arrived(self, core: Core) -> None:
         """A message about a value was taken in; perhaps the value is whole now for the first time."""
         if core.co_id not in self._whole and core.is_complete():
             self._whole.add(core.co_id)
             if self._memory is not None:
                 self._memory.recall(core)
 
-    def made_here(self, core: "Core") -> None:
+    def made_here(self, core: Core) -> None:
         """A value was made by this node: all that others write to it is new."""
         self._whole.add(core.co_id)
 
-    def changed(self, core: "Core") -> None:
+    def changed(self, core: Core) -> None:
         """A value, or the permissions above it, changed."""
         if self._memory is not None and core.co_id in self._whole:
             self._memory.mark(core)
 
-    def remember_in(self, memory: "RemovalMemory") -> None:
+    def remember_in(self, memory: Memory) -> None:
         """From now on removals are noted, and those noted before are applied to what is here and what will come."""
         self._memory = memory
         for co_id in self._whole:
             memory.recall(self._store.core(co_id))
 
-    def _is_after_removal(self, core: "Core", item: Transaction) -> bool:
+    def _is_after_removal(self, core: Core, item: Transaction) -> bool:
         state = governing_state(self._store, core)
         if state is None:
             return False
@@ -122,7 +130,7 @@ class WriteGuard:
         return power(core, item.session, now) < power(core, item.session, then)
 
 
-def governing_state(store: "Store", core: "Core") -> GroupState | None:
+def governing_state(store: Store, core: Core) -> GroupState | None:
     """The group that says who may write a value: its owner, or itself if it is a group."""
     if core.header is None:
         return None
@@ -130,7 +138,7 @@ def governing_state(store: "Store", core: "Core") -> GroupState | None:
     return found if isinstance(found, GroupState) else None
 
 
-def power(core: "Core", session: str, role: str | None) -> int:
+def power(core: Core, session: str, role: str | None) -> int:
     """How much a role may write to a value: 0 is nothing that counts by its role."""
     if core.header is not None and core.header.is_group:
         return {"admin": 3, "manager": 2}.get(role or "", 1 if role in INVITES else 0)

@@ -10,23 +10,34 @@ Not noted is what was not loaded at the time of a removal: the first load after 
 """
 
 import asyncio
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from reside.jazz.covalue import Core
-from reside.jazz.ids import EVERYONE, Json, author_of
+from reside.jazz.ids import EVERYONE, CoId, Json, author_of
+from reside.jazz.rules.group_state import GroupState
 from reside.jazz.store import Store
 from reside.jazz.wire.session import Transaction
 
-from .group_state import GroupState
-from .removals import AFTER_REMOVAL, governing_state, power
-
-if TYPE_CHECKING:
-    from reside.jazz.values.comap import CoMap
+from .guard import AFTER_REMOVAL, governing_state, power
 
 UNIQUE_NAME: Final = "reside.jazz/removals"
 """Name of the map among those of the account; load-bearing: under another one, what was noted is forgotten."""
 _Note: TypeAlias = dict[str, Json]
 """`{"at": time of the removal, "seen": {session: count}}`"""
+
+
+class Notes(Protocol):
+    """Where removals are noted: a `CoMap`."""
+
+    @property
+    def id(self) -> CoId:
+        """The map's id."""
+
+    def get(self, key: str) -> Json:
+        """What stands under a key; None if nothing does."""
+
+    def set(self, key: str, value: Json) -> None:
+        """Writes under a key."""
 
 
 class RemovalMemory:
@@ -37,7 +48,7 @@ class RemovalMemory:
         notes: The map.
     """
 
-    def __init__(self, store: Store, notes: "CoMap") -> None:
+    def __init__(self, store: Store, notes: Notes) -> None:
         self._store = store
         self._notes = notes
         self._noted_at: dict[str, int] = {}

@@ -5,45 +5,41 @@ when a parent changed at a time that was judged. So a group of n transactions th
 who looked at it learns from when on roles may differ (`Core.changed_since`).
 """
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
-from .group_state import NEVER, GroupState
-from .permissions import GroupJudge
-
-if TYPE_CHECKING:
-    from reside.jazz.covalue import Core
-    from reside.jazz.ids import CoId
-    from reside.jazz.store import Store
-    from reside.jazz.wire.session import Transaction
+from .covalue import Core
+from .ids import CoId
+from .rules.group_state import NEVER, GroupState
+from .rules.judgement import Judgement
+from .rules.permissions import GroupJudge
+from .wire.session import Transaction
 
 _MAX_NESTING: Final = 64
 
 
-@dataclass(slots=True)
-class Judgement:
-    """The pass over one group.
+class Values(Protocol):
+    """The values among which a group finds its parents: `Store`."""
 
-    Attributes:
-        judge: Knows how far it came.
-        taken: How many of the group's transactions, in the order of arrival, it saw.
-        asked: The parents that it asked for, each with the revision it had then.
-    """
+    def core(self, co_id: str) -> Core:
+        """The value of an id."""
 
-    judge: GroupJudge
-    taken: int = 0
-    asked: dict[str, int] = field(default_factory=dict)
+    def link(self, group: str, dependant: CoId) -> None:
+        """Notes that a value's content depends on a group."""
 
 
 class Judging:
-    """Judges the groups of a store."""
+    """Judges the groups of a store.
 
-    def __init__(self, store: "Store") -> None:
+    Args:
+        store: The values.
+    """
+
+    def __init__(self, store: Values) -> None:
         self._store = store
         self._under_way: list[Core] = []
         self._tainted: set[CoId] = set()
 
-    def state(self, core: "Core") -> GroupState | str:
+    def state(self, core: Core) -> GroupState | str:
         """The validated state of a group or an account, or why there is none (`missing`: not loaded)."""
         if core.header is None:
             return "missing"
@@ -58,7 +54,7 @@ class Judging:
             core.group_state = self._judge(core, core.header.initial_admin, is_account=core.header.is_account)
         return core.group_state
 
-    def _judge(self, core: "Core", initial_admin: str, *, is_account: bool) -> GroupState:
+    def _judge(self, core: Core, initial_admin: str, *, is_account: bool) -> GroupState:
         self._under_way.append(core)
         prior, parents_changed_from = core.judgement, NEVER
         asked_before = {} if prior is None else dict(prior.asked)
@@ -87,7 +83,7 @@ class Judging:
         self._drop_tainted(core)
         return state
 
-    def _begin(self, core: "Core", initial_admin: str, *, is_account: bool) -> Judgement:
+    def _begin(self, core: Core, initial_admin: str, *, is_account: bool) -> Judgement:
         asked: dict[str, int] = {}
 
         def find_parent(parent_id: str) -> GroupState | str:
@@ -111,7 +107,7 @@ class Judging:
         return since
 
     def _note_new_judgement(
-        self, core: "Core", before: "tuple[list[Transaction], dict[str, int]] | None", judgement: Judgement
+        self, core: Core, before: tuple[list[Transaction], dict[str, int]] | None, judgement: Judgement
     ) -> None:
         valid = judgement.judge.state.valid()
         if before != (valid, judgement.asked):
@@ -119,12 +115,12 @@ class Judging:
         if before is not None and not set(map(id, before[0])) <= set(map(id, valid)):
             core.secrets.clear()  # one of them may have come out of what does not count any more
 
-    def _taint(self, unfinished: "Core") -> None:
+    def _taint(self, unfinished: Core) -> None:
         """Notes the groups that are being judged by the unfinished state of another: they are judged again later."""
         place = self._under_way.index(unfinished)
         self._tainted.update(core.co_id for core in self._under_way[place + 1 :])
 
-    def _drop_tainted(self, core: "Core") -> None:
+    def _drop_tainted(self, core: Core) -> None:
         if self._under_way:
             return
         for tainted in self._tainted - {core.co_id}:
