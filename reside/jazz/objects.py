@@ -51,6 +51,8 @@ class Objects:
         if value is None:
             if core.header is None:
                 raise ValueNotFound(core.co_id, "it was not loaded")
+            # What an earlier object, which nobody holds any more, made of the log went with it.
+            core.stale = True
             value = self._made[core.co_id] = _class_of(core.header)(self._host, core)
         self._use(value)
         if not isinstance(value, kind):

@@ -153,3 +153,21 @@ async def test_what_a_value_refers_to_stays_with_it(hub: Loose, writer: Loose) -
     gc.collect()
     _sweep(writer)
     assert writer.find(co_id) is None
+
+
+async def test_an_object_that_is_made_again_shows_what_was_seen_before(hub: Loose, writer: Loose) -> None:
+    group = writer.create_group()
+    await group.add_member("everyone", "reader")
+    made = (group.create_map({"x": 1}), group.create_list([1]), group.create_feed(), group.create_text("a"))
+    made[2].push(1)
+    await connected_to(hub, writer)
+    read = [(value.id, value.refresh()) for value in made]
+    ids = [co_id for co_id, _ in read]
+    del made
+    writer._objects.release()
+    gc.collect()
+    assert not set(ids) & set(writer._objects.held())
+    again = [await writer.load(co_id) for co_id in ids]
+    assert [content(value) for value in again[:2]] == [{"x": 1}, [1]]
+    assert [entry.value for entry in again[2]] == [1]
+    assert str(again[3]) == "a"
