@@ -119,7 +119,9 @@ class RequestVerifier:
         me: The receiver; tokens for others are refused.
         window_s: How old a token may be, and how far ahead the caller's clock.
         clock: Gives ms since the epoch; None takes the node's.
-        used: Remembers; None remembers in this process only, and refuses what was made before this verifier was.
+        used: Remembers; None remembers in this process only, and refuses what was made before `since_ms`.
+        since_ms: When this receiver's process began, in ms since the epoch: its predecessor took no token made later.
+            None takes the time at which this verifier is made.
     """
 
     def __init__(
@@ -130,13 +132,15 @@ class RequestVerifier:
         *,
         clock: Callable[[], int] | None = None,
         used: UsedTokens | None = None,
+        since_ms: int | None = None,
     ) -> None:
         self._node = node
         self._me = me
         self._window_s = window_s
         self._clock = clock if clock is not None else node.now_ms
         self._used = used if used is not None else UsedTokensInMemory()
-        self._earliest_ms = 0 if self._used.lasts else self._clock()
+        began = self._clock() if since_ms is None else since_ms
+        self._earliest_ms = 0 if self._used.lasts else began
 
     async def verify(self, header: str | None, *, method: str, path: str, body: bytes) -> AccountId:
         """The account that made this request, exactly this one, for us, now, for the first time.

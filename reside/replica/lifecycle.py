@@ -28,6 +28,7 @@ from reside.jazz import (
     JazzUnavailable,
     Node,
     RequestVerifier,
+    now_ms,
 )
 from reside.locks import LockService
 from reside.model.errors import NotReady
@@ -59,6 +60,7 @@ _CONNECTIONS = httpx.Limits(max_connections=64, max_keepalive_connections=16)
 @asynccontextmanager
 async def started(declaration: Declaration, settings: ReplicaSettings, *, serve: bool = True) -> AsyncIterator[Context]:
     """See ``Replica.start``."""
+    began = now_ms()  # not when it is ready: a call may be signed before that, and arrive after
     health = Health()
     rpc = RpcServer(settings.replica_name, declaration)
     async with AsyncExitStack() as stack:
@@ -75,7 +77,7 @@ async def started(declaration: Declaration, settings: ReplicaSettings, *, serve:
         stack.push_async_callback(_flush, context)
         await stack.enter_async_context(in_background(permissions=partial(keep_grants, context, declaration)))
         if declaration.methods:
-            rpc.open(context, RequestVerifier(context.node, context.node.account_id))
+            rpc.open(context, RequestVerifier(context.node, context.node.account_id, since_ms=began))
         stack.push_async_callback(http_server.aclose)  # first on the way back: no new calls, and those here end
         health.started = True
         _log.info(

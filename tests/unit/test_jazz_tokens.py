@@ -54,9 +54,12 @@ class _Accounts:
 class _Receiver:
     """A verifier with a clock to set."""
 
-    def __init__(self, *, started: int = NOW - 60_000, used: UsedTokens | None = None) -> None:
+    def __init__(
+        self, *, started: int = NOW - 60_000, since: int | None = None, used: UsedTokens | None = None
+    ) -> None:
         self.now = started
-        self.verifier = RequestVerifier(cast("Node", _Accounts()), ME, clock=lambda: self.now, used=used)
+        node = cast("Node", _Accounts())
+        self.verifier = RequestVerifier(node, ME, clock=lambda: self.now, used=used, since_ms=since)
         self.now = NOW
 
     async def verify(self, header: str | None, **changed: Any) -> AccountId:
@@ -135,6 +138,12 @@ async def test_a_receiver_that_remembers_nothing_refuses_what_was_made_before_it
         await restarted.verify(header)
     assert refused.value.reason == "restarted"
     assert await restarted.verify(_sign(now_ms=NOW + 1)) == CALLER.account_id
+
+
+async def test_what_was_made_while_a_receiver_started_is_accepted() -> None:
+    """Its predecessor was gone by then; so a call that is signed just before the receiver is ready does not fail."""
+    ready = _Receiver(started=NOW + 2_000, since=NOW)
+    assert await ready.verify(_sign(now_ms=NOW)) == CALLER.account_id
 
 
 async def test_a_reuse_is_refused_across_a_restart_and_by_a_second_process_with_a_file(tmp_path: Path) -> None:
