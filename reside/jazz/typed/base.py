@@ -4,6 +4,7 @@ A draft holds what is to be written; `create` writes it, and with it the drafts 
 into views. A view holds nothing but the value: it reads what is valid now, and writes at once.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar
 
@@ -30,7 +31,7 @@ Resolve: TypeAlias = Callable[[T], object] | Mapping[str, Any] | bool | None
 """Which references to load: a function that reads them, or nested mappings as in jazz-tools."""
 
 
-class TypedValue:
+class TypedValue(ABC):
     """A typed view of a value, or the draft of one.
 
     Attributes:
@@ -223,10 +224,10 @@ class TypedValue:
         """What such a name stands for here: labels for errors, and what the content says."""
         raise SchemaError(f"{type(self).__name__} refers to nothing by the name {name}")
 
+    @abstractmethod
     def write_draft(self, wire: Wire) -> OwnedValue:
         """Writes a draft.
 
         Args:
             wire: Where to.
         """
-        raise NotImplementedError

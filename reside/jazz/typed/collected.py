@@ -1,5 +1,6 @@
 """What lists, records and feeds share: one type of item, named in brackets, `ListOf[Task]`."""
 
+from abc import abstractmethod
 from typing import Any, ClassVar, Generic, TypeVar
 
 from .base import TypedValue
@@ -57,9 +58,9 @@ class Collected(TypedValue, Generic[T]):
         self.__class__ = target  # a subclass that adds nothing but the type of items
         self.check_draft()
 
+    @abstractmethod
     def check_draft(self) -> None:
         """Makes sure that the items of a draft fit."""
-        raise NotImplementedError
 
     @property
     def each(self) -> T:
