@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from support.sentinel import get, kubectl, metadata, new_namespace
 
 from reside.sentinel.engine import ChangeSet, CliEngine, EngineSettings, StackSpec
+from reside.sentinel.engine.session import session_members
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -72,11 +73,7 @@ def actions(changes: ChangeSet) -> dict[str, str]:
 def session(leader: int) -> dict[int, str]:
     """Process id → name of all processes in the session of ``leader``."""
     found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            before, _, after = (folder / "stat").read_text().rpartition(")")
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(after.split()[3]) == leader and after.split()[0] != "Z":
-            found[int(folder.name)] = before.partition("(")[2]
+    for pid in session_members(leader):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it ended while we looked
+            found[pid] = Path(f"/proc/{pid}/comm").read_text().strip()
     return found

@@ -11,7 +11,6 @@ import asyncio
 import json
 import os
 import re
-import signal
 import sys
 from collections import deque
 from contextlib import suppress
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from reside.sentinel.engine.errors import EngineKilled, from_details
 from reside.sentinel.engine.port import OnEvent, StackEvent
+from reside.sentinel.engine.session import kill_session
 
 if TYPE_CHECKING:
     from reside.sentinel.engine.settings import EngineSettings
@@ -116,10 +116,9 @@ class WorkerProcess:
         await asyncio.shield(asyncio.ensure_future(self._kill()))
 
     async def _kill(self) -> None:
-        # While the worker is not waited for, its process id, which is the session's, cannot be given to another.
-        for pid in (self.process.pid, *_session(self.process.pid)):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            self.process.kill()  # first, or it would see its engine die and start to clean up
+        await kill_session(self.process.pid)
         await self.process.wait()
 
     async def _send(self, message: dict[str, Any]) -> None:
@@ -137,9 +136,6 @@ class WorkerProcess:
         return answer
 
     async def _died(self, cause: Exception | None) -> None:
-        for pid in _session(self.process.pid):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
         await self.kill()
         if self._listener is not None:
             await self._listener
@@ -157,20 +153,6 @@ class WorkerProcess:
         """The type of the exception that ended the worker; the rest of its words may quote values."""
         found = _EXCEPTION.match(b"".join(self._last_words))
         return f" ({found[0].decode()})" if found else ""
-
-
-def _session(leader: int) -> list[int]:
-    """Process ids of the session ``leader``, other than itself."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            stat = (folder / "stat").read_bytes()
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # it ended while we looked
-        session = int(stat.rpartition(b")")[2].split()[3])
-        if session == leader and int(folder.name) != leader:
-            found.append(int(folder.name))
-    return found
 
 
 def _environment() -> dict[str, str]:

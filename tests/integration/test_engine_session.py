@@ -1,0 +1,52 @@
+"""A session is killed as a whole, also what starts while it is being killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from reside.sentinel.engine.session import kill_session, session_members
+
+pytestmark = pytest.mark.anyio
+
+# Every member starts others, six levels deep; then they wait for good.
+FORKS = """
+import os, signal
+for level in range(6):
+    os.fork()
+print(flush=True)
+signal.pause()
+"""
+
+
+def started(program: str) -> subprocess.Popen[bytes]:
+    """The leader of a new session, of which at least one member has said that it is there."""
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+async def test_no_member_runs_when_the_call_returns_however_many_were_just_starting() -> None:
+    leader = started(FORKS)  # one of the 64 said that it is there; others are still being made
+    await kill_session(leader.pid)
+    assert session_members(leader.pid) == []
+    leader.wait()
+
+
+async def test_members_are_killed_after_their_leader_ended() -> None:
+    leader = started("import os, signal\nif os.fork(): os._exit(0)\nprint(flush=True)\nsignal.pause()")
+    leader.wait()
+    assert len(session_members(leader.pid)) == 1
+    await kill_session(leader.pid)
+    assert session_members(leader.pid) == []
+
+
+async def test_a_session_that_is_gone_is_no_error() -> None:
+    leader = started("print(flush=True)")
+    leader.wait()
+    await kill_session(leader.pid)
+    assert session_members(os.getsid(0)) != []
