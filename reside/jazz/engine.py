@@ -1,7 +1,8 @@
 """What runs under a node: its connection, its file, its memory, and the events between them.
 
 Everything happens on one event loop. What changes in one turn of it is looked after once, in the next: watchers are
-woken, the file is written, and values that nobody holds leave the memory.
+woken, what was written is sent, in one frame with what they answer, the file is written, and values that nobody holds
+leave the memory.
 """
 
 import asyncio
@@ -25,6 +26,7 @@ from .statistics import Statistics
 from .store import Store
 from .sweeping import unneeded
 from .sync import Sync, Transport
+from .turn import Turn
 from .waiting import Waiting
 from .watch import Watches
 from .wire.crypto import Agent
@@ -69,15 +71,26 @@ class Engine:
         self._guard = None if policy is None else WriteGuard(self.store, policy, clock)
         self.store.guard = self._guard
         self.watches = Watches()
+        self._turn = Turn(self._end_turn)
         self._transport = Transport(
-            url, on_connect=self._connected, on_disconnect=self._disconnected, on_frame=self._received
+            url,
+            on_connect=self._connected,
+            on_disconnect=self._disconnected,
+            on_frame=self._received,
+            on_queued=self._turn.plan,
         )
-        self._sync = Sync(self.store, self._transport.send, on_acknowledged=self._acknowledged, on_whole=self._on_whole)
-        self.writer = Writer(self.store, self._sync, clock, self._check_open)
+        self._sync = Sync(
+            self.store,
+            self._transport.send,
+            self._transport.send_later,
+            on_acknowledged=self._acknowledged,
+            on_whole=self._on_whole,
+        )
+        self.writer = Writer(self.store, self._sync, clock, self._check_open, self._turn.plan)
         self._keeper = self._keep(store)
         self._waiting = Waiting(self._check_open)
         self._loader = Loader(self.store, self._sync, self._transport, self._waiting, self._why_no_answer)
-        self._wake_planned = self._save_planned = self._sweep_planned = False
+        self._unsaved = False
         self._sweep_beyond = _SWEEP_BEYOND
         self._runner: asyncio.Task[None] | None = None
         self._entered = False
@@ -172,26 +185,32 @@ class Engine:
     def _plan_save(self, core: Core) -> None:
         if self._keeper is not None and self._end is None:
             self._keeper.mark(core)
-            if not self._save_planned:
-                self._save_planned = True
-                asyncio.get_running_loop().call_soon(self._save)
+            self._unsaved = True
+            self._turn.plan()
+
+    def _end_turn(self) -> None:
+        self.watches.wake()
+        self.writer.send_due()
+        self._transport.flush_due()
+        if self._unsaved:
+            self._save()
+        if self._has_too_many:
+            self._sweep()
 
     def _save(self) -> None:
-        self._save_planned = False
+        self._unsaved = False
         if self._keeper is not None and self._end is None:
             try:
                 self._keeper.save()
             except StoreFailed as error:
                 self._finish(error)
 
-    def _plan_sweep(self) -> None:
+    @property
+    def _has_too_many(self) -> bool:
         """Values that nobody holds go when there are twice as many as after the last time."""
-        if len(self.store.cores) > self._sweep_beyond and not self._sweep_planned and self.store.guard is None:
-            self._sweep_planned = True
-            asyncio.get_running_loop().call_soon(self._sweep)
+        return len(self.store.cores) > self._sweep_beyond and self.store.guard is None
 
     def _sweep(self) -> None:
-        self._sweep_planned = False
         self._save()
         held = {self.account_id, *self._objects.held(), *self._loader.under_way, *self._waiting.waited_for()}
         for core in unneeded(self.store, held | self._sync.unacknowledged.keys()):
@@ -200,16 +219,10 @@ class Engine:
         self._sweep_beyond = max(_SWEEP_BEYOND, 2 * len(self.store.cores))
 
     def _changed(self, core: Core) -> None:
-        self._plan_sweep()
         self._plan_save(core)
         self._waiting.changed(core)
-        if self.watches.mark(core.co_id) and not self._wake_planned:
-            self._wake_planned = True
-            asyncio.get_running_loop().call_soon(self._wake)
-
-    def _wake(self) -> None:
-        self._wake_planned = False
-        self.watches.wake()
+        if self.watches.mark(core.co_id) or self._has_too_many:
+            self._turn.plan()
 
     def _acknowledged(self, core: Core) -> None:
         self._waiting.acknowledged(core)

@@ -336,7 +336,7 @@ class Node(Engine):
             JazzTimeout: It did not in time; the writes stay queued.
         """
         self._check_open()
-        self.writer.send()
+        self.writer.hasten()
         logs = {co_id: self._sync.unacknowledged_logs(co_id) for co_id in self._sync.unacknowledged}
         await self._waiting.flush(logs, timeout, self._why_no_answer)
 
@@ -354,7 +354,7 @@ class Node(Engine):
     async def uploaded(self, core: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
         """Waits until the server acknowledged all that was written here to a value; see `Value.uploaded`."""
         self._check_open()
-        self.writer.send()
+        self.writer.hasten()
         wanted = {str(core.co_id): self._sync.unacknowledged_logs(core.co_id)}
         if core.co_id in self._sync.unacknowledged:
             await self._waiting.flush(wanted, timeout, self._why_no_answer)

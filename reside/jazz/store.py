@@ -81,12 +81,11 @@ class Store:
         return core
 
     def set_header(self, core: Core, header: Header) -> None:
-        """Gives a value its header."""
+        """Gives a value its header; `changed` or `arrived` follows."""
         core.header = header
         core.absent = False
         if header.owner is not None:
             self.link(header.owner, core.co_id)
-        self.changed(core)
 
     def drop(self, core: Core) -> None:
         """Forgets a value that nobody needs; see `sweeping`."""

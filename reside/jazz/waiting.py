@@ -61,8 +61,11 @@ class Waiting:
         for core in cores:
             self._values.setdefault(core.co_id, []).append(future)
         try:
-            async with asyncio.timeout(timeout):
+            if timeout is None:
                 await future
+            else:
+                async with asyncio.timeout(timeout):
+                    await future
         except TimeoutError:
             return False
         finally:

@@ -94,6 +94,13 @@ class _Callback:
         self.callback = callback
         self.revision: int = value.refresh()
 
+    def call(self) -> None:
+        try:
+            self.callback(self.value)
+        except Exception as error:  # noqa: BLE001 - the subscriber's, and no concern of the others'
+            message = f"a callback for {self.value.id} failed"
+            asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})
+
 
 class Watches:
     """All watchers of a node, by value."""
@@ -150,9 +157,9 @@ class Watches:
                 watch.wake()
             for entry in list(self._callbacks.get(co_id, ())):
                 revision = entry.value.refresh()
-                if revision != entry.revision:
+                if revision != entry.revision and entry in self._callbacks.get(co_id, ()):
                     entry.revision = revision
-                    asyncio.get_running_loop().call_soon(entry.callback, entry.value)
+                    entry.call()
 
     def close(self) -> None:
         """Ends all iterators with `NodeClosed`, and forgets the callbacks."""

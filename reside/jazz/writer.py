@@ -1,18 +1,20 @@
 """Writing: new values and transactions of this node, applied at once and handed to the sync in order.
 
-Writes of one event-loop turn to one value share a message and a signature; a write to another value sends what was
-written before, so that others receive all in the order in which it was written. As long as the server owes an
-acknowledgement, the turns of a millisecond count as one: who streams signs and sends a message a millisecond and not
-one a write, and who waits for answers is never held up.
+Writes of one event-loop turn to one value share a message and a signature. Others receive all in the order in which it
+was written: values are sent in the order of their first write, and a value that is written again after another one was
+makes that all before it is sent. As long as the server owes an acknowledgement, the turns of a few milliseconds count
+as one: who streams signs and sends few messages, and who waits for answers is never held up. Who writes to many values
+at once holds the event loop up for writing only: signing and sending is done in slices.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from .covalue import Core
 from .errors import InvalidContent, NotPermitted
-from .ids import EVERYONE, Json, SessionId, author_of
+from .ids import EVERYONE, CoId, Json, SessionId, author_of
 from .rules.deletion import deletion_meta
 from .rules.group_state import WRITERS, GroupState
 from .rules.keys import current_key_id, find_secret
@@ -28,8 +30,30 @@ _MAX_UNSENT_CHARACTERS: Final = 102_400
 """A message is no longer than this by more than one transaction: servers refuse frames of 100 MB."""
 
 
-_GATHER_S: Final = 0.001
+_GATHER_S: Final = 0.004
 """How long writes are gathered after the last message while the server owes an acknowledgement."""
+_SLICE_S: Final = 0.002
+"""How long signing and sending may hold up the event loop at a time."""
+_MAX_PERMITS: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class _Permit:
+    """What this account needs to write what a group owns, for as long as nothing changes in the group.
+
+    Attributes:
+        group: The group as it was in memory then.
+        revision: The group's.
+        key_id: The key to encrypt with.
+        secret: Its secret.
+        since: From when on (ms) the account may write.
+    """
+
+    group: Core
+    revision: int
+    key_id: str
+    secret: str
+    since: int
 
 
 class Writer:
@@ -40,20 +64,32 @@ class Writer:
         sync: Sends what is written.
         clock: Gives ms since the epoch.
         check_open: Raises if the node is closed.
+        on_due: Called when something waits for the next `send_due`.
     """
 
-    def __init__(self, store: Store, sync: Sync, clock: Callable[[], int], check_open: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        sync: Sync,
+        clock: Callable[[], int],
+        check_open: Callable[[], None],
+        on_due: Callable[[], None],
+    ) -> None:
         self._store = store
         self._sync = sync
         self._clock = clock
         self._check_open = check_open
+        self._on_due = on_due
         tail = new_session_tail()
         self.session = SessionId(store.account_id + tail)
         self.agent_session = SessionId(store.agent.agent_id + tail)
         sync.own_sessions |= {self.session, self.agent_session}
-        self._open: Core | None = None
+        self._open: dict[CoId, Core] = {}
+        self._last: Core | None = None
+        self._permits: dict[CoId, _Permit] = {}
         self._unsent = 0
         self._sent_at = 0.0
+        self._gathering: asyncio.TimerHandle | None = None
         self._guests: dict[SessionId, Agent] = {}
 
     def session_for(self, core: Core) -> SessionId:
@@ -78,6 +114,7 @@ class Writer:
             self.owner_state(header.co_id, header.owner)
         core = self._store.core(header.co_id)
         self._store.set_header(core, header)
+        self._store.changed(core)
         if self._store.guard is not None:
             self._store.guard.made_here(core)
         self._sync.created(core)
@@ -114,21 +151,15 @@ class Writer:
         owner_id = None if core.header is None else core.header.owner
         if owner_id is None:
             raise InvalidContent(f"{core.co_id} has no owning group; such values can't be written")
-        state = self.owner_state(core.co_id, owner_id)
-        key_id = current_key_id(state, self._store.account_id)
-        secret = None if key_id is None else find_secret(self._store, owner_id, key_id)
-        if key_id is None or secret is None:
-            raise self._refusal(core.co_id, state, "a read key that was revealed to it")
-        session = self.session_for(core)
-        made_at = self._made_at(core, session, latest)
-        if state.role_of(self._store.account_id, made_at) not in WRITERS:
-            # The role was given by a clock ahead of ours: before it, nothing that we write counts.
-            made_at = max(made_at, state.epochs()[-1])
+        permit = self._permit(core.co_id, owner_id)
+        session, secret = self.session_for(core), permit.secret
+        # A role may have been given by a clock ahead of ours: before it, nothing that we write counts.
+        made_at = max(self._made_at(core, session, latest), permit.since)
         material = transaction_material(core.co_id, session, core.count(session))
         plain = compact_json(changes)
         cipher_meta = None if meta is None else encrypt_text(compact_json(meta), secret, material)
         transaction = self._transaction(
-            core, session, made_at, encrypt_text(plain, secret, material), key_used=key_id, meta=cipher_meta
+            core, session, made_at, encrypt_text(plain, secret, material), key_used=permit.key_id, meta=cipher_meta
         )
         if meta is None:
             # Parsed, not the caller's objects: what is read here is what others read, whatever the caller does to them.
@@ -184,12 +215,60 @@ class Writer:
             raise self._refusal(co_id, state, "writer")
         return state
 
+    def _permit(self, co_id: str, owner_id: CoId) -> _Permit:
+        """What it takes to write a value of this owner.
+
+        Raises:
+            NotPermitted: The account may not write it.
+        """
+        self._store.group_state(owner_id)  # brings the revision up to date
+        group = self._store.core(owner_id)
+        permit = self._permits.get(owner_id)
+        if permit is not None and permit.group is group and permit.revision == group.revision:
+            return permit
+        state = self.owner_state(co_id, owner_id)
+        key_id = current_key_id(state, self._store.account_id)
+        secret = None if key_id is None else find_secret(self._store, owner_id, key_id)
+        if key_id is None or secret is None:
+            raise self._refusal(co_id, state, "a read key that was revealed to it")
+        if len(self._permits) >= _MAX_PERMITS:
+            self._permits.clear()
+        permit = self._permits[owner_id] = _Permit(group, group.revision, key_id, secret, self._writes_since(state))
+        return permit
+
+    def _writes_since(self, state: GroupState) -> int:
+        """From when on this account, which may write now, may do so all the time."""
+        me = self._store.account_id
+        return next((epoch for epoch in reversed(state.epochs()) if state.role_of(me, epoch - 1) not in WRITERS), 0)
+
+    def send_due(self) -> None:
+        """Ends a turn: sends what was written in it, unless that is gathered for a moment more."""
+        if not self._open or self._gathering is not None:
+            return
+        loop = asyncio.get_running_loop()
+        self._sent_at = loop.time()
+        while self._open and loop.time() < self._sent_at + _SLICE_S:
+            self._send_first()
+        if self._open:
+            self._on_due()
+
+    def hasten(self) -> None:
+        """Gathers no longer: what was written is sent from the end of this turn on."""
+        if self._gathering is not None:
+            self._gathering.cancel()
+            self._gathered()
+
     def send(self) -> None:
-        """Sends what was written to one value in a row, under one signature."""
-        core, self._open = self._open, None
-        self._unsent = 0
-        if core is not None:
-            self._sync.push(core)
+        """Sends all that was written, now."""
+        self.hasten()
+        while self._open:
+            self._send_first()
+
+    def _send_first(self) -> None:
+        core = self._open.pop(next(iter(self._open)))
+        if core is self._last:
+            self._last, self._unsent = None, 0
+        self._sync.push(core)
 
     def _refusal(self, co_id: str, state: GroupState, needs: str) -> NotPermitted:
         role = state.role_of(self._store.account_id)
@@ -228,19 +307,22 @@ class Writer:
             self.send()
 
     def _begin(self, core: Core) -> None:
-        if self._open is not core:
-            self.send()
-            self._open = core
-            self._plan_to_send()
+        if self._last is not core:
+            if core.co_id in self._open:
+                self.send()
+            self._last, self._unsent = core, 0
+            self._open[core.co_id] = core
+            if len(self._open) == 1:
+                self._plan_to_send()
         self._sync.unacknowledged[core.co_id] = None
 
     def _plan_to_send(self) -> None:
         loop = asyncio.get_running_loop()
         if self._sync.unacknowledged and loop.time() < self._sent_at + _GATHER_S:
-            loop.call_at(self._sent_at + _GATHER_S, self._send_gathered)
+            self._gathering = loop.call_at(self._sent_at + _GATHER_S, self._gathered)
         else:
-            loop.call_soon(self._send_gathered)
+            self._on_due()
 
-    def _send_gathered(self) -> None:
-        self._sent_at = asyncio.get_running_loop().time()
-        self.send()
+    def _gathered(self) -> None:
+        self._gathering = None
+        self._on_due()

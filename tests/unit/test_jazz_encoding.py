@@ -1,5 +1,7 @@
 """Texts that hashes are taken over: canonical JSON, base58, base64."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -152,3 +154,23 @@ _json = st.recursive(
 def test_every_value_comes_back_from_its_text(value: object) -> None:
     assert parse_json(compact_json(value)) == value
     assert parse_json(stable_json(value)) == value
+
+
+_TEXTS = st.text(alphabet=st.characters(exclude_categories=()))
+_NUMBERS = st.integers() | st.floats() | st.sampled_from([1e16, 1e21, -0.0, 2**53, 2**53 + 1, 10**15 - 1, 10**15])
+_JSON = st.recursive(
+    st.none() | st.booleans() | _NUMBERS | _TEXTS,
+    lambda inner: st.lists(inner) | st.dictionaries(_TEXTS, inner),
+    max_leaves=12,
+)
+
+
+@given(_JSON)
+def test_canonical_json_is_the_same_in_an_object_as_in_a_list(value: Any) -> None:
+    """What is an object takes a shorter way where it can."""
+    assert stable_json({"key": value}) == f'{{"key":{stable_json([value])[1:-1]}}}'
+
+
+@given(_JSON)
+def test_what_is_written_is_read_as_its_canonical_form(value: Any) -> None:
+    assert stable_json([parse_json(compact_json(value))]) == stable_json([parse_json(stable_json([value]))[0]])

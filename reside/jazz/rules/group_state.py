@@ -117,15 +117,18 @@ class GroupState:
 
     def role_of(self, member: str, at: int | None = None) -> str | None:
         """The effective role of an account, an agent or `everyone` at a time, through parents and `everyone`."""
-        if self.cursor is not None or not (member == EVERYONE or is_member_key(member)):
+        if self.cursor is not None:
             return self._find_role(member, at)
         epochs = self.epochs()
         place = len(epochs) if at is None else bisect_right(epochs, at)
-        roles = self._roles.setdefault(epochs[place - 1] if place else _BEGINNING, {})
-        found = roles.get(member, "")
-        if found == "":
-            found = roles[member] = self._find_role(member, at)
-        return found
+        since = epochs[place - 1] if place else _BEGINNING
+        roles = self._roles.get(since)
+        if roles is not None and member in roles:
+            return roles[member]
+        role = self._find_role(member, at)
+        if member == EVERYONE or is_member_key(member):
+            self._roles.setdefault(since, {})[member] = role
+        return role
 
     def epochs(self) -> list[int]:
         """The times at which any role may have changed, here or in a parent: between two of them roles are constant."""

@@ -39,6 +39,7 @@ class Sync:
     Args:
         store: The values.
         send: Takes each outgoing message.
+        send_later: Takes those that nobody waits for: what was received here.
         on_acknowledged: Called with a value whose acknowledged state grew.
         on_whole: Called with a value that came with its header: new here, or asked for by `ask_whole`.
         clock: Gives seconds.
@@ -48,6 +49,7 @@ class Sync:
         self,
         store: Store,
         send: Callable[[str], None],
+        send_later: Callable[[str], None],
         *,
         on_acknowledged: Callable[[Core], None],
         on_whole: Callable[[Core], None],
@@ -55,6 +57,7 @@ class Sync:
     ) -> None:
         self._store = store
         self._send = send
+        self._send_later = send_later
         self._on_acknowledged = on_acknowledged
         self._on_whole = on_whole
         self._peers: dict[str, Peer] = {}
@@ -204,8 +207,10 @@ class Sync:
         peer = self._peer(core)
         counts = read_counts(message)
         was_unconfirmed = core.unconfirmed
+        is_correction = message.get("isCorrection") is True
+        is_acknowledgement = peer.answered and not peer.requested and not is_correction
         self._is_answered(core, peer)
-        if message.get("isCorrection") is True:
+        if is_correction:
             peer.header, peer.acknowledged, peer.sent = message.get("header") is True, counts, {}
         else:
             peer.header = peer.header or message.get("header") is True
@@ -216,7 +221,7 @@ class Sync:
         if core.absent or was_unconfirmed:
             self._store.changed(core)
         self._note_acknowledged(core, peer)
-        if core.header is not None:
+        if core.header is not None and not is_acknowledgement:  # which tells nothing of what the server lacks
             self._send_delta(core, peer)
 
     def _receive_content(self, core: Core, message: dict[str, Any]) -> None:
@@ -239,7 +244,7 @@ class Sync:
             peer.corrections += 1
             self._send(known_state("known", core, correction=True))
         elif not core.parked:
-            self._tell(core)
+            self._acknowledge(core)
         if not self._compares(core, peer):
             self._is_answered(core, peer)
             self._send_delta(core, peer)
@@ -263,7 +268,7 @@ class Sync:
         """An account arrived: what its sessions wrote can be verified now."""
         for core in self._intake.unpark(account):
             if not core.parked:
-                self._tell(core)
+                self._acknowledge(core)
             self._store.changed(core)
 
     def _compares(self, core: Core, peer: Peer) -> bool:
@@ -315,9 +320,15 @@ class Sync:
         return True
 
     def _tell(self, core: Core, action: str = "known") -> None:
-        """Reports what is here of a value; of a deleted one as if all were here, so that no more of it is sent."""
+        self._send(self._state(core, action))
+
+    def _acknowledge(self, core: Core) -> None:
+        self._send_later(self._state(core, "known"))
+
+    def _state(self, core: Core, action: str) -> str:
+        """What is here of a value; of a deleted one as if all were here, so that no more of it is sent."""
         void = self._peer(core).acknowledged if core.deleted else {}
-        self._send(known_state(action, core, void=void))
+        return known_state(action, core, void=void)
 
     def _own_logs(self, core: Core) -> list[SessionLog]:
         """What was written here to a value, and is not void."""

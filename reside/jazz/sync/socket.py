@@ -8,7 +8,7 @@ between the network and the node, unlike in `websockets.asyncio`. The protocol i
 import asyncio
 import ssl
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from websockets.client import ClientProtocol
 from websockets.exceptions import InvalidHandshake
@@ -74,9 +74,7 @@ class Socket(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Sends the opening request."""
-        if not isinstance(transport, asyncio.Transport):
-            raise TypeError(f"a stream was expected, not {transport!r}")
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # a stream; uvloop's is no subclass of it
         request = self._ws.connect()
         request.headers.update(self._headers)
         self._ws.send_request(request)

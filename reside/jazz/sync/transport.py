@@ -20,6 +20,7 @@ _log = logging.getLogger(__name__)
 _SILENCE_S: Final = 10.0
 """The server pings every 1.5 s; after this long without a frame the connection is dead, as in the JavaScript client."""
 _OPEN_TIMEOUT_S: Final = 10.0
+_LATER_S: Final = 0.001
 
 
 class Transport:
@@ -30,6 +31,7 @@ class Transport:
         on_connect: Called when a connection stands; what it sends goes out first.
         on_disconnect: Called when it is gone.
         on_frame: Called with each frame.
+        on_queued: Called when a message waits for the next `flush_due`.
         silence: Seconds without a frame after which a connection is dead.
 
     Attributes:
@@ -44,26 +46,49 @@ class Transport:
         on_connect: Callable[[], None],
         on_disconnect: Callable[[], None],
         on_frame: Callable[[str], None],
+        on_queued: Callable[[], None],
         silence: float = _SILENCE_S,
     ) -> None:
         self._url = url
         self._on_connect = on_connect
         self._on_disconnect = on_disconnect
         self._on_frame = on_frame
+        self._on_queued = on_queued
         self._silence = silence
         self._failures = 0
         self._last_error = "no attempt was made"
         self._socket: Socket | None = None
-        self._flush_planned = False
+        self._is_due = False
+        self._later: asyncio.TimerHandle | None = None
         self.outbox = Outbox()
         self.connected = asyncio.Event()
 
     def send(self, text: str) -> None:
         """Queues a message; it is dropped with the connection, because the next one starts from what the server has."""
         self.outbox.put(text)
-        if not self._flush_planned and self._socket is not None:
-            self._flush_planned = True
-            asyncio.get_running_loop().call_soon(self._flush)
+        if self._socket is not None:
+            self._is_due = True
+            self._on_queued()
+
+    def send_later(self, text: str) -> None:
+        """Queues a message for which nobody waits: it goes out with the next one, or alone a moment later."""
+        self.outbox.put(text)
+        if self._socket is not None and self._later is None:
+            self._later = asyncio.get_running_loop().call_later(_LATER_S, self._flush)
+
+    def flush_due(self) -> None:
+        """Sends what waits, if somebody waits for it."""
+        if self._is_due:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Sends what waits, as far as the connection takes it."""
+        self._is_due = False
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
+        while self._socket is not None and not self._socket.is_full and (frame := self.outbox.frame()) is not None:
+            self._socket.send(frame)
 
     async def run(self) -> None:
         """Connects, again and again, until cancelled.
@@ -141,12 +166,6 @@ class Transport:
             _log.warning("dropped a binary frame of the sync server: the protocol has text only")
         else:
             self._on_frame(frame)
-
-    def _flush(self) -> None:
-        """Sends what waits, as far as the connection takes it."""
-        self._flush_planned = False
-        while self._socket is not None and not self._socket.is_full and (frame := self.outbox.frame()) is not None:
-            self._socket.send(frame)
 
 
 def _unique_address() -> str:

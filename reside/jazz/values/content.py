@@ -151,10 +151,8 @@ def _losers(valid: Sequence[Transaction]) -> frozenset[int]:
     """Transactions that name a first-writer-wins key that an earlier one won."""
     winners: dict[str, Transaction] = {}
     losers = set()
-    for item in sorted(valid, key=lambda transaction: transaction.when):
-        if not item.meta_value or "fww" not in item.meta_value:
-            continue
-        named = item.meta_value["fww"]
+    naming = [(item, item.meta_value["fww"]) for item in valid if item.meta_value and "fww" in item.meta_value]
+    for item, named in sorted(naming, key=lambda pair: pair[0].when):
         if isinstance(named, dict | list):
             continue  # to JavaScript each of these is a name of its own
         key = stable_json(named)

@@ -33,6 +33,9 @@ _SIXTEEN_DIGITS = b"0" * 16
 _MAX_PRINTED_INTEGER = 10**21
 _JS_EXPONENT_FROM = 21
 _JS_EXPONENT_BELOW = -6
+_NO_SMALL_INTEGER = re.compile(r'(?:":|[\[,])-?[0-9]+(?:[.eE]|[0-9]{15})')
+"""A number in compact JSON, which always follows one of these characters; texts may match as well."""
+_AS_WRITTEN = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _RAW_PREFIXES = ("encrypted_U", "binary_U")
 
@@ -107,6 +110,16 @@ def compact_json(value: Any) -> str:
         InvalidContent: The value is not JSON.
     """
     try:
+        text = orjson.dumps(value, option=_AS_WRITTEN).decode()
+        if not _UNUSUAL_NUMBER.search(text):
+            return text
+    except TypeError:
+        pass  # orjson refuses lone surrogates, large integers, and keys that are no texts, which JavaScript writes
+    return _compact_json(value)
+
+
+def _compact_json(value: Any) -> str:
+    try:
         try:
             text = _ENCODER.encode(value)
         except ValueError:
@@ -150,12 +163,24 @@ def _refuse_constant(name: str) -> None:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_js_integer)
 
 
-def stable_json(value: Any) -> str:  # noqa: PLR0911 - one return a JSON type
+def stable_json(value: Any) -> str:
     """The canonical JSON that hashes are taken over: sorted keys, numbers as JavaScript prints them.
 
     Raises:
         InvalidContent: The value is not JSON.
     """
+    if type(value) is dict:
+        try:
+            text = orjson.dumps(value, option=_AS_WRITTEN | orjson.OPT_SORT_KEYS).decode()
+            # Beyond ASCII, JavaScript sorts otherwise; and of numbers it prints only small integers alike.
+            if text.isascii() and not _NO_SMALL_INTEGER.search(text):
+                return text
+        except TypeError:
+            pass
+    return _stable_json(value)
+
+
+def _stable_json(value: Any) -> str:  # noqa: PLR0911 - one return a JSON type
     if isinstance(value, str):
         return quote(value)
     if value is None:
@@ -167,9 +192,9 @@ def stable_json(value: Any) -> str:  # noqa: PLR0911 - one return a JSON type
     if isinstance(value, int | float):
         return _js_number(value)
     if isinstance(value, list | tuple):
-        return "[" + ",".join([stable_json(item) for item in value]) + "]"
+        return "[" + ",".join([_stable_json(item) for item in value]) + "]"
     if isinstance(value, dict):
-        return "{" + ",".join([f"{_quote(key)}:{stable_json(value[key])}" for key in _sorted_keys(value)]) + "}"
+        return "{" + ",".join([f"{_quote(key)}:{_stable_json(value[key])}" for key in _sorted_keys(value)]) + "}"
     raise InvalidContent(f"not a JSON value: {type(value).__name__}")
 
 

@@ -1,0 +1,111 @@
+"""What happens at the end of an event-loop turn: watchers are called, and what was written is sent in its order."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from support.jazz_wire import Loose, connected_to, registered
+
+from reside.jazz import CoMap
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def hub() -> Loose:
+    """A node that plays the server."""
+    return Loose()
+
+
+@pytest.fixture
+async def writer(hub: Loose) -> Loose:
+    """A registered node."""
+    return await registered(hub, "writer")
+
+
+def sent(messages: list[dict[str, Any]]) -> list[tuple[str, int]]:
+    """Of content messages the value's id and how many transactions each brings."""
+    found = []
+    for message in messages:
+        if message["action"] == "content":
+            batches = message["new"].values()
+            found.append((message["id"], sum(len(batch["newTransactions"]) for batch in batches)))
+    return found
+
+
+async def test_values_are_sent_in_the_order_of_their_writes(hub: Loose, writer: Loose) -> None:
+    group = writer.create_group()
+    one, two = group.create_map({"x": 0}), group.create_map({"x": 0})
+    await connected_to(hub, writer)
+    one.set("x", 1)
+    one.set("x", 2)
+    two.set("x", 1)
+    two.set("x", 2)
+    one.set("x", 3)
+    assert sent(writer.take()) == [(one.id, 2), (two.id, 2), (one.id, 1)]
+
+
+async def test_many_values_made_in_one_turn_are_all_sent(hub: Loose, writer: Loose) -> None:
+    group = writer.create_group()
+    await connected_to(hub, writer)
+    ids = [group.create_map({"number": number}).id for number in range(300)]
+    for _ in ids:  # each turn sends one at least
+        await asyncio.sleep(0)
+    assert [co_id for co_id, _ in sent([json.loads(text) for text in writer._transport.outbox.take_all()])] == ids
+
+
+async def test_the_turns_of_a_stream_share_messages(hub: Loose, writer: Loose) -> None:
+    value = writer.create_group().create_map({"x": 0})
+    await connected_to(hub, writer)
+    for number in range(50):
+        value.set("x", number)
+        await asyncio.sleep(0)
+    messages = sent(writer.take())
+    assert sum(count for _, count in messages) == 50
+    assert len(messages) < 25
+
+
+async def test_a_callback_answers_in_the_turn_in_which_it_is_called(hub: Loose, writer: Loose) -> None:
+    value = writer.create_group().create_map({"x": 0})
+    await connected_to(hub, writer)
+    value.on_change(lambda value: value.set("seen", value["x"]) if value.get("seen") != value["x"] else None)
+    value.set("x", 1)
+    writer.writer.hasten()
+    await asyncio.sleep(0)
+    assert value["seen"] == 1
+    assert [(value.id, 2)] == sent([json.loads(text) for text in writer._transport.outbox.take_all()])
+
+
+async def test_a_callback_that_fails_keeps_no_other_from_being_called(writer: Loose) -> None:
+    value = writer.create_group().create_map({"x": 0})
+    failures: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
+    seen: list[int] = []
+
+    def fail(_: CoMap) -> None:
+        raise RuntimeError("of the subscriber")
+
+    value.on_change(fail)
+    value.on_change(lambda value: seen.append(value["x"]))
+    await asyncio.sleep(0)
+    value.set("x", 1)
+    await asyncio.sleep(0)
+    assert seen == [1]
+    assert [str(context["exception"]) for context in failures] == ["of the subscriber"]
+    assert value.id in failures[0]["message"]
+
+
+async def test_a_callback_that_was_unsubscribed_by_another_is_not_called(writer: Loose) -> None:
+    value = writer.create_group().create_map({"x": 0})
+    seen: list[str] = []
+
+    def first(_: CoMap) -> None:
+        seen.append("first")
+        stop()
+
+    value.on_change(first)
+    stop = value.on_change(lambda _: seen.append("second"))
+    value.set("x", 1)
+    await asyncio.sleep(0)
+    assert seen == ["first"]
