@@ -71,8 +71,8 @@ class Transport:
             self._on_queued()
 
     def send_later(self, text: str) -> None:
-        """Queues a message for which nobody waits: it goes out with the next one, or alone a moment later."""
-        self.outbox.put(text)
+        """Queues a message for which nobody waits: it goes out after the next one, or alone a moment later."""
+        self.outbox.put(text, last=True)
         if self._socket is not None and self._later is None:
             self._later = asyncio.get_running_loop().call_later(_LATER_S, self._flush)
 
