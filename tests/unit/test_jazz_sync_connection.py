@@ -41,6 +41,20 @@ async def test_frames_hold_all_messages_in_order_and_are_not_too_long(sizes: lis
 
 
 @pytest.mark.anyio
+async def test_what_nobody_waits_for_goes_after_all_others() -> None:
+    outbox = Outbox()
+    outbox.put("received", last=True)
+    outbox.put("question")
+    outbox.put("received more", last=True)
+    outbox.put("x" * MAX_FRAME_CHARACTERS)
+    assert outbox.frame() == "question"
+    outbox.put("answer")
+    assert outbox.frame() == "x" * MAX_FRAME_CHARACTERS
+    assert outbox.frame() == "answer\nreceived\nreceived more"
+    assert (outbox.frame(), outbox.buffered) == (None, 0)
+
+
+@pytest.mark.anyio
 async def test_a_writer_waits_while_too_much_is_buffered() -> None:
     outbox = Outbox()
     await outbox.room()
