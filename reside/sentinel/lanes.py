@@ -34,14 +34,13 @@ class Lanes:
     """Key → time at which it is due, in the order of arrival."""
     running: set[str] = field(default_factory=set)
     failures: dict[str, int] = field(default_factory=dict)
-    _again: set[str] = field(default_factory=set)
+    _again: dict[str, float] = field(default_factory=dict)
+    """Key that was added while it is handled → time at which it is due then."""
 
     def add(self, key: str, due: float = 0.0) -> None:
         """Note that ``key`` needs to be looked at, not before ``due``."""
-        if key in self.running:
-            self._again.add(key)
-        else:
-            self.waiting[key] = min(self.waiting.get(key, due), due)
+        times = self._again if key in self.running else self.waiting
+        times[key] = min(times.get(key, due), due)
 
     def take(self, now: float) -> str | None:
         """The next key to handle, which counts as running from now on; None if there is nothing to do at present."""
@@ -85,6 +84,5 @@ class Lanes:
 
     def _end(self, key: str) -> None:
         self.running.discard(key)
-        if key in self._again:
-            self._again.discard(key)
-            self.add(key)
+        if (due := self._again.pop(key, None)) is not None:
+            self.add(key, due)

@@ -54,6 +54,28 @@ def test_a_key_added_while_it_is_handled_is_handled_again() -> None:
     assert queue.take(0) == "a/1"
 
 
+def test_a_key_put_off_while_it_is_handled_waits_for_its_time() -> None:
+    """The keeper puts an object off that was repaired too often; handled again at once it would spin."""
+    queue = lanes()
+    queue.add("a/1")
+    queue.take(0)
+    queue.add("a/1", due=5.0)
+    queue.done("a/1")
+    assert queue.take(0) is None
+    assert queue.next_due(0) == 5.0
+    assert queue.take(5.0) == "a/1"
+
+
+def test_a_change_while_a_key_is_handled_does_not_wait_for_a_later_time() -> None:
+    queue = lanes()
+    queue.add("a/1")
+    queue.take(0)
+    queue.add("a/1", due=5.0)
+    queue.add("a/1")
+    queue.done("a/1")
+    assert queue.take(0) == "a/1"
+
+
 def test_a_failed_key_is_put_off_ever_longer_up_to_a_bound() -> None:
     queue = lanes()
     queue.add("a/1")
