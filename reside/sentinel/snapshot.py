@@ -57,11 +57,6 @@ class StoredStack:
         """``Kind/name`` of every object."""
         return frozenset(object_key(manifest) for manifest in self.objects)
 
-    @property
-    def revision(self) -> str:
-        """Revision of the objects."""
-        return DesiredStack(self.name, self.owner, self.objects).revision
-
     def preparing(self, desired: DesiredStack) -> StoredStack:
         """This stack as it is kept while a newer declaration is being applied."""
         before, after = self.by_key(), {object_key(manifest): manifest for manifest in desired.objects}
@@ -113,9 +108,17 @@ class Snapshot:
         write_file(self._path(stored.name), json.dumps(document, ensure_ascii=False, indent=1).encode())
 
     def remove(self, name: str) -> None:
-        """Forget a stack."""
+        """Forget a stack.
+
+        Raises:
+            NotReady: the volume can't be written; the stack stays as it was.
+        """
+        path = self._path(name)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise _unwritable(path, error) from error
         self.stacks.pop(name, None)
-        self._path(name).unlink(missing_ok=True)
 
     def holder(self, key: str) -> str | None:
         """Name of the stack that holds the object ``Kind/name``."""
@@ -140,10 +143,15 @@ def write_file(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         draft.replace(path)
     except OSError as error:
-        raise NotReady(f"{path} can't be written: {error.strerror}; is the volume full or read-only?") from error
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> NotReady:
+    return NotReady(f"{path} can't be written: {error.strerror}; is the volume full or read-only?")
 
 
 def _read(path: Path) -> StoredStack | None:
+    """The stack in a file; None if it is broken, or was removed since the folder was listed."""
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
         objects = tuple(data["objects"])
@@ -158,6 +166,8 @@ def _read(path: Path) -> StoredStack | None:
             pending=frozenset(data["pending"]),
             leaving=frozenset(data["leaving"]),
         )
+    except FileNotFoundError:
+        return None  # the leader has just removed the stack
     except (ValueError, KeyError, TypeError) as error:  # a broken file is made anew from Jazz; the rest must work
         _log.error("stored stack is unreadable and left alone", path=str(path), error=repr(error))
         return None

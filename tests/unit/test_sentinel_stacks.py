@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, STACK_LABEL
+from reside.model.errors import NotReady
 from reside.model.stacks import DesiredStack
 from reside.sentinel.mandate import Mandate
 from reside.sentinel.prune import unknown
@@ -77,6 +80,24 @@ def test_the_snapshot_survives_a_restart_and_a_broken_file(tmp_path: Path) -> No
 
 
 # Reports
+
+
+def test_a_stack_that_the_leader_removes_while_another_one_reads_is_none(tmp_path: Path) -> None:
+    """A link to nothing is what the folder's list shows of a file that is gone a moment later."""
+    kept = Snapshot(tmp_path)
+    kept.save(stored(config_map("a")))
+    (tmp_path / "removed.json").symlink_to(tmp_path / "nowhere")
+    assert Snapshot(tmp_path).stacks.keys() == {"demo"}
+
+
+def test_a_stack_that_can_not_be_removed_from_the_volume_is_kept_and_tried_again(tmp_path: Path) -> None:
+    kept = Snapshot(tmp_path)
+    kept.save(stored(config_map("a")))
+    (tmp_path / "demo.json").unlink()
+    (tmp_path / "demo.json").mkdir()  # no file can be removed there
+    with pytest.raises(NotReady, match=r"demo\.json can't be written"):
+        kept.remove("demo")
+    assert "demo" in kept.stacks
 
 
 def test_what_is_applied_and_live_is_updated() -> None:
