@@ -134,6 +134,12 @@ def test_messages_are_cut_and_masked() -> None:
     assert len(error.message) <= LONGEST
 
 
+def test_a_secret_that_the_cut_of_the_last_words_divides_is_masked() -> None:
+    secret = "hunter2-" * 10
+    stderr = "panic: " + secret + "x" * (LONGEST - 20)
+    assert "hunter2" not in str(diagnose(2, [], stderr, (secret,)))
+
+
 def secret_of(**values: str) -> dict[str, Any]:
     return {"kind": "Secret", "stringData": values}
 

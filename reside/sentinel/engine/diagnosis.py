@@ -55,7 +55,7 @@ def diagnose(code: int, complaints: Sequence[Complaint], stderr: str, secrets: S
     return (
         _of_the_whole(complaints, stderr, secrets)
         or _of_an_object(complaints, secrets)
-        or EngineBroken(f"the engine failed with code {code}: {_short(_best(complaints, stderr), secrets)}")
+        or EngineBroken(f"the engine failed with code {code}: {_best(complaints, stderr, secrets)}")
     )
 
 
@@ -67,7 +67,7 @@ def _of_the_whole(complaints: Sequence[Complaint], stderr: str, secrets: Sequenc
     if _PASSPHRASE.search(everything):
         return EngineBroken("the state cannot be decrypted: start with the passphrase that the state was made with")
     if _UNREACHABLE.search(everything):
-        return EngineUnavailable("the Kubernetes API did not answer: " + _short(_best(complaints, stderr), secrets))
+        return EngineUnavailable("the Kubernetes API did not answer: " + _best(complaints, stderr, secrets))
     return None
 
 
@@ -89,12 +89,14 @@ def _conflict(found: re.Match[str], complaint: Complaint, secrets: Sequence[str]
     return ApplyConflict(f"{manager} manages fields that the stack sets: {fields}", complaint.object, manager)
 
 
-def _best(complaints: Sequence[Complaint], stderr: str) -> str:
+def _best(complaints: Sequence[Complaint], stderr: str, secrets: Sequence[str]) -> str:
     """The most telling message: the first complaint that is not a mere announcement, else the end of stderr."""
     for complaint in complaints:
         if not _ANNOUNCEMENT.fullmatch(complaint.message.strip()):
-            return complaint.message
-    return complaints[0].message if complaints else stderr[-LONGEST:]
+            return _short(complaint.message, secrets)
+    if complaints:
+        return _short(complaints[0].message, secrets)
+    return _short(mask(stderr, secrets)[-LONGEST:], secrets)  # masked before the cut: half a secret is not recognized
 
 
 def _short(message: str, secrets: Sequence[str]) -> str:
