@@ -65,18 +65,10 @@ def leads_session(pid: int) -> bool:
     return stat is not None and int(stat[_SESSION_FIELD]) == pid
 
 
-def namespace_inode(pid: int, kind: str) -> int | None:
-    """Return the inode of a process's namespace (`net`, `mnt`); None if it can't be seen."""
-    try:
-        return (_PROC / str(pid) / "ns" / kind).stat().st_ino
-    except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return None
-
-
 def _stat(pid: int) -> list[str] | None:
     """Return the fields of stat(5) from the state on; None if there is no such process."""
     try:
-        stat = (_PROC / str(pid) / "stat").read_text()
+        stat = (_PROC / str(pid) / "stat").read_text(errors="replace")  # a command's name may be any bytes
     except (FileNotFoundError, ProcessLookupError):
         return None
     return stat.rpartition(")")[2].split()
