@@ -86,8 +86,8 @@ def load(files: Sequence[Path] | None = None) -> Kubeconfig:
             for item in document.get("clusters") or []:
                 servers.setdefault(item["name"], item["cluster"].get("server", ""))
             for item in document.get("contexts") or []:
-                raw_contexts.setdefault(item["name"], item["context"])
-        except (KeyError, TypeError, AttributeError) as error:
+                raw_contexts.setdefault(item["name"], dict(item["context"]))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise KubeconfigError(f"{path} is no kubeconfig: a cluster or context has no name or content.") from error
         current = current or document.get("current-context") or None
     contexts = {
@@ -100,8 +100,8 @@ def load(files: Sequence[Path] | None = None) -> Kubeconfig:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        document = yaml.safe_load(path.read_text())
-    except yaml.YAMLError:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError):
         # The error's own text would quote lines of the file, which holds credentials
         raise KubeconfigError(f"{path} is no kubeconfig: it is not YAML.") from None
     except OSError as error:

@@ -55,10 +55,20 @@ def test_no_file_at_all_is_an_error_that_names_it(tmp_path: Path) -> None:
         load([tmp_path / "nowhere"])
 
 
-@pytest.mark.parametrize("content", ["token: very-secret: x: [", "- very-secret", "contexts: [{very: secret}]"])
-def test_a_broken_file_is_named_and_not_quoted(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"token: very-secret: x: [",
+        b"- very-secret",
+        b"contexts: [{very: secret}]",
+        b"contexts: [{name: a, context: }]",
+        b"contexts: [{name: a, context: secret}]",
+        b"secret \xff",
+    ],
+)
+def test_a_broken_file_is_named_and_not_quoted(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "broken"
-    path.write_text(content)
+    path.write_bytes(content)
     with pytest.raises(KubeconfigError, match="broken is no kubeconfig") as caught:
         load([path])
     assert "secret" not in str(caught.value)
