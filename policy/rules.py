@@ -82,7 +82,7 @@ def object_name(manifest: Manifest) -> str:
 def kinds(manifest: Manifest, _: Context) -> Iterator[str]:
     """Only the twelve namespaced kinds that ReSide manages."""
     kind = manifest.get("kind")
-    if kind not in ALLOWED_KINDS:
+    if not isinstance(kind, str) or kind not in ALLOWED_KINDS:
         yield f"kind {kind} is not managed here: declare one of {', '.join(sorted(ALLOWED_KINDS))}"
 
 
@@ -184,7 +184,7 @@ def _pod_specs(manifest: Manifest) -> Iterator[Manifest]:
         yield spec
     elif kind == "CronJob":
         yield _map(_map(_map(_map(spec, "jobTemplate"), "spec"), "template"), "spec")
-    elif kind in _TEMPLATED:
+    elif isinstance(kind, str) and kind in _TEMPLATED:
         yield _map(_map(spec, "template"), "spec")
 
 
