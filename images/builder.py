@@ -126,7 +126,7 @@ async def _present(client: RegistryClient, items: Iterable[Item]) -> dict[str, s
 def _build_missing(items: Mapping[str, Item], present: Collection[str], daemon: Daemon) -> None:
     """Build and push the images with Dockerfiles that the registry lacks."""
     with ExitStack() as stack:
-        scratch = Path(stack.enter_context(TemporaryDirectory(prefix=cache.HALF_MADE, dir=cache.folder())))
+        scratch = Path(stack.enter_context(_scratch()))
         to_build = _to_build(items, present, daemon)
         pool = stack.enter_context(ThreadPoolExecutor(max_workers=4, thread_name_prefix="image"))
         contexts = {name: pool.submit(_stage, items[name], scratch, daemon.progress) for name in to_build}
@@ -156,9 +156,14 @@ def _extend(client: RegistryClient, item: Item, items: Mapping[str, Item], progr
     recipe = item.recipe
     if recipe.parent is None:
         raise ImageBuildError(recipe.name, "it has neither a Dockerfile nor an image below it")
-    with timed(f"{recipe.name}: put together", progress), TemporaryDirectory(dir=cache.folder()) as scratch:
+    with timed(f"{recipe.name}: put together", progress), _scratch() as scratch:
         layer = FileBlob.of(_stage(item, Path(scratch), progress)) if recipe.content else None
         anyio.run(client.extend, items[recipe.parent].reference, item.reference, layer, recipe.extension)
+
+
+def _scratch() -> TemporaryDirectory[str]:
+    """A folder that a later build removes soon if this one is killed."""
+    return TemporaryDirectory(prefix=cache.HALF_MADE, dir=cache.folder())
 
 
 def _stage(item: Item, scratch: Path, progress: Callable[[str], None]) -> Path:

@@ -51,5 +51,9 @@ def _remove_old() -> None:
     now = time.time()
     for path in folder().iterdir():
         keep = HALF_MADE_KEEP if path.name.startswith(HALF_MADE) else KEEP
-        if now - path.stat().st_mtime > keep:
+        try:
+            age = now - path.stat().st_mtime
+        except FileNotFoundError:
+            continue  # another thread or build has just given it its name, or removed it
+        if age > keep:
             shutil.rmtree(path, ignore_errors=True)

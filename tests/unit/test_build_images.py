@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from images import builder
+from images import builder, cache
 from images.recipes import Recipe
 from reside.local.docker_archive import read_archive
 from reside.local.docker_context import Context, digest
@@ -101,6 +101,15 @@ def test_only_what_neither_registry_nor_daemon_has_is_built(
     store = Store(*local)
     assert builder._to_build(items, present, store) == built
     assert store.pulled == pulled
+
+
+def test_what_another_build_takes_away_while_old_things_are_looked_for_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link to nothing is what a folder's list shows of a thing that got its name a moment later."""
+    monkeypatch.setenv("RESIDE_CACHE", str(tmp_path))
+    (cache.folder() / f"{cache.HALF_MADE}x").symlink_to(tmp_path / "nowhere")
+    assert cache.cached("thing", "key", lambda folder: (folder / "a").touch()).name == "thing-key"
 
 
 def test_a_context_is_the_same_for_the_same_content(tmp_path: Path) -> None:
