@@ -140,11 +140,23 @@ def test_params_must_fit_the_contracts_schema() -> None:
         {"$ref": "#/nowhere"},
         {"$ref": "#"},
         {"properties": {"limit": {"pattern": "("}}},
+        {"properties": {"limit": {"pattern": "a{99999999999999}"}}},
+        {"$schema": []},
+        {"$schema": "http://json-schema.org/draft-04/schema#", "$ref": 5},
+        {"$id": "http://[x", "$ref": "a"},
+        {"allOf": [{"$ref": "#/allOf/first"}]},
     ],
 )
 def test_a_schema_that_can_not_be_used_is_refused_and_nothing_is_fetched(schema: dict[str, Any]) -> None:
     wish = {"name": "greet", "params": {"limit": "many"}}
     strange = {GREETING: contract(permissions={"greet": {"params": schema}})}
+    with pytest.raises(LoadRefused, match="can't be checked"):
+        resolved(requiring(permissions=[wish]), contracts=strange)
+
+
+def test_a_parameter_that_the_schema_can_not_calculate_with_is_refused() -> None:
+    wish = {"name": "greet", "params": {"limit": 10**400}}
+    strange = {GREETING: contract(permissions={"greet": {"params": {"properties": {"limit": {"multipleOf": 0.5}}}}})}
     with pytest.raises(LoadRefused, match="can't be checked"):
         resolved(requiring(permissions=[wish]), contracts=strange)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import jsonschema
 from referencing import Registry
@@ -24,6 +24,20 @@ if TYPE_CHECKING:
 
     from reside.model.entities import Replica
     from reside.model.manifest import ContractManifest, Manifest, ManifestRequirement, PermissionWish
+
+_UNUSABLE: Final = (
+    jsonschema.SchemaError,
+    Unresolvable,
+    RecursionError,
+    re.error,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+"""What a schema of others can make the validator raise: it trusts keywords that no metaschema speaks of, such as a
+``$schema`` that is no text, and its arithmetic. Whatever got through would end the leading Alpha, and the next one."""
 
 Contracts = dict[str, "ContractManifest"]
 Providers = dict[str, "Sequence[ReplicaChoice]"]
@@ -184,7 +198,7 @@ def _check_params(what: str, params: dict[str, Any], schema: dict[str, Any]) -> 
         kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
         kind.check_schema(dict(schema))
         kind(schema, registry=Registry()).validate(params)
-    except (jsonschema.SchemaError, Unresolvable, RecursionError, re.error) as error:
+    except _UNUSABLE as error:
         reason = error.message if isinstance(error, jsonschema.SchemaError) else f"{type(error).__name__}: {error}"
         raise LoadRefused(f"{what} can't be checked: the contract's schema is none: {reason}") from None
     except jsonschema.ValidationError as error:
