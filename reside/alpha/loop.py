@@ -83,7 +83,7 @@ class Loop:
         view = await sentinel.connect(self._alpha.context)
         self._watch(view.reports, SENTINEL)
         self._watch(view.results, SENTINEL)
-        for stack, number in self._numbers.items():
+        for stack, number in tuple(self._numbers.items()):  # a scan beside this may add to them
             target = view.reports.get(stack)
             if isinstance(target, str) and target not in self._subscriptions:
                 self._watch(await self._alpha.node.load_map(target), f"replica/{number}")

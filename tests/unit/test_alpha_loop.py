@@ -1,0 +1,58 @@
+"""The leader's loop: what one key's handling may do while another's is under way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reside.alpha.loop import Loop
+
+pytestmark = pytest.mark.anyio
+
+
+class Map(dict[str, Any]):
+    """A map of the Sentinel's."""
+
+    def __init__(self, co_id: str, members: dict[str, Any]) -> None:
+        super().__init__(members)
+        self.id = co_id
+
+    def on_change(self, _changed: Any) -> Any:
+        """Never changes."""
+        return lambda: None
+
+
+class World:
+    """Alpha, its context, its node and the Sentinel in one, as far as a loop that follows reports asks them."""
+
+    def __init__(self) -> None:
+        self.context = self.node = self
+        self.loaded: list[str] = []
+        self.meanwhile = lambda: None
+
+    async def peers(self, _contract: str) -> list[World]:
+        """The Sentinel."""
+        return [self]
+
+    async def data(self) -> Map:
+        """The root of the Sentinel's data."""
+        return Map("root", {name: name for name in ("desired", "previews", "reports", "previewResults")})
+
+    async def load_map(self, co_id: str) -> Map:
+        """A map; something happens meanwhile if it is a report."""
+        self.loaded.append(co_id)
+        if co_id.startswith("report."):
+            self.meanwhile()
+        return Map(co_id, {"first": "report.first", "second": "report.second"} if co_id == "reports" else {})
+
+
+async def test_a_replica_that_a_scan_finds_while_reports_are_followed_does_not_end_the_term() -> None:
+    world = World()
+    loop = Loop(world)
+    loop._numbers.update({"first": 3})
+    world.meanwhile = lambda: loop._numbers.update({"second": 4})
+    await loop._handle("sentinel")
+    assert "report.first" in world.loaded
+    await loop._handle("sentinel")
+    assert "report.second" in world.loaded
