@@ -60,11 +60,6 @@ class AlphaData:
         return account == self.node.account_id or self.grants(account)
 
 
-async def find_root(node: Node, public: Group) -> CoMap | None:
-    """Alpha's root map, if it was ever made."""
-    return await node.find_unique_map(public.id, ROOT_NAME)
-
-
 async def make_data(node: Node, public: Group) -> AlphaData:
     """Make what is missing of Alpha's data, and open it. The caller holds Alpha's lock."""
     root = await node.unique_map(public, ROOT_NAME)

@@ -7,12 +7,10 @@ Invariant: a permission counts only while its ``current`` says granted and names
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
-
-RequestType = Literal["static", "dynamic", "manual"]
 
 
 @dataclass(frozen=True)
