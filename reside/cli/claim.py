@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
+import httpx
+
 from reside.cli.config import Cluster, Config
-from reside.cli.session import DEADLINE, Session, open_session, target_of
+from reside.cli.session import DEADLINE, open_session, target_of
 from reside.model.errors import InvalidInput
 from reside.seed.kubernetes import Target, connect, read_secret
 from reside.seed.platform import CLAIM_KEY, CLAIM_SECRET
@@ -45,7 +46,7 @@ async def claim(config: Config, context: str) -> None:
     if not secret or CLAIM_KEY not in secret:
         raise InvalidInput(f"namespace {cluster.namespace} has no Secret {CLAIM_SECRET} with the one-time code")
     async with open_session(config, context) as session:
-        await _ready_for_calls(session)
+        await until_answering(session.http, session.endpoint, DEADLINE)
         await session.call("claim-super-admin", {"code": secret[CLAIM_KEY]})
 
 
@@ -65,16 +66,19 @@ async def claim_if_free(config: Config, context: str) -> bool:
     return True
 
 
-async def _ready_for_calls(session: Session) -> None:
-    """Wait until Alpha's Service has a pod that answers."""
+async def until_answering(http: httpx.AsyncClient, endpoint: str, deadline: float) -> None:
+    """Wait until Alpha's Service has a pod that answers.
+
+    Raises:
+        NotReady: it has none after ``deadline`` seconds.
+    """
 
     async def look() -> None:
         try:
-            async with asyncio.timeout(5):
-                response = await session.http.get(f"{session.endpoint}/readyz")
-        except (OSError, TimeoutError) as error:
-            raise Missing(f"Alpha does not answer: {error or type(error).__name__}") from None
+            response = await http.get(f"{endpoint}/readyz", timeout=5)
+        except httpx.TransportError as error:
+            raise Missing(f"Alpha does not answer: {str(error) or type(error).__name__}") from None
         if not response.is_success:
             raise Missing(f"Alpha is not ready: {response.text[:200]}")
 
-    await until(look, "Alpha", DEADLINE)
+    await until(look, "Alpha", deadline)

@@ -1,0 +1,37 @@
+"""Claiming super admin: when Alpha is ready to be asked."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from reside.cli.claim import until_answering
+from reside.model.errors import NotReady
+
+pytestmark = pytest.mark.anyio
+REFUSED = httpx.ConnectError("connection refused")
+
+
+def alpha(*answers: httpx.Response | httpx.TransportError) -> httpx.AsyncClient:
+    """A client of an Alpha that answers so, one after the other; the last answer stays."""
+    left = list(answers)
+
+    def answer(_request: httpx.Request) -> httpx.Response:
+        found = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(found, httpx.TransportError):
+            raise found
+        return found
+
+    return httpx.AsyncClient(transport=httpx.MockTransport(answer))
+
+
+async def test_an_alpha_that_refuses_connections_or_is_not_ready_is_waited_for() -> None:
+    async with alpha(REFUSED, httpx.ReadTimeout(""), httpx.Response(503), httpx.Response(200)) as http:
+        await until_answering(http, "http://alpha", 60)
+        assert (await http.get("http://alpha/readyz")).is_success
+
+
+async def test_an_alpha_that_never_answers_is_an_error_that_says_why() -> None:
+    async with alpha(REFUSED) as http:
+        with pytest.raises(NotReady, match="Alpha was not reached in 0 s: Alpha does not answer: connection refused"):
+            await until_answering(http, "http://alpha", 0.05)
