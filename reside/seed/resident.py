@@ -69,9 +69,11 @@ class Resident(Generic[T]):
         """Run a coroutine function in the replica's loop and wait for its result.
 
         Raises:
-            NotReady: it took longer than ``deadline`` seconds.
+            NotReady: it took longer than ``deadline`` seconds, or the replica has ended.
         """
         value = self.ready(deadline)
+        if self._ended.done():
+            raise self._end_of_it()
         running = asyncio.run_coroutine_threadsafe(act(value), self._loop)
         try:
             return self._first(running, deadline, what)
@@ -96,9 +98,12 @@ class Resident(Generic[T]):
         if wanted.done():
             return wanted.result()
         if self._ended.done():
-            self._ended.result()
-            raise NotReady(f"{self._name} inside the seed has ended: run the bootstrap again")
+            raise self._end_of_it()
         raise NotReady(f"{self._name} inside the seed did not finish in {deadline:.0f} s: {what}")
+
+    def _end_of_it(self) -> BaseException:
+        """Why a replica that has ended does nothing more."""
+        return self._ended.exception() or NotReady(f"{self._name} inside the seed has ended: run the bootstrap again")
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)

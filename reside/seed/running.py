@@ -61,7 +61,7 @@ def ensure_running(settings: BootstrapSettings) -> Seed:
     with _lock:
         if _running and _running[0].alive:
             return _running[0]
-        _running.clear()
+        _stop()  # where one of the two has failed the other still lives, with a lease that a new one would wait for
         seed = _start(settings)
         _running.append(seed)
         seed.sentinel.ready(settings.deadline)
@@ -72,11 +72,15 @@ def ensure_running(settings: BootstrapSettings) -> Seed:
 def stop() -> None:
     """End the seed's replicas gracefully, so that their leases are free at once; does nothing if none run."""
     with _lock:
-        for seed in _running:
-            seed.alpha.stop(STOP_S)
-            seed.sentinel.stop(STOP_S)
-            seed.folder.cleanup()
-        _running.clear()
+        _stop()
+
+
+def _stop() -> None:
+    for seed in _running:
+        seed.alpha.stop(STOP_S)
+        seed.sentinel.stop(STOP_S)
+        seed.folder.cleanup()
+    _running.clear()
 
 
 def _start(settings: BootstrapSettings) -> Seed:

@@ -1,0 +1,86 @@
+"""Replicas inside the seed: what becomes of calls, and of the other replica, when one has ended."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from reside.alpha.bootstrap import SystemBlocks
+from reside.model.errors import NotReady, ResideError
+from reside.seed import running
+from reside.seed.resident import Resident
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+DEADLINE = 30.0
+SETTINGS = type("Settings", (), {"deadline": DEADLINE})
+
+
+@asynccontextmanager
+async def opened() -> AsyncIterator[str]:
+    yield "value"
+
+
+async def lives(_value: str) -> None:
+    await asyncio.Event().wait()
+
+
+async def fails(_value: str) -> None:
+    raise ResideError("the lease was lost")
+
+
+async def ends(_value: str) -> None:
+    """Do nothing."""
+
+
+async def echo(value: str) -> str:
+    return value
+
+
+def resident(work: Any) -> Resident[str]:
+    made = Resident("alpha", opened, work)
+    made.start()
+    made.ready(DEADLINE)
+    if work is not lives:
+        made._thread.join(DEADLINE)
+    return made
+
+
+def seed(alpha: Resident[str], sentinel: Resident[str]) -> running.Seed:
+    return running.Seed(alpha, sentinel, SystemBlocks("a", "s"), TemporaryDirectory())
+
+
+def test_a_living_resident_is_handed_work_until_it_is_stopped() -> None:
+    alpha = resident(lives)
+    assert alpha.run(echo, DEADLINE, "an echo") == "value"
+    alpha.stop(DEADLINE)
+    assert not alpha.alive
+
+
+def test_a_resident_that_failed_makes_every_later_call_fail_with_its_error() -> None:
+    alpha = resident(fails)
+    for _ in range(2):
+        with pytest.raises(ResideError, match="the lease was lost"):
+            alpha.run(echo, DEADLINE, "an echo")
+
+
+def test_a_resident_that_has_ended_says_so() -> None:
+    with pytest.raises(NotReady, match="alpha inside the seed has ended"):
+        resident(ends).run(echo, DEADLINE, "an echo")
+
+
+def test_a_new_seed_begins_only_when_nothing_of_the_old_one_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+    half, fresh = seed(resident(fails), resident(lives)), seed(resident(lives), resident(lives))
+    monkeypatch.setattr(running, "_running", [half])
+    monkeypatch.setattr(running, "_start", lambda _settings: fresh)
+    assert running.ensure_running(SETTINGS) is fresh
+    assert not half.sentinel.alive
+    assert running.ensure_running(SETTINGS) is fresh
+    running.stop()
+    assert not fresh.alpha.alive
+    assert not fresh.sentinel.alive
