@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import httpx2
 import lightkube
+import yaml
 from lightkube import operators as lightkube_operators
 from lightkube.codecs import resource_registry
 from lightkube.core.exceptions import ApiError, ConfigError
@@ -65,18 +66,7 @@ async def connect(target: Target) -> AsyncIterator[lightkube.AsyncClient]:
     Raises:
         InvalidInput: the kubeconfig or its context can't be used.
     """
-    try:
-        if target.access == "in-cluster":
-            config = lightkube.KubeConfig.from_service_account()
-        elif target.kubeconfig is not None:
-            config = lightkube.KubeConfig.from_file(target.kubeconfig)
-        else:
-            config = lightkube.KubeConfig.from_env()
-        single = config.get(target.kube_context)
-    except (ConfigError, OSError) as error:
-        raise InvalidInput(f"kubeconfig {target.kubeconfig or ''} can't be used: {error}") from None
-    if single is None:
-        raise InvalidInput(f"context {target.kube_context!r} is not in kubeconfig {target.kubeconfig or ''}")
+    single = _chosen(target)
     client = lightkube.AsyncClient(config=single, namespace=target.namespace, field_manager=FIELD_MANAGER)
     try:
         yield client
@@ -88,6 +78,30 @@ async def connect(target: Target) -> AsyncIterator[lightkube.AsyncClient]:
         ) from None
     finally:
         await client.close()
+
+
+def _chosen(target: Target) -> lightkube.config.kubeconfig.SingleConfig:
+    """The part of a kubeconfig that speaks of the target. No message quotes the file, since credentials stand in it."""
+    where = f"kubeconfig {target.kubeconfig}" if target.kubeconfig else "the usual kubeconfig"
+    try:
+        if target.access == "in-cluster":
+            config = lightkube.KubeConfig.from_service_account()
+        elif target.kubeconfig is not None:
+            config = lightkube.KubeConfig.from_file(target.kubeconfig)
+        else:
+            config = lightkube.KubeConfig.from_env()
+        single = config.get(target.kube_context)
+    except (ConfigError, OSError) as error:
+        raise InvalidInput(f"{where} can't be used: {error}") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise InvalidInput(f"{where} is not YAML: `kubectl config view` says where") from None
+    except (AttributeError, LookupError, TypeError):
+        raise InvalidInput(
+            f"{where} is none, or its context names a cluster or user that it lacks: see `kubectl config view`"
+        ) from None
+    if single is None:
+        raise InvalidInput(f"context {target.kube_context!r} is not in {where}")
+    return single
 
 
 def is_missing(error: ApiError) -> bool:
