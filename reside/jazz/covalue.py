@@ -48,6 +48,7 @@ class Core:
         changes_from: Of a group for each revision the time from which on roles may differ from the one before.
         revision: Grows with every change of the valid content; of a group also when a parent's content changes.
         secrets: Read key secrets found so far.
+        forgotten: How often they were forgotten, as they may have come out of what does not count any more.
         stale: Whether the content must be looked at again.
         barred: How often transactions were barred after they had been judged.
         deletions: Transactions that mark it as deleted, whether or not they may.
@@ -73,6 +74,7 @@ class Core:
     changes_from: list[int] = field(default_factory=list)
     revision: int = 0
     secrets: dict[str, str] = field(default_factory=dict)
+    forgotten: int = 0
     stale: bool = True
     barred: int = 0
     deletions: list[Transaction] = field(default_factory=list)

@@ -113,7 +113,19 @@ class Judging:
         if before != (valid, judgement.asked):
             core.note_change(0)
         if before is not None and not set(map(id, before[0])) <= set(map(id, valid)):
-            core.secrets.clear()  # one of them may have come out of what does not count any more
+            self._forget_secrets(core)
+
+    def _forget_secrets(self, core: Core) -> None:
+        """A secret of a group, or of one that extends it, may have come out of what does not count any more."""
+        seen: set[CoId] = set()
+        queue = [core]
+        while queue:
+            current = queue.pop()
+            if current.co_id not in seen and current.header is not None and current.header.is_group:
+                seen.add(current.co_id)
+                current.secrets.clear()
+                current.forgotten += 1
+                queue.extend(self._store.core(dependant) for dependant in current.dependants)
 
     def _taint(self, unfinished: Core) -> None:
         """Notes the groups that are being judged by the unfinished state of another: they are judged again later."""

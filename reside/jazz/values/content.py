@@ -2,7 +2,8 @@
 
 Nothing reaches a caller but through here: a transaction is taken only if its author's role allowed it at its time. When
 the owning group or a parent of it changed at a time that concerns one of them, or gave a key that one of them lacked,
-all are judged again.
+all are judged again. When a key may have come out of what does not count any more, all are decrypted again: whoever was
+here before sees what a new reader sees.
 """
 
 from collections.abc import Sequence
@@ -46,6 +47,7 @@ class Content:
         self._valid: list[Transaction] = []
         self._losers: frozenset[int] = frozenset()
         self._owner_revision = -1
+        self._forgotten = 0
         self._deleted = False
         self._newest = -1
         self._decoder = Decoder(store, core)
@@ -65,7 +67,13 @@ class Content:
         if core.barred != self._barred:
             self._barred, self._owner_revision = core.barred, -1
         owner = self._store.owner_of(core.header)
-        revision = 0 if core.header.owner is None else self._store.core(core.header.owner).revision
+        revision = 0
+        if core.header.owner is not None:
+            group = self._store.core(core.header.owner)
+            revision = group.revision
+            if group.forgotten != self._forgotten:
+                self._forgotten, self._owner_revision = group.forgotten, -1
+                self._decoder.forget()
         seen, self._seen = self._seen, len(core.transactions)
         concerned = revision != self._owner_revision and self._is_concerned(core.header.owner)
         self._owner_revision = revision

@@ -1,7 +1,7 @@
 """Reading what transactions say: decrypting and parsing their changes, many at a time.
 
-What was read once stays with its transaction. What can't be read, because its key is not here (yet) or because it is
-malformed, is left out, and tried again when it is asked for again.
+What was read once stays with its transaction, until its key may be wrong. What can't be read, because its key is not
+here (yet) or because it is malformed, is left out, and tried again when it is asked for again.
 """
 
 from collections.abc import Iterable
@@ -53,6 +53,12 @@ class Decoder:
 
     def _before(self, item: Transaction) -> Transaction | None:
         return self._core.sessions[item.session].transactions[item.index - 1] if item.index else None
+
+    def forget(self) -> None:
+        """Takes back what was read with a key."""
+        for item in self._core.transactions:
+            if item.is_private:
+                item.changes = item.meta_value = item.origin = None
 
     def has_new_key(self) -> bool:
         """Whether one of the keys that were lacking is here now."""

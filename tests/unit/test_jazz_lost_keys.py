@@ -1,0 +1,57 @@
+"""A key whose reveal does not count any more: who used it before sees what a new reader sees."""
+
+import pytest
+from support.jazz_liar import carried
+from support.jazz_wire import Loose, connected_to, registered
+
+from reside.jazz import CoMap
+
+pytestmark = pytest.mark.anyio
+
+
+async def meets(hub: Loose, node: Loose) -> None:
+    """A node gets all that the hub has by now."""
+    node.connect()
+    await connected_to(hub, node)
+
+
+async def loaded(hub: Loose, node: Loose, co_id: str) -> CoMap:
+    """A map, with messages carried until it is there."""
+    found = await carried(hub, node, node.load_map(co_id))
+    assert isinstance(found, CoMap)
+    return found
+
+
+async def as_a_new_reader_sees_it(hub: Loose, who: Loose, co_id: str) -> dict[str, object]:
+    """The content of a map for another node of an account."""
+    fresh = Loose(who.credentials)
+    await carried(hub, fresh, fresh.login())
+    return (await loaded(hub, fresh, co_id)).as_dict()
+
+
+@pytest.mark.parametrize("nested", [False, True])
+async def test_content_under_a_key_of_a_rotation_that_turns_out_void_is_gone_for_all(*, nested: bool) -> None:
+    hub = Loose()
+    owner, admin, third = [await registered(hub, name) for name in ("owner", "admin", "third")]
+    group = owner.create_group()
+    for member in (admin, third):
+        await carried(hub, owner, group.add_member(member.account_id, "admin" if member is admin else "writer"))
+    value = (group.create_child() if nested else group).create_map({"before": 1})
+    await connected_to(hub, owner)
+    theirs = await carried(hub, admin, admin.load_group(group.id))
+    before = admin.now_ms()
+    await carried(hub, admin, theirs.remove_member(third.account_id))
+    await meets(hub, owner)
+    assert group.role_of(third.account_id) is None
+    value.set("after", 2)
+    await connected_to(hub, owner)
+    assert value.as_dict() == {"before": 1, "after": 2}
+    assert await as_a_new_reader_sees_it(hub, owner, value.id) == {"before": 1, "after": 2}
+
+    # The admin says that it was none any more when it changed the key.
+    step = [{"op": "set", "key": admin.account_id, "value": "reader"}]
+    admin.transact(group.id, step, private=False, made_at=before)
+    await connected_to(hub, admin)
+    await meets(hub, owner)
+    assert group.role_of(third.account_id) == "writer"
+    assert value.as_dict() == await as_a_new_reader_sees_it(hub, owner, value.id)
