@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 from rich.console import Group
-from rich.markup import escape
 
 from reside.cli import output
 from reside.cli.replicas import ReplicaView, Row
@@ -161,7 +160,7 @@ def _head(request: LoadRequest, wanted: ApproveRequest) -> list[tuple[str, Any]]
 def _requirements(wanted: ApproveRequest) -> list[tuple[str, ...]]:
     return [
         (
-            escape(f"{key} ({need.contract})" + (" optional" if need.optional else "")),
+            f"{key} ({need.contract})" + (" optional" if need.optional else ""),
             ", ".join(f"{r.name} ({r.id})" for r in need.replicas) or "nobody",
             ", ".join(f"{r.name} ({r.id})" for r in need.alternatives),
             ", ".join(p.permission + (f" for {p.instance_id}" if p.instance_id else "") for p in need.permissions),

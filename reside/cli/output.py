@@ -1,4 +1,8 @@
-"""What the command prints: tables for people, JSON for programs, one line for an error."""
+"""What the command prints: tables for people, JSON for programs, one line for an error.
+
+Invariant: what others wrote (a manifest, an error of a server) is shown as it is, and never as markup or as commands of
+the terminal, or an image could hide what it asks for from who approves it.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,7 +43,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | No
     for column in columns:
         built.add_column(column, overflow="fold")
     for row in rows:
-        built.add_row(*("" if cell is None else str(cell) for cell in row))
+        built.add_row(*(Text("" if cell is None else printable(str(cell))) for cell in row))
     return built
 
 
@@ -60,8 +65,10 @@ def record(values: dict[str, Any], form: Output) -> None:
 
 def fail(message: str) -> None:
     """Print an error on standard error, in one line."""
-    errors.print(f"[bold red]error:[/] {_plain(message)}", highlight=False, soft_wrap=True)
+    line = Text.assemble(("error:", "bold red"), " ", printable(" ".join(message.split())))
+    errors.print(line, highlight=False, soft_wrap=True)
 
 
-def _plain(message: str) -> str:
-    return " ".join(message.split()).replace("[", "\\[")
+def printable(text: str) -> str:
+    """The text with each character that a terminal would not show written as its escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from rich.status import Status
+from rich.text import Text
 
 from reside.cli import output
 
@@ -26,13 +27,14 @@ class Steps:
 
     def tell(self, step: str, what: str) -> None:
         """Tell that a step ``begins``, is ``done`` or ``is unchanged``; anything else is a remark."""
+        step = output.printable(step)
         now = time.monotonic()
         if what == "begins":
             self._open[step] = now
         elif what in ("done", "is unchanged") and step in self._open:
             self.seconds[step] = now - self._open.pop(step)
         if self._live:
-            self._status.update(f"{self._title}: {', '.join(self._open) or step}")
+            self._status.update(Text(f"{self._title}: {', '.join(self._open) or step}"))
         if what != "is unchanged" and (not self._live or what != "begins"):
             took = f" ({self.seconds[step]:.1f} s)" if what == "done" and step in self.seconds else ""
             output.errors.print(f"{self._title}: {step} {what}{took}", highlight=False, markup=False, soft_wrap=True)

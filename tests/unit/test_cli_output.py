@@ -1,0 +1,50 @@
+"""What others wrote is shown as it is: neither rich's markup nor the terminal's commands are obeyed."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from reside.cli import output
+from reside.cli.loading import described
+from reside.cli.progress import Steps
+from reside.model.entities import ApproveRequest, GrantedPermission, LoadRequest, Requirement
+
+HOSTILE = "[/] [red]all[/red] [link=x] \x1b[2J\u202e\n"
+SHOWN = r"[/] [red]all[/red] [link=x] \x1b[2J\u202e"
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> StringIO:
+    written = StringIO()
+    console = Console(file=written, force_terminal=True, width=300, color_system=None)
+    monkeypatch.setattr(output, "errors", console)
+    monkeypatch.setattr(output, "console", console)
+    return written
+
+
+def test_a_permission_can_not_hide_what_it_is_from_the_approver(screen: StringIO) -> None:
+    permission = GrantedPermission(permission="greet", instance_id=HOSTILE)
+    wanted = ApproveRequest(
+        info={"name": "caller", "class": "oneshot", "exclusive": False, "scalable": False},
+        name="caller",
+        identity="registry.example.org/caller",
+        digest="sha256:1",
+        requirements={"greeting": Requirement(contract="registry.example.org/greeting", permissions=(permission,))},
+    )
+    request = LoadRequest(id=1, status="requires-approval", image="image", owner="co_z", approve_request=wanted)
+    output.console.print(described(request))
+    assert f"greet for {SHOWN}" in screen.getvalue()
+
+
+def test_an_error_is_one_line_as_it_was_written(screen: StringIO) -> None:
+    output.fail(HOSTILE)
+    assert screen.getvalue() == f"error: {SHOWN}\n"
+
+
+def test_a_remark_is_shown_as_it_was_written(screen: StringIO) -> None:
+    with Steps("load") as steps:
+        steps.tell(HOSTILE, "")
+    assert f"load: {SHOWN}" in screen.getvalue()
