@@ -23,7 +23,7 @@ from reside.cli import config
 from reside.cli.loading import approve, create_request, follow_version, wait_validated
 from reside.cli.replicas import ReplicaView
 from reside.cli.session import Session, open_session
-from reside.model.entities import LoadWish
+from reside.model.entities import LoadRequest, LoadWish
 
 if TYPE_CHECKING:
     from reside.cli.config import Cluster
@@ -74,12 +74,16 @@ async def _load(session: Session, client: Any) -> tuple[float, int]:
     expected = (known["version"] if known else 0) + 1
     labels = {"reside.io/replica": NAME, "reside.io/version": str(expected)}
     began = time.monotonic()
-    approving = asyncio.create_task(approve(session, request, seen, lambda _: None))
+    approving = asyncio.create_task(approve(session, request, seen, _whatever, lambda _: None))
     await _ready(client, labels)
     seconds = time.monotonic() - began
-    version = await approving
+    version = (await approving).version or expected
     await follow_version(session, NAME, version, lambda _: None)
     return seconds, version
+
+
+async def _whatever(_seen: LoadRequest) -> None:
+    """Approve it."""
 
 
 async def _apply(client: Any, cluster: Cluster, manifest: dict[str, Any]) -> float:

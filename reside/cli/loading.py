@@ -14,7 +14,7 @@ from reside.model.entities import ApproveRequest, LoadRequest, LoadWish
 from reside.model.errors import Conflict, InvalidInput, LoadRefused, NotReady
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from rich.console import RenderableType
 
@@ -49,12 +49,8 @@ async def wait_validated(request: CoMap, tell: Callable[[str], None]) -> LoadReq
     async for current in _states(request, VALIDATION_S, "validation"):
         tell(f"request {current.id}: {current.status}")
         if current.status == "invalid":
-            raise LoadRefused(f"load request {current.id} is invalid: {current.error_message}")
+            raise _refused(current)
         if current.status == "requires-approval":
-            if (current.preview or {}).get("violations"):
-                raise LoadRefused(
-                    f"load request {current.id} breaks the policy: {'; '.join(current.preview['violations'])}"  # type: ignore[index]
-                )
             return current
         if current.status in ("approved", "rejected"):
             why = f": {current.rejection_reason}" if current.rejection_reason else ""
@@ -62,13 +58,32 @@ async def wait_validated(request: CoMap, tell: Callable[[str], None]) -> LoadReq
     raise NotReady("the load request is gone")
 
 
-async def approve(session: Session, request: CoMap, seen: LoadRequest, tell: Callable[[str], None]) -> int:
-    """Approve a request as it was seen; if the world moved in between, look again at most a few times.
+async def approve(
+    session: Session,
+    request: CoMap,
+    seen: LoadRequest,
+    decide: Callable[[LoadRequest], Awaitable[None]],
+    tell: Callable[[str], None],
+) -> LoadRequest:
+    """Approve a request as it was seen; if the world moved in between, let it be seen again, at most a few times.
+
+    Args:
+        session: with the cluster.
+        request: the request's map.
+        seen: what stands in it.
+        decide: shows a request and lets it be decided on; raises if it shall not be approved.
+        tell: gets remarks on what is going on.
 
     Returns:
-        the number of the new version.
+        the request with its new version.
+
+    Raises:
+        LoadRefused: it was approved, but can't be carried out; the message is Alpha's reason.
+        Conflict: somebody else decided, or the world does not stand still.
+        NotReady: the version was not made in time.
     """
     for attempt in range(APPROVALS):
+        await decide(seen)
         body: dict[str, Any] = {"id": seen.id, "revision": (seen.preview or {}).get("revision"), "choices": {}}
         try:
             await session.call("approve-load-request", body)
@@ -79,9 +94,15 @@ async def approve(session: Session, request: CoMap, seen: LoadRequest, tell: Cal
             tell(f"{error}: looking again")
             seen = await wait_validated(request, tell)
     async for current in _states(request, VALIDATION_S, "the new version"):
+        if current.status == "invalid":
+            raise _refused(current)
         if current.status == "approved" and current.version is not None:
-            return current.version
+            return current
     raise NotReady("the load request is gone")
+
+
+def _refused(request: LoadRequest) -> LoadRefused:
+    return LoadRefused(f"load request {request.id} is invalid: {request.error_message}")
 
 
 async def follow_version(session: Session, name: str, version: int, tell: Callable[[Row], None]) -> Row:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -14,7 +15,7 @@ from reside.cli.asking import confirm
 from reside.cli.progress import Steps
 from reside.cli.replicas import COLUMNS, ReplicaView, Row
 from reside.cli.session import Session, open_session
-from reside.model.entities import LoadWish
+from reside.model.entities import LoadRequest, LoadWish
 from reside.model.errors import ResideError
 
 app = typer.Typer(no_args_is_help=True, help="Replicas: load, list.")
@@ -50,16 +51,24 @@ async def load_image(context: str | None, wish: LoadWish, *, auto_approve: bool)
             number, request = await loading.create_request(session, wish)
             steps.tell(f"request {number}", "created")
             seen = await loading.wait_validated(request, lambda line: steps.tell(line, ""))
-        output.console.print(loading.described(seen))
-        if not auto_approve:
-            await _ask(session, number)
+        done = await loading.approve(session, request, seen, partial(_decide, session, auto_approve), _remark)
+        name, version = done.approve_request.name if done.approve_request else "", done.version or 0
         with Steps("load") as steps:
-            version = await loading.approve(session, request, seen, lambda line: steps.tell(line, ""))
-            wanted = seen.approve_request.name if seen.approve_request else ""
-            row = await loading.follow_version(session, wanted, version, lambda r: steps.tell(_progress(r), ""))
+            row = await loading.follow_version(session, name, version, lambda r: steps.tell(_progress(r), ""))
     if row["status"] == "error":
         raise ResideError(f"version {version} of {row['name']} failed: look at its pods (`kubectl describe`)")
     return row
+
+
+async def _decide(session: Session, auto_approve: bool, request: LoadRequest) -> None:
+    """Show a request; go on only if it may be approved."""
+    output.console.print(loading.described(request))
+    if not auto_approve:
+        await _ask(session, request.id)
+
+
+def _remark(line: str) -> None:
+    output.errors.print(f"load: {output.printable(line)}", highlight=False, markup=False, soft_wrap=True)
 
 
 async def _ask(session: Session, number: int) -> None:
