@@ -50,6 +50,8 @@ class Applier:
         self._reporter = reporter
         self._changed = changed
         self._watched: dict[str, dict[str, Callable[[], None]]] = {}
+        self._resolved: dict[str, set[tuple[str, str]]] = {}
+        """Stack → (owner, map) of the secret values that the vault keeps for it, also before it is applied."""
         self.unread: set[str] = set()
         """Stacks that could not be read, and of which nothing is stored: what they hold is not known."""
 
@@ -91,6 +93,7 @@ class Applier:
         self._reporter.take(stack)
         self._desk.check(stack)
         objects, values = await resolve(self._desk.context.node, self._desk.guardian, stack)
+        self._resolved[name] = _values_of(stack)
         self._watch(name, {source.id: source, **values})
         await self._bring(stack, objects)
         self._reporter.succeed(name)
@@ -104,8 +107,7 @@ class Applier:
         if not stack.objects and (stored is None or not (stored.objects or stored.pending or stored.leaving)):
             guardian.snapshot.save(StoredStack(stack.name, stack.owner).taking(stack))
             return
-        if guardian.mirror.is_teardown:
-            raise NotReady(f"{TEARDOWN_MARKER} exists: the cluster is being destroyed, and nothing is applied")
+        self._refuse_teardown()
         await self._desk.check_adoption(objects)
         async with self._desk.lane(stack.name):
             await self._desk.lease.check()
@@ -121,7 +123,9 @@ class Applier:
 
     async def _remove(self, name: str) -> None:
         guardian = self._desk.guardian
+        self._resolved.pop(name, None)
         if name in guardian.snapshot.stacks:
+            self._refuse_teardown()
             async with self._desk.lane(name):
                 await self._desk.lease.check()
                 with guardian.keeper.hold(name):
@@ -130,15 +134,20 @@ class Applier:
                     await self._desk.engine.destroy(name)
                     guardian.snapshot.remove(name)
             _log.info("removed", of=name)
-            used = {
-                (stored.owner, reference.target)
-                for stored in guardian.snapshot.stacks.values()
-                for reference in all_references(stored.objects)
-            }
-            guardian.vault.keep_only(used)
+            kept = [_values_of(stored) for stored in guardian.snapshot.stacks.values()]
+            guardian.vault.keep_only(set().union(*kept, *self._resolved.values()))
         self.unread.discard(name)
         self._watch(name, {})
         self._reporter.remove(name)
+
+    def _refuse_teardown(self) -> None:
+        """Go on only if the cluster is not being destroyed.
+
+        Raises:
+            NotReady: it is.
+        """
+        if self._desk.guardian.mirror.is_teardown:
+            raise NotReady(f"{TEARDOWN_MARKER} exists: the cluster is being destroyed; nothing is applied or deleted")
 
     def _watch(self, name: str, values: dict[str, CoMap]) -> None:
         """Be told of changes of exactly these maps."""
@@ -153,3 +162,8 @@ class Applier:
         }
         if kept or added:
             self._watched[name] = kept | added
+
+
+def _values_of(stack: DesiredStack | StoredStack) -> set[tuple[str, str]]:
+    """Owner and map of each secret value that a stack refers to."""
+    return {(stack.owner, reference.target) for reference in all_references(stack.objects)}
