@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 import sys
 from typing import Final
@@ -40,7 +39,6 @@ def main() -> int:
         sys.stderr.write(f"the Sentinel's environment is incomplete: {faults}\n")
         return EXIT_BAD_SETTINGS
     configure_logs(settings.replica_name)
-    logging.getLogger("httpx2").setLevel(logging.WARNING)  # lightkube's client logs every request
     try:
         asyncio.run(run(settings))
     except ResideError as error:

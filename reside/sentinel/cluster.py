@@ -159,7 +159,8 @@ async def connect(namespace: str, kubeconfig: Path | None, context: str | None =
         InvalidInput: the kubeconfig can't be used, or there is none and this is no pod.
     """
     try:
-        found = lightkube.KubeConfig.from_service_account() if kubeconfig is None else _from_file(kubeconfig)
+        read = lightkube.KubeConfig
+        found = read.from_service_account() if kubeconfig is None else read.from_file(kubeconfig)
         config = found.get(context)
     except (ConfigError, OSError) as error:
         where = kubeconfig or "the pod's service account"
@@ -173,10 +174,6 @@ async def connect(namespace: str, kubeconfig: Path | None, context: str | None =
         yield Cluster(client, namespace)
     finally:
         await client.close()
-
-
-def _from_file(path: Path) -> lightkube.KubeConfig:
-    return lightkube.KubeConfig.from_file(path)
 
 
 def _plain(item: Any, kind: Kind) -> K8sObject:

@@ -72,11 +72,6 @@ class Lanes:
         self.add(key, now + pause)
         return pause
 
-    def forget(self, key: str) -> None:
-        """Drop a key that waits."""
-        self.waiting.pop(key, None)
-        self.failures.pop(key, None)
-
     @property
     def idle(self) -> bool:
         """Whether nothing is handled, and nothing waits but for a later try."""

@@ -13,7 +13,6 @@ from reside.model.errors import Conflict, InvalidInput, NotAllowed
 from reside.model.stacks import StackPreview
 from reside.sentinel.declared import check_rights, in_force
 from reside.sentinel.engine import ApplyConflict, ApplyRejected, EngineBroken, StackSpec
-from reside.sentinel.errors import ClusterUnavailable
 from reside.sentinel.values import resolve_loosely
 
 if TYPE_CHECKING:
@@ -61,8 +60,6 @@ class Previewer:
             if result.violations:
                 return result
             return await self._changes(stack, result)
-        except ClusterUnavailable:
-            raise
         except (InvalidInput, NotAllowed, Conflict, ApplyConflict, ApplyRejected, EngineBroken) as error:
             return replace(result, error=str(error))
 

@@ -63,15 +63,6 @@ class LaneQueue:
         self._lanes.add(key, self._now() + after if after else 0.0)
         self._update()
 
-    def forget(self, key: str) -> None:
-        """Drop a key that waits."""
-        self._lanes.forget(key)
-        self._update()
-
-    def is_running(self, key: str) -> bool:
-        """Whether the key is being handled."""
-        return key in self._lanes.running
-
     @property
     def idle(self) -> bool:
         """Whether nothing is handled, and nothing waits but for a later try."""

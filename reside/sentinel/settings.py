@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path  # noqa: TC003 - pydantic reads the annotations
 
 from pydantic import SecretStr  # noqa: TC002 - as above
-from pydantic_settings import SettingsConfigDict
 
 from reside.replica.settings import ReplicaSettings
 
@@ -15,8 +14,6 @@ class SentinelSettings(ReplicaSettings):
 
     Each member is read from ``RESIDE_<MEMBER>``, e.g. ``RESIDE_STATE_DIR``.
     """
-
-    model_config = SettingsConfigDict(env_prefix="RESIDE_", extra="ignore", frozen=True)
 
     namespace: str
     """The Kubernetes namespace that is the cluster."""

@@ -15,10 +15,10 @@ _NAME_WIDTH = 24
 
 @dataclass
 class Progress:
-    """The lines of one run.
+    """The lines of one run. They go to stderr, since stdout is for results.
 
     Args:
-        out: Where they go: stderr, since stdout is for results.
+        times: Name, result and seconds of every item so far.
     """
 
     times: list[tuple[str, str, float]] = field(default_factory=list)

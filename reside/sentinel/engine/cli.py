@@ -70,10 +70,6 @@ class CliEngine:
             for worker in busy:
                 group.create_task(worker.close(_STOP_SECONDS))
 
-    def statistics(self) -> dict[str, int]:
-        """How many operations run or wait, and how many workers are warm."""
-        return {"operations": len(self._busy), "idle_workers": len(self._idle)}
-
     async def _operate(
         self, operation: str, name: str, on_event: OnEvent | None, stack: StackSpec | None = None
     ) -> dict[str, Any]:
