@@ -1,13 +1,13 @@
 """Writes self-contained kubeconfigs: one for the administrator, one for each component."""
 
 import base64
-import os
 from pathlib import Path
 
 import yaml
 
 from reside.local.layout import Layout
 from reside.local.pki import KUBERNETES_CA, certificate_path, key_path
+from reside.local.private import write_private
 
 COMPONENTS = ("kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet")
 
@@ -61,8 +61,4 @@ def _encoded(path: Path) -> str:
 def _write(path: Path, content: str) -> None:
     if path.exists() and path.read_text() == content:
         return
-    draft = path.with_name(f".{path.name}")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as handle:
-        handle.write(content)
-    draft.replace(path)
+    write_private(path, content.encode())

@@ -1,6 +1,5 @@
 """What a whole cluster needs of the machine before its components start, and how that is given back."""
 
-import os
 import secrets
 import shutil
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from reside.local import cgroups, namespaces, network
 from reside.local.components import Find
 from reside.local.layout import Layout
 from reside.local.node import config_files
+from reside.local.private import write_private
 
 _RESOLVERS = (Path("/run/systemd/resolve/resolv.conf"), Path("/etc/resolv.conf"))
 
@@ -49,7 +49,7 @@ def _registry_secret(layout: Layout) -> str:
     path = layout.config / "registry-secret"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _write(path, secrets.token_hex(32))
+        write_private(path, secrets.token_hex(32).encode())
     return path.read_text()
 
 
@@ -57,13 +57,5 @@ def _write_files(files: Mapping[Path, str]) -> bool:
     changed = [path for path, content in files.items() if not path.exists() or path.read_text() != content]
     for path in changed:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _write(path, files[path])
+        write_private(path, files[path].encode())
     return bool(changed)
-
-
-def _write(path: Path, content: str) -> None:
-    draft = path.with_name(f".{path.name}")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as handle:
-        handle.write(content)
-    draft.replace(path)

@@ -8,7 +8,6 @@ authority's key lies in the same folder.
 
 import datetime as dt
 import ipaddress
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from reside.local.layout import CLUSTER_DOMAIN, Layout
+from reside.local.private import write_private
 from reside.local.volumes import USER
 
 KUBERNETES_CA = "ca"
@@ -130,7 +130,7 @@ def ensure(folder: Path, wanted: Sequence[Certificate], now: dt.datetime | None 
         written.append(certificate.name)
     if not (key_path(folder, SERVICE_ACCOUNT_KEY).exists() and _public_path(folder).exists()):
         key = ec.generate_private_key(ec.SECP256R1())
-        _write(_public_path(folder), key.public_key().public_bytes(*_PUBLIC_FORM))
+        write_private(_public_path(folder), key.public_key().public_bytes(*_PUBLIC_FORM))
         _write_key(folder, SERVICE_ACCOUNT_KEY, key)
         written.append(SERVICE_ACCOUNT_KEY)
     return written
@@ -143,18 +143,11 @@ def _public_path(folder: Path) -> Path:
     return folder / f"{SERVICE_ACCOUNT_KEY}.pub"
 
 
-def _write(path: Path, content: bytes) -> None:
-    draft = path.with_name(f".{path.name}")
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as handle:
-        handle.write(content)
-    draft.replace(path)
-
-
 def _write_key(folder: Path, name: str, key: ec.EllipticCurvePrivateKey) -> None:
     form = serialization.PrivateFormat.TraditionalOpenSSL
-    _write(key_path(folder, name), key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
+    write_private(
+        key_path(folder, name), key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+    )
 
 
 def _read_key(folder: Path, name: str) -> ec.EllipticCurvePrivateKey:
@@ -245,7 +238,7 @@ def _write_authority(folder: Path, name: str, now: dt.datetime) -> None:
         .sign(key, hashes.SHA256())
     )
     _write_key(folder, name, key)
-    _write(certificate_path(folder, name), certificate.public_bytes(serialization.Encoding.PEM))
+    write_private(certificate_path(folder, name), certificate.public_bytes(serialization.Encoding.PEM))
 
 
 def _write_certificate(
@@ -272,7 +265,7 @@ def _write_certificate(
     if wanted.names:
         builder = builder.add_extension(_alternative_names(wanted.names), critical=False)
     _write_key(folder, wanted.name, key)
-    _write(
+    write_private(
         certificate_path(folder, wanted.name),
         builder.sign(issuer_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM),
     )

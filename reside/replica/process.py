@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from reside.replica.lifecycle import started
 from reside.replica.logs import configure_logs
-from reside.replica.settings import ReplicaSettings
+from reside.replica.settings import ReplicaSettings, environment_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,9 +84,7 @@ def launch(declaration: Declaration, settings_type: type[ReplicaSettings] | None
     try:
         settings = (settings_type or ReplicaSettings)()  # type: ignore[call-arg]  # from the environment
     except ValidationError as error:
-        found = error.errors(include_input=False)
-        faults = "; ".join(f"RESIDE_{'_'.join(str(p) for p in e['loc']).upper()}: {e['msg']}" for e in found)
-        sys.stderr.write(f"this replica's environment is incomplete: {faults}\n")
+        sys.stderr.write(f"this replica's environment is incomplete: {environment_faults(error)}\n")
         sys.exit(EXIT_BAD_SETTINGS)
     configure_logs(settings.replica_name)
     try:

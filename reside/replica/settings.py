@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from reside.model.constants import LISTEN_PORT
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class ReplicaSettings(BaseSettings):
@@ -52,3 +55,10 @@ class ReplicaSettings(BaseSettings):
         if not hosts:
             raise ValueError("names no etcd: set it to e.g. http://etcd:2379")
         return hosts
+
+
+def environment_faults(error: ValidationError) -> str:
+    """What is wrong with the environment, each variable by its name; values don't show, since some are secret."""
+    found = error.errors(include_input=False)
+    named = [("_".join(str(part) for part in fault["loc"]).upper(), fault["msg"]) for fault in found]
+    return "; ".join(f"RESIDE_{name}: {message}" for name, message in named)

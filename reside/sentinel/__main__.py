@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from typing import Final
 
 import structlog
 from pydantic import ValidationError
 
 from reside.model.errors import ResideError
 from reside.replica.logs import configure_logs
+from reside.replica.process import EXIT_BAD_SETTINGS, EXIT_FAILED
+from reside.replica.settings import environment_faults
 from reside.sentinel.app import Sentinel
 from reside.sentinel.settings import SentinelSettings
 
 _log = structlog.get_logger(__name__)
-
-EXIT_FAILED: Final = 1
-EXIT_BAD_SETTINGS: Final = 2
 
 
 async def run(settings: SentinelSettings) -> None:
@@ -34,9 +32,7 @@ def main() -> int:
     try:
         settings = SentinelSettings()  # type: ignore[call-arg]  # from the environment
     except ValidationError as error:
-        found = error.errors(include_input=False)
-        faults = "; ".join(f"RESIDE_{'_'.join(str(part) for part in e['loc']).upper()}: {e['msg']}" for e in found)
-        sys.stderr.write(f"the Sentinel's environment is incomplete: {faults}\n")
+        sys.stderr.write(f"the Sentinel's environment is incomplete: {environment_faults(error)}\n")
         return EXIT_BAD_SETTINGS
     configure_logs(settings.replica_name)
     try:
