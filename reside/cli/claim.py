@@ -8,6 +8,7 @@ import httpx
 
 from reside.cli.config import Cluster, Config
 from reside.cli.session import DEADLINE, open_session, target_of
+from reside.model.constants import ALPHA_NAME
 from reside.model.errors import InvalidInput
 from reside.seed.kubernetes import Target, connect, read_secret
 from reside.seed.platform import CLAIM_KEY, CLAIM_SECRET
@@ -15,8 +16,6 @@ from reside.seed.waiting import Missing, until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-ALPHA_SECRET = "alpha"  # noqa: S105 - the name of a Secret
 
 
 async def find_cluster(name: str, namespace: str, where: Mapping[str, Any]) -> Cluster:
@@ -27,9 +26,9 @@ async def find_cluster(name: str, namespace: str, where: Mapping[str, Any]) -> C
     """
     target = Target(namespace, where["access"], where["kubeconfig"], where["kube_context"], DEADLINE)
     async with connect(target) as client:
-        secret = await read_secret(client, ALPHA_SECRET)
+        secret = await read_secret(client, ALPHA_NAME)
     if not secret or "accountId" not in secret:
-        raise InvalidInput(f"namespace {namespace} holds no ReSide (no Secret {ALPHA_SECRET}): bootstrap it first")
+        raise InvalidInput(f"namespace {namespace} holds no ReSide (no Secret {ALPHA_NAME}): bootstrap it first")
     return Cluster(name=name, namespace=namespace, alpha_replica_id=secret["accountId"], **where)
 
 

@@ -14,13 +14,13 @@ import yaml
 from reside.model.constants import SEED_NAME
 from reside.model.errors import InvalidInput
 from reside.seed import platform
+from stacks.settings import SETTINGS_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stacks.settings import BootstrapSettings
 
-SETTINGS_VARIABLE = "RESIDE_BOOTSTRAP_SETTINGS"
 DOMAIN_VARIABLE = "RESIDE_BOOTSTRAP_DOMAIN"
 ISSUER_VARIABLE = "RESIDE_BOOTSTRAP_CLUSTER_ISSUER"
 GRACE_SECONDS = 60

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from reside.alpha.stacks import system
 from reside.model.constants import (
     ALPHA_NAME,
     ETCD_PORT,
@@ -31,15 +32,11 @@ Manifest = dict[str, Any]
 
 JAZZ = "jazz"
 ETCD = "etcd"
-ENGINE_SECRET = "kubernetes-sentinel-engine"  # noqa: S105 - the name of a Secret
-ENGINE_KEY = "passphrase"
-CLAIM_SECRET = "super-admin-claim"  # noqa: S105 - the name of a Secret
-CLAIM_KEY = "code"
+ENGINE_SECRET, ENGINE_KEY = system.ENGINE_SECRET, system.ENGINE_SECRET_KEY
+CLAIM_SECRET, CLAIM_KEY = system.CLAIM_SECRET, system.CLAIM_SECRET_KEY
 SECRETS = (ALPHA_NAME, SENTINEL_NAME, ENGINE_SECRET, CLAIM_SECRET)
 """The Secrets of phase Accounts."""
 
-_USER = 65532
-"""The user that all our images run as."""
 _VERBS = ["get", "list", "watch", "create", "update", "patch", "delete"]
 _RBAC_GROUP = "rbac.authorization.k8s.io"
 
@@ -110,7 +107,7 @@ def platform_stack(settings: BootstrapSettings, engine_secret: str) -> list[Mani
 
 def pod_security() -> Manifest:
     """No pod of the platform runs as root; its volumes belong to its group."""
-    return {"fsGroup": _USER, "runAsGroup": _USER, "runAsNonRoot": True, "runAsUser": _USER}
+    return {"fsGroup": system.USER, "runAsGroup": system.USER, "runAsNonRoot": True, "runAsUser": system.USER}
 
 
 def sentinel_volume(settings: BootstrapSettings) -> Manifest:

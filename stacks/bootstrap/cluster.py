@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from reside.model.constants import FIELD_MANAGER
+from stacks.replica import token
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,12 +58,6 @@ class Cluster:
                 version=PROVIDER_VERSION,
             ),
         )
-
-
-def token(manifest: dict[str, Any]) -> str:
-    """Pulumi's type of a manifest, e.g. ``kubernetes:apps/v1:StatefulSet``; the core group is called core."""
-    version = manifest["apiVersion"]
-    return f"kubernetes:{version if '/' in version else 'core/' + version}:{manifest['kind']}"
 
 
 def annotated(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What the pods of Alpha and the Sentinel have beyond those of any replica, by identity.
 
-The names below stand in clusters (made by the bootstrap's phases and by Handover) and must agree with them.
+The names below stand in clusters: the bootstrap makes objects of these names, and takes them from here.
 """
 
 from __future__ import annotations
