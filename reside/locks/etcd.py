@@ -45,7 +45,7 @@ class Outcome:
 
 
 class Etcd:
-    """A client for a set of etcd members; a member that does not answer is replaced by the next one.
+    """A client for a set of etcd members; one that does not answer, or has no leader, is replaced by the next one.
 
     Args:
         hosts: addresses of the members, e.g. ``http://etcd:2379``.
@@ -144,14 +144,22 @@ class Etcd:
             except httpx.TransportError as error:
                 failure = self._unavailable(host, error)
                 continue
+            if response.is_server_error:
+                self._pass_over(host)
+                failure = _refused(response.status_code, path, response.text)
+                continue
             if absent_is_fine and response.status_code == httpx.codes.NOT_FOUND:
                 return {}
             _check(response.status_code, path, response.text)
             return _parse(response.text, path)
         raise failure
 
+    def _pass_over(self, host: str) -> None:
+        """Let the next request start with another member."""
+        self._hosts = [*self._hosts[1:], host]
+
     def _unavailable(self, host: str, error: httpx.TransportError) -> EtcdUnavailable:
-        self._hosts = [*self._hosts[1:], host]  # the next request starts with another member
+        self._pass_over(host)
         return EtcdUnavailable(f"etcd at {host} does not answer: {type(error).__name__} {error}".rstrip())
 
 
@@ -171,4 +179,8 @@ def _parse(text: str, path: str) -> dict[str, Any]:
 
 def _check(status: int, path: str, text: str) -> None:
     if status != httpx.codes.OK:
-        raise EtcdUnavailable(f"etcd refused {path} with HTTP {status}: {text[:200]}")
+        raise _refused(status, path, text)
+
+
+def _refused(status: int, path: str, text: str) -> EtcdUnavailable:
+    return EtcdUnavailable(f"etcd refused {path} with HTTP {status}: {text[:200]}")

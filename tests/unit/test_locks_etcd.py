@@ -45,6 +45,21 @@ async def test_a_lock_whose_first_answer_was_lost_is_recognised_by_its_own_lease
         assert held.revision == 5
 
 
+async def test_a_member_that_has_no_leader_is_passed_over() -> None:
+    """As one that is cut off from the others: it answers at once, and the same for as long as that lasts."""
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.host)
+        alone = request.url.host == "a"
+        return httpx.Response(503, text="etcdserver: no leader") if alone else httpx.Response(200, json={"ID": "7"})
+
+    client = Etcd(["http://a", "http://b"], httpx.MockTransport(answer))
+    assert await client.grant(30) == 7
+    assert await client.grant(30) == 7
+    assert asked == ["a", "b", "b"]
+
+
 async def test_every_transaction_reads_so_that_a_stale_member_can_not_answer_it() -> None:
     gateway = Gateway()
     client = Etcd(["http://b"], httpx.MockTransport(gateway))
