@@ -171,14 +171,23 @@ class Keeper:
         self._queue.add(key)
 
     def _note_finished(self, stack: str, key: str, job: K8sObject) -> None:
-        stored = self._snapshot.stacks.get(stack)
-        if stored is None or key in stored.finished or not self._mandate.may_restore:
+        if not self._mandate.may_restore or self._is_noted(stack, key):
             return
+        if not self._mandate.may_change:
+            self._snapshot.load()  # one that leads may have written it since we read it
+            if self._is_noted(stack, key):
+                return
+        stored = self._snapshot.stacks[stack]
         try:
             self._snapshot.save(replace(stored, finished={**stored.finished, key: reported(job)}))
         except NotReady as error:
             _log.error("the end of a job is not kept over a restart", object=key, error=str(error))
         self._tell(key)
+
+    def _is_noted(self, stack: str, key: str) -> bool:
+        """Whether the end of a Job is known of a stack, or the stack is gone."""
+        stored = self._snapshot.stacks.get(stack)
+        return stored is None or key in stored.finished
 
     async def _handle(self, key: str) -> None:
         action = self._action(key)

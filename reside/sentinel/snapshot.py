@@ -1,7 +1,7 @@
 """The last validated stacks on the Sentinel's volume: what the fast path restores, with or without Jazz.
 
-One JSON file a stack. Invariants: a file is replaced as a whole or not at all; only the leading Sentinel writes; values
-of referenced secrets never stand here (they are in the vault).
+One JSON file a stack. Invariants: a file is replaced as a whole or not at all; only the leading Sentinel writes (and
+one that starts, that a Job has ended); values of referenced secrets never stand here (they are in the vault).
 """
 
 from __future__ import annotations

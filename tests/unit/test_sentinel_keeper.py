@@ -199,6 +199,17 @@ async def test_a_job_that_was_deleted_just_after_its_end_is_not_run_again(tmp_pa
         assert replace(on.snapshot.stacks["demo"]).finished.keys() == {"Job/j"}
 
 
+async def test_the_end_of_a_job_is_noted_beside_what_the_leader_wrote_last(tmp_path: Path) -> None:
+    """One that starts notes it, too, since nobody may lead; an older stack must not come back by that."""
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "labels": OURS}, "spec": {}}
+    async with stage(tmp_path, stored(config_map("a"), job), lead=False) as on:
+        Snapshot(tmp_path / "stacks").save(stored(config_map("a", "newer"), job))
+        on.mirror.note("MODIFIED", {**job, "status": {"conditions": [{"type": "Complete", "status": "True"}]}})
+        kept = Snapshot(tmp_path / "stacks").stacks["demo"]
+        assert kept.finished.keys() == {"Job/j"}
+        assert kept.by_key()[A]["data"] == {"v": "newer"}
+
+
 async def test_an_api_server_that_is_away_is_no_problem_of_the_object(tmp_path: Path) -> None:
     """It passes by itself, and a report must not make a replica look broken meanwhile."""
     async with stage(tmp_path, stored(config_map("a"))) as on:
