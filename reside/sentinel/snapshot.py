@@ -142,8 +142,18 @@ def write_file(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
+        _sync_folder(path.parent)
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk; a file's own sync says nothing of its name (fsync(2))."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _unwritable(path: Path, error: OSError) -> NotReady:

@@ -1,5 +1,6 @@
 """Stored stacks through an apply, reports composed of wishes and live state, what is unknown, and the mandate."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,14 @@ def test_the_snapshot_survives_a_restart_and_a_broken_file(tmp_path: Path) -> No
 
 
 # Reports
+
+
+def test_a_saved_stack_is_on_the_disk_with_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(Path(f"/proc/self/fd/{descriptor}").readlink()))
+    Snapshot(tmp_path).save(stored(config_map("a")))
+    assert len(synced) == 2
+    assert synced[-1] == tmp_path
 
 
 def test_a_stack_that_the_leader_removes_while_another_one_reads_is_none(tmp_path: Path) -> None:
