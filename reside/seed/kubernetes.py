@@ -65,6 +65,8 @@ async def connect(target: Target) -> AsyncIterator[lightkube.AsyncClient]:
 
     Raises:
         InvalidInput: the kubeconfig or its context can't be used.
+        ResideError: the API refused.
+        NotReady: the API can't be reached, or something before it answered.
     """
     single = _chosen(target)
     client = lightkube.AsyncClient(config=single, namespace=target.namespace, field_manager=FIELD_MANAGER)
@@ -72,7 +74,7 @@ async def connect(target: Target) -> AsyncIterator[lightkube.AsyncClient]:
         yield client
     except ApiError as error:
         raise ResideError(f"Kubernetes at {single.cluster.server} refused: {error.status.message or error}") from None
-    except httpx2.TransportError as error:
+    except httpx2.HTTPError as error:  # HTTPStatusError too: a refusal that is no Status, such as a proxy's page
         raise NotReady(
             f"Kubernetes at {single.cluster.server} can't be reached: {error or type(error).__name__}"
         ) from None
@@ -215,8 +217,10 @@ async def wait_for_replica(client: lightkube.AsyncClient, name: str, deadline: f
 
 
 async def has_ready_pod(client: lightkube.AsyncClient, name: str) -> bool:
-    """Whether a pod of this replica is ready."""
+    """Whether a pod of this replica is ready, and not on its way out."""
     async for pod in client.list(Pod, labels={REPLICA_LABEL: name}):
+        if pod.metadata and pod.metadata.deletionTimestamp is not None:
+            continue
         conditions = (pod.status.conditions if pod.status else None) or []
         if any(c.type == "Ready" and c.status == "True" for c in conditions):
             return True
