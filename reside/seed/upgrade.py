@@ -6,10 +6,12 @@ Alpha's name, previewed by the cluster, and approved by a call of the leading Al
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from reside.alpha import blocks, bootstrap, contract, records
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME
+from reside.model.errors import NotReady
 from reside.model.permissions import Grant, PermissionRef
 from reside.replica.client import call_method, rpc_path
 from reside.seed.connections import replica_address
@@ -45,8 +47,24 @@ async def upgrade(settings: BootstrapSettings, images: Sequence[str]) -> None:
             )
 
         for image in images:
-            await bootstrap.load(alpha, image, approve)
+            await load_in_time(alpha, image, approve, settings.deadline)
             await _until_running(alpha, image, settings.deadline)
+
+
+async def load_in_time(alpha: Alpha, image: str, approve: bootstrap.Approver, deadline: float) -> None:
+    """Load one image.
+
+    Raises:
+        NotReady: the Alpha in the cluster, or the Sentinel, did not do its part in ``deadline`` seconds.
+    """
+    try:
+        async with asyncio.timeout(deadline):
+            await bootstrap.load(alpha, image, approve)
+    except TimeoutError:
+        raise NotReady(
+            f"{image} was not loaded in {deadline:.0f} s by the Alpha in the cluster: the logs of Alpha and the "
+            "Sentinel tell what they wait for; then run the bootstrap again"
+        ) from None
 
 
 async def _allow_itself(alpha: Alpha, block: str, deadline: float) -> None:

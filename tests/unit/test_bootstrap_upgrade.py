@@ -1,0 +1,29 @@
+"""Loading by the Alpha in the cluster never waits without end."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import pytest
+
+from reside.model.errors import NotReady
+from reside.seed.upgrade import load_in_time
+
+pytestmark = pytest.mark.anyio
+IMAGE = "registry.example.org/alpha@sha256:" + "0" * 64
+
+
+class Stuck:
+    """A Jazz node that never comes by anything."""
+
+    async def find_unique_map(self, *_name: Any) -> None:
+        """Wait for ever."""
+        await anyio.sleep_forever()
+
+
+async def test_a_load_that_does_not_go_on_is_an_error_that_names_the_image() -> None:
+    alpha = SimpleNamespace(data=SimpleNamespace(node=Stuck(), public=SimpleNamespace(id="public")))
+    with pytest.raises(NotReady, match=f"{IMAGE} was not loaded in 0 s"):
+        await load_in_time(alpha, IMAGE, None, 0.05)
