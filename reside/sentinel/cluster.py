@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httpx2  # the HTTP client inside lightkube, whose errors it lets through
 import lightkube
+import yaml
 from lightkube.core.exceptions import ApiError, ConfigError
 from lightkube.generic_resource import GenericNamespacedResource, create_api_info
 from lightkube.types import CascadeType, PatchType
@@ -165,6 +166,11 @@ async def connect(namespace: str, kubeconfig: Path | None, context: str | None =
     except (ConfigError, OSError) as error:
         where = kubeconfig or "the pod's service account"
         raise InvalidInput(f"Kubernetes can't be reached with {where}: {error}; set RESIDE_KUBECONFIG") from None
+    except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError):
+        # Not the error's own text: it quotes lines of the file, which holds credentials
+        raise InvalidInput(
+            f"{kubeconfig} is no kubeconfig, or names what is not in it: set RESIDE_KUBECONFIG"
+        ) from None
     if config is None:
         raise InvalidInput(f"context {context!r} is not in {kubeconfig}: set RESIDE_KUBE_CONTEXT")
     client = lightkube.AsyncClient(
