@@ -74,6 +74,10 @@ def _answer(endpoint: str, response: httpx.Response) -> Json:
     try:
         data = response.json()
     except ValueError:
+        if response.is_success:
+            raise ResideError(
+                f"{endpoint} answered HTTP {response.status_code} with no JSON: is it a replica?"
+            ) from None
         data = None
     if response.is_success:
         return data

@@ -83,6 +83,12 @@ async def test_an_ingress_without_a_pod_behind_it_is_not_ready(status: int) -> N
         await call(lambda _: httpx.Response(status, text="<html>"))
 
 
+async def test_a_success_that_is_no_json_is_not_taken_for_an_answer() -> None:
+    """As that of a page which a proxy shows instead."""
+    with pytest.raises(ResideError, match="200 with no JSON"):
+        await call(lambda _: httpx.Response(200, text="<html>welcome</html>"))
+
+
 async def test_an_answer_of_somebody_else_is_told_as_such() -> None:
     with pytest.raises(ResideError, match="answered HTTP 404 without an error of ReSide"):
         await call(lambda _: httpx.Response(404, text="<html>"))
