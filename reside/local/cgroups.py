@@ -5,6 +5,8 @@ It keeps two kubelets from taking each other's groups for orphans, and finds eve
 Works with both versions: one folder in each hierarchy of version 1, or one folder of version 2.
 """
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -36,12 +38,8 @@ def ensure(name: str) -> None:
 
 def processes(name: str) -> list[ProcessId]:
     """Return every process in the group and in the groups below."""
-    pids = {
-        int(line)
-        for mount, _ in _hierarchies()
-        for listing in (mount / name).rglob("cgroup.procs")
-        for line in listing.read_text().split()
-    }
+    folders = [Path(folder) for mount, _ in _hierarchies() for folder, _, _ in os.walk(mount / name)]
+    pids = {pid for folder in folders for pid in _members(folder)}
     return [process for pid in sorted(pids) if (process := identify(pid)) is not None]
 
 
@@ -54,6 +52,18 @@ def remove(name: str) -> None:
             for path in sorted(below, key=lambda path: len(path.parts), reverse=True):
                 path.rmdir()
             group.rmdir()
+
+
+def _members(group: Path) -> list[int]:
+    """Process ids in one group; none if it was removed meanwhile, as those of ending containers are."""
+    try:
+        return [int(line) for line in (group / "cgroup.procs").read_text().split()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        if error.errno != errno.ENODEV:  # removed between opening and reading (cgroups(7))
+            raise
+        return []
 
 
 def _hierarchies() -> Iterator[tuple[Path, str]]:
