@@ -90,7 +90,10 @@ async def push_blob(connection: Connection, blob: Blob, mount_from: str | None =
     started = await connection.send("POST", connection.url(f"blobs/uploads/{mount}"))
     if started.status == HTTPStatus.CREATED:
         return  # mounted
-    target = connection.join(started.headers["Location"])
+    location = started.headers.get("Location")
+    if location is None:
+        raise MalformedImage(connection.image, "the registry does not say where to upload to: is it a registry?")
+    target = connection.join(location)
     separator = "&" if "?" in target else "?"
     await connection.send(
         "PUT",

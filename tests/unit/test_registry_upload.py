@@ -1,0 +1,20 @@
+"""What uploads make of answers that a registry does not give."""
+
+import httpx
+import pytest
+
+from reside.registry import Bytes, ImageReference, MalformedImage
+from reside.registry.transport import Connection
+from reside.registry.upload import push_blob
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_server_that_names_no_place_for_a_blob_is_said_to_be_no_registry() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(404 if request.method == "HEAD" else 202)
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
+        connection = Connection(client, "http://registry", ImageReference.parse("registry.example.org/a/b:v1"))
+        with pytest.raises(MalformedImage, match="does not say where to upload"):
+            await push_blob(connection, Bytes(b"content"))
