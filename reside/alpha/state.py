@@ -26,7 +26,7 @@ class Alpha:
     cluster: ClusterSettings
     registry: RegistryClient
     lease: Held | None = None
-    """The leadership, while the loop runs; its writes are made only while it is in force."""
+    """The leadership that the loop works under; a stack is declared anew only while it is in force."""
     registry_down_since: dict[int, float] = field(default_factory=dict)
     """Request id → the loop's time at which its registry was first found down; a new leader counts anew."""
 

@@ -39,12 +39,10 @@ JAZZ_PORT: Final = 4200
 ETCD_PORT: Final = 2379
 MADE_AT_TOLERANCE_MS: Final = 60_000
 
-REPLICA_PERMISSIONS: Final = (
+SUPER_ADMIN_PERMISSIONS: Final = (
     "replica:read:all",
     "replica:manage:all",
     "load-request:create",
     "load-request:read:all",
     "load-request:approve",
-    "rcb:manage:all",
 )
-SUPER_ADMIN_PERMISSIONS: Final = REPLICA_PERMISSIONS[:5]
