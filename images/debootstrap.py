@@ -8,6 +8,7 @@ namespace of its own: nothing is left behind, however the process ends, and dpkg
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections import deque
@@ -75,12 +76,17 @@ def _make(folder: Path, progress: Callable[[str], None]) -> None:
     root.mkdir()
     exclude.write_text("\n".join(_UNNEEDED))
     mirror = _mirror()
-    progress(f"debootstrap of {SUITE} from {mirror}")
+    progress(f"debootstrap of {SUITE} from {_shown(mirror)}")
     own = ["--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(root), mirror]
     places = [str(root), str(folder / "rootfs.tar"), str(exclude), str(NOBODY_SPECIAL)]
     _run(["unshare", "--mount", "--propagation=private", "sh", "-c", _SCRIPT, "sh", *places, *own], progress)
     root.rmdir()
     exclude.unlink()
+
+
+def _shown(text: str) -> str:
+    """A text without the user and password that may stand in addresses, as in apt's."""
+    return re.sub(r"(?<=://)[^/\s]*@", "", text)
 
 
 def _run(command: list[str], progress: Callable[[str], None]) -> None:
@@ -99,7 +105,7 @@ def _run(command: list[str], progress: Callable[[str], None]) -> None:
                 if words[1].endswith("ing"):
                     progress(f"debootstrap is {words[1].lower()} packages")
     if process.returncode != 0:
-        raise ImageBuildError("base", f"debootstrap ended with {process.returncode}:\n" + "\n".join(tail))
+        raise ImageBuildError("base", f"debootstrap ended with {process.returncode}:\n" + _shown("\n".join(tail)))
 
 
 def _mirror() -> str:

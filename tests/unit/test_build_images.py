@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from images import builder, cache
+from images import builder, cache, debootstrap
 from images.recipes import Recipe
 from reside.local.docker_archive import read_archive
 from reside.local.docker_context import Context, digest
@@ -101,6 +101,12 @@ def test_only_what_neither_registry_nor_daemon_has_is_built(
     store = Store(*local)
     assert builder._to_build(items, present, store) == built
     assert store.pulled == pulled
+
+
+def test_a_mirrors_password_is_not_shown() -> None:
+    said = "I: Retrieving http://user:hunter2@debian.example.org/debian/a@b and file:/srv/a@b"
+    expected = "I: Retrieving http://debian.example.org/debian/a@b and file:/srv/a@b"
+    assert debootstrap._shown(said) == expected
 
 
 def test_what_another_build_takes_away_while_old_things_are_looked_for_is_no_error(
