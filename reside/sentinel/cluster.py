@@ -159,18 +159,16 @@ async def connect(namespace: str, kubeconfig: Path | None, context: str | None =
     Raises:
         InvalidInput: the kubeconfig can't be used, or there is none and this is no pod.
     """
+    where = kubeconfig or "the pod's service account"
     try:
         read = lightkube.KubeConfig
         found = read.from_service_account() if kubeconfig is None else read.from_file(kubeconfig)
         config = found.get(context)
     except (ConfigError, OSError) as error:
-        where = kubeconfig or "the pod's service account"
         raise InvalidInput(f"Kubernetes can't be reached with {where}: {error}; set RESIDE_KUBECONFIG") from None
     except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError):
         # Not the error's own text: it quotes lines of the file, which holds credentials
-        raise InvalidInput(
-            f"{kubeconfig} is no kubeconfig, or names what is not in it: set RESIDE_KUBECONFIG"
-        ) from None
+        raise InvalidInput(f"{where} is no kubeconfig, or lacks what it names: set RESIDE_KUBECONFIG") from None
     if config is None:
         raise InvalidInput(f"context {context!r} is not in {kubeconfig}: set RESIDE_KUBE_CONTEXT")
     client = lightkube.AsyncClient(
