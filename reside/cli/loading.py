@@ -92,6 +92,7 @@ async def approve(
             if attempt == APPROVALS - 1:
                 raise
             tell(f"{error}: looking again")
+            await session.node.catch_up()  # Alpha answered after its writes were acknowledged; they may not be here yet
             seen = await wait_validated(request, tell)
     async for current in _states(request, VALIDATION_S, "the new version"):
         if current.status == "invalid":

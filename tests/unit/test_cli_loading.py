@@ -39,17 +39,26 @@ def request(status: str, revision: str = "one", **members: Any) -> LoadRequest:
 
 
 class Alpha:
-    """A session, and a request's map: approves one revision only, after which the map comes to stand like ``then``."""
+    """A session, its node, and a request's map: approves one revision; then the map stands like ``then``.
+
+    What Alpha wrote meanwhile (``news``) is not here before the node has caught up.
+    """
 
     def __init__(self, accepted: str, then: LoadRequest) -> None:
         self.accepted = accepted
         self.then = then
-        self.map = request("requires-approval", accepted)
+        self.map = request("requires-approval")
+        self.news = request("requires-approval", accepted)
+        self.node = self
         self.seen: list[str] = []
 
     async def decide(self, seen: LoadRequest) -> None:
         """Note what the operator saw."""
         self.seen.append((seen.preview or {})["revision"])
+
+    async def catch_up(self) -> None:
+        """Bring the news."""
+        self.map = self.news
 
     async def call(self, _method: str, body: dict[str, Any]) -> None:
         """Approve."""
@@ -75,6 +84,14 @@ async def test_what_the_world_has_moved_is_shown_to_the_operator_before_it_is_ap
     alpha = Alpha("two", request("approved", "two", version=7))
     assert (await alpha.approve(request("requires-approval"))).version == 7
     assert alpha.seen == ["one", "two"]
+
+
+async def test_what_somebody_else_decided_is_told_and_not_asked_again() -> None:
+    alpha = Alpha("two", request("approved", "two", version=7))
+    alpha.news = request("rejected", rejection_reason="not today")
+    with pytest.raises(Conflict, match="load request 1 was rejected by somebody else: not today"):
+        await alpha.approve(request("requires-approval"))
+    assert alpha.seen == ["one"]
 
 
 async def test_nothing_is_approved_that_the_operator_declines() -> None:
