@@ -13,6 +13,7 @@ from reside.cli.accounts import create_account
 from reside.cli.cluster_options import ClusterOptions, Kubeconfig, KubeContext, LocalName, default_local
 from reside.cli.progress import Steps
 from reside.cli.shared import takes
+from reside.model.errors import InvalidInput
 from reside.seed.manifest import render
 from stacks import settings as stack_settings
 
@@ -123,6 +124,9 @@ def claim_super_admin_access(
 ) -> None:
     """Become super admin with the one-time code that the bootstrap left in a Kubernetes Secret."""
     known = config.load()
+    elsewhere = [namespace, kubeconfig, kube_context, local]
+    if cluster_name is None and known.current_context and any(option is not None for option in elsewhere):
+        raise InvalidInput("--cluster is missing: say how the cluster is (to be) called, or leave out where it is")
     name = cluster_name or (known.context().cluster if known.current_context else LOCAL)
     used = next((c.account for c in known.contexts if c.name == name), DEFAULT_ACCOUNT)
     chosen = account or used

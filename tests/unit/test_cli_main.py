@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reside.cli import main, output
+from reside.cli import config, main, output
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,6 +65,15 @@ def test_the_second_account_of_a_name_is_refused(capsys: pytest.CaptureFixture[s
     assert main.run(["account", "create", "joe"]) == 0
     assert main.run(["account", "create", "joe"]) == 1
     assert "exists already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("elsewhere", [["--namespace", "n"], ["--kube-context", "x"], ["--local", "other"]])
+def test_a_claim_elsewhere_must_name_its_cluster(elsewhere: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    known = config.Cluster(name="here", namespace="reside", alpha_replica_id="co_zAlpha")
+    config.save(config.Config().with_cluster(known, "admin"))
+    assert main.run(["cluster", "claim-super-admin-access", *elsewhere]) == 1
+    assert "--cluster is missing" in capsys.readouterr().err
+    assert [*config.load().clusters] == [known]
 
 
 def test_an_error_with_brackets_and_lines_is_printed_literally(capsys: pytest.CaptureFixture[str]) -> None:
