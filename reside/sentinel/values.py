@@ -15,6 +15,8 @@ from reside.jazz import JazzError
 from reside.sentinel.secrets import all_references, filled, live_value
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from reside.jazz import CoMap, Node
     from reside.model.stacks import DesiredStack, K8sObject
     from reside.sentinel.guardian import Guardian
@@ -38,8 +40,7 @@ async def resolve(
     found, sources = await _look_up(node, stack)
 
     def value_of(reference: Reference) -> str | None:
-        kept = found.get(reference.target) or guardian.vault.get(stack.owner, reference.target)
-        return kept if kept is not None else live_value(guardian.mirror.get(reference.object), reference.key)
+        return _known(found, guardian, stack.owner, reference)
 
     objects = tuple(filled(manifest, value_of) for manifest in stack.objects)
     for reference in all_references(stack.objects):
@@ -54,10 +55,18 @@ async def resolve_loosely(node: Node, guardian: Guardian, stack: DesiredStack) -
     found, _ = await _look_up(node, stack)
 
     def value_of(reference: Reference) -> str:
-        kept = found.get(reference.target) or guardian.vault.get(stack.owner, reference.target)
-        return kept or live_value(guardian.mirror.get(reference.object), reference.key) or PLACEHOLDER
+        known = _known(found, guardian, stack.owner, reference)
+        return known if known is not None else PLACEHOLDER
 
     return tuple(filled(manifest, value_of) for manifest in stack.objects)
+
+
+def _known(found: Mapping[str, str], guardian: Guardian, owner: str, reference: Reference) -> str | None:
+    """The value of a reference; one that Jazz has counts also if it is empty."""
+    value = found.get(reference.target)
+    if value is None:
+        value = guardian.vault.get(owner, reference.target)
+    return value if value is not None else live_value(guardian.mirror.get(reference.object), reference.key)
 
 
 async def _look_up(node: Node, stack: DesiredStack) -> tuple[dict[str, str], dict[str, CoMap]]:

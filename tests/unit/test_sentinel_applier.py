@@ -35,10 +35,11 @@ class Value:
 
     def __init__(self, co_id: str) -> None:
         self.id = co_id
+        self.value = "" if co_id == "co_zempty" else f"of {co_id}"
 
     def edit(self, _: str) -> Any:
         """Its one edit."""
-        return SimpleNamespace(by=OWNER, value=f"of {self.id}", deleted=False)
+        return SimpleNamespace(by=OWNER, value=self.value, deleted=False)
 
     def on_change(self, _: Any) -> Any:
         """Nothing changes."""
@@ -145,3 +146,12 @@ async def test_removing_a_stack_keeps_the_secret_values_of_one_that_is_just_bein
         assert desk.vault.get(OWNER, "co_znew") == "of co_znew"
         assert desk.vault.get(OWNER, "co_zold") is None
         desk.may_end.set()
+
+
+async def test_a_secret_value_that_was_emptied_is_not_what_it_was_before(tmp_path: Path) -> None:
+    desk = FakeDesk(tmp_path)
+    desk.vault.put(OWNER, "co_zempty", "before")
+    desk.declared["demo"] = DesiredStack("demo", OWNER, (secret("empty"),))
+    desk.may_end.set()
+    await applier_on(desk).handle("demo")
+    assert desk.vault.get(OWNER, "co_zempty") == ""
