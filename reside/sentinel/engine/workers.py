@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from reside.sentinel.engine.errors import EngineKilled, from_details
+from reside.sentinel.engine.errors import EngineError, EngineKilled, from_details
 from reside.sentinel.engine.port import OnEvent, StackEvent
 from reside.sentinel.engine.session import kill_session
 
@@ -66,23 +66,27 @@ class WorkerProcess:
         """
         self.served += 1
         try:
-            await self._send(request)
-            while True:
-                answer = await self._receive()
-                if "event" in answer:
-                    if on_event is not None:
-                        on_event(StackEvent(**answer["event"]))
-                    continue
-                if "error" in answer:
-                    error = from_details(answer["error"])
-                    if isinstance(error, EngineKilled):
-                        await self.kill()
-                    raise error
-                result: dict[str, Any] = answer["result"]
-                return result
-        except asyncio.CancelledError:
-            await self.kill()
+            answer = await self._exchange(request, on_event)
+        except EngineError:
             raise
+        except BaseException:
+            await self.kill()  # cancelled, or an answer that is none: it must not be taken for the next request's
+            raise
+        if "error" in answer:
+            error = from_details(answer["error"])
+            if isinstance(error, EngineKilled):
+                await self.kill()
+            raise error
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    async def _exchange(self, request: dict[str, Any], on_event: OnEvent | None) -> dict[str, Any]:
+        """Send a request, tell its events, and return the line that ends it."""
+        await self._send(request)
+        while "event" in (answer := await self._receive()):
+            if on_event is not None:
+                on_event(StackEvent(**answer["event"]))
+        return answer
 
     @property
     def _stdin(self) -> asyncio.StreamWriter:
