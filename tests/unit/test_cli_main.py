@@ -70,7 +70,8 @@ def test_the_second_account_of_a_name_is_refused(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize("elsewhere", [["--namespace", "n"], ["--kube-context", "x"], ["--local", "other"]])
 def test_a_claim_elsewhere_must_name_its_cluster(elsewhere: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     known = config.Cluster(name="here", namespace="reside", alpha_replica_id="co_zAlpha")
-    config.save(config.Config().with_cluster(known, "admin"))
+    assert main.run(["account", "create", "admin"]) == 0
+    config.save(config.load().with_cluster(known, "admin"))
     assert main.run(["cluster", "claim-super-admin-access", *elsewhere]) == 1
     assert "--cluster is missing" in capsys.readouterr().err
     assert [*config.load().clusters] == [known]

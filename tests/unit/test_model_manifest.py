@@ -99,6 +99,6 @@ def test_whatever_a_member_holds_it_is_refused_or_read(member: str, value: Any) 
 
 def test_permissions_of_a_contract_that_one_key_could_mean_are_refused() -> None:
     both = {"read": {"displayInfo": {}, "instanceKeys": ["a"]}, "read:all": {"displayInfo": {}}}
-    with pytest.raises(InvalidManifest, match="permissions: .*'read:all' can't be told from an instance of 'read'"):
+    with pytest.raises(InvalidManifest, match=r"permissions: .*'read:all' can't be told from an instance of 'read'"):
         parse_manifest(CONTRACT | {"permissions": both})
     parse_manifest(CONTRACT | {"permissions": {"read:one": both["read"], "read:all": both["read:all"], "readers": {}}})
