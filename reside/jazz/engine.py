@@ -213,8 +213,9 @@ class Engine:
     def _sweep(self) -> None:
         self._save()
         held = {self.account_id, *self._objects.held(), *self._loader.under_way, *self._waiting.waited_for()}
-        for core in unneeded(self.store, held | self._sync.unacknowledged.keys()):
-            self.store.drop(core)
+        gone = unneeded(self.store, held | self._sync.unacknowledged.keys())
+        self.store.drop(gone)
+        for core in gone:
             self._sync.forget(core)
         self._sweep_beyond = max(_SWEEP_BEYOND, 2 * len(self.store.cores))
 

@@ -5,7 +5,7 @@ Invariants:
     owned by one of them stale, so that no content outlives the permissions it was judged by.
 """
 
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from typing import Protocol
 
 from .covalue import Core
@@ -87,15 +87,14 @@ class Store:
         if header.owner is not None:
             self.link(header.owner, core.co_id)
 
-    def drop(self, core: Core) -> None:
-        """Forgets a value that nobody needs; see `sweeping`."""
-        del self.cores[core.co_id]
-        above = [] if core.judgement is None else [*core.judgement.asked]
-        if core.header is not None and core.header.owner is not None:
-            above.append(core.header.owner)
-        for co_id in above:
-            if co_id in self.cores:
-                self.cores[CoId(co_id)].dependants.discard(core.co_id)
+    def drop(self, gone: Iterable[Core]) -> None:
+        """Forgets values that nobody needs; see `sweeping`."""
+        for core in gone:
+            del self.cores[core.co_id]
+        # All links are looked at: a group may be linked to one that it asked for once, and does not extend any more.
+        for core in self.cores.values():
+            if core.dependants:
+                core.dependants = {dependant for dependant in core.dependants if dependant in self.cores}
 
     def link(self, group: str, dependant: CoId) -> None:
         """Notes that a value's content depends on a group."""

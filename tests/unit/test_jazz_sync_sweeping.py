@@ -171,3 +171,21 @@ async def test_an_object_that_is_made_again_shows_what_was_seen_before(hub: Loos
     assert [content(value) for value in again[:2]] == [{"x": 1}, [1]]
     assert [entry.value for entry in again[2]] == [1]
     assert str(again[3]) == "a"
+
+
+async def test_a_group_that_ceased_to_extend_another_leaves_no_trace_there(hub: Loose, writer: Loose) -> None:
+    parent, child = writer.create_group(), writer.create_group()
+    await child.extend(parent)
+    assert list(child.parents()) == [parent.id]
+    step = [{"op": "set", "key": writer.account_id, "value": "reader"}]
+    made_at = child.state.parents[parent.id][0][0] - 1
+    writer.transact(child.id, step, private=False, made_at=made_at)
+    assert child.parents() == {}
+    await connected_to(hub, writer)
+    co_id = child.id
+    del child
+    _sweep(writer)
+    assert co_id not in writer.store.cores
+    assert co_id not in writer.store.core(parent.id).dependants
+    await parent.add_member("everyone", "reader")
+    assert parent.role_of("everyone") == "reader"
