@@ -24,7 +24,7 @@ from .wire.crypto import Agent, encrypt_text, transaction_material
 from .wire.encoding import compact_json, parse_json
 from .wire.fresh import new_delete_session, new_session_tail
 from .wire.header import Header
-from .wire.session import Transaction
+from .wire.session import MAX_TIME, Transaction
 
 _MAX_UNSENT_CHARACTERS: Final = 102_400
 """A message is no longer than this by more than one transaction: servers refuse frames of 100 MB."""
@@ -275,10 +275,13 @@ class Writer:
         return NotPermitted(co_id, group=state.co_id, role=role, act="write to", needs=needs)
 
     def _made_at(self, core: Core, session: SessionId, latest: int) -> int:
-        """After everything that counts in this value: what was read before a write never wins over it."""
+        """After everything that counts in this value: what was read before a write never wins over it.
+
+        Only where somebody dated a transaction at the end of all time, there is no later one.
+        """
         log = core.sessions.get(session)
         own = log.transactions[-1].made_at if log is not None and log.transactions else 0
-        return max(self._clock(), own + 1, latest + 1)
+        return min(max(self._clock(), own + 1, latest + 1), MAX_TIME)
 
     def _transaction(
         self,

@@ -6,7 +6,7 @@ kept unless all of it is verified (jazz-protocol.md §3).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from blake3 import blake3
 
@@ -18,7 +18,8 @@ from .encoding import b58encode, quote
 from .merging import Origin
 
 _MAX_TRANSACTION_CHARACTERS = 102_400
-_MAX_SAFE_INTEGER = 2**53
+MAX_TIME: Final = 2**53
+"""No transaction is dated later (ms): beyond, not every integer is a number of JavaScript's."""
 
 
 @dataclass(slots=True, eq=False)
@@ -191,7 +192,7 @@ def parse_transactions(raw: Sequence[Any], session: SessionId, after: int) -> li
             raise InvalidContent("a transaction is not an object")
         get = item.get
         made_at, meta, privacy, key_used = get("madeAt"), get("meta"), get("privacy"), None
-        if type(made_at) is not int or not 0 <= made_at <= _MAX_SAFE_INTEGER:
+        if type(made_at) is not int or not 0 <= made_at <= MAX_TIME:
             raise InvalidContent("a transaction's madeAt is not a non-negative integer")
         if privacy == "private":
             payload, key_used = get("encryptedChanges"), get("keyUsed")
