@@ -6,11 +6,14 @@ A watcher holds no queue: it is woken, and then looks at the state as it is. So 
 import asyncio
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 from weakref import WeakSet
 
 from .errors import NodeClosed
 from .ids import CoId
+
+_PRUNE_BEYOND: Final = 512
+"""Beyond so many watched values those whose iterators were all dropped unclosed are forgotten."""
 
 
 class Watchable(Protocol):
@@ -97,7 +100,8 @@ class _Callback:
     def call(self) -> None:
         try:
             self.callback(self.value)
-        except Exception as error:  # noqa: BLE001 - the subscriber's, and no concern of the others'
+        # The subscriber's, and no concern of the others'; a task that it asks for its result may be a cancelled one.
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - see above
             message = f"a callback for {self.value.id} failed"
             asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})
 
@@ -108,6 +112,7 @@ class Watches:
     def __init__(self) -> None:
         self.closed = False
         self._iterators: dict[CoId, WeakSet[Wakeable]] = {}
+        self._prune_beyond = _PRUNE_BEYOND
         self._callbacks: dict[CoId, list[_Callback]] = {}
         self._changed: dict[CoId, None] = {}
 
@@ -119,6 +124,9 @@ class Watches:
     def add(self, co_id: CoId, watch: Wakeable) -> None:
         """Subscribes an iterator; it is dropped by itself when nobody holds it any more."""
         self._iterators.setdefault(co_id, WeakSet()).add(watch)
+        if len(self._iterators) > self._prune_beyond:
+            self._iterators = {watched: watches for watched, watches in self._iterators.items() if watches}
+            self._prune_beyond = max(_PRUNE_BEYOND, 2 * len(self._iterators))
 
     def discard(self, co_id: CoId, watch: Wakeable) -> None:
         """Unsubscribes an iterator."""

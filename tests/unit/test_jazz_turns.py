@@ -1,6 +1,7 @@
 """What happens at the end of an event-loop turn: watchers are called, and what was written is sent in its order."""
 
 import asyncio
+import gc
 import json
 from typing import Any
 
@@ -109,3 +110,32 @@ async def test_a_callback_that_was_unsubscribed_by_another_is_not_called(writer:
     value.set("x", 1)
     await asyncio.sleep(0)
     assert seen == ["first"]
+
+
+async def test_a_callback_that_meets_a_cancelled_task_keeps_no_other_from_being_called(
+    hub: Loose, writer: Loose
+) -> None:
+    value = writer.create_group().create_map({"x": 0})
+    await connected_to(hub, writer)
+    failures: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
+    cancelled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    cancelled.cancel()
+    seen: list[int] = []
+    value.on_change(lambda _: cancelled.result())
+    value.on_change(lambda value: seen.append(value["x"]))
+    value.set("x", 1)
+    writer.writer.hasten()
+    await asyncio.sleep(0)
+    assert seen == [1]
+    assert sent([json.loads(text) for text in writer._transport.outbox.take_all()]) == [(value.id, 1)]
+    assert [type(context["exception"]) for context in failures] == [asyncio.CancelledError]
+
+
+async def test_iterators_that_were_dropped_unclosed_leave_nothing(writer: Loose) -> None:
+    group = writer.create_group()
+    for _ in range(2_000):
+        group.create_map({}).watch()
+    gc.collect()
+    assert writer.watches.count == 0
+    assert len(writer.watches._iterators) < 1_000
