@@ -7,10 +7,10 @@ allowed: that needs no key. What reveals keys is never shown.
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias
 
 from .covalue import Core
+from .dates import date_of
 from .errors import ValueDeleted
 from .groups.account import Account
 from .groups.group import Group
@@ -42,7 +42,7 @@ class TransactionReport:
         index: Its place in that log.
         author: Account or agent.
         role: The author's role in the owning group at that time; None for none.
-        made_at: The author's clock, ISO 8601.
+        made_at: The author's clock, ISO 8601; at most the end of the year 9999.
         privacy: `private` (encrypted) or `trusting`.
         outcome: Whether it counts; `unreadable` if it would, but this account has no key.
         reason: Why it does not count; None if it does.
@@ -213,7 +213,7 @@ def _report(item: Transaction, state: GroupState | None, outcome: Outcome, reaso
         item.index,
         item.author,
         None if state is None else state.role_of(item.author, item.made_at),
-        datetime.fromtimestamp(item.made_at / 1000, UTC).isoformat(timespec="milliseconds"),
+        date_of(item.made_at).isoformat(timespec="milliseconds"),
         "private" if item.is_private else "trusting",
         outcome,
         reason,

@@ -1,9 +1,14 @@
 """Dates that no honest clock gives: whoever writes one harms nobody but what it writes itself."""
 
+from datetime import UTC, datetime
+
 import pytest
 from support.jazz_liar import carried
 from support.jazz_wire import Loose, connected_to, registered
 
+from reside.jazz.dates import date_of
+from reside.jazz.inspect import inspect_value
+from reside.jazz.typed import FeedOf
 from reside.jazz.wire.session import MAX_TIME
 
 pytestmark = pytest.mark.anyio
@@ -23,3 +28,20 @@ async def test_what_is_written_after_the_end_of_all_time_is_still_taken_by_all()
     reader = Loose()
     found = await carried(hub, reader, reader.load_map(value.id))
     assert found.as_dict() == value.as_dict() == {"x": 2, "last": True}
+
+
+@pytest.mark.parametrize("ms", [0, -1, 1_795_000_000_123, 253_402_300_799_999, -62_135_596_800_000])
+def test_a_time_is_the_date_to_the_millisecond(ms: int) -> None:
+    date = date_of(ms)
+    assert (date - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() == ms / 1000
+
+
+async def test_what_has_no_date_in_the_calendar_can_be_read_and_inspected() -> None:
+    owner = await registered(Loose(), "owner")
+    feed = owner.create_group().create_feed()
+    feed.push("now")
+    owner.transact(feed.id, ["at the end of time"], private=True, made_at=MAX_TIME)
+    items = (await FeedOf[str].load(owner, feed.id)).items()
+    assert [(item.value, item.at.year) for item in items][1:] == [("at the end of time", 9999)]
+    report = await inspect_value(owner, feed.id)
+    assert report.transactions[-1].made_at == "9999-12-31T23:59:59.999+00:00"

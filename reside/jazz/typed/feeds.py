@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, ClassVar, Generic, TypeVar
 
+from reside.jazz.dates import date_of
 from reside.jazz.ids import AccountId, Json
 from reside.jazz.values.cofeed import CoFeed, FeedEntry
 from reside.jazz.values.owned import OwnedValue
@@ -23,7 +24,7 @@ class FeedItem(Generic[T]):
 
     Attributes:
         by: The account (or agent) that pushed it.
-        at: The author's clock.
+        at: The author's clock; the last date that there is, if it says a later one.
         raw: The item as it stands on the wire.
     """
 
@@ -117,4 +118,4 @@ class FeedOf(Collected[T]):
         return entries
 
     def _item_of(self, entry: FeedEntry) -> FeedItem[T]:
-        return FeedItem(entry.by, datetime.fromtimestamp(entry.at / 1000, UTC), entry.value, self)
+        return FeedItem(entry.by, date_of(entry.at), entry.value, self)
