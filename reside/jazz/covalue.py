@@ -73,7 +73,7 @@ class Core:
     judgement: Judgement | None = None
     changes_from: list[int] = field(default_factory=list)
     revision: int = 0
-    secrets: dict[str, str] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
     forgotten: int = 0
     stale: bool = True
     barred: int = 0

@@ -13,7 +13,7 @@ The signature of the bound form covers all the other fields, so a refusal can sa
 import hashlib
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from .errors import JazzError, TokenRefused
@@ -38,7 +38,7 @@ _FIELDS: Final = 8
 
 @dataclass(frozen=True)
 class _Token:
-    signature: str
+    signature: str = field(repr=False)
     account_id: AccountId
     created_ms: int
     nonce: str = ""

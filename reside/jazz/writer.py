@@ -9,7 +9,7 @@ at once holds the event loop up for writing only: signing and sending is done in
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from .covalue import Core
@@ -52,7 +52,7 @@ class _Permit:
     group: Core
     revision: int
     key_id: str
-    secret: str
+    secret: str = field(repr=False)
     since: int
 
 

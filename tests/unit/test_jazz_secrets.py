@@ -1,0 +1,32 @@
+"""Secrets do not show: not in the text form of what holds them, which is what a log or an error would print."""
+
+import pytest
+from support.jazz_wire import Loose, registered
+
+from reside.jazz import Credentials, sign_request
+from reside.jazz.rules.group_state import GroupState
+from reside.jazz.rules.keys import current_key_id, find_secret
+from reside.jazz.tokens import _BOUND, _parse
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_read_key_does_not_show_in_what_keeps_it() -> None:
+    node = await registered(Loose(), "someone")
+    group = node.create_group()
+    group.create_map({"x": 1})
+    assert isinstance(group.state, GroupState)
+    secret = find_secret(node.store, group.id, current_key_id(group.state, node.account_id) or "")
+    core, permit = node.store.core(group.id), node.writer._permits[group.id]
+    assert secret is not None
+    assert secret in core.secrets.values()
+    assert secret == permit.secret
+    assert secret not in repr(core) + repr(permit)
+
+
+def test_a_token_does_not_show() -> None:
+    caller = Credentials.generate()
+    header = sign_request(caller, receiver=caller.account_id, method="GET", path="/", body=b"", now_ms=1)
+    token = _parse(header, _BOUND)
+    assert token.signature in header
+    assert token.signature not in repr(token)
