@@ -67,22 +67,24 @@ class Content:
         if core.barred != self._barred:
             self._barred, self._owner_revision = core.barred, -1
         owner = self._store.owner_of(core.header)
-        revision = 0
+        revision, reads_anew = 0, False
         if core.header.owner is not None:
             group = self._store.core(core.header.owner)
             revision = group.revision
             if group.forgotten != self._forgotten:
-                self._forgotten, self._owner_revision = group.forgotten, -1
+                self._forgotten, self._owner_revision, reads_anew = group.forgotten, -1, True
                 self._decoder.forget()
         seen, self._seen = self._seen, len(core.transactions)
         concerned = revision != self._owner_revision and self._is_concerned(core.header.owner)
         self._owner_revision = revision
+        if concerned:
+            reads_anew = self._decoder.forget_branch_pointers() or reads_anew
         fresh = core.transactions if concerned else core.transactions[seen:]
         self._newest = max([self._newest, *[item.made_at for item in fresh]])
         readable = self._decoder.readable([item for item in fresh if self._refusal(item, owner) is None])
         accepted = [item for item in readable if item.at <= item.made_at]
         if concerned:
-            self._rejudge(accepted)
+            self._rejudge(accepted, anew=reads_anew)
         else:
             self._extend(accepted)
 
@@ -127,9 +129,10 @@ class Content:
             self._view.extend(fresh)
         self._core.revision += 1
 
-    def _rejudge(self, valid: list[Transaction]) -> None:
+    def _rejudge(self, valid: list[Transaction], *, anew: bool = False) -> None:
+        """Takes these for all that is valid; `anew` if the same transactions may say something else than before."""
         header = self._core.header
-        if valid == self._valid and (header is None or not header.restrict_deletion):
+        if not anew and valid == self._valid and (header is None or not header.restrict_deletion):
             return  # where deletion is restricted, the same transactions may mean less or more than before
         self._valid = valid
         self.latest = max((item.made_at for item in valid), default=0)

@@ -60,6 +60,17 @@ class Decoder:
             if item.is_private:
                 item.changes = item.meta_value = item.origin = None
 
+    def forget_branch_pointers(self) -> bool:
+        """Takes back what was read beside branch pointers, which counts by the author's role; whether there was any."""
+        found = [
+            item
+            for item in self._core.transactions
+            if item.meta_value is not None and "ownerId" in item.meta_value and not item.is_private
+        ]
+        for item in found:
+            item.changes = item.meta_value = item.origin = None
+        return bool(found)
+
     def has_new_key(self) -> bool:
         """Whether one of the keys that were lacking is here now."""
         lacking, self._lacking = self._lacking, set()
