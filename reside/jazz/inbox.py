@@ -102,11 +102,14 @@ class Inbox:
             NodeClosed: The node was closed.
         """
         slots = asyncio.Semaphore(concurrency)
-        async with asyncio.TaskGroup() as tasks, aclosing(self._new_entries()) as entries:
-            async for entry in entries:
-                await slots.acquire()
-                task = tasks.create_task(self._handle(handler, entry))
-                task.add_done_callback(lambda _: slots.release())
+        try:
+            async with asyncio.TaskGroup() as tasks, aclosing(self._new_entries()) as entries:
+                async for entry in entries:
+                    await slots.acquire()
+                    task = tasks.create_task(self._handle(handler, entry))
+                    task.add_done_callback(lambda _: slots.release())
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
 
     async def _new_entries(self) -> AsyncGenerator[FeedEntry]:
         async with self._messages.watch() as changes:
