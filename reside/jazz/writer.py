@@ -4,7 +4,8 @@ Writes of one event-loop turn to one value share a message and a signature. Othe
 was written: values are sent in the order of their first write, and a value that is written again after another one was
 makes that all before it is sent. As long as the server owes an acknowledgement, the turns of a few milliseconds count
 as one: who streams signs and sends few messages, and who waits for answers is never held up. Who writes to many values
-at once holds the event loop up for writing only: signing and sending is done in slices.
+at once holds the event loop up for writing only: signing and sending is done in slices. With a local store neither is
+so: each turn's writes are signed and saved as it ends.
 """
 
 import asyncio
@@ -28,8 +29,6 @@ from .wire.session import MAX_TIME, Transaction
 
 _MAX_UNSENT_CHARACTERS: Final = 102_400
 """A message is no longer than this by more than one transaction: servers refuse frames of 100 MB."""
-
-
 _GATHER_S: Final = 0.004
 """How long writes are gathered after the last message while the server owes an acknowledgement."""
 _SLICE_S: Final = 0.002
