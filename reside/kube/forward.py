@@ -101,8 +101,18 @@ class PortForward:
         return f"http://{self.address}"
 
     async def ready(self) -> None:
-        """Wait until the forward is up; at once if it is."""
-        await self._ready.wait()
+        """Wait until the forward is up; at once if it is.
+
+        Raises:
+            OSError: it can't come up any more, as kubectl can't be executed.
+        """
+        ready = asyncio.ensure_future(self._ready.wait())
+        try:
+            await asyncio.wait({ready, *filter(None, [self._keeper])}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ready.cancel()
+        if self._keeper is not None and self._keeper.done():
+            self._keeper.result()
 
     async def __aenter__(self) -> Self:
         kubectl = self._kubectl or find_kubectl()

@@ -111,17 +111,6 @@ class ContractManifest(_Model):
     permissions: dict[str, ContractPermission] = Field(default_factory=dict)
     methods: dict[str, ContractMethod] = Field(default_factory=dict)
 
-    @field_validator("permissions")
-    @classmethod
-    def _told_apart(cls, permissions: dict[str, ContractPermission]) -> dict[str, ContractPermission]:
-        """``a`` of the instance ``b`` and ``a:b`` would have one key in a control block (model.md §3)."""
-        for name in permissions:
-            for other in permissions:
-                if other.startswith(f"{name}:"):
-                    message = f"{other!r} can't be told from an instance of {name!r}: rename one of the two permissions"
-                    raise ValueError(message)
-        return permissions
-
 
 Manifest = ReplicaManifest | ContractManifest
 _ADAPTER: TypeAdapter[Manifest] = TypeAdapter(Annotated[Manifest, Field(discriminator="type")])

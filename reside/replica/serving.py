@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from reside.model.errors import InvalidInput
+from reside.model.errors import InvalidInput, NotReady
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -61,6 +61,8 @@ async def serving(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
     up = asyncio.create_task(server.listening.wait())
     try:
         await asyncio.wait({task, up}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            raise NotReady("the HTTP server ended before it took connections") from task.exception()
         yield
     finally:
         up.cancel()

@@ -20,6 +20,7 @@ from lightkube.types import CascadeType, PatchType
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
 from reside.model.errors import InvalidInput
 from reside.model.kinds import BY_KIND, KINDS, Kind
+from reside.sentinel.engine.masking import mask, secret_values
 from reside.sentinel.errors import ClusterRefused, ClusterUnavailable
 from reside.sentinel.objects import metadata, split_key
 
@@ -48,13 +49,14 @@ _RESOURCES: Final[dict[str, Any]] = {kind.kind: _resource(kind) for kind in KIND
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
-    """Turn lightkube's and its HTTP client's errors into ours."""
+def _told(what: str, sent: K8sObject | None = None) -> Iterator[None]:
+    """Turn lightkube's and its HTTP client's errors into ours; the API server may quote the object that was sent."""
     try:
         yield
     except ApiError as error:
         status = int(error.status.code or 0)
-        message = f"{what}: {(error.status.message or error.status.reason or 'refused')[:_MESSAGE_LENGTH]}"
+        said = mask(error.status.message or error.status.reason or "refused", secret_values([sent] if sent else []))
+        message = f"{what}: {said[:_MESSAGE_LENGTH]}"
         if status in _COME_BACK:
             raise ClusterUnavailable(message) from None
         raise ClusterRefused(message, status) from None
@@ -113,7 +115,7 @@ class Cluster:
     async def apply(self, manifest: K8sObject) -> K8sObject:
         """Server-side apply as our field manager, taking over fields that others wrote; returns the live object."""
         kind, name = manifest["kind"], metadata(manifest)["name"]
-        with _told(f"apply {kind}/{name}"):
+        with _told(f"apply {kind}/{name}", manifest):
             return _plain(
                 await self._client.patch(
                     _RESOURCES[kind],

@@ -124,6 +124,15 @@ def test_instance_keys_make_the_instance_out_of_params() -> None:
         resolved(requiring(), contracts=keyed)
 
 
+@pytest.mark.parametrize("instance", ["room", "room:hall"])
+def test_an_instance_that_looks_like_another_permission_is_refused(instance: str) -> None:
+    both = {GREETING: contract(permissions={"greet": {}, "greet:room": {"instanceKeys": ["room"]}})}
+    with pytest.raises(LoadRefused, match="can't be told from permission 'greet:room': name another instance"):
+        resolved(requiring(permissions=[{"name": "greet", "instanceId": instance}]), contracts=both)
+    for wish in ({"name": "greet", "instanceId": "roomy"}, {"name": "greet:room", "instanceId": "hall"}):
+        assert resolved(requiring(permissions=[wish]), contracts=both).requirements["greeting"].permissions
+
+
 def test_params_must_fit_the_contracts_schema() -> None:
     schema = {"type": "object", "properties": {"limit": {"type": "integer"}}, "additionalProperties": False}
     strict = {GREETING: contract(permissions={"greet": {"params": schema}})}

@@ -95,10 +95,3 @@ def test_whatever_a_member_holds_it_is_refused_or_read(member: str, value: Any) 
     except InvalidManifest:
         return
     assert decode_label(encode_label(manifest)) == manifest
-
-
-def test_permissions_of_a_contract_that_one_key_could_mean_are_refused() -> None:
-    both = {"read": {"displayInfo": {}, "instanceKeys": ["a"]}, "read:all": {"displayInfo": {}}}
-    with pytest.raises(InvalidManifest, match=r"permissions: .*'read:all' can't be told from an instance of 'read'"):
-        parse_manifest(CONTRACT | {"permissions": both})
-    parse_manifest(CONTRACT | {"permissions": {"read:one": both["read"], "read:all": both["read:all"], "readers": {}}})

@@ -1,11 +1,15 @@
 """How the Sentinel comes to a Kubernetes API."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from lightkube import ApiError
+from lightkube.models.meta_v1 import Status
 
 from reside.model.errors import InvalidInput
-from reside.sentinel.cluster import connect
+from reside.sentinel.cluster import Cluster, connect
+from reside.sentinel.errors import ClusterRefused
 
 pytestmark = pytest.mark.anyio
 
@@ -34,3 +38,19 @@ async def test_a_kubeconfig_that_does_not_exist_is_named(tmp_path: Path) -> None
     with pytest.raises(InvalidInput, match="nowhere"):
         async with connect("reside", tmp_path / "nowhere"):
             pass
+
+
+class _Refusing:
+    """An API client whose server quotes what it is sent."""
+
+    async def patch(self, _kind: Any, name: str, sent: Any, **_options: Any) -> None:
+        raise ApiError(status=Status(code=422, message=f"Secret {name} is invalid: {sent}"))
+
+
+async def test_a_refusal_that_quotes_a_secret_is_told_without_its_values() -> None:
+    cluster = Cluster(_Refusing(), "reside")  # type: ignore[arg-type] # only what apply needs
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": "hunter2!"}}
+    with pytest.raises(ClusterRefused, match=r"apply Secret/s: .*is invalid") as caught:
+        await cluster.apply(secret)
+    assert "hunter2" not in str(caught.value)
+    assert "password" in str(caught.value)

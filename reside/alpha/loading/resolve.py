@@ -20,7 +20,7 @@ from reside.model.manifest import ReplicaManifest
 from reside.model.names import free_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from reside.model.entities import Replica
     from reside.model.manifest import ContractManifest, Manifest, ManifestRequirement, PermissionWish
@@ -178,6 +178,8 @@ def _permission(
     instance = None if wish.instance_id is None else str(substitute(wish.instance_id, values))
     if instance is None and definition.instance_keys:
         instance = _instance(key, wish.name, definition.instance_keys, params)
+    if instance is not None:
+        _check_told_apart(key, wish.name, instance, contract.permissions)
     return GrantedPermission(permission=wish.name, instance_id=instance, params=params)
 
 
@@ -190,6 +192,16 @@ def _instance(key: str, permission: str, keys: Sequence[str], params: Mapping[st
             f"give instanceId or the params {', '.join(missing)}"
         )
     return ":".join(str(params[name]) for name in keys)
+
+
+def _check_told_apart(key: str, permission: str, instance: str, known: Iterable[str]) -> None:
+    """``a`` of the instance ``b`` and ``a:b`` would have one key in a control block (model.md §3)."""
+    for other in known:
+        if other.startswith(f"{permission}:") and f"{permission}:{instance}:".startswith(f"{other}:"):
+            raise LoadRefused(
+                f"requirement {key!r}: the instance {instance!r} of permission {permission!r} can't be told from "
+                f"permission {other!r}: name another instance"
+            )
 
 
 def _check_params(what: str, params: dict[str, Any], schema: dict[str, Any]) -> None:
