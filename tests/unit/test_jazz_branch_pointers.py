@@ -1,4 +1,4 @@
-"""What a reader may write, the name of its branch: nothing else of such a transaction counts, whenever that turns out."""
+"""What a reader may write: the name of its branch. Nothing beside it counts, whenever it turns out to be a reader."""
 
 import pytest
 from support.jazz_liar import carried
