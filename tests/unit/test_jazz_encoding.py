@@ -1,5 +1,6 @@
 """Texts that hashes are taken over: canonical JSON, base58, base64."""
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -174,3 +175,16 @@ def test_canonical_json_is_the_same_in_an_object_as_in_a_list(value: Any) -> Non
 @given(_JSON)
 def test_what_is_written_is_read_as_its_canonical_form(value: Any) -> None:
     assert stable_json([parse_json(compact_json(value))]) == stable_json([parse_json(stable_json([value]))[0]])
+
+
+def test_long_keys_of_a_forger_are_not_kept() -> None:
+    """What arrives is hashed before it is known to be a header of anything."""
+    stable_json({"é": 1, "è": 2})
+    tracemalloc.start()
+    try:
+        for number in range(10):
+            stable_json({f"é{number}" * 50_000: 1, "è": 2})
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 100_000

@@ -119,11 +119,6 @@ def secure_hash(value: Any) -> str:
     return "hash_z" + b58encode(blake3(stable_json(value).encode()).digest())
 
 
-def hash_bytes(data: bytes) -> str:
-    """`hash_z…` of bytes."""
-    return "hash_z" + b58encode(blake3(data).digest())
-
-
 def verify(signature: str, text: str, signer_id: str) -> bool:
     """Whether a `signature_z…` over a text was made by the key `signer_z…`; False also when either is malformed."""
     try:

@@ -10,7 +10,6 @@ import binascii
 import json
 import math
 import re
-from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -206,7 +205,6 @@ def _sorted_keys(value: dict[str, Any]) -> list[str]:
         raise InvalidContent("not a JSON value: an object's keys must be texts") from None
 
 
-@lru_cache(maxsize=1024)
 def _utf16(key: str) -> bytes:
     return key.encode("utf-16-be", "surrogatepass")
 
