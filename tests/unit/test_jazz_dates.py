@@ -1,6 +1,6 @@
 """Dates that no honest clock gives: whoever writes one harms nobody but what it writes itself."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from support.jazz_liar import carried
@@ -9,6 +9,7 @@ from support.jazz_wire import Loose, connected_to, registered
 from reside.jazz.dates import date_of
 from reside.jazz.inspect import inspect_value
 from reside.jazz.typed import FeedOf
+from reside.jazz.typed.codecs import DateCodec, Misfit
 from reside.jazz.wire.session import MAX_TIME
 
 pytestmark = pytest.mark.anyio
@@ -45,3 +46,11 @@ async def test_what_has_no_date_in_the_calendar_can_be_read_and_inspected() -> N
     assert [(item.value, item.at.year) for item in items][1:] == [("at the end of time", 9999)]
     report = await inspect_value(owner, feed.id)
     assert report.transactions[-1].made_at == "9999-12-31T23:59:59.999+00:00"
+
+
+def test_a_date_that_is_none_in_utc_does_not_fit() -> None:
+    codec = DateCodec(takes_none=False)
+    with pytest.raises(Misfit):
+        codec.decode("0001-01-01T00:00:00+14:00")
+    with pytest.raises(Misfit):
+        codec.encode(datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))))

@@ -136,7 +136,10 @@ class DateCodec:
             raise Misfit(describe(value))
         if value.tzinfo is None:
             raise Misfit("a datetime without a time zone")
-        at = value.astimezone(UTC)
+        try:
+            at = value.astimezone(UTC)
+        except OverflowError:
+            raise Misfit("a datetime beyond the calendar in UTC") from None
         return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z".rjust(24, "0")
 
     def decode(self, raw: Json) -> Any:
@@ -147,9 +150,9 @@ class DateCodec:
             raise Misfit(describe(raw))
         try:
             at = datetime.fromisoformat(raw)
-        except ValueError:
+            return at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)
+        except (ValueError, OverflowError):  # the latter where it is beyond the calendar in UTC only
             raise Misfit(f"{describe(raw)} that is no date") from None
-        return at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
 class RefCodec:
