@@ -1,12 +1,13 @@
-"""Serving an inbox without a server."""
+"""Inboxes without a server, and the invites that lead to them."""
 
 import asyncio
+from unittest.mock import patch
 
 import pytest
 from support.jazz_liar import carried
 from support.jazz_wire import Loose, registered
 
-from reside.jazz import Inbox, InboxMessage, NodeClosed
+from reside.jazz import Inbox, InboxMessage, InvalidContent, Invite, NodeClosed
 
 pytestmark = pytest.mark.anyio
 
@@ -24,3 +25,10 @@ async def test_serving_ends_with_the_node() -> None:
     await node.close()
     with pytest.raises(NodeClosed):
         await serving
+
+
+def test_an_invite_with_an_endless_secret_is_refused_undecoded() -> None:
+    """It comes out of a stranger's profile, and base58 takes the square of its length."""
+    with patch("reside.jazz.groups.invites.b58decode") as decoded, pytest.raises(InvalidContent, match="malformed"):
+        Invite.parse(f"co_z1/inviteSecret_z{'2' * 1_000_000}")
+    decoded.assert_not_called()

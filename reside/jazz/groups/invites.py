@@ -87,8 +87,10 @@ async def create_invite(group: KeyedGroup, role: InviteRole, *, value_id: CoId, 
 
 
 def _agent_of(secret: str) -> Agent:
+    # Decoding takes time that grows with the square of the length, and the text may be a stranger's profile's.
+    is_possible = secret.startswith(_PREFIX) and len(secret) <= len(_PREFIX) + 2 * _SEED_BYTES
     try:
-        seed = b58decode(secret.removeprefix(_PREFIX)) if secret.startswith(_PREFIX) else b""
+        seed = b58decode(secret.removeprefix(_PREFIX)) if is_possible else b""
     except InvalidContent:
         seed = b""
     if len(seed) != _SEED_BYTES:
