@@ -191,9 +191,9 @@ class Engine:
     def _end_turn(self) -> None:
         self.watches.wake()
         self.writer.send_due()
-        self._transport.flush_due()
         if self._unsaved:
-            self._save()
+            self._save()  # which signs and queues what a local store must have
+        self._transport.flush_due()
         if self._has_too_many:
             self._sweep()
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reside.jazz import Credentials, JazzUnavailable, Node
 from reside.jazz.covalue import Core
 from reside.jazz.ids import CoId
 from reside.jazz.sync.backoff import back_off
@@ -134,3 +135,19 @@ def test_a_new_connection_starts_without_questions() -> None:
     assert asked.loads.in_flight == 0
     asked.want_all()
     assert len(asked.asked) == 2 * MAX_IN_FLIGHT
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("ws://me:hunter2@127.0.0.1:9/?key=hunter2", "ws://127.0.0.1:9/ within"),
+        ("nonsense?key=hunter2", "sync server: nonsense"),
+    ],
+)
+async def test_an_error_shows_the_server_without_what_may_be_secret(url: str, shown: str) -> None:
+    with pytest.raises(JazzUnavailable) as caught:
+        async with Node(url, Credentials.generate(), connect_timeout=0.1):
+            pass
+    assert shown in str(caught.value)
+    assert "hunter2" not in str(caught.value)

@@ -118,7 +118,7 @@ class Transport:
                 await self.connected.wait()
         except TimeoutError:
             raise JazzUnavailable(
-                f"no connection to the sync server {self._url} within {timeout:g} s ({self._last_error})"
+                f"no connection to the sync server {_shown(self._url)} within {timeout:g} s ({self._last_error})"
             ) from None
 
     async def _open(self) -> Socket | None:
@@ -131,7 +131,7 @@ class Transport:
                     on_room=self._flush,
                 )
         except InvalidURI:
-            raise JazzUnavailable(f"not the URL of a sync server: {self._url}") from None
+            raise JazzUnavailable(f"not the URL of a sync server: {_shown(self._url)}") from None
         except (OSError, TimeoutError, InvalidHandshake) as error:
             self._last_error = f"{type(error).__name__}: {error}"
             self._failures += 1
@@ -166,6 +166,13 @@ class Transport:
             _log.warning("dropped a binary frame of the sync server: the protocol has text only")
         else:
             self._on_frame(frame)
+
+
+def _shown(url: str) -> str:
+    """A URL without what may be secret in it: name, password, query."""
+    before, _, rest = url.partition("?")[0].rpartition("://")
+    host = rest.rpartition("@")[2]
+    return f"{before}://{host}" if before else host
 
 
 def _unique_address() -> str:
