@@ -190,7 +190,7 @@ async def _peer(language: str) -> AsyncIterator[Peer]:
     if language == "JavaScript":
         shutil.copy(HERE / "jazz_peer.mjs", folder)
         (folder / "node_modules").symlink_to(jazz_packages() / "node_modules")
-        command = [node_binary(), "--expose-gc", "jazz_peer.mjs"]
+        command = [node_binary(), "jazz_peer.mjs"]
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, cwd=folder, stdin=pipe, stdout=pipe, limit=MAX_LINE_BYTES)
     try:

@@ -204,7 +204,6 @@ const operations = {
 createInterface({ input: process.stdin }).on("line", async (line) => {
   const { op, args } = JSON.parse(line);
   let answer;
-  globalThis.gc(); // what earlier requests left behind is not charged to this one
   const before = process.cpuUsage();
   try {
     const result = (await operations[op](args)) ?? null;
