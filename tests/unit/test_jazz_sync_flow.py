@@ -3,25 +3,13 @@
 import asyncio
 
 import pytest
-from support.jazz_wire import Loose, connected_to, registered
+from support.jazz_wire import Loose, connected_to
 
 from reside.jazz import JazzTimeout, NodeClosed
 from reside.jazz.sync.loads import MAX_IN_FLIGHT
 from reside.jazz.wire.fresh import new_uniqueness
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def hub() -> Loose:
-    """A node that plays the server."""
-    return Loose()
-
-
-@pytest.fixture
-async def writer(hub: Loose) -> Loose:
-    """A registered node."""
-    return await registered(hub, "writer")
 
 
 async def test_drain_waits_while_more_is_written_than_sent(writer: Loose) -> None:

@@ -5,24 +5,12 @@ import gc
 
 import pytest
 from support.jazz_nodes import content
-from support.jazz_wire import Loose, connected_to, registered
+from support.jazz_wire import Loose, connected_to
 
 from reside.jazz import CoMap
 from reside.jazz.sweeping import unneeded
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def hub() -> Loose:
-    """A node that plays the server."""
-    return Loose()
-
-
-@pytest.fixture
-async def writer(hub: Loose) -> Loose:
-    """A registered node."""
-    return await registered(hub, "writer")
 
 
 async def _loaded(hub: Loose, reader: Loose, value: CoMap) -> CoMap:

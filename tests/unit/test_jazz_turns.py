@@ -6,23 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from support.jazz_wire import Loose, connected_to, registered
+from support.jazz_wire import Loose, connected_to
 
 from reside.jazz import CoMap
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def hub() -> Loose:
-    """A node that plays the server."""
-    return Loose()
-
-
-@pytest.fixture
-async def writer(hub: Loose) -> Loose:
-    """A registered node."""
-    return await registered(hub, "writer")
 
 
 def sent(messages: list[dict[str, Any]]) -> list[tuple[str, int]]:
