@@ -1,0 +1,44 @@
+"""What a writer remembers of a group ends with any change of it: neither an old key nor a lost role is written with."""
+
+import pytest
+from support.jazz_liar import carried
+from support.jazz_wire import Loose, connected_to, registered
+
+from reside.jazz import NotPermitted
+
+pytestmark = pytest.mark.anyio
+
+
+def _keys_used(node: Loose, co_id: str) -> list[str | None]:
+    return [item.key_used for item in node.store.core(co_id).transactions]
+
+
+async def test_after_a_removal_a_write_is_encrypted_with_the_new_key(hub: Loose, writer: Loose) -> None:
+    other = await registered(hub, "other")
+    group = writer.create_group()
+    await carried(hub, writer, group.add_member(other.account_id, "reader"))
+    value = group.create_map({"x": 1})
+    value.set("x", 2)
+    before = group.state.get("readKey")
+    await carried(hub, writer, group.remove_member(other.account_id))
+    value.set("x", 3)
+    after = group.state.get("readKey")
+    assert before != after
+    assert _keys_used(writer, value.id) == [before, before, after]
+
+
+async def test_who_lost_the_role_can_not_write_although_it_just_did(hub: Loose, writer: Loose) -> None:
+    other = await registered(hub, "other")
+    group = writer.create_group()
+    await carried(hub, writer, group.add_member(other.account_id, "writer"))
+    value = group.create_map({"x": 1})
+    await connected_to(hub, writer)
+    theirs = await carried(hub, other, other.load_map(value.id))
+    theirs.set("x", 2)
+    await connected_to(hub, other)
+    await carried(hub, writer, group.remove_member(other.account_id))
+    await connected_to(hub, writer)
+    other.connect()
+    await connected_to(hub, other)
+    with pytest.raises(NotPermitted):
+        theirs.set("x", 3)
