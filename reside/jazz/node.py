@@ -330,12 +330,14 @@ class Node(Engine):
     # Sending
 
     async def flush(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises our own error
-        """Waits until the server acknowledged everything written here so far.
+        """Waits until the server acknowledged everything written here so far, notes of removals among it.
 
         Raises:
             JazzTimeout: It did not in time; the writes stay queued.
         """
         self._check_open()
+        if self._guard is not None:
+            self._guard.settle()
         self.writer.hasten()
         logs = {co_id: self._sync.unacknowledged_logs(co_id) for co_id in self._sync.unacknowledged}
         await self._waiting.flush(logs, timeout, self._why_no_answer)

@@ -105,6 +105,12 @@ async def test_the_next_process_refuses_it_too(js: JavaScript, nodes: Nodes, sce
     assert careless.as_dict() == {"x": 1, "honest": True, "dated": True, "meanwhile": True}
 
 
+async def test_a_flush_waits_for_the_note_of_a_removal(scene: Scene) -> None:
+    """Whoever ends its process after a flush has lost nothing, so the next process knows of the removal."""
+    await _remove(scene)
+    assert scene.node.statistics.unacknowledged == 0
+
+
 async def test_a_removed_manager_gives_no_roles_in_its_past(js: JavaScript, nodes: Nodes, scene: Scene) -> None:
     """Neither while the node looks, nor in the time between two of its processes; and who it let in writes nothing."""
     friend = await nodes("friend")

@@ -58,6 +58,9 @@ class Memory(Protocol):
     def recall(self, core: Core) -> None:
         """Bars what a first load of a value brought although its author was removed before."""
 
+    def settle(self) -> None:
+        """Looks now at the values that it has looked at soon."""
+
 
 class WriteGuard:
     """Applies a policy to what arrives.
@@ -115,6 +118,11 @@ class WriteGuard:
         """A value, or the permissions above it, changed."""
         if self._memory is not None and core.co_id in self._whole:
             self._memory.mark(core)
+
+    def settle(self) -> None:
+        """Notes now what this turn of the event loop removed; a flush has to wait for those notes too."""
+        if self._memory is not None:
+            self._memory.settle()
 
     def remember_in(self, memory: Memory) -> None:
         """From now on removals are noted, and those noted before are applied to what is here and what will come."""

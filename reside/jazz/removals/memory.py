@@ -60,7 +60,7 @@ class RemovalMemory:
         if core.co_id in (self._notes.id, self._store.account_id):
             return
         if not self._marked:
-            asyncio.get_running_loop().call_soon(self._note_marked)
+            asyncio.get_running_loop().call_soon(self.settle)
         self._marked[core.co_id] = core
 
     def note(self, core: Core) -> None:
@@ -89,6 +89,12 @@ class RemovalMemory:
             self._store.changed(core)
         self.note(core)
 
+    def settle(self) -> None:
+        """Looks now at the values that were marked."""
+        marked, self._marked = self._marked, {}
+        for core in marked.values():
+            self.note(core)
+
     def _to_bar(self, core: Core, known: dict[str, _Note]) -> list[Transaction]:
         state = governing_state(self._store, core)
         strangers = known.get(EVERYONE)
@@ -98,11 +104,6 @@ class RemovalMemory:
             return known.get(item.author) or (strangers if stranger else None)
 
         return [item for item in core.transactions if _goes_beyond(note_of(item), item)]
-
-    def _note_marked(self) -> None:
-        marked, self._marked = self._marked, {}
-        for core in marked.values():
-            self.note(core)
 
     def _losses_in(self, core: Core, state: GroupState) -> "_Losses":
         """The losses by one state of a group are found out once for all values that it owns."""
