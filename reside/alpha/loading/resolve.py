@@ -5,13 +5,10 @@ Every refusal is a ``LoadRefused`` whose message names the thing and the cure; t
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-import jsonschema
-from referencing import Registry
-from referencing.exceptions import Unresolvable
+import jsonschema_rs
 
 from reside.alpha.loading.placeholders import replica_values, substitute
 from reside.model.entities import ApproveRequest, GrantedPermission, ReplicaChoice, Requirement
@@ -25,19 +22,8 @@ if TYPE_CHECKING:
     from reside.model.entities import Replica
     from reside.model.manifest import ContractManifest, Manifest, ManifestRequirement, PermissionWish
 
-_UNUSABLE: Final = (
-    jsonschema.SchemaError,
-    Unresolvable,
-    RecursionError,
-    re.error,
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    TypeError,
-    ValueError,
-)
-"""What a schema of others can make the validator raise: it trusts keywords that no metaschema speaks of, such as a
-``$schema`` that is no text, and its arithmetic. Whatever got through would end the leading Alpha, and the next one."""
+_PATTERNS: Final = jsonschema_rs.RegexOptions()
+"""Regular expressions that take linear time: a contract's ``pattern`` must not be able to hold the leading Alpha up."""
 
 Contracts = dict[str, "ContractManifest"]
 Providers = dict[str, "Sequence[ReplicaChoice]"]
@@ -206,16 +192,22 @@ def _check_told_apart(key: str, permission: str, instance: str, known: Iterable[
 
 def _check_params(what: str, params: dict[str, Any], schema: dict[str, Any]) -> None:
     try:
-        # an empty registry of schemas: a reference to a remote one is never fetched
-        kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
-        kind.check_schema(dict(schema))
-        kind(schema, registry=Registry()).validate(params)
-    except _UNUSABLE as error:
-        reason = error.message if isinstance(error, jsonschema.SchemaError) else f"{type(error).__name__}: {error}"
+        validator = jsonschema_rs.validator_for(schema, pattern_options=_PATTERNS, retriever=_refuse_remote)
+    except ValueError as error:  # a schema that is none, or too deep; jsonschema_rs.ValidationError is one
+        reason = error.message if isinstance(error, jsonschema_rs.ValidationError) else str(error)
         raise LoadRefused(f"{what} can't be checked: the contract's schema is none: {reason}") from None
-    except jsonschema.ValidationError as error:
-        where = "/".join(str(part) for part in error.absolute_path) or "document"
+    try:
+        validator.validate(params)
+    except ValueError as error:
+        if not isinstance(error, jsonschema_rs.ValidationError):
+            raise LoadRefused(f"{what} can't be checked: {error}") from None
+        where = "/".join(str(part) for part in error.instance_path) or "document"
         raise LoadRefused(f"{what}: {where}: {error.message}") from None
+
+
+def _refuse_remote(uri: str) -> NoReturn:
+    """A schema is what the contract's image carries: what it refers to elsewhere is never fetched."""
+    raise ValueError(f"{uri} is not part of it, and nothing is fetched")
 
 
 def choose(request: ApproveRequest, choices: Mapping[str, Sequence[int]]) -> dict[str, Requirement]:
