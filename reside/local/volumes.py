@@ -145,7 +145,7 @@ class Provisioner:
             _log.info("made %s", folder)
 
     def _remove(self, remove: Remove) -> None:
-        if remove.path.parent != self.base:
+        if remove.path.parent != self.base or remove.path.name == "..":
             _log.error("volume %s is not below %s: left alone", remove.volume, self.base)
             return
         if remove.path.exists():

@@ -19,6 +19,7 @@ from reside.registry.documents import (
     digest_of,
     parse_object,
 )
+from reside.registry.errors import MalformedImage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,7 +78,7 @@ def extended_image(
     The layers below are named as they are, in the dialect (Docker or OCI) of the image below.
 
     Raises:
-        MalformedImage: the image below has no readable documents.
+        MalformedImage: the image below has no readable documents, or its configuration does not list its layers.
     """
     below, settings = parse_object(image, manifest), parse_object(image, config)
     docker = below.get("mediaType") == DOCKER_MANIFEST
@@ -87,7 +88,7 @@ def extended_image(
         **({"Entrypoint": list(extension.entrypoint), "Cmd": None} if extension.entrypoint else {}),
         "Labels": {**((settings.get("config") or {}).get("Labels") or {}), **extension.labels},
     }
-    rootfs = settings.get("rootfs") or {"type": "layers", "diff_ids": []}
+    rootfs = _rootfs(image, settings)
     step = {"created_by": extension.author, **({} if layer else {"empty_layer": True})}
     new = {key: value for key, value in settings.items() if key not in ("container", "container_config", "created")}
     new |= {
@@ -104,6 +105,14 @@ def extended_image(
     media_type = DOCKER_MANIFEST if docker else OCI_MANIFEST
     document = {"schemaVersion": 2, "mediaType": media_type, "config": described, "layers": layers}
     return raw, _canonical(document), media_type
+
+
+def _rootfs(image: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """What a configuration says of its layers; an image without any may leave it out."""
+    rootfs = settings.get("rootfs") or {"type": "layers", "diff_ids": []}
+    if not isinstance(rootfs, dict) or not isinstance(rootfs.get("diff_ids"), list):
+        raise MalformedImage(image, "its configuration does not list its layers: push it with a current tool")
+    return rootfs
 
 
 def _canonical(document: dict[str, Any]) -> bytes:

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
-from reside.local.volumes import PROVISIONER, Create, Remove, decide
+from reside.local.volumes import PROVISIONER, Create, Provisioner, Remove, decide
 
 
 def claim(phase: str = "Pending", provisioner: str = PROVISIONER, volume: str = "") -> dict[str, Any]:
@@ -73,3 +74,23 @@ def test_volumes_in_use_of_others_or_to_be_retained_are_kept(kept: dict[str, Any
 def test_volumes_without_annotations_or_paths_of_others_do_no_harm() -> None:
     foreign = {"metadata": {"name": "nfs"}, "spec": {"nfs": {}}, "status": {"phase": "Released"}}
     assert decide([], [foreign]) == []
+
+
+@pytest.mark.parametrize("path", ["..", "../other", "a/b", "."])
+def test_a_volume_that_lies_elsewhere_keeps_its_data(path: str, tmp_path: Path) -> None:
+    """Whoever may make volumes names their folder, and must not name a folder to be removed."""
+    base = tmp_path / "volumes"
+    (base / "a/b").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    found = {**volume("Released"), "spec": {**volume("Released")["spec"], "hostPath": {"path": f"{base}/{path}"}}}
+    asked = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.method)
+        return httpx.Response(200, json={"items": [found] if request.url.path.endswith("volumes") else []})
+
+    with httpx.Client(transport=httpx.MockTransport(answer), base_url="http://api") as client:
+        Provisioner(client, base).reconcile()
+    assert set(asked) == {"GET"}
+    assert (base / "a/b").exists()
+    assert (tmp_path / "other").exists()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reside.registry import Extension
+from reside.registry import Extension, MalformedImage
 from reside.registry.assemble import extended_image, image_manifest
 from reside.registry.documents import (
     DOCKER_LAYER,
@@ -82,3 +82,10 @@ def test_without_a_layer_only_the_configuration_changes() -> None:
 def test_a_written_manifest_is_read_back() -> None:
     manifest = image_manifest(b"{}", [("sha256:l1", 3), ("sha256:l2", 4)])
     assert parse_manifest("image", manifest) == Manifest(digest_of(b"{}"), ("sha256:l1", "sha256:l2"))
+
+
+@pytest.mark.parametrize("rootfs", [{"type": "layers"}, {"diff_ids": {}}, "layers"])
+def test_a_configuration_that_does_not_list_its_layers_is_refused(rootfs: object) -> None:
+    config = json.dumps({**CONFIG, "rootfs": rootfs}).encode()
+    with pytest.raises(MalformedImage, match="does not list its layers"):
+        extended_image("image", below(OCI_MANIFEST), config, ("sha256:l2", 7), EXTENSION)
