@@ -136,9 +136,10 @@ class Core:
         self.parked.clear()
         self.rejected.clear()
 
-    def add(self, transaction: Transaction) -> None:
-        """Takes a verified transaction into the order of arrival."""
-        transaction.order = len(self.transactions)
-        self.transactions.append(transaction)
-        if marks_deletion(transaction, self.co_id):
-            self.deletions.append(transaction)
+    def add(self, *transactions: Transaction) -> None:
+        """Takes verified transactions into the order of arrival."""
+        for order, item in enumerate(transactions, len(self.transactions)):
+            item.order = order
+            if item.meta is not None and marks_deletion(item, self.co_id):
+                self.deletions.append(item)
+        self.transactions += transactions

@@ -198,4 +198,4 @@ async def test_an_edit_of_a_map_that_arrives_late_takes_its_place_in_the_history
     view = MapView({})
     view.extend([log.set("co_zA", 20, "k", "new"), log.set("co_zB", 10, "k", "old")])
     view.extend([log.add("co_zB", 15, [{"op": "set", "key": "k", "value": "between"}, {"op": "move"}, None])])
-    assert [entry[3] for entry in view.entries["k"]] == ["old", "between", "new"]
+    assert [value for _, _, value in view.entries["k"]] == ["old", "between", "new"]

@@ -14,6 +14,7 @@ from reside.jazz.wire.encoding import (
     b64decode,
     b64encode,
     compact_json,
+    parse_each,
     parse_json,
     quote,
     stable_json,
@@ -175,6 +176,21 @@ def test_canonical_json_is_the_same_in_an_object_as_in_a_list(value: Any) -> Non
 @given(_JSON)
 def test_what_is_written_is_read_as_its_canonical_form(value: Any) -> None:
     assert stable_json([parse_json(compact_json(value))]) == stable_json([parse_json(stable_json([value]))[0]])
+
+
+@given(st.lists(_JSON.map(lambda value: compact_json(value).encode()) | st.binary(max_size=20), max_size=5))
+def test_texts_that_are_read_together_say_what_each_says_alone(texts: list[bytes]) -> None:
+    def alone(text: bytes) -> object:
+        try:
+            return parse_json(text)
+        except InvalidContent:
+            return None
+
+    assert repr(parse_each(texts)) == repr([alone(text) for text in texts])
+
+
+def test_a_text_can_not_reach_into_the_next_one() -> None:
+    assert parse_each([b"[1],[2", b"3]", b'["ok"]']) == [None, None, ["ok"]]
 
 
 def test_long_keys_of_a_forger_are_not_kept() -> None:

@@ -11,7 +11,7 @@ from support.jazz_wire import Loose
 from reside.jazz import AgentId, Group
 from reside.jazz.groups.group_writer import GroupWriter
 from reside.jazz.groups.rotation import Rotation
-from reside.jazz.rules.group_state import GroupState
+from reside.jazz.rules.group_state import WRITERS, GroupState
 from reside.jazz.rules.permissions import GroupJudge, refusal_of_write
 from reside.jazz.wire.crypto import Agent, new_agent_secret
 
@@ -132,6 +132,9 @@ def test_going_on_and_beginning_anew_agree(seed: int) -> None:
     for at in range(time + 2):
         for member in (*members, ADMIN, "everyone", "co_zStranger"):
             assert pieces.role_of(member, at) == whole.role_of(member, at)
+            since, until = whole.writes_during(member, at)
+            assert (since <= at < until) == (whole.role_of(member, at) in WRITERS)
+            assert all(whole.role_of(member, then) in WRITERS for then in range(since, min(until, time + 2)))
 
 
 async def test_a_member_that_comes_after_many_changes_of_keys_reads_the_first(group: Group) -> None:

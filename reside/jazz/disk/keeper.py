@@ -16,7 +16,7 @@ from reside.jazz.ids import SessionId, author_of, is_session_id
 from reside.jazz.store import Store
 from reside.jazz.wire.encoding import compact_json, parse_json
 from reside.jazz.wire.header import parse_header
-from reside.jazz.wire.session import SessionLog, Transaction, parse_transactions
+from reside.jazz.wire.session import SessionLog, Transaction, canonical, parse_transactions
 
 from .database import SqliteStore, StoredBatch, StoredValue
 
@@ -153,8 +153,7 @@ class Keeper:
                 raise InvalidContent(f"the signature of the session {session} does not verify")
             log.stored = log.signed_count
             core.sessions[log.session] = log
-        for transaction in arrived:
-            core.add(transaction)
+        core.add(*arrived)
 
     def _author(self, session: str) -> str:
         author = author_of(session)
@@ -166,7 +165,7 @@ class Keeper:
 def _unstored(core: Core) -> Iterable[StoredBatch]:
     for session, log in core.live_sessions():
         for begin, end, signature in log.pieces(log.stored):
-            body = ",".join([item.canonical() for item in log.transactions[begin:end]])
+            body = ",".join(canonical(log.transactions[begin:end]))
             yield StoredBatch(session, begin, f"[{body}]", signature)
 
 

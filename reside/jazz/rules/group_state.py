@@ -130,6 +130,14 @@ class GroupState:
             self._roles.setdefault(since, {})[member] = role
         return role
 
+    def writes_during(self, member: str, at: int) -> tuple[int, int]:
+        """From when until when (ms) a member who may write at a time surely may; the same time twice if it may not."""
+        if self.role_of(member, at) not in WRITERS:
+            return at, at
+        epochs = self.epochs()
+        place = bisect_right(epochs, at)
+        return epochs[place - 1] if place else at, epochs[place] if place < len(epochs) else NEVER
+
     def epochs(self) -> list[int]:
         """The times at which any role may have changed, here or in a parent: between two of them roles are constant."""
         if not self.parents:

@@ -81,8 +81,7 @@ class Intake:
         agent_id = self._store.agent_of(author_of(batch.session)) or ""
         if log.append_verified(fresh, batch.signature, agent_id.rpartition("/")[2]):
             core.sessions[batch.session] = log
-            for transaction in fresh:
-                core.add(transaction)
+            core.add(*fresh)
             if is_delete_session(batch.session):
                 self._store.changed(core)
         else:

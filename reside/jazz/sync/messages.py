@@ -10,7 +10,7 @@ from reside.jazz.covalue import Batch, Core
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import SessionId, is_session_id
 from reside.jazz.wire.encoding import compact_json, quote
-from reside.jazz.wire.session import parse_transactions
+from reside.jazz.wire.session import canonical, parse_transactions
 
 from .peer import Counts, Peer
 
@@ -54,7 +54,7 @@ def content_pieces(core: Core, peer: Peer, *, with_header: bool) -> list[str]:
         for begin, end, signature in log.pieces(peer.has(session)):
             if size > _MAX_PIECE_CHARACTERS or session in parts:
                 close()
-            body = ",".join([item.canonical() for item in log.transactions[begin:end]])
+            body = ",".join(canonical(log.transactions[begin:end]))
             parts[session] = (
                 f'{quote(session)}:{{"after":{begin},"newTransactions":[{body}],"lastSignature":{quote(signature)}}}'
             )

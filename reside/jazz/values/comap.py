@@ -13,8 +13,8 @@ from reside.jazz.wire.session import Transaction
 
 from .owned import OwnedValue, author
 
-_Entry: TypeAlias = tuple[tuple[int, str], Transaction, bool, Json]
-"""One assignment: its place in the order, its transaction, whether it removes the key, the value."""
+_Entry: TypeAlias = tuple[Transaction, bool, Json]
+"""One assignment: its transaction, whether it removes the key, the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ class MapView:
 
     def extend(self, transactions: Sequence[Transaction]) -> None:
         """Takes in more transactions, in their order of arrival."""
+        known = self.entries
         for item in transactions:
-            when = item.when
             for change in item.changes or ():
                 if not isinstance(change, dict):
                     continue
@@ -58,12 +58,14 @@ class MapView:
                 if not isinstance(key, str) or op not in ("set", "del"):
                     continue
                 # An undefined value is a missing member in JSON, and an absent key to a reader.
-                entry = (when, item, op == "del" or "value" not in change, change.get("value"))
-                entries = self.entries.setdefault(key, [])
-                if not entries or entries[-1][0] <= when:
+                entry = (item, op == "del" or "value" not in change, change.get("value"))
+                entries = known.get(key)
+                if entries is None:
+                    known[key] = [entry]
+                elif entries[-1][0].when <= item.when:
                     entries.append(entry)
                 else:
-                    insort_right(entries, entry, key=lambda entry: entry[0])
+                    insort_right(entries, entry, key=_when)
 
 
 class CoMap(OwnedValue):
@@ -78,17 +80,17 @@ class CoMap(OwnedValue):
     def get(self, key: str, default: Json = None) -> Json:
         """The value of a key. Treat it as frozen: it is the one that other readers see."""
         entries = self._entries().get(key)
-        return default if not entries or entries[-1][2] else entries[-1][3]
+        return default if not entries or entries[-1][1] else entries[-1][2]
 
     def __getitem__(self, key: str) -> Json:
         entries = self._entries().get(key)
-        if not entries or entries[-1][2]:
+        if not entries or entries[-1][1]:
             raise KeyError(key)
-        return entries[-1][3]
+        return entries[-1][2]
 
     def __contains__(self, key: object) -> bool:
         entries = self._entries().get(key) if isinstance(key, str) else None
-        return bool(entries) and entries is not None and not entries[-1][2]
+        return bool(entries) and entries is not None and not entries[-1][1]
 
     def __len__(self) -> int:
         return sum(1 for _ in self.keys())
@@ -98,11 +100,11 @@ class CoMap(OwnedValue):
 
     def keys(self) -> Iterator[str]:
         """The keys that have a value."""
-        return (key for key, entries in list(self._entries().items()) if not entries[-1][2])
+        return (key for key, entries in list(self._entries().items()) if not entries[-1][1])
 
     def items(self) -> Iterator[tuple[str, Json]]:
         """The keys and their values."""
-        return ((key, entries[-1][3]) for key, entries in list(self._entries().items()) if not entries[-1][2])
+        return ((key, entries[-1][2]) for key, entries in list(self._entries().items()) if not entries[-1][1])
 
     def as_dict(self) -> dict[str, Json]:
         """All keys and values; the dict is the caller's, the values in it are shared."""
@@ -168,6 +170,10 @@ def assigning(values: Mapping[str, Json]) -> list[dict[str, Json]]:
     return [{"op": "set", "key": key, "value": value} for key, value in values.items()]
 
 
+def _when(entry: _Entry) -> tuple[int, str]:
+    return entry[0].when
+
+
 def _edit(entry: _Entry) -> Edit:
-    _, transaction, deleted, value = entry
+    transaction, deleted, value = entry
     return Edit(author(transaction), transaction.at, transaction.session, value, deleted)

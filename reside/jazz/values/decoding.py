@@ -4,7 +4,7 @@ What was read once stays with its transaction, until its key may be wrong. What 
 here (yet) or because it is malformed, is left out, and tried again when it is asked for again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from reside.jazz.covalue import Core
@@ -12,8 +12,8 @@ from reside.jazz.errors import InvalidContent
 from reside.jazz.rules.keys import find_secret
 from reside.jazz.rules.permissions import decode_trusting
 from reside.jazz.store import Store
-from reside.jazz.wire.crypto import decrypt, transaction_material
-from reside.jazz.wire.encoding import parse_json
+from reside.jazz.wire.crypto import opener
+from reside.jazz.wire.encoding import parse_each, parse_json
 from reside.jazz.wire.merging import origin_of
 from reside.jazz.wire.session import Transaction
 
@@ -31,25 +31,23 @@ class Decoder:
         self._core = core
         self._lacking: set[str] = set()
 
-    def readable(self, transactions: Iterable[Transaction]) -> list[Transaction]:
+    def readable(self, transactions: Sequence[Transaction]) -> list[Transaction]:
         """Those of the transactions that can be read; they have their changes then."""
-        found = []
-        secrets: dict[str, str | None] = {}
+        private: dict[str, list[Transaction]] = {}
         for item in transactions:
             if item.changes is None and item.key_used is None:
                 decode_trusting(item)
                 item.meta_value = _meta(item.meta)
             elif item.changes is None and item.key_used is not None:
-                if item.key_used not in secrets:
-                    secrets[item.key_used] = self._secret(item.key_used)
-                secret = secrets[item.key_used]
-                if secret is not None:
-                    self._decode_private(item, secret)
+                private.setdefault(item.key_used, []).append(item)
+        for key_id, items in private.items():
+            secret = self._secret(key_id)
+            if secret is not None:
+                _decrypt(items, opener(secret, self._core.co_id))
+        for item in transactions:
             if item.meta_value is not None and "mi" in item.meta_value:
                 item.origin = origin_of(item.meta_value, item.made_at, self._before(item))
-            if item.changes is not None:
-                found.append(item)
-        return found
+        return [item for item in transactions if item.changes is not None]
 
     def _before(self, item: Transaction) -> Transaction | None:
         return self._core.sessions[item.session].transactions[item.index - 1] if item.index else None
@@ -85,14 +83,21 @@ class Decoder:
             self._lacking.add(key_id)
         return secret
 
-    def _decode_private(self, item: Transaction, secret: str) -> None:
-        material = transaction_material(self._core.co_id, item.session, item.index)
+
+def _decrypt(items: Iterable[Transaction], open_text: Callable[[str, str, int], bytes]) -> None:
+    opened, texts = [], []
+    for item in items:
         try:
-            changes = parse_json(decrypt(item.payload, secret, material))
-            meta = None if item.meta is None else _meta(decrypt(item.meta, secret, material))
+            texts.append(open_text(item.payload, item.session, item.index))
         except InvalidContent:
-            return
+            continue
+        opened.append(item)
+    for item, changes in zip(opened, parse_each(texts), strict=True):
         if isinstance(changes, list):
+            try:
+                meta = None if item.meta is None else _meta(open_text(item.meta, item.session, item.index))
+            except InvalidContent:
+                continue
             item.changes, item.meta_value = changes, meta
 
 

@@ -4,13 +4,12 @@ Every function is pure but for the random ones. Secrets are passed as their text
 logs or puts one into an error.
 """
 
-import ctypes
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import nacl._sodium  # type: ignore[import-not-found] # the compiled library has no stub
 from blake3 import blake3
 from nacl.bindings import (
     crypto_scalarmult,
@@ -26,17 +25,13 @@ from nacl.exceptions import BadSignatureError, CryptoError
 from reside.jazz.errors import InvalidContent, InvalidCredentials
 
 from .encoding import b58decode, b58encode, b64decode, b64encode, parse_json, stable_json
+from .stream_cipher import XSalsa20
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 24
 _SHORT_HASH_BYTES = 19
 _KEY_ID_BYTES = 12
 _SIGNATURE_BYTES = 64
-
-# PyNaCl binds secretbox (with its MAC) but not the bare stream cipher of the protocol; the library it ships has it.
-_xsalsa20_xor = ctypes.PyDLL(nacl._sodium.__file__).crypto_stream_xsalsa20_xor  # noqa: SLF001 - see above
-_xsalsa20_xor.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulonglong, ctypes.c_char_p, ctypes.c_char_p]
-_xsalsa20_xor.restype = ctypes.c_int
 
 
 @dataclass(frozen=True)
@@ -139,9 +134,23 @@ def transaction_material(co_id: str, session_id: str, index: int) -> str:
     return f'{{"in":"{co_id}","tx":{{"sessionID":"{session_id}","txIndex":{index}}}}}'
 
 
+def opener(key_secret: str, co_id: str) -> Callable[[str, str, int], bytes]:
+    """What decrypts the texts of many transactions: `decrypt` with one key for one value.
+
+    It takes an `encrypted_U…`, the transaction's session and its place in it.
+    """
+    stream = XSalsa20(_symmetric_key(key_secret))
+    start = f'{{"in":"{co_id}","tx":{{"sessionID":"'
+
+    def opened(cipher: str, session: str, index: int) -> bytes:
+        return stream.apply(_encrypted(cipher), nonce_of(f'{start}{session}","txIndex":{index}}}}}'))
+
+    return opened
+
+
 def encrypt_text(plain: str, key_secret: str, material: str) -> str:
     """`encrypted_U…`: the bare XSalsa20 stream over a JSON text. It has no MAC: the session's signature protects it."""
-    return "encrypted_U" + b64encode(_xsalsa20(plain.encode(), nonce_of(material), _symmetric_key(key_secret)))
+    return "encrypted_U" + b64encode(XSalsa20(_symmetric_key(key_secret)).apply(plain.encode(), nonce_of(material)))
 
 
 def decrypt(cipher: str, key_secret: str, material: str) -> bytes:
@@ -150,9 +159,7 @@ def decrypt(cipher: str, key_secret: str, material: str) -> bytes:
     Raises:
         InvalidContent: It is malformed.
     """
-    if not cipher.startswith("encrypted_U"):
-        raise InvalidContent("an encrypted text lacks its prefix")
-    return _xsalsa20(b64decode(cipher[len("encrypted_U") :]), nonce_of(material), _symmetric_key(key_secret))
+    return XSalsa20(_symmetric_key(key_secret)).apply(_encrypted(cipher), nonce_of(material))
 
 
 def encrypt_key(key: ReadKey, under: ReadKey) -> str:
@@ -216,11 +223,10 @@ def group_sealer_value(key: ReadKey) -> str:
     return f"{key.key_id}@{sealer_id_of(group_sealer_key(key.secret))}"
 
 
-def _xsalsa20(data: bytes, nonce: bytes, key: bytes) -> bytes:
-    out = (ctypes.c_char * len(data))()
-    if _xsalsa20_xor(out, data, len(data), nonce, key) != 0:
-        raise InvalidContent("the stream cipher refused its input")
-    return out.raw
+def _encrypted(cipher: str) -> bytes:
+    if not cipher.startswith("encrypted_U"):
+        raise InvalidContent("an encrypted text lacks its prefix")
+    return b64decode(cipher[len("encrypted_U") :])
 
 
 def _key_material(encrypted_id: str, encrypting_id: str) -> str:

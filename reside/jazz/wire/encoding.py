@@ -10,6 +10,7 @@ import binascii
 import json
 import math
 import re
+from collections.abc import Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -85,7 +86,7 @@ def b64decode(text: str) -> bytes:
     """
     try:
         data = text.encode("ascii").translate(_FROM_URL_SAFE)
-        return binascii.a2b_base64(data + b"=" * (-len(data) % 4), strict_mode=True)
+        return binascii.a2b_base64(data + b"=" * (-len(data) % 4) if len(data) % 4 else data, strict_mode=True)
     except ValueError:
         raise InvalidContent("a base64 text is malformed") from None
 
@@ -147,6 +148,26 @@ def parse_json(text: str | bytes) -> Any:
         return _DECODER.decode(text if isinstance(text, str) else text.decode())
     except (ValueError, RecursionError):
         raise InvalidContent("a JSON text is malformed") from None
+
+
+def parse_each(texts: Sequence[bytes]) -> list[Any]:
+    """As `parse_json` for many short texts, of which each costs less so; None for each that is malformed."""
+    if _SIXTEEN_DIGITS in b",".join(texts).translate(_ZERO_FOR_DIGIT):
+        return [_parsed(text) for text in texts]
+    values = []
+    for text in texts:
+        try:
+            values.append(orjson.loads(text))
+        except ValueError:
+            values.append(_parsed(text))
+    return values
+
+
+def _parsed(text: bytes) -> Any:
+    try:
+        return parse_json(text)
+    except InvalidContent:
+        return None
 
 
 def _js_integer(digits: str) -> float:

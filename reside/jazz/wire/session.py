@@ -4,7 +4,7 @@ A signature covers the whole log up to its transaction, so a batch is verified w
 kept unless all of it is verified (jazz-protocol.md §3).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -80,16 +80,6 @@ class Transaction:
         """Whether it is encrypted."""
         return self.key_used is not None
 
-    def canonical(self) -> str:
-        """The JSON text that is hashed; it is also what goes over the wire."""
-        meta = "" if self.meta is None else f',"meta":{quote(self.meta)}'
-        if self.key_used is None:
-            return f'{{"changes":{quote(self.payload)},"madeAt":{self.made_at}{meta},"privacy":"trusting"}}'
-        return (
-            f'{{"encryptedChanges":{quote(self.payload)},"keyUsed":{quote(self.key_used)},"madeAt":{self.made_at}{meta},'
-            '"privacy":"private"}'
-        )
-
 
 @dataclass(slots=True, eq=False)
 class SessionLog:
@@ -118,7 +108,7 @@ class SessionLog:
         """Appends a batch if `signature` covers the log with it; False, and nothing changed, if it does not."""
         hasher = self._hasher.copy()
         try:
-            hasher.update("".join([transaction.canonical() for transaction in batch]).encode())
+            hasher.update("".join(canonical(batch)).encode())
         except UnicodeEncodeError:
             return False
         if not verify(signature, _signed_text(hasher), signer_id):
@@ -126,14 +116,14 @@ class SessionLog:
         self._hasher = hasher
         self.transactions.extend(batch)
         self.signature, self.signed_count = signature, len(self.transactions)
-        self._count(sum(len(transaction.payload) for transaction in batch))
+        self._count(sum([len(transaction.payload) for transaction in batch]))
         return True
 
     def append_stored(self, parts: Sequence[tuple[Sequence[Transaction], str]], signer_id: str) -> bool:
         """Fills an empty log with signed batches; False if the last signature, which covers all, does not verify."""
         for batch, signature in parts:
             try:
-                self._hasher.update("".join([transaction.canonical() for transaction in batch]).encode())
+                self._hasher.update("".join(canonical(batch)).encode())
             except UnicodeEncodeError:
                 return False
             self.transactions.extend(batch)
@@ -143,7 +133,7 @@ class SessionLog:
 
     def append_own(self, transaction: Transaction) -> None:
         """Appends a transaction of our own; `sign` follows before anything is sent."""
-        self._hasher.update(transaction.canonical().encode())
+        self._hasher.update("".join(canonical([transaction])).encode())
         self.transactions.append(transaction)
 
     def sign(self, agent: Agent) -> None:
@@ -173,6 +163,25 @@ class SessionLog:
         if self._since_checkpoint > _MAX_TRANSACTION_CHARACTERS and self.signature is not None:
             self.checkpoints[len(self.transactions) - 1] = self.signature
             self._since_checkpoint = 0
+
+
+def canonical(transactions: Iterable[Transaction]) -> list[str]:
+    """Their JSON texts, which are hashed; they are also what goes over the wire."""
+    texts: list[str] = []
+    quoted: dict[str, str] = {}  # few keys stand in many transactions
+    for item in transactions:
+        key = item.key_used
+        meta = "" if item.meta is None else f',"meta":{quote(item.meta)}'
+        if key is None:
+            texts.append(f'{{"changes":{quote(item.payload)},"madeAt":{item.made_at}{meta},"privacy":"trusting"}}')
+            continue
+        if key not in quoted:
+            quoted[key] = quote(key)
+        texts.append(
+            f'{{"encryptedChanges":{quote(item.payload)},"keyUsed":{quoted[key]},"madeAt":{item.made_at}{meta},'
+            '"privacy":"private"}'
+        )
+    return texts
 
 
 def parse_transactions(raw: Sequence[Any], session: SessionId, after: int) -> list[Transaction]:
