@@ -38,7 +38,8 @@ class InboxMessage:
 
     Attributes:
         sender: The account that put it into the inbox; signed by it.
-        payload: What it brings; its group has the sender and the owner of the inbox as writers.
+        payload: What the sender named, which need not be its own: as in jazz-tools nobody checks that. Where it
+            matters, look at its group, or at who wrote it (`CoMap.edit`).
         key: Its place: `<session>/<index>`.
     """
 

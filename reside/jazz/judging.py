@@ -3,8 +3,14 @@
 A pass over a group goes on where it ended. It begins anew when something arrived that stands before what was judged, or
 when a parent changed at a time that was judged. So a group of n transactions that arrive one by one costs n steps, and
 who looked at it learns from when on roles may differ (`Core.changed_since`).
+
+A group's verdict follows from the parents', which are judged on the way. A chain of parents may be of any length: where
+it gets too deep for Python, the pass is given up, the parent judged first, and the pass begun anew. So what was judged
+before makes no difference. Only in a circle of more than 64 groups, which only an admin of them all can close, one of
+the extensions does not count, and which one depends on where the pass began.
 """
 
+from collections.abc import Iterable
 from typing import Final, Protocol
 
 from .covalue import Core
@@ -15,6 +21,7 @@ from .rules.permissions import GroupJudge
 from .wire.session import Transaction
 
 _MAX_NESTING: Final = 64
+"""So many passes may stand on each other; each takes some ten frames of Python's stack."""
 
 
 class Values(Protocol):
@@ -25,6 +32,20 @@ class Values(Protocol):
 
     def link(self, group: str, dependant: CoId) -> None:
         """Notes that a value's content depends on a group."""
+
+
+class _TooDeepError(Exception):
+    """A parent must be judged before the groups that wait for it.
+
+    Attributes:
+        parent: The parent.
+        waiting: Ids of those groups.
+    """
+
+    def __init__(self, parent: Core, waiting: Iterable[Core]) -> None:
+        super().__init__(parent.co_id)
+        self.parent = parent
+        self.waiting = {core.co_id for core in waiting}
 
 
 class Judging:
@@ -38,6 +59,7 @@ class Judging:
         self._store = store
         self._under_way: list[Core] = []
         self._tainted: set[CoId] = set()
+        self._circular: set[CoId] = set()
 
     def state(self, core: Core) -> GroupState | str:
         """The validated state of a group or an account, or why there is none (`missing`: not loaded)."""
@@ -48,13 +70,36 @@ class Judging:
         if core.partial_state is not None:
             self._taint(core)
             return core.partial_state
-        if core.group_state is None:
-            if len(self._under_way) >= _MAX_NESTING:
-                return "nested too deeply"
-            core.group_state = self._judge(core, core.header.initial_admin, is_account=core.header.is_account)
-        return core.group_state
+        if core.group_state is not None:
+            return core.group_state
+        return self._judge_as_parent(core) if self._under_way else self._judge_from_the_top(core)
 
-    def _judge(self, core: Core, initial_admin: str, *, is_account: bool) -> GroupState:
+    def _judge_as_parent(self, core: Core) -> GroupState | str:
+        if len(self._under_way) < _MAX_NESTING:
+            core.group_state = self._judge(core)
+            return core.group_state
+        if core.co_id not in self._circular:
+            raise _TooDeepError(core, self._under_way)
+        return f"in a circle of more than {_MAX_NESTING} groups"
+
+    def _judge_from_the_top(self, core: Core) -> GroupState:
+        first, waiting = [core], set[CoId]()
+        while True:
+            try:
+                state = first[-1].group_state = self._judge(first[-1])
+            except _TooDeepError as deep:
+                waiting |= deep.waiting
+                if deep.parent.co_id in waiting:
+                    self._circular.add(deep.parent.co_id)
+                else:
+                    first.append(deep.parent)
+                continue
+            first.pop()
+            if not first:
+                self._circular.clear()
+                return state
+
+    def _judge(self, core: Core) -> GroupState:
         self._under_way.append(core)
         prior, parents_changed_from = core.judgement, NEVER
         asked_before = {} if prior is None else dict(prior.asked)
@@ -66,10 +111,15 @@ class Judging:
                 if parents_changed_from <= judgement.judge.last_time:
                     judgement = None
             if judgement is None:
-                judgement = self._begin(core, initial_admin, is_account=is_account)
+                judgement = self._begin(core)
             state = core.partial_state = judgement.judge.state
             state.forget_roles(parents_changed_from)
             changed_from = judgement.judge.go_on(core.transactions[judgement.taken :])
+        except _TooDeepError:
+            if prior is not None:
+                core.judgement = None  # it may have gone on a part of the way
+                self._forget_secrets(core)
+            raise
         finally:
             core.partial_state = None
             self._under_way.pop()
@@ -83,8 +133,10 @@ class Judging:
         self._drop_tainted(core)
         return state
 
-    def _begin(self, core: Core, initial_admin: str, *, is_account: bool) -> Judgement:
+    def _begin(self, core: Core) -> Judgement:
         asked: dict[str, int] = {}
+        header = core.header
+        initial_admin = (header and header.initial_admin) or ""
 
         def find_parent(parent_id: str) -> GroupState | str:
             self._store.link(parent_id, core.co_id)
@@ -93,6 +145,7 @@ class Judging:
             asked.setdefault(parent_id, parent.revision)
             return "not a group" if isinstance(found, GroupState) and found.agent_id is not None else found
 
+        is_account = header is not None and header.is_account
         state = GroupState(core.co_id, initial_admin if is_account else None, find_parent)
         return Judgement(GroupJudge(state, initial_admin), asked=asked)
 

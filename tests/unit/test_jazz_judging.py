@@ -14,6 +14,7 @@ from reside.jazz.groups.rotation import Rotation
 from reside.jazz.rules.group_state import WRITERS, GroupState
 from reside.jazz.rules.permissions import GroupJudge, refusal_of_write
 from reside.jazz.wire.crypto import Agent, new_agent_secret
+from reside.jazz.wire.session import Transaction
 
 pytestmark = pytest.mark.anyio
 
@@ -147,3 +148,63 @@ async def test_a_member_that_comes_after_many_changes_of_keys_reads_the_first(gr
     late = GroupWriter(group.host, group.host.store.core(group.id), guest=agent)
     assert late.secret(first.key_id) == first.secret
     assert late.read_key() == group.writer.read_key()
+
+
+def _judged_anew(chain: list[Group], order: list[int]) -> list[str | None]:
+    """Everybody's role in each group, if the groups are looked at in this order and nothing was judged before."""
+    store = chain[0].host.store
+    for each in chain:
+        core = store.core(each.id)
+        core.group_state = core.judgement = None
+    for place in order:
+        store.group_state(chain[place].id)
+    return [each.role_of("co_zMember") for each in chain]
+
+
+async def test_a_role_comes_through_any_number_of_parents_whichever_is_judged_first(group: Group) -> None:
+    group.writer.set("co_zMember", "writer")
+    chain = [group]
+    for _ in range(80):
+        chain.append(chain[-1].create_child())
+    places = list(range(len(chain)))
+    shuffled = random.Random(1).sample(places, len(places))  # noqa: S311 - a seed to replay, no secret
+    for order in (places, places[::-1], shuffled):
+        assert _judged_anew(chain, order) == ["writer"] * len(chain)
+
+
+async def test_a_long_chain_is_judged_anew_when_its_far_end_changes(group: Group) -> None:
+    chain = [group]
+    for _ in range(80):
+        chain.append(chain[-1].create_child())
+    assert _judged_anew(chain, [len(chain) - 1])[-1] is None
+    group.writer.set("co_zMember", "reader")
+    assert chain[-1].role_of("co_zMember") == "reader"
+    group.writer.set("co_zMember", "revoked")
+    assert chain[-1].role_of("co_zMember") is None
+
+
+async def test_a_circle_of_very_many_groups_is_judged_all_the_same(group: Group) -> None:
+    """Only the admin of them all can close it, by a back-dated extension; what comes from outside of it counts."""
+    chain = [group]
+    for _ in range(80):
+        chain.append(chain[-1].create_child())
+    host, last = group.host, chain[-1]
+    at = 1 + max(each.state.latest for each in chain)
+    session = host.writer.session
+    core = host.store.core(group.id)
+    back = Transaction(
+        session,
+        core.count(session),
+        at,
+        f'[{{"op":"set","key":"parent_{last.id}","value":"extend"}}]',
+        None,
+        None,
+        host.account_id,
+    )
+    core.log(session).append_own(back)
+    core.add(back)
+    host.store.changed(core)
+    for order in ([0], [len(chain) - 1], [40]):
+        roles = _judged_anew(chain, order)
+        assert all(each.role_of(host.account_id) == "admin" for each in chain)
+        assert roles == [None] * len(chain)

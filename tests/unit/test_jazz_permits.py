@@ -1,5 +1,7 @@
 """What a writer remembers of a group ends with any change of it: neither an old key nor a lost role is written with."""
 
+import gc
+
 import pytest
 from support.jazz_liar import carried
 from support.jazz_wire import Loose, connected_to, registered
@@ -42,3 +44,29 @@ async def test_who_lost_the_role_can_not_write_although_it_just_did(hub: Loose, 
     await connected_to(hub, other)
     with pytest.raises(NotPermitted):
         theirs.set("x", 3)
+
+
+async def test_a_group_that_left_the_memory_and_came_back_changed_is_asked_anew(hub: Loose, writer: Loose) -> None:
+    """It comes back with the number of revisions that it had, so the number alone does not tell."""
+    other = await registered(hub, "other")
+    group = writer.create_group()
+    await carried(hub, writer, group.add_member(other.account_id, "writer"))
+    value = group.create_map({"x": 1})
+    await connected_to(hub, writer)
+    theirs = await carried(hub, other, other.load_map(value.id))
+    theirs.set("x", 2)
+    await connected_to(hub, other)
+    before, revision = group.state.get("readKey"), other.store.core(group.id).revision
+    del theirs
+    other._objects.release()
+    gc.collect()
+    other._sweep()
+    assert group.id not in other.store.cores
+    await carried(hub, writer, group.remove_member(writer.account_id))
+    await connected_to(hub, writer)
+    theirs = await carried(hub, other, other.load_map(value.id))
+    assert other.store.core(group.id).revision == revision
+    theirs.set("x", 3)
+    after = theirs.group.state.get("readKey")
+    assert before != after
+    assert _keys_used(other, value.id) == [before, before, after]
