@@ -1,12 +1,12 @@
 """What runs under a node: its connection, its file, its memory, and the events between them.
 
-Everything happens on one event loop. What changes in one turn of it is looked after once, at its end: watchers are
+Everything happens on one event loop. What changes in one turn of it is looked after once, in the next: watchers are
 woken, what was written is sent, in one frame with what they answer, the file is written, and values that nobody holds
 leave the memory.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
@@ -76,7 +76,7 @@ class Engine:
             url,
             on_connect=self._connected,
             on_disconnect=self._disconnected,
-            on_frames=self._received,
+            on_frame=self._received,
             on_queued=self._turn.plan,
         )
         self._sync = Sync(
@@ -129,16 +129,13 @@ class Engine:
     async def close(self) -> None:
         """Ends the connection. Everything that waits gets `NodeClosed`.
 
-        What was not flushed is lost, but with a local store, from which the next node sends it. Values that somebody
-        holds can still be read; the others leave the memory.
+        What was not flushed is lost, but with a local store, from which the next node sends it.
         """
         runner, self._runner = self._runner, None
         if runner is not None:
             runner.cancel()
             await asyncio.wait([runner])
         self._finish(NodeClosed("the node was closed"))
-        self._objects.release()
-        self._drop_unneeded(self._objects.held())
 
     def now_ms(self) -> int:
         """The node's clock: ms since the epoch."""
@@ -175,12 +172,8 @@ class Engine:
         if isinstance(account, Account) and core.co_id == account.profile_id:
             self._waiting.answered()
 
-    def _received(self, frames: Sequence[str]) -> None:
-        self._turn.run(self._receive, frames)
-
-    def _receive(self, frames: Sequence[str]) -> None:
-        for frame in frames:
-            self._sync.receive(frame)
+    def _received(self, frame: str) -> None:
+        self._sync.receive(frame)
 
     def _keep(self, disk: SqliteStore | None) -> Keeper | None:
         if disk is None:
@@ -195,7 +188,7 @@ class Engine:
             self._unsaved = True
             self._turn.plan()
 
-    def _end_turn(self) -> bool:
+    def _end_turn(self) -> None:
         self.watches.wake()
         self.writer.send_due()
         if self._unsaved:
@@ -203,7 +196,6 @@ class Engine:
         self._transport.flush_due()
         if self._has_too_many:
             self._sweep()
-        return self.watches.has_changes or self.writer.is_due or self._unsaved or self._transport.is_due
 
     def _save(self) -> None:
         self._unsaved = False
@@ -221,14 +213,11 @@ class Engine:
     def _sweep(self) -> None:
         self._save()
         held = {self.account_id, *self._objects.held(), *self._loader.under_way, *self._waiting.waited_for()}
-        self._drop_unneeded(held | self._sync.unacknowledged.keys())
-        self._sweep_beyond = max(_SWEEP_BEYOND, 2 * len(self.store.cores))
-
-    def _drop_unneeded(self, held: Iterable[str]) -> None:
-        gone = unneeded(self.store, held)
+        gone = unneeded(self.store, held | self._sync.unacknowledged.keys())
         self.store.drop(gone)
         for core in gone:
             self._sync.forget(core)
+        self._sweep_beyond = max(_SWEEP_BEYOND, 2 * len(self.store.cores))
 
     def _changed(self, core: Core) -> None:
         self._plan_save(core)

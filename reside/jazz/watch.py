@@ -157,11 +157,6 @@ class Watches:
         self._changed[co_id] = None
         return True
 
-    @property
-    def has_changes(self) -> bool:
-        """Whether `wake` has something to do."""
-        return bool(self._changed)
-
     def wake(self) -> None:
         """Wakes the watchers of all values noted. A callback's failure goes to the loop's exception handler."""
         changed, self._changed = self._changed, {}

@@ -240,19 +240,16 @@ class Writer:
         me = self._store.account_id
         return next((epoch for epoch in reversed(state.epochs()) if state.role_of(me, epoch - 1) not in WRITERS), 0)
 
-    @property
-    def is_due(self) -> bool:
-        """Whether `send_due` has something to do."""
-        return bool(self._open) and self._gathering is None
-
     def send_due(self) -> None:
         """Ends a turn: sends what was written in it, unless that is gathered for a moment more."""
-        if not self.is_due:
+        if not self._open or self._gathering is not None:
             return
         loop = asyncio.get_running_loop()
         self._sent_at = loop.time()
         while self._open and loop.time() < self._sent_at + _SLICE_S:
             self._send_first()
+        if self._open:
+            self._on_due()
 
     def hasten(self) -> None:
         """Gathers no longer: what was written is sent from the end of this turn on."""

@@ -45,9 +45,9 @@ class Recorder(Wired):
         super().__init__(url, READER, clock=now_ms)
         self.frames: list[str] = []
 
-    def _received(self, frames: Sequence[str]) -> None:
-        self.frames += frames
-        super()._received(frames)
+    def _received(self, frame: str) -> None:
+        self.frames.append(frame)
+        super()._received(frame)
 
 
 @pytest.fixture(scope="module")

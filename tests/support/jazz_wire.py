@@ -72,12 +72,11 @@ class Loose(Forger):
 
     def give(self, *messages: Any) -> None:
         """Receives one frame of messages."""
-        self._received(["\n".join(item if isinstance(item, str) else json.dumps(item) for item in messages)])
+        self._received("\n".join(item if isinstance(item, str) else json.dumps(item) for item in messages))
 
     def take(self) -> list[dict[str, Any]]:
         """What was sent since the last time."""
         self.writer.send()
-        self._transport.send_late()
         return [json.loads(text) for text in self._transport.outbox.take_all()]
 
 

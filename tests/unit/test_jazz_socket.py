@@ -51,7 +51,7 @@ async def _accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 async def _open(url: str, frames: list[str | None]) -> Socket:
     async with asyncio.timeout(_WITHIN_S):
-        return await open_socket(url, headers={}, on_frames=frames.extend, on_room=lambda: None)
+        return await open_socket(url, headers={}, on_frame=frames.append, on_room=lambda: None)
 
 
 async def _ended(socket: Socket) -> str:
@@ -118,7 +118,7 @@ async def test_a_server_that_takes_slowly_is_not_flooded() -> None:
 
     room = asyncio.Event()
     async with _server(handle) as url, asyncio.timeout(_WITHIN_S):
-        socket = await open_socket(url, headers={}, on_frames=print, on_room=room.set)
+        socket = await open_socket(url, headers={}, on_frame=print, on_room=room.set)
         while not socket.is_full:
             socket.send("x" * 100_000)
         go.set()
@@ -164,13 +164,13 @@ async def test_an_error_in_the_receiver_ends_the_connection_and_is_raised() -> N
         writer.writelines(protocol.data_to_send())
         await reader.read()
 
-    def refuse(_frames: list[str | None]) -> None:
+    def refuse(_frame: str | None) -> None:
         raise ZeroDivisionError("a bug")
 
     caught: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _loop, context: caught.append(context["exception"]))
     async with _server(handle) as url, asyncio.timeout(_WITHIN_S):
-        socket = await open_socket(url, headers={}, on_frames=refuse, on_room=lambda: None)
+        socket = await open_socket(url, headers={}, on_frame=refuse, on_room=lambda: None)
         with pytest.raises(ZeroDivisionError):
             await socket.closed
     assert [type(error) for error in caught] == [ZeroDivisionError]

@@ -36,11 +36,7 @@ class _Line:
         self.back: list[str] = []
         self.there: list[dict[str, Any]] = []
         self._sync = Sync(
-            store,
-            self.back.append,
-            lambda _, message: self.back.append(message()),
-            on_acknowledged=lambda _: None,
-            on_whole=lambda _: None,
+            store, self.back.append, self.back.append, on_acknowledged=lambda _: None, on_whole=lambda _: None
         )
         self._sync.connected = True
 
@@ -74,15 +70,9 @@ class _Pair:
 
 def _copied(store: Store) -> Store:
     copy = Loose()
-    line = Sync(copy.store, lambda _: None, lambda *_: None, on_acknowledged=lambda _: None, on_whole=lambda _: None)
+    line = Sync(copy.store, lambda _: None, lambda _: None, on_acknowledged=lambda _: None, on_whole=lambda _: None)
     sent: list[str] = []
-    source = Sync(
-        store,
-        sent.append,
-        lambda _, message: sent.append(message()),
-        on_acknowledged=lambda _: None,
-        on_whole=lambda _: None,
-    )
+    source = Sync(store, sent.append, sent.append, on_acknowledged=lambda _: None, on_whole=lambda _: None)
     for co_id in sorted(store.cores, key=lambda co_id: store.cores[co_id].header.priority):  # type: ignore[union-attr] # all have headers
         source.receive(json.dumps({"action": "load", "id": co_id, "header": False, "sessions": {}}))
     for text in sent:

@@ -12,7 +12,6 @@ kept back that it lost.
 import logging
 import time
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any, Final
 
 from reside.jazz.covalue import Batch, Core
@@ -40,7 +39,7 @@ class Sync:
     Args:
         store: The values.
         send: Takes each outgoing message.
-        send_later: Takes those that nobody waits for, by value: what of it was received here, told when it is sent.
+        send_later: Takes those that nobody waits for: what was received here.
         on_acknowledged: Called with a value whose acknowledged state grew.
         on_whole: Called with a value that came with its header: new here, or asked for by `ask_whole`.
         clock: Gives seconds.
@@ -50,7 +49,7 @@ class Sync:
         self,
         store: Store,
         send: Callable[[str], None],
-        send_later: Callable[[str, Callable[[], str]], None],
+        send_later: Callable[[str], None],
         *,
         on_acknowledged: Callable[[Core], None],
         on_whole: Callable[[Core], None],
@@ -133,7 +132,8 @@ class Sync:
 
     def push(self, core: Core) -> None:
         """Sends what the server lacks of a value."""
-        self._sign(core)
+        for log in self._own_logs(core):
+            log.sign(self._store.agent)
         if not self.connected:
             return
         peer = self._peer(core)
@@ -141,6 +141,12 @@ class Sync:
             self._send_delta(core, peer)
         else:
             self.request(core)
+
+    def is_acknowledged(self, core: Core) -> bool:
+        """Whether the server has all that was written here."""
+        if not core.header_acknowledged:
+            return False
+        return all(log.acknowledged >= len(log.transactions) for log in self._own_logs(core))
 
     def unacknowledged_logs(self, co_id: str) -> tuple[Core, list[tuple[SessionLog, int]]]:
         """A value's logs written here, and how much of each there is now."""
@@ -290,38 +296,34 @@ class Sync:
 
     def _note_acknowledged(self, core: Core, peer: Peer) -> None:
         core.header_acknowledged = core.header_acknowledged or peer.header
-        if core.co_id not in self.unacknowledged:
-            return
-        logs = self._own_logs(core)
-        for log in logs:
+        for log in self._own_logs(core):
             log.acknowledged = max(log.acknowledged, peer.acknowledged.get(log.session, 0))
-        if core.header_acknowledged and all(log.acknowledged >= len(log.transactions) for log in logs):
-            del self.unacknowledged[core.co_id]
-        self._on_acknowledged(core)
+        if core.co_id in self.unacknowledged:
+            if self.is_acknowledged(core):
+                del self.unacknowledged[core.co_id]
+            self._on_acknowledged(core)
 
     def _send_delta(self, core: Core, peer: Peer) -> bool:
         """Sends what the server neither has nor was sent; whether that was anything."""
         if core.header is None:
             return False
         with_header = not peer.header
-        if not with_header and not any(len(log.transactions) > peer.has(key) for key, log in core.live_sessions()):
+        counts = core.counts()
+        if not with_header and not any(count > peer.has(session) for session, count in counts.items()):
             return False
-        self._sign(core)
+        for log in self._own_logs(core):
+            log.sign(self._store.agent)
         for text in content_pieces(core, peer, with_header=with_header):
             self._send(text)
         peer.header = True
-        peer.sent = core.counts()
+        peer.sent = counts
         return True
-
-    def _sign(self, core: Core) -> None:
-        for log in self._own_logs(core):
-            log.sign(self._store.agent)
 
     def _tell(self, core: Core, action: str = "known") -> None:
         self._send(self._state(core, action))
 
     def _acknowledge(self, core: Core) -> None:
-        self._send_later(core.co_id, partial(self._state, core, "known"))
+        self._send_later(self._state(core, "known"))
 
     def _state(self, core: Core, action: str) -> str:
         """What is here of a value; of a deleted one as if all were here, so that no more of it is sent."""

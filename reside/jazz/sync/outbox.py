@@ -11,7 +11,7 @@ MAX_BUFFERED_CHARACTERS: Final = 100_000
 
 
 class Outbox:
-    """The queue of one connection's outgoing messages.
+    """The queue of one connection's outgoing messages: in order, but for those that may be last.
 
     Attributes:
         buffered: Characters that wait to be sent.
@@ -19,13 +19,14 @@ class Outbox:
 
     def __init__(self) -> None:
         self._messages: deque[str] = deque()
+        self._last: deque[str] = deque()
         self._room = asyncio.Event()
         self._room.set()
         self.buffered = 0
 
-    def put(self, text: str) -> None:
-        """Queues a message."""
-        self._messages.append(text)
+    def put(self, text: str, *, last: bool = False) -> None:
+        """Queues a message, or lets all others go before it."""
+        (self._last if last else self._messages).append(text)
         self.buffered += len(text)
         if self.buffered > MAX_BUFFERED_CHARACTERS:
             self._room.clear()
@@ -34,10 +35,10 @@ class Outbox:
         """The next frame; None if there is nothing to send."""
         messages: list[str] = []
         size = 0
-        while self._messages:
-            if messages and size + len(self._messages[0]) >= MAX_FRAME_CHARACTERS:
+        while queue := self._messages or self._last:
+            if messages and size + len(queue[0]) >= MAX_FRAME_CHARACTERS:
                 break
-            messages.append(self._messages.popleft())
+            messages.append(queue.popleft())
             size += len(messages[-1]) + 1
         if not messages:
             return None
@@ -46,8 +47,9 @@ class Outbox:
 
     def take_all(self) -> list[str]:
         """Empties the queue. What waits is void with its connection: the next one starts from what the server has."""
-        messages = list(self._messages)
+        messages = [*self._messages, *self._last]
         self._messages.clear()
+        self._last.clear()
         self._taken(self.buffered)
         return messages
 

@@ -28,7 +28,7 @@ class Socket(asyncio.Protocol):
     Args:
         uri: The server.
         headers: Sent with the opening request.
-        on_frames: Called with the texts of the messages that arrived together; None stands for a binary one.
+        on_frame: Called with the text of each message; with None for a binary one.
         on_room: Called when more can be written after `is_full`.
 
     Attributes:
@@ -40,12 +40,12 @@ class Socket(asyncio.Protocol):
         self,
         uri: WebSocketURI,
         headers: Mapping[str, str],
-        on_frames: Callable[[list[str | None]], None],
+        on_frame: Callable[[str | None], None],
         on_room: Callable[[], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._headers = headers
-        self._on_frames = on_frames
+        self._on_frame = on_frame
         self._on_room = on_room
         self._ws = ClientProtocol(uri, max_size=None)
         self._transport: asyncio.Transport | None = None
@@ -84,14 +84,11 @@ class Socket(asyncio.Protocol):
         """Takes what arrived: an answer to the request, then frames."""
         self.received_at = self._loop.time()
         self._ws.receive_data(data)
-        messages: list[str | None] = []
         for event in self._ws.events_received():
             if isinstance(event, Frame):
-                self._take(event, messages)
+                self._take(event)
             elif isinstance(event, Response) and self._ws.handshake_exc is None and not self.opened.done():
                 self.opened.set_result(None)
-        if messages:
-            self._on_frames(messages)
         self._write()
         if self._ws.close_expected() and self._transport is not None:
             self._loop.call_later(_CLOSE_TIMEOUT_S, self._transport.abort)
@@ -120,18 +117,19 @@ class Socket(asyncio.Protocol):
         self.is_full = False
         self._on_room()
 
-    def _take(self, frame: Frame, messages: list[str | None]) -> None:
-        """Takes the next frame; with it a message may be whole."""
+    def _take(self, frame: Frame) -> None:
         if frame.opcode is Opcode.BINARY:
-            messages.append(None)
+            self._on_frame(None)
         elif frame.opcode in _TEXT_PARTS:
             self._parts.append(bytes(frame.data))
             if frame.fin:
                 whole, self._parts = b"".join(self._parts), []
                 try:
-                    messages.append(whole.decode())
+                    text = whole.decode()
                 except UnicodeDecodeError:
                     self._ws.fail(CloseCode.INVALID_DATA, "not UTF-8")
+                else:
+                    self._on_frame(text)
 
     def _write(self) -> None:
         if self._transport is None or self._transport.is_closing():

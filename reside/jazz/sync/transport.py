@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from ipaddress import IPv6Address
 from typing import Final
 
@@ -20,8 +20,7 @@ _log = logging.getLogger(__name__)
 _SILENCE_S: Final = 10.0
 """The server pings every 1.5 s; after this long without a frame the connection is dead, as in the JavaScript client."""
 _OPEN_TIMEOUT_S: Final = 10.0
-_LATER_S: Final = 0.01
-"""How long the server waits to hear what was received here, as with the acknowledgements of TCP."""
+_LATER_S: Final = 0.001
 
 
 class Transport:
@@ -31,13 +30,12 @@ class Transport:
         url: `ws://…` or `wss://…`.
         on_connect: Called when a connection stands; what it sends goes out first.
         on_disconnect: Called when it is gone.
-        on_frames: Called with the frames that arrived together.
+        on_frame: Called with each frame.
         on_queued: Called when a message waits for the next `flush_due`.
         silence: Seconds without a frame after which a connection is dead.
 
     Attributes:
         connected: Set while there is a connection.
-        is_due: Whether somebody waits for the next `flush_due`.
         outbox: What waits to be sent; its content is void when the connection ends.
     """
 
@@ -47,22 +45,21 @@ class Transport:
         *,
         on_connect: Callable[[], None],
         on_disconnect: Callable[[], None],
-        on_frames: Callable[[Sequence[str]], None],
+        on_frame: Callable[[str], None],
         on_queued: Callable[[], None],
         silence: float = _SILENCE_S,
     ) -> None:
         self._url = url
         self._on_connect = on_connect
         self._on_disconnect = on_disconnect
-        self._on_frames = on_frames
+        self._on_frame = on_frame
         self._on_queued = on_queued
         self._silence = silence
         self._failures = 0
         self._last_error = "no attempt was made"
         self._socket: Socket | None = None
-        self.is_due = False
-        self._later: dict[str, Callable[[], str]] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self._is_due = False
+        self._later: asyncio.TimerHandle | None = None
         self.outbox = Outbox()
         self.connected = asyncio.Event()
 
@@ -70,38 +67,28 @@ class Transport:
         """Queues a message; it is dropped with the connection, because the next one starts from what the server has."""
         self.outbox.put(text)
         if self._socket is not None:
-            self.is_due = True
+            self._is_due = True
             self._on_queued()
 
-    def send_later(self, name: str, message: Callable[[], str]) -> None:
-        """Queues a message for which nobody waits: it goes out a moment later, once for all that it is about.
-
-        Args:
-            name: What it is about; of several messages about the same the last is enough.
-            message: Makes it, when it is sent.
-        """
-        self._later[name] = message
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_LATER_S, self.send_late)
+    def send_later(self, text: str) -> None:
+        """Queues a message for which nobody waits: it goes out after the next one, or alone a moment later."""
+        self.outbox.put(text, last=True)
+        if self._socket is not None and self._later is None:
+            self._later = asyncio.get_running_loop().call_later(_LATER_S, self._flush)
 
     def flush_due(self) -> None:
         """Sends what waits, if somebody waits for it."""
-        if self.is_due:
+        if self._is_due:
             self._flush()
 
     def _flush(self) -> None:
         """Sends what waits, as far as the connection takes it."""
-        self.is_due = False
+        self._is_due = False
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
         while self._socket is not None and not self._socket.is_full and (frame := self.outbox.frame()) is not None:
             self._socket.send(frame)
-
-    def send_late(self) -> None:
-        """Sends what was queued for later."""
-        self._timer = None
-        later, self._later = self._later, {}
-        for message in later.values():
-            self.outbox.put(message())
-        self._flush()
 
     async def run(self) -> None:
         """Connects, again and again, until cancelled.
@@ -140,7 +127,7 @@ class Transport:
                 return await open_socket(
                     self._url,
                     headers={"X-Forwarded-For": _unique_address()},
-                    on_frames=self._received,
+                    on_frame=self._received,
                     on_room=self._flush,
                 )
         except InvalidURI:
@@ -152,7 +139,7 @@ class Transport:
 
     async def _serve(self, socket: Socket) -> None:
         """Holds a connection until it ends or falls silent."""
-        self._forget()
+        self.outbox.take_all()
         self._socket = socket
         self.connected.set()
         self._on_connect()
@@ -168,25 +155,17 @@ class Transport:
         finally:
             self._socket = None
             self.connected.clear()
-            self._forget()
+            self.outbox.take_all()
             self._on_disconnect()
 
-    def _forget(self) -> None:
-        """What waits is void with its connection: the next one starts from what the server has."""
-        self.outbox.take_all()
-        self._later.clear()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _received(self, frames: Sequence[str | None]) -> None:
+    def _received(self, frame: str | None) -> None:
         if self._socket is None:
             return  # before the first question there is nothing to answer but a ping, after the end nothing counts
         self._failures = 0
-        texts = [frame for frame in frames if frame is not None]
-        if len(texts) < len(frames):
+        if frame is None:
             _log.warning("dropped a binary frame of the sync server: the protocol has text only")
-        self._on_frames(texts)
+        else:
+            self._on_frame(frame)
 
 
 def _shown(url: str) -> str:

@@ -110,9 +110,9 @@ def compact_json(value: Any) -> str:
         InvalidContent: The value is not JSON.
     """
     try:
-        data = orjson.dumps(value, option=_AS_WRITTEN)
-        if _SIXTEEN_DIGITS not in data.translate(_ZERO_FOR_DIGIT) and b"-0.0" not in data:
-            return data.decode()
+        text = orjson.dumps(value, option=_AS_WRITTEN).decode()
+        if not _UNUSUAL_NUMBER.search(text):
+            return text
     except TypeError:
         pass  # orjson refuses lone surrogates, large integers, and keys that are no texts, which JavaScript writes
     return _compact_json(value)
