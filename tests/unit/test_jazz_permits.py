@@ -6,13 +6,25 @@ import pytest
 from support.jazz_liar import carried
 from support.jazz_wire import Loose, connected_to, registered
 
-from reside.jazz import NotPermitted
+from reside.jazz import CoMap, Group, NotPermitted
 
 pytestmark = pytest.mark.anyio
 
 
 def _keys_used(node: Loose, co_id: str) -> list[str | None]:
     return [item.key_used for item in node.store.core(co_id).transactions]
+
+
+async def _written_by(hub: Loose, writer: Loose, other: Loose) -> tuple[Group, CoMap]:
+    """A group of `writer`, and a map in it that `other` has loaded and just written to, as `other` sees it."""
+    group = writer.create_group()
+    await carried(hub, writer, group.add_member(other.account_id, "writer"))
+    value = group.create_map({"x": 1})
+    await connected_to(hub, writer)
+    theirs = await carried(hub, other, other.load_map(value.id))
+    theirs.set("x", 2)
+    await connected_to(hub, other)
+    return group, theirs
 
 
 async def test_after_a_removal_a_write_is_encrypted_with_the_new_key(hub: Loose, writer: Loose) -> None:
@@ -31,13 +43,7 @@ async def test_after_a_removal_a_write_is_encrypted_with_the_new_key(hub: Loose,
 
 async def test_who_lost_the_role_can_not_write_although_it_just_did(hub: Loose, writer: Loose) -> None:
     other = await registered(hub, "other")
-    group = writer.create_group()
-    await carried(hub, writer, group.add_member(other.account_id, "writer"))
-    value = group.create_map({"x": 1})
-    await connected_to(hub, writer)
-    theirs = await carried(hub, other, other.load_map(value.id))
-    theirs.set("x", 2)
-    await connected_to(hub, other)
+    group, theirs = await _written_by(hub, writer, other)
     await carried(hub, writer, group.remove_member(other.account_id))
     await connected_to(hub, writer)
     other.connect()
@@ -49,14 +55,8 @@ async def test_who_lost_the_role_can_not_write_although_it_just_did(hub: Loose, 
 async def test_a_group_that_left_the_memory_and_came_back_changed_is_asked_anew(hub: Loose, writer: Loose) -> None:
     """It comes back with the number of revisions that it had, so the number alone does not tell."""
     other = await registered(hub, "other")
-    group = writer.create_group()
-    await carried(hub, writer, group.add_member(other.account_id, "writer"))
-    value = group.create_map({"x": 1})
-    await connected_to(hub, writer)
-    theirs = await carried(hub, other, other.load_map(value.id))
-    theirs.set("x", 2)
-    await connected_to(hub, other)
-    before, revision = group.state.get("readKey"), other.store.core(group.id).revision
+    group, theirs = await _written_by(hub, writer, other)
+    before, revision, value_id = group.state.get("readKey"), other.store.core(group.id).revision, theirs.id
     del theirs
     other._objects.release()
     gc.collect()
@@ -64,9 +64,9 @@ async def test_a_group_that_left_the_memory_and_came_back_changed_is_asked_anew(
     assert group.id not in other.store.cores
     await carried(hub, writer, group.remove_member(writer.account_id))
     await connected_to(hub, writer)
-    theirs = await carried(hub, other, other.load_map(value.id))
+    theirs = await carried(hub, other, other.load_map(value_id))
     assert other.store.core(group.id).revision == revision
     theirs.set("x", 3)
     after = theirs.group.state.get("readKey")
     assert before != after
-    assert _keys_used(other, value.id) == [before, before, after]
+    assert _keys_used(other, value_id) == [before, before, after]
