@@ -5,6 +5,9 @@ server on loopback that is started here. Rounds are interleaved, so that the mac
 medians over the rounds, and the ratio says how many times as fast as JavaScript Python is. The last column is the
 ratio of the CPU time of both processes of a side, with what prepares and flushes a run: it suffers less from what else
 the machine does. Needs npm for the first run only, and nothing of the toolchain.
+
+Node is its makers' release. A Python that was built without profile-guided optimisation, as pyenv builds it, is about a
+tenth slower than a distribution's: `--python` takes the interpreter of another virtual environment with this project.
 """
 
 from __future__ import annotations
@@ -146,21 +149,23 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7, help="measured rounds; one more warms up")
     parser.add_argument("--only", action="append", choices=ROWS, metavar="ROW", help=f"of {', '.join(ROWS)}")
     parser.add_argument("--json", action="store_true", help="print all times (seconds) as JSON")
+    parser.add_argument("--python", default=sys.executable, help="interpreter of the Python side; default: this one")
     arguments = parser.parse_args()
     rows = [name for name in ROWS if not arguments.only or name in arguments.only]
-    times = asyncio.run(_measure(rows, arguments.rounds))
+    times = asyncio.run(_measure(rows, arguments.rounds, arguments.python))
     if arguments.json:
         print(json.dumps(times))
     else:
         _print(times)
 
 
-async def _measure(rows: list[str], rounds: int) -> Times:
+async def _measure(rows: list[str], rounds: int, python: str) -> Times:
     times: Times = {row: defaultdict(list) for row in rows}
     with jazz_server() as server:
         async with AsyncExitStack() as stack:
             peers = {
-                language: [await stack.enter_async_context(_peer(language)) for _ in range(2)] for language in LANGUAGES
+                language: [await stack.enter_async_context(_peer(language, python)) for _ in range(2)]
+                for language in LANGUAGES
             }
             for peer in [peer for pair in peers.values() for peer in pair]:
                 await peer("register", url=server.url)
@@ -184,9 +189,9 @@ async def _run(row: Row, side: Side) -> tuple[float, float]:
 
 
 @asynccontextmanager
-async def _peer(language: str) -> AsyncIterator[Peer]:
+async def _peer(language: str, python: str) -> AsyncIterator[Peer]:
     folder = Path(tempfile.mkdtemp(prefix="reside-bench-"))
-    command: list[str | Path] = [sys.executable, HERE / "jazz_peer.py"]
+    command: list[str | Path] = [python, HERE / "jazz_peer.py"]
     if language == "JavaScript":
         shutil.copy(HERE / "jazz_peer.mjs", folder)
         (folder / "node_modules").symlink_to(jazz_packages() / "node_modules")

@@ -1,8 +1,7 @@
 """What runs under a node: its connection, its file, its memory, and the events between them.
 
-Everything happens on one event loop. What changes in one turn of it is looked after once, in the next: watchers are
-woken, what was written is sent, in one frame with what they answer, the file is written, and values that nobody holds
-leave the memory.
+Everything happens on one event loop. What changes in one turn of it is looked after once, in the next: what was written
+is saved and sent, watchers are woken and their answers sent as well, and values that nobody holds leave the memory.
 """
 
 import asyncio
@@ -189,13 +188,17 @@ class Engine:
             self._turn.plan()
 
     def _end_turn(self) -> None:
-        self.watches.wake()
+        self._send_written()  # first, since others wait for it longer than watchers here do
+        if self.watches.wake():
+            self._send_written()
+        if self._has_too_many:
+            self._sweep()
+
+    def _send_written(self) -> None:
         self.writer.send_due()
         if self._unsaved:
             self._save()  # which signs and queues what a local store must have
         self._transport.flush_due()
-        if self._has_too_many:
-            self._sweep()
 
     def _save(self) -> None:
         self._unsaved = False

@@ -157,8 +157,11 @@ class Watches:
         self._changed[co_id] = None
         return True
 
-    def wake(self) -> None:
-        """Wakes the watchers of all values noted. A callback's failure goes to the loop's exception handler."""
+    def wake(self) -> bool:
+        """Wakes the watchers of all values noted; whether there were any.
+
+        A callback's failure goes to the loop's exception handler.
+        """
         changed, self._changed = self._changed, {}
         for co_id in changed:
             for watch in list(self._iterators.get(co_id, ())):
@@ -168,6 +171,7 @@ class Watches:
                 if revision != entry.revision and entry in self._callbacks.get(co_id, ()):
                     entry.revision = revision
                     entry.call()
+        return bool(changed)
 
     def close(self) -> None:
         """Ends all iterators with `NodeClosed`, and forgets the callbacks."""

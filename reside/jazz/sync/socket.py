@@ -19,10 +19,12 @@ from websockets.uri import WebSocketURI, parse_uri
 
 _CLOSE_TIMEOUT_S: Final = 1.0
 """Nothing is lost by a close without the other side's consent."""
+_READ_BYTES: Final = 256 * 1024
+"""Read at once at most, into a buffer that is made once: asyncio's streams make one of this size for every read."""
 _TEXT_PARTS: Final = (Opcode.TEXT, Opcode.CONT)
 
 
-class Socket(asyncio.Protocol):
+class Socket(asyncio.BufferedProtocol):
     """A connection; `open_socket` makes one.
 
     Args:
@@ -50,6 +52,7 @@ class Socket(asyncio.Protocol):
         self._ws = ClientProtocol(uri, max_size=None)
         self._transport: asyncio.Transport | None = None
         self._parts: list[bytes] = []
+        self._buffer = memoryview(bytearray(_READ_BYTES))
         self.opened: asyncio.Future[None] = self._loop.create_future()
         self.closed: asyncio.Future[str] = self._loop.create_future()
         self.received_at = self._loop.time()
@@ -80,10 +83,14 @@ class Socket(asyncio.Protocol):
         self._ws.send_request(request)
         self._write()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - the protocol's signature
+        """Where the next bytes go."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Takes what arrived: an answer to the request, then frames."""
         self.received_at = self._loop.time()
-        self._ws.receive_data(data)
+        self._ws.receive_data(bytes(self._buffer[:nbytes]))
         for event in self._ws.events_received():
             if isinstance(event, Frame):
                 self._take(event)
