@@ -1,0 +1,31 @@
+"""What can go wrong between a command and the resident engine.
+
+EngineUnavailable          no engine runs and none comes up: the caller's settings or machine
+CommandError               pulumi's own: the command failed, as with the stock command line
+└── EngineDied             the engine ended in the middle; what it had done is found out by the next operation
+Unserved                   not an error of the user: the stock command line must run this command
+"""
+
+from __future__ import annotations
+
+from pulumi.automation import CommandResult
+from pulumi.automation.errors import CommandError
+
+DIED = -9
+"""The result's code where the engine ended in the middle: what a killed command line's process has."""
+
+
+class EngineUnavailable(Exception):  # noqa: N818 - named after what is wrong
+    """The resident engine does not come up; the text says why, and where its log is."""
+
+
+class EngineDied(CommandError):
+    """The engine ended in the middle of a command; ``result`` has what it had said until then."""
+
+    def __init__(self, result: CommandResult) -> None:
+        super().__init__(result)
+        self.result = result
+
+
+class Unserved(Exception):  # noqa: N818 - named after what is wrong
+    """The engine does not serve this command, and has done nothing; the text says why."""

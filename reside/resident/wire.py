@@ -1,0 +1,104 @@
+"""One connection to an engine, which is one command: JSON lines in both directions (see engine/internal/wire).
+
+    → {"version": 1, "args": [...], "cwd": "/absolute"}
+    ← {"unserved": "why"} or {"retry": "why"}, and that was all; or
+    ← {"begun": true}, then any number of {"stdout": "text"} and {"stderr": "text"}, then {"exit": code}
+    → {"signal": "interrupt"} at any time: the first cancels gracefully, the second terminates
+
+The end of the stream before ``begun`` means that nothing has happened; after it, that the engine died.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+from typing import TYPE_CHECKING, Any
+
+from reside.resident.environment import PROTOCOL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+_LONGEST_PATH = 107
+"""Bytes of a socket's path that the kernel takes (unix(7))."""
+_PIECE = 1 << 16
+_CREDENTIALS = struct.Struct("3i")
+
+
+class Connection:
+    """A connected socket that speaks in messages."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+        self._buffer = bytearray()
+        self._searched = 0
+
+    @staticmethod
+    def open(path: Path) -> Connection:
+        """Connect to the engine that listens at ``path``.
+
+        Raises:
+            OSError: FileNotFoundError or ConnectionRefusedError if no engine is there.
+        """
+        connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            _connect(connected, path)
+        except BaseException:
+            connected.close()
+            raise
+        return Connection(connected)
+
+    @property
+    def pid(self) -> int:
+        """Process id of the engine at the other end."""
+        found = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        return int(_CREDENTIALS.unpack(found)[0])
+
+    def request(self, arguments: Sequence[str], cwd: str) -> None:
+        """Ask for a command."""
+        self._send({"version": PROTOCOL, "args": list(arguments), "cwd": cwd})
+
+    def interrupt(self) -> None:
+        """Send what a terminal's interrupt key would; nobody there to hear it is no error."""
+        try:
+            self._send({"signal": "interrupt"})
+        except (BrokenPipeError, ConnectionResetError):
+            return  # the end of the stream will be met by the reader
+
+    def receive(self) -> dict[str, Any] | None:
+        """The next message; None at the end of the stream."""
+        while (end := self._buffer.find(b"\n", self._searched)) < 0:
+            self._searched = len(self._buffer)
+            try:
+                piece = self._socket.recv(_PIECE)
+            except ConnectionResetError:
+                return None  # the engine was killed with what we sent still unread
+            if not piece:
+                return None
+            self._buffer += piece
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        self._searched = 0
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    def close(self) -> None:
+        """Hang up; an engine that is at work takes it for an interrupt."""
+        self._socket.close()
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._socket.sendall(json.dumps(message).encode() + b"\n")
+
+
+def _connect(connected: socket.socket, path: Path) -> None:
+    if len(os.fsencode(path)) <= _LONGEST_PATH:
+        connected.connect(str(path))
+        return
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)  # a way to the same socket with a short name
+    try:
+        connected.connect(f"/proc/self/fd/{folder}/{path.name}")
+    finally:
+        os.close(folder)
