@@ -46,6 +46,7 @@ class ResidentCommand(PulumiCommand):
         self.command = command
         self._engines: dict[str, Engine] = {}
         self._lock = threading.Lock()
+        self._closed = False
         self._version: VersionInfo | None = None
 
     @property
@@ -96,21 +97,23 @@ class ResidentCommand(PulumiCommand):
         """The engine that runs commands with this environment; it need not run yet.
 
         Raises:
-            EngineUnavailable: There is no binary.
+            EngineUnavailable: There is no binary, or this command was closed.
         """
         environment = command_environment(self.command, additional_env)
         binary = find_binary(self.settings.engine, environment)
         key = identity(binary, environment)
         with self._lock:
+            if self._closed:
+                raise EngineUnavailable("this command was closed")
             if key not in self._engines:
                 self._engines[key] = Engine(self.settings, binary, environment)
             return self._engines[key]
 
     def close(self) -> None:
-        """End the engines that belong to this process alone (lifetime ``parent``)."""
+        """Run no more commands, and end the engines that belong to this object alone (lifetime ``parent``)."""
         with self._lock:
-            engines, self._engines = list(self._engines.values()), {}
-        for engine in engines:
+            self._closed = True
+        for engine in self._engines.values():
             engine.close()
 
     def __enter__(self) -> Self:

@@ -88,9 +88,7 @@ class Engine:
             why = answer.get("retry") or "it does not speak our protocol"
             if pause is not None:
                 time.sleep(pause)
-        raise EngineUnavailable(
-            f"the engine in {self.folder} does not begin a command: {why}; see {starting.LOG} there"
-        )
+        raise EngineUnavailable(f"the engine begins no command: {why}; see {self.folder / starting.LOG}")
 
     def status(self) -> dict[str, Any]:
         """What the engine says of itself: version, operations, providers, memory (see docs/resident-engine.md)."""
@@ -190,6 +188,7 @@ class Call:
                     if len(interrupts) > 2:  # noqa: PLR2004 - see above
                         raise
                     self.interrupt()
+            obituary = self._obituary() if code is None else ""
         finally:
             self._connection.close()
         stdout, stderr = streams["stdout"].end(), streams["stderr"].end()
@@ -199,7 +198,7 @@ class Call:
         if failure is not None:
             raise failure
         if code is None:
-            raise EngineDied(CommandResult(stdout, f"{stderr}\n{self._obituary()}".lstrip(), DIED))
+            raise EngineDied(CommandResult(stdout, f"{stderr}\n{obituary}".lstrip(), DIED))
         return CommandResult(stdout, stderr, code)
 
     def _read(self, streams: Mapping[str, Lines]) -> int | None:

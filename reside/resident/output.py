@@ -38,9 +38,11 @@ class Lines:
     def _take(self, text: str) -> None:
         first, *others = text.split("\n")
         self._rest.append(first)
-        for other in others:
-            self._line("".join(self._rest))
-            self._rest = [other]
+        if others:
+            whole = ["".join(self._rest), *others[:-1]]
+            self._rest = others[-1:]
+            for line in whole:
+                self._line(line)
 
     def _line(self, line: str) -> None:
         stripped = line.rstrip()
