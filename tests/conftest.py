@@ -18,20 +18,29 @@ def anyio_backend() -> str:
 
 
 _ORDER = ("e2e", "integration", "interop", "unit")
+_BRINGING_UP = ("test_bootstrap.py", "test_root_program.py")
+"""End-to-end tests on an empty Kubernetes of their own, so that they run beside those that share one platform."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Longest first, and what shares fixtures in one worker (``--dist loadgroup``), one after the other.
 
-    The end-to-end tests that share one platform are one group; any other file of tests on real parts is a group.
+    The end-to-end tests that share one platform, or one empty Kubernetes, are one group; any other file of tests on
+    real parts is a group.
     """
     items.sort(key=lambda item: _ORDER.index(_room(item)))
     for item in items:
-        if _room(item) == "e2e" and item.path.name != "test_local_cluster.py":
-            item.add_marker(pytest.mark.xdist_group("e2e"))
-        elif _room(item) != "unit":
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
+        group = _group(item)
+        if group is not None:
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _group(item: pytest.Item) -> str | None:
+    room, name = _room(item), item.path.name
+    if room == "e2e" and name != "test_local_cluster.py":
+        return "bringing up" if name in _BRINGING_UP else "e2e"
+    return None if room == "unit" else name
 
 
 def _room(item: pytest.Item) -> str:

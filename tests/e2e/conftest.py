@@ -1,10 +1,12 @@
-"""One ReSide for all end-to-end tests of a run, brought up by what `make up` runs."""
+"""What the end-to-end tests stand on: one ReSide for most, and an empty Kubernetes for those that bring ReSide up."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,27 +14,47 @@ import pytest
 from support.clusters import fresh_state
 from support.platform import ROOT, Platform
 
+from reside.cli.cluster_options import IMAGES
 from reside.local import LocalCluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NAME = "e2e"
-
 
 @pytest.fixture(scope="session")
 def platform() -> Iterator[Platform]:
-    """A whole ReSide with the greeter loaded."""
-    state = fresh_state(NAME)
-    folder = state.parent
-    stage = Platform(NAME, local_state=folder, folder=folder)
-    try:
-        command = [sys.executable, "-m", "reside.cli.up", "--name", NAME]
-        done = subprocess.run(
-            command, cwd=ROOT, env=stage.environment, capture_output=True, text=True, timeout=900, check=False
-        )
-        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    """A whole ReSide with the greeter loaded, brought up by what `make up` runs."""
+    with _stage("e2e") as stage:
+        command = [sys.executable, "-m", "reside.cli.up", "--name", stage.name]
+        done = _run(stage, command)
         yield replace(stage, up_output=done.stdout + done.stderr)
+
+
+@pytest.fixture(scope="session")
+def kubernetes() -> Iterator[Platform]:
+    """An embedded Kubernetes whose registry has the images, and no ReSide in it."""
+    with _stage("empty") as stage:
+        info = LocalCluster(stage.name, stage.local_state / stage.name).up()
+        built = _run(stage, [sys.executable, str(ROOT / "images/build.py"), "--push", str(info.registry_loopback)])
+        images = stage.folder / "state" / IMAGES
+        images.parent.mkdir(mode=0o700)
+        images.write_text(json.dumps(json.loads(built.stdout)))
+        yield stage
+
+
+@contextmanager
+def _stage(name: str) -> Iterator[Platform]:
+    state = fresh_state(name)
+    try:
+        yield Platform(name, local_state=state.parent, folder=state.parent)
     finally:
-        LocalCluster(NAME, state).down(delete_state=True)
-        shutil.rmtree(folder)
+        LocalCluster(name, state).down(delete_state=True)
+        shutil.rmtree(state.parent)
+
+
+def _run(stage: Platform, command: list[str]) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        command, cwd=ROOT, env=stage.environment, capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1200)
 
 
-def test_the_seeds_job_brings_a_cluster_up(platform: Platform) -> None:
-    cluster = beside(platform, "seeded")
-    platform.kubectl("create", "namespace", "seeded")
+def test_the_seeds_job_brings_a_cluster_up(kubernetes: Platform) -> None:
+    cluster = beside(kubernetes, "seeded")
+    kubernetes.kubectl("create", "namespace", "seeded")
     manifest = cluster.reside("cluster", "manifest", *here(cluster)).stdout
     assert "${RESIDE_BOOTSTRAP_DOMAIN}" in manifest
     assert "${RESIDE_BOOTSTRAP_CLUSTER_ISSUER}" in manifest
@@ -30,15 +30,15 @@ def test_the_seeds_job_brings_a_cluster_up(platform: Platform) -> None:
     until("the end of the seed", 400, lambda: not cluster.get("job", "seed"))
     claim(cluster)
     stands(cluster)
-    platform.run("kubectl", "delete", "namespace", "seeded", "--wait=true")
+    kubernetes.run("kubectl", "delete", "namespace", "seeded", "--wait=true")
 
 
 def _bootstrap(cluster: Platform) -> list[str]:
     return [*cluster.command, "cluster", "bootstrap", cluster.namespace, *here(cluster)]
 
 
-def test_a_bootstrap_killed_in_each_phase_is_finished_by_the_next_run(platform: Platform) -> None:
-    cluster = beside(platform, "killed")
+def test_a_bootstrap_killed_in_each_phase_is_finished_by_the_next_run(kubernetes: Platform) -> None:
+    cluster = beside(kubernetes, "killed")
     for phase in PHASES:
         run = subprocess.Popen(
             _bootstrap(cluster), env=cluster.environment, stderr=subprocess.PIPE, text=True, start_new_session=True

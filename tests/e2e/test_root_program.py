@@ -48,8 +48,8 @@ class Shell:
 
 
 @pytest.fixture(scope="module")
-def shell(platform: Platform, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    cluster = beside(platform, NAME)
+def shell(kubernetes: Platform, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    cluster = beside(kubernetes, NAME)
     shell = Shell(cluster, tmp_path_factory.mktemp("scratch"))
     settings = {
         "namespace": NAME,
@@ -99,14 +99,14 @@ def test_up_brings_a_cluster_up_and_a_second_up_changes_nothing(shell: Shell, cr
     assert contents(shell.cluster) == before
 
 
-def test_destroy_leaves_what_a_fresh_namespace_has(shell: Shell, created: int, platform: Platform) -> None:
-    cluster, fresh = shell.cluster, beside(platform, "fresh")
-    platform.kubectl("create", "namespace", fresh.namespace)
+def test_destroy_leaves_what_a_fresh_namespace_has(shell: Shell, created: int, kubernetes: Platform) -> None:
+    cluster, fresh = shell.cluster, beside(kubernetes, "fresh")
+    kubernetes.kubectl("create", "namespace", fresh.namespace)
     assert "StatefulSet/jazz" in contents(cluster)
     assert shell.changes("destroy") == {"delete": created}
     until_none("what the cluster had", 60, lambda: set(contents(cluster)) ^ set(contents(fresh)))
-    until_none("the cluster's volumes", 60, lambda: [v for v in platform.get("pv")["items"] if _claimed(v, NAME)])
-    platform.run("kubectl", "delete", "namespace", NAME, fresh.namespace, "--wait=false")
+    until_none("the cluster's volumes", 60, lambda: [v for v in kubernetes.get("pv")["items"] if _claimed(v, NAME)])
+    kubernetes.run("kubectl", "delete", "namespace", NAME, fresh.namespace, "--wait=false")
 
 
 def _claimed(volume: dict[str, Any], namespace: str) -> bool:

@@ -1,4 +1,4 @@
-"""Further ReSide clusters on the Kubernetes of the shared one: each a namespace, with an operator's configuration."""
+"""ReSide clusters beside each other on one Kubernetes: each a namespace, with an operator's configuration."""
 
 from __future__ import annotations
 
