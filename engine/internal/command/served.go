@@ -1,0 +1,75 @@
+package command
+
+import "slices"
+
+// everywhere are the served flags of the root.
+var everywhere = []string{"cwd", "non-interactive", "color"}
+
+// operation are the served flags that all four operations have.
+var operation = []string{
+	"stack", "config-file", "client", "message", "exec-kind", "exec-agent", "event-log",
+	"target", "exclude", "target-dependents", "exclude-dependents",
+	"parallel", "debug", "diff", "run-program", "skip-config-validation", "skip-plugin-pre-install",
+	"show-config", "show-replacement-steps", "show-sames", "urns",
+	"suppress-outputs", "suppress-progress", "suppress-permalink",
+}
+
+// served are the served commands with their served flags.
+//
+// Not served on purpose: --json and --output of operations (the display writes to the process's standard output),
+// plans and import files, policy packs (paths relative to the process's folder), --config (the same), remote
+// deployments, debuggers, templates, Neo, and what sets things of the whole process (logging, tracing, profiling).
+var served = map[Verb][]string{
+	Up: append([]string{
+		"yes", "skip-preview", "expect-no-changes", "replace", "target-replace", "refresh", "continue-on-error",
+		"ignore-protect", "show-policy-remediations", "show-reads", "show-secrets", "show-full-output",
+	}, operation...),
+	Preview: append([]string{
+		"expect-no-changes", "replace", "target-replace", "refresh", "ignore-protect",
+		"show-policy-remediations", "show-reads", "show-secrets", "show-full-output",
+	}, operation...),
+	Refresh: append([]string{
+		"yes", "skip-preview", "preview-only", "expect-no-changes", "clear-pending-creates", "skip-pending-creates",
+	}, operation...),
+	Destroy: append([]string{
+		"yes", "skip-preview", "preview-only", "remove", "refresh", "continue-on-error",
+		"ignore-protect", "show-full-output",
+	}, operation...),
+	Cancel:  {"stack", "yes"},
+	Version: {},
+	Select:  {"stack", "create", "secrets-provider"},
+	New:     {"stack", "secrets-provider", "no-select", "yes"},
+	Output:  {"stack", "json", "show-secrets"},
+	History: {"stack", "json", "show-secrets", "page", "page-size"},
+	Export:  {"stack", "file", "show-secrets"},
+	Import:  {"stack", "file", "force"},
+	Remove:  {"stack", "yes", "force", "preserve-config", "remove-backups"},
+}
+
+// refuse finds combinations that are not served although each flag is.
+func refuse(command Command) error {
+	switch command.Verb {
+	case Up, Preview:
+		if command.String("client") == "" {
+			return unserved("only inline programs are served: `--client` is missing")
+		}
+		if len(command.Args) > 0 {
+			return unserved("templates are not served")
+		}
+	case Refresh, Destroy:
+		if command.Bool("run-program") && command.String("client") == "" {
+			return unserved("only inline programs are served: `--client` is missing")
+		}
+	case Output, History:
+		if !command.Bool("json") {
+			return unserved("`pulumi %s` is served with --json only", command.Verb)
+		}
+	}
+	if command.Has("suppress-permalink") && command.String("suppress-permalink") == "false" {
+		return unserved("permalinks are not served")
+	}
+	if !slices.Contains([]string{"auto", "never", "always", "raw"}, command.String("color")) {
+		return unserved("no such colour: %q", command.String("color"))
+	}
+	return nil
+}

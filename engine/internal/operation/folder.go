@@ -1,0 +1,144 @@
+package operation
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // the CLI names its settings files by it
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	pkgworkspace "github.com/pulumi/pulumi/pkg/v3/workspace"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
+)
+
+// folder is the CLI's view of the working directory. The CLI's own looks at the folder of the process, of which there
+// is one, and remembers for ever what it read; this one belongs to one command, and reads what is there now.
+type folder struct{ path string }
+
+var _ pkgworkspace.Context = folder{}
+
+// New returns the selection of stacks of the project in this folder. Every caller in the CLI means the working
+// directory, by whatever name.
+func (f folder) New(string) (pkgworkspace.W, error) {
+	project, root, err := f.project()
+	if err != nil {
+		return nil, err
+	}
+	sum := sha1.Sum([]byte(root)) //nolint:gosec // as above
+	name := fmt.Sprintf("%s-%s-%s", project.Name, hex.EncodeToString(sum[:]), pkgworkspace.WorkspaceFile)
+	path, err := workspace.GetPulumiPath(pkgworkspace.WorkspaceDir, name)
+	if err != nil {
+		return nil, err
+	}
+	selected := &selection{path: path}
+	return selected, selected.read()
+}
+
+// ReadProject reads the project that a folder, or one above it, belongs to, and returns the project's folder.
+func (f folder) ReadProject(path string) (*workspace.Project, string, error) {
+	if path != "" {
+		return pkgworkspace.Instance.ReadProject(path)
+	}
+	project, file, err := f.project()
+	if err != nil {
+		return nil, "", err
+	}
+	return project, filepath.Dir(file), nil
+}
+
+func (f folder) project() (*workspace.Project, string, error) {
+	path, err := workspace.DetectProjectPathFrom(f.path)
+	if err != nil {
+		return nil, "", err
+	}
+	project, err := workspace.LoadProject(path)
+	return project, path, err
+}
+
+// settings returns the file with a stack's settings.
+func (f folder) settings(stack tokens.QName) (string, error) {
+	project, path, err := f.project()
+	if err != nil {
+		return "", err
+	}
+	return workspace.ProjectStackPath(path, project, stack), nil
+}
+
+// resolve returns the absolute form of a path that the client meant relative to its working directory.
+func (f folder) resolve(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(f.path, path)
+}
+
+func (f folder) LoadPluginProjectAt(ctx context.Context, path string) (*workspace.PluginProject, string, error) {
+	return pkgworkspace.Instance.LoadPluginProjectAt(ctx, f.resolve(path))
+}
+
+func (f folder) LoadBaseProjectFrom(ctx context.Context, path string) (workspace.BaseProject, string, error) {
+	return pkgworkspace.Instance.LoadBaseProjectFrom(ctx, f.resolve(path))
+}
+
+func (folder) GetStoredCredentials() (workspace.Credentials, error) {
+	return workspace.GetStoredCredentials()
+}
+
+// selection is the file in PULUMI_HOME that says which stack of a project is selected.
+type selection struct {
+	path string
+	held pkgworkspace.Settings
+}
+
+func (s *selection) Settings() *pkgworkspace.Settings { return &s.held }
+
+func (s *selection) read() error {
+	text, err := os.ReadFile(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &s.held)
+	}
+	if err != nil {
+		return fmt.Errorf("unable to read workspace settings: %w", err)
+	}
+	return nil
+}
+
+// Save writes the file beside and moves it into place, so that nobody reads half of it.
+func (s *selection) Save() error {
+	if s.held.IsEmpty() {
+		if err := os.Remove(s.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(&s.held, "", "    ")
+	if err != nil {
+		return err
+	}
+	beside, err := os.CreateTemp(filepath.Dir(s.path), filepath.Base(s.path))
+	if err != nil {
+		return err
+	}
+	_, err = beside.Write(text)
+	if closing := beside.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = os.Rename(beside.Name(), s.path)
+	}
+	if err != nil {
+		_ = os.Remove(beside.Name())
+	}
+	return err
+}

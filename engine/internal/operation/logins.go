@@ -1,0 +1,56 @@
+package operation
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/pulumi/pulumi/pkg/v3/backend"
+	"github.com/pulumi/pulumi/pkg/v3/backend/diy"
+	cmdbackend "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi/backend"
+	pkgworkspace "github.com/pulumi/pulumi/pkg/v3/workspace"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/diag"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/diag/colors"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
+
+	"reside.dev/engine/internal/command"
+)
+
+// logins opens a backend for one command. Only files and object stores are served; the CLI's own login manager would
+// write to the process's standard error besides.
+type logins struct{ sink diag.Sink }
+
+var _ cmdbackend.LoginManager = logins{}
+
+func (l logins) Login(
+	ctx context.Context, _ pkgworkspace.Context, _ diag.Sink, url string, project *workspace.Project,
+	_, _ bool, _ colors.Colorization,
+) (backend.Backend, error) {
+	return l.open(ctx, url, project)
+}
+
+func (l logins) Current(
+	ctx context.Context, _ pkgworkspace.Context, _ diag.Sink, url string, project *workspace.Project, _ bool,
+) (backend.Backend, error) {
+	return l.open(ctx, url, project)
+}
+
+func (l logins) LoginFromAuthContext(
+	ctx context.Context, _ diag.Sink, url string, project *workspace.Project, _, _ bool, _ workspace.AuthContext,
+) (backend.Backend, error) {
+	return l.open(ctx, url, project)
+}
+
+func (l logins) open(ctx context.Context, url string, project *workspace.Project) (backend.Backend, error) {
+	if !diy.IsDIYBackendURL(url) {
+		return nil, command.Unserved{Why: "only file and object-store backends are served"}
+	}
+	if path, isFile := strings.CutPrefix(url, diy.FilePathPrefix); isFile && !filepath.IsAbs(path) && path[:min(1, len(path))] != "~" {
+		return nil, command.Unserved{Why: "a file backend is served with an absolute path only"}
+	}
+	opened, err := diy.New(ctx, l.sink, url, project)
+	if err != nil {
+		return nil, err
+	}
+	return opened, nil
+}

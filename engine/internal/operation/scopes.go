@@ -1,0 +1,82 @@
+package operation
+
+import (
+	"context"
+	"sync"
+
+	"github.com/pulumi/pulumi/pkg/v3/backend"
+	"github.com/pulumi/pulumi/pkg/v3/engine"
+	"github.com/pulumi/pulumi/pkg/v3/util/cancel"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/diag/colors"
+)
+
+// scopes opens a cancellation scope for each run of the engine within an operation: one, or two if a preview comes
+// first. Where the CLI listens to the signals of its process, these listen to the interrupts of their client.
+type scopes struct {
+	interrupts <-chan struct{}
+	// opened is called when a run is about to begin.
+	opened func(preview bool)
+}
+
+var _ backend.CancellationScopeSource = (*scopes)(nil)
+
+func (s *scopes) NewScope(ctx context.Context, events chan<- engine.Event, preview bool) backend.CancellationScope {
+	s.opened(preview)
+	canceled, source := cancel.NewContext(ctx)
+	opened := &scope{context: canceled, source: source, closing: make(chan struct{}), done: make(chan struct{})}
+	go opened.listen(s.interrupts, events, preview)
+	return opened
+}
+
+type scope struct {
+	context *cancel.Context
+	source  *cancel.Source
+	closing chan struct{}
+	done    chan struct{}
+	once    sync.Once
+}
+
+func (s *scope) Context() *cancel.Context { return s.context }
+
+// Close ends the scope. Without the termination the plugin host of the run would live on: it is closed by the end of
+// the scope's context, which in the CLI is the end of the process.
+func (s *scope) Close() {
+	s.once.Do(func() {
+		close(s.closing)
+		<-s.done
+		s.source.Terminate()
+	})
+}
+
+// listen does for interrupts what the CLI does for signals, with its words.
+func (s *scope) listen(interrupts <-chan struct{}, events chan<- engine.Event, preview bool) {
+	defer close(s.done)
+	for {
+		select {
+		case <-s.closing:
+			return
+		case <-interrupts:
+		}
+		if s.context.CancelErr() == nil {
+			message := "^C received; cancelling. If you would like to terminate immediately, press ^C again.\n"
+			if !preview {
+				message += colors.BrightRed + "Note that terminating immediately may lead to orphaned resources " +
+					"and other inconsistencies.\n" + colors.Reset
+			}
+			s.tell(events, message)
+			s.source.Cancel()
+		} else {
+			s.tell(events, colors.BrightRed+"^C received; terminating"+colors.Reset)
+			s.source.Terminate()
+		}
+	}
+}
+
+// tell shows a message, unless the display has ended already.
+func (s *scope) tell(events chan<- engine.Event, message string) {
+	event := engine.NewEvent(engine.StdoutEventPayload{Message: message, Color: colors.Always})
+	select {
+	case events <- event:
+	case <-s.closing:
+	}
+}

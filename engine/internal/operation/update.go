@@ -1,0 +1,284 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pulumi/pulumi/pkg/v3/backend"
+	"github.com/pulumi/pulumi/pkg/v3/backend/backenderr"
+	"github.com/pulumi/pulumi/pkg/v3/backend/display"
+	"github.com/pulumi/pulumi/pkg/v3/backend/secrets"
+	"github.com/pulumi/pulumi/pkg/v3/cmd/pulumi/autonaming"
+	cmdconfig "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi/config"
+	"github.com/pulumi/pulumi/pkg/v3/cmd/pulumi/metadata"
+	"github.com/pulumi/pulumi/pkg/v3/cmd/pulumi/stack"
+	sdkdisplay "github.com/pulumi/pulumi/pkg/v3/display"
+	"github.com/pulumi/pulumi/pkg/v3/engine"
+	"github.com/pulumi/pulumi/pkg/v3/resource/deploy"
+	"github.com/pulumi/pulumi/pkg/v3/resource/plugin"
+	pkgsecrets "github.com/pulumi/pulumi/pkg/v3/secrets"
+	pkgworkspace "github.com/pulumi/pulumi/pkg/v3/workspace"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/diag/colors"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/env"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/version"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
+
+	"reside.dev/engine/internal/command"
+)
+
+// update is one operation on a stack's resources: up, preview, refresh or destroy.
+type update struct {
+	*call
+	kind    apitype.UpdateKind
+	project *workspace.Project
+	root    string
+	stack   backend.Stack
+	options backend.UpdateOptions
+	secrets pkgsecrets.Manager
+	config  backend.StackConfiguration
+}
+
+// readProject reads the project of the working directory. A program that runs elsewhere is reached by its address.
+func (c *call) readProject() (*workspace.Project, string, error) {
+	project, root, err := c.folder.ReadProject("")
+	if err != nil {
+		return nil, "", err
+	}
+	if address := c.command.String("client"); address != "" {
+		project.Runtime = workspace.NewProjectRuntimeInfo("client", map[string]any{"address": address})
+	}
+	return project, root, plugin.ValidatePulumiVersionRange(project.RequiredPulumiVersion, version.Version)
+}
+
+// approve works out whether to ask, to preview first, or only to preview. Nobody can be asked: that is an error.
+func (c *call) approve(refusal error) (backend.UpdateOptions, error) {
+	var options backend.UpdateOptions
+	options.SkipPreview = c.command.Bool("skip-preview")
+	options.PreviewOnly = c.command.Has("preview-only") && c.command.Bool("preview-only")
+	options.AutoApprove = c.command.Bool("yes") || options.SkipPreview || env.SkipConfirmations.Value()
+	switch {
+	case !options.AutoApprove && !options.PreviewOnly:
+		return options, refusal
+	case options.SkipPreview && options.PreviewOnly:
+		return options, errors.New("--skip-preview and --preview-only cannot be used together")
+	case options.AutoApprove && options.PreviewOnly:
+		return options, errors.New("--yes and --preview-only cannot be used together")
+	}
+	return options, nil
+}
+
+// configure loads the stack's settings and its secrets manager.
+func (u *update) configure(ctx context.Context, loader stack.SecretsManagerLoader, validate bool) error {
+	file, err := u.configuration(u.stack)
+	if err != nil {
+		return fmt.Errorf("getting stack configuration: %w", err)
+	}
+	config, manager, err := cmdconfig.GetStackConfiguration(ctx, u.sink, loader, u.stack, u.project, file, nil)
+	if err != nil {
+		return fmt.Errorf("getting stack configuration: %w", err)
+	}
+	u.config, u.secrets = config, manager
+	name := u.stack.Ref().Name().String()
+	if validate {
+		if err := pkgworkspace.ValidateStackConfigAndApplyProjectConfig(ctx, name, u.project, config.Environment,
+			config.Config, manager.Encrypter(), manager.Decrypter()); err != nil {
+			return fmt.Errorf("validating stack config: %w", err)
+		}
+		return nil
+	}
+	if err := pkgworkspace.ApplyProjectConfig(ctx, name, u.project, config.Environment, config.Config,
+		manager.Encrypter(), manager.Decrypter()); err != nil {
+		return fmt.Errorf("applying stack config: %w", err)
+	}
+	return nil
+}
+
+// engineOptions returns what all four operations tell the engine.
+func (u *update) engineOptions() engine.UpdateOptions {
+	return engine.UpdateOptions{
+		ParallelDiff:              env.ParallelDiff.Value(),
+		Parallel:                  u.command.Int32("parallel"),
+		Debug:                     u.command.Bool("debug"),
+		UseLegacyDiff:             env.EnableLegacyDiff.Value(),
+		UseLegacyRefreshDiff:      env.EnableLegacyRefreshDiff.Value(),
+		DisableProviderPreview:    env.DisableProviderPreview.Value(),
+		DisableResourceReferences: env.DisableResourceReferences.Value(),
+		DisableOutputValues:       env.DisableOutputValues.Value(),
+		Targets:                   deploy.NewUrnTargets(u.command.Strings("target")),
+		Excludes:                  deploy.NewUrnTargets(u.command.Strings("exclude")),
+		TargetDependents:          u.command.Bool("target-dependents"),
+		ExcludeDependents:         u.command.Bool("exclude-dependents"),
+		Experimental:              env.Experimental.Value(),
+		SkipPluginPreInstall:      u.command.Bool("skip-plugin-pre-install"),
+	}
+}
+
+// programOptions adds what only operations have that always run the program.
+func (u *update) programOptions(generatePlan bool) (engine.UpdateOptions, error) {
+	options := u.engineOptions()
+	refresh, err := u.refreshes()
+	if err != nil {
+		return options, err
+	}
+	naming := autonaming.StackContext{
+		Organization: "organization",
+		Project:      u.project.Name.String(),
+		Stack:        u.stack.Ref().Name().String(),
+	}
+	autonamer, err := autonaming.ParseAutonamingConfig(naming, u.config.Config, u.secrets.Decrypter())
+	if err != nil {
+		return options, fmt.Errorf("getting autonaming config: %w", err)
+	}
+	targets, replaces := u.command.Strings("target"), u.command.Strings("replace")
+	for _, both := range u.command.Strings("target-replace") {
+		targets, replaces = append(targets, both), append(replaces, both)
+	}
+	options.Refresh = refresh
+	options.RefreshProgram = u.command.Bool("run-program")
+	options.Targets = deploy.NewUrnTargets(targets)
+	options.ReplaceTargets = deploy.NewUrnTargets(replaces)
+	options.ShowSecrets = u.command.Bool("show-secrets")
+	options.IgnoreProtect = u.command.Bool("ignore-protect")
+	options.GeneratePlan = generatePlan
+	options.Autonamer = autonamer
+	return options, nil
+}
+
+// refreshes says whether the state is refreshed first: by the flag, or else by the project.
+func (u *update) refreshes() (bool, error) {
+	if flag := u.command.String("refresh"); flag != "" {
+		refresh, err := strconv.ParseBool(flag)
+		if err != nil {
+			return false, errors.New("unable to determine value for --refresh")
+		}
+		return refresh, nil
+	}
+	return u.project.Options != nil && u.project.Options.Refresh == "always", nil
+}
+
+// display returns how the operation is shown; a flag that a command does not have is off.
+func (c *call) display() display.Options {
+	on := func(name string) bool { return c.command.Has(name) && c.command.Bool(name) }
+	shown := display.DisplayProgress
+	if on("diff") {
+		shown = display.DisplayDiff
+	}
+	return display.Options{
+		Color:                  c.color,
+		ShowConfig:             on("show-config"),
+		ShowPolicyRemediations: on("show-policy-remediations"),
+		ShowReplacementSteps:   on("show-replacement-steps"),
+		ShowSameResources:      on("show-sames"),
+		ShowReads:              on("show-reads"),
+		ShowURNs:               on("urns"),
+		ShowSecrets:            on("show-secrets"),
+		SuppressOutputs:        on("suppress-outputs"),
+		SuppressProgress:       on("suppress-progress"),
+		SuppressPermalink:      true,
+		TruncateOutput:         c.command.Verb != command.Refresh && !on("show-full-output"),
+		Type:                   shown,
+		EventLogPath:           c.eventLog(),
+		Debug:                  on("debug"),
+		Stdout:                 c.stdout,
+		Stderr:                 c.stderr,
+	}
+}
+
+// eventLog returns where events go to: an address, or a file.
+func (c *call) eventLog() string {
+	if !c.command.Has("event-log") {
+		return ""
+	}
+	given := c.command.String("event-log")
+	if strings.HasPrefix(given, "tcp://") {
+		return given
+	}
+	return c.folder.resolve(given)
+}
+
+// perform runs the operation with one of the backend's functions.
+func (u *update) perform(
+	ctx context.Context, run func(context.Context, backend.UpdateOperation) (sdkdisplay.ResourceChanges, error),
+) (sdkdisplay.ResourceChanges, error) {
+	facts, err := metadata.GetUpdateMetadata(u.command.String("message"), u.root, u.command.String("exec-kind"),
+		u.command.String("exec-agent"), false, u.config, u.command.Flags)
+	if err != nil {
+		return nil, fmt.Errorf("gathering environment metadata: %w", err)
+	}
+	target := u.stack.Ref()
+	lease := u.shared.Begin(u.project.Name.String(), target.Name().String())
+	outcome := Failed
+	defer func() { lease.End(outcome) }()
+	u.options.Engine.HostFactory = lease.HostFactory(
+		backend.DefaultHostFactory(u.stack.Backend().GetReadOnlyCloudRegistry()))
+
+	banner := &banner{update: u}
+	if u.kind != apitype.PreviewUpdate && !u.options.PreviewOnly {
+		defer u.shared.Taken(u.stack.Backend().URL(), string(target.FullyQualifiedName()))()
+	}
+	changes, err := run(ctx, backend.UpdateOperation{
+		Proj:               u.project,
+		Root:               u.root,
+		M:                  facts,
+		Opts:               u.options,
+		StackConfiguration: u.config,
+		SecretsManager:     u.secrets,
+		SecretsProvider:    secrets.DefaultProvider,
+		Scopes:             &scopes{interrupts: u.interrupts, opened: banner.show},
+	})
+	banner.failed(err)
+	switch {
+	case err == nil:
+		outcome = Succeeded
+	case errors.Is(err, context.Canceled):
+		outcome = Cancelled
+	}
+	return changes, err
+}
+
+// concluded turns the end of an operation into what the CLI makes of it.
+func (u *update) concluded(changes sdkdisplay.ResourceChanges, err error) error {
+	name := string(u.command.Verb)
+	if u.command.Verb == command.Up {
+		name = "update"
+	}
+	switch {
+	case err == context.Canceled && u.command.Verb != command.Preview: //nolint:errorlint // as the CLI
+		return backenderr.CancelledError{Operation: name}
+	case err != nil:
+		return err
+	case u.command.Bool("expect-no-changes") && changes != nil && engine.HasChanges(changes):
+		return backenderr.NoChangesExpectedError{Operation: name}
+	}
+	return nil
+}
+
+// banner is the first line of each run of the engine. The backend prints it to the process's standard output, where no
+// client would see it.
+type banner struct {
+	update *update
+	shown  bool
+}
+
+func (b *banner) show(preview bool) {
+	b.shown = true
+	kind, options := b.update.kind, b.update.options.Display
+	if b.update.kind == apitype.PreviewUpdate {
+		preview = true
+	}
+	fmt.Fprintf(b.update.stdout, options.Color.Colorize(colors.SpecHeadline+"%s (%s):"+colors.Reset+"\n"),
+		backend.ActionLabel(kind, preview), b.update.stack.Ref())
+}
+
+// failed shows the banner of a run that failed before its scope was opened; a stack that is locked has none.
+func (b *banner) failed(err error) {
+	if err == nil || b.shown || strings.HasPrefix(err.Error(), "the stack is currently locked by") ||
+		backend.CurrentProjectContradictsWorkspace(b.update.project, b.update.stack.Ref()) != nil {
+		return
+	}
+	b.show(b.update.options.PreviewOnly || !b.update.options.SkipPreview)
+}
