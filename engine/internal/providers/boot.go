@@ -1,0 +1,189 @@
+package providers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pulumi/pulumi/pkg/v3/resource/plugin"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/diag"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/env"
+	utilenv "github.com/pulumi/pulumi/sdk/v3/go/common/util/env"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
+)
+
+// booter starts real plugins through Pulumi's own loader.
+type booter struct {
+	folder      string // for links to the guard
+	guard       string
+	environment map[string]string
+}
+
+// start starts a plugin. It goes through reside-plugin-guard (see there) so that the kernel ends it with the engine.
+//
+// The kernel's signal is sent at the end of the thread that started the process, so that thread is kept until the
+// process has ended.
+func (b booter) start(wanted spec, hosts hostMaker, messages, status diag.Sink) (*running, error) {
+	type outcome struct {
+		started *running
+		err     error
+	}
+	outcomes, exited := make(chan outcome, 1), make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		started, err := b.open(wanted, hosts, messages, status)
+		if err != nil {
+			outcomes <- outcome{nil, err}
+			return
+		}
+		started.exited = exited
+		outcomes <- outcome{started, nil}
+		awaitExit(started.pid)
+		close(exited)
+	}()
+	got := <-outcomes
+	return got.started, got.err
+}
+
+// open starts a plugin on a host and context of its own, which outlive operations.
+func (b booter) open(wanted spec, hosts hostMaker, messages, status diag.Sink) (_ *running, err error) {
+	host, err := hosts(context.Background(), messages, status, nil)
+	if err != nil {
+		return nil, fmt.Errorf("the plugin host of %s: %w", wanted.descriptor.Name, err)
+	}
+	undo := []func() error{host.Close}
+	release := func() error { return runBackwards(undo) }
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, release())
+		}
+	}()
+	folder, err := b.guarded(wanted)
+	if err != nil {
+		return nil, err
+	}
+	undo = append(undo, func() error { return os.RemoveAll(folder) })
+	version := ""
+	if wanted.descriptor.Version != nil {
+		version = wanted.descriptor.Version.String()
+	}
+	plugins := &workspace.Plugins{Providers: []workspace.PluginOptions{
+		{Name: wanted.descriptor.Name, Version: version, Path: folder},
+	}}
+	ctx, err := plugin.NewContextWithRoot(context.Background(), messages, status, host, wanted.folder, wanted.folder,
+		nil, wanted.disableProviderPreview, nil, plugins, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("the plugin context of %s: %w", wanted.descriptor.Name, err)
+	}
+	ctx.CloudCredentialEnv = wanted.credentials
+	undo = append(undo, ctx.Close)
+
+	options := map[string]any{}
+	for key, value := range wanted.options {
+		options[key] = value
+	}
+	started, err := plugin.NewProvider(host, ctx, wanted.descriptor, options, wanted.disableProviderPreview,
+		wanted.config, "", joinEnv(wanted.env, b.added(wanted)))
+	if err != nil {
+		return nil, err
+	}
+	undo = append(undo, func() error { return closePlugin(started) })
+	info, err := started.GetPluginInfo(ctx.Request())
+	if err != nil {
+		return nil, err
+	}
+	pid, err := readPid(folder)
+	if err != nil {
+		return nil, err
+	}
+	return &running{Provider: started, info: info, pid: pid, close: release, kill: func() { killGroup(pid) }}, nil
+}
+
+// guarded makes the folder that the plugin is started from.
+func (b booter) guarded(wanted spec) (string, error) {
+	if err := os.MkdirAll(b.folder, 0o700); err != nil {
+		return "", fmt.Errorf("the folder for plugins: %w", err)
+	}
+	folder, err := os.MkdirTemp(b.folder, wanted.descriptor.Name+"-")
+	if err != nil {
+		return "", fmt.Errorf("the folder for plugins: %w", err)
+	}
+	links := map[string]string{
+		wanted.descriptor.File(): b.guard,
+		"target":                 wanted.path,
+		"parent":                 strconv.Itoa(os.Getpid()),
+	}
+	for name, to := range links {
+		if err := os.Symlink(to, filepath.Join(folder, name)); err != nil {
+			return "", errors.Join(fmt.Errorf("the folder for plugins: %w", err), os.RemoveAll(folder))
+		}
+	}
+	return folder, nil
+}
+
+// added is what the process sees beside the engine's environment and that of the stock host.
+func (b booter) added(wanted spec) env.MapStore {
+	values := env.MapStore{}
+	for name, value := range b.environment {
+		if _, set := os.LookupEnv(name); !set {
+			values[name] = value
+		}
+	}
+	if wanted.project != "" {
+		maps.Copy(values, env.MapStore{"PULUMI_PROJECT": wanted.project})
+	}
+	return values
+}
+
+// joinEnv is an environment with some values before it.
+func joinEnv(base env.Env, first env.MapStore) env.Env {
+	return utilenv.NewEnv(utilenv.JoinStore(first, base.GetStore()))
+}
+
+// closePlugin ends a plugin as the stock host does: a plugin that has acknowledged Cancel may end without a complaint.
+func closePlugin(started plugin.Provider) error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
+	defer cancel()
+	if err := started.SignalCancellation(ctx); err != nil {
+		_ = err // it is closed whether it acknowledges or not, and says its last words then
+	}
+	return started.Close()
+}
+
+func runBackwards(undo []func() error) error {
+	var failures []error
+	for i := len(undo) - 1; i >= 0; i-- {
+		failures = append(failures, undo[i]())
+	}
+	return errors.Join(failures...)
+}
+
+// killGroup ends a plugin at once with all that it has started: Pulumi makes each plugin the leader of a group.
+func killGroup(pid int) {
+	_ = syscall.Kill(-pid, syscall.SIGKILL) // it may be gone already
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+}
+
+// awaitExit waits for the end of a child that somebody else reaps.
+func awaitExit(pid int) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return // it has been reaped
+	}
+	defer func() { _ = unix.Close(fd) }()
+	for {
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
+		if !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}

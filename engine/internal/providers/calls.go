@@ -1,0 +1,232 @@
+package providers
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/pulumi/pulumi/pkg/v3/resource/plugin"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/util/rpcutil/rpcerror"
+)
+
+// endGrace is how long after a broken connection we wait to see whether the process has ended.
+const endGrace = time.Second
+
+// call asks the provider behind the proxy. lost is the response to a call that is given up.
+func call[T any](p *proxy, inFolder bool, lost T, ask func(plugin.Provider) (T, error)) (T, error) {
+	own, asked, err := p.target(inFolder)
+	if own != nil {
+		return ask(own)
+	}
+	lease := p.host.lease
+	if err == nil {
+		err = lease.enter(asked)
+	}
+	if err != nil {
+		return lost, err
+	}
+	type answer struct {
+		response T
+		err      error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		response, err := ask(asked.running)
+		if err != nil {
+			err = asked.explain(err)
+		}
+		lease.leave(asked, err)
+		answers <- answer{response, err}
+	}()
+	select {
+	case got := <-answers:
+		return got.response, got.err
+	case <-p.host.closed:
+		return lost, fmt.Errorf("%s: %w before it answered", p.descriptor.Name, errCancelled)
+	}
+}
+
+// enter counts a call, or refuses it: an operation that was cancelled asks nothing more of a process that goes on for
+// others. A process that was told to cancel answers by itself.
+func (l *Lease) enter(asked *process) error {
+	l.pool.mutex.Lock()
+	defer l.pool.mutex.Unlock()
+	how, ok := asked.users[l]
+	if !ok {
+		return errEnded
+	}
+	if l.cancelled && !asked.signalled {
+		return errCancelled
+	}
+	how.calls++
+	return nil
+}
+
+// leave ends a call, and notes whether it says something against the process.
+func (l *Lease) leave(asked *process, err error) {
+	l.pool.mutex.Lock()
+	defer l.pool.mutex.Unlock()
+	how, ok := asked.users[l]
+	if !ok {
+		return
+	}
+	how.calls--
+	if err != nil {
+		how.trouble = "it failed in an operation, and may remember why"
+	}
+}
+
+// distrust notes that a process must not outlive the operation.
+func (l *Lease) distrust(p *proxy, why string) {
+	p.mutex.Lock()
+	bound := slices.Collect(maps.Values(p.bound))
+	p.mutex.Unlock()
+	l.pool.mutex.Lock()
+	defer l.pool.mutex.Unlock()
+	for _, asked := range bound {
+		if how, ok := asked.users[l]; ok {
+			how.trouble = why
+		}
+	}
+}
+
+// explain names the end of the process where a call fails because of it.
+func (p *process) explain(err error) error {
+	if rpc, ok := rpcerror.FromError(err); !ok || rpc.Code() != codes.Unavailable {
+		return err
+	}
+	select {
+	case <-p.running.exited:
+		return status.Errorf(codes.Unavailable, "the provider %s ended while it was working: %v", p, err)
+	case <-time.After(endGrace):
+		return err
+	}
+}
+
+func (p *proxy) Handshake(
+	ctx context.Context, request plugin.ProviderHandshakeRequest,
+) (*plugin.ProviderHandshakeResponse, error) {
+	own, err := p.giveUpKeeping() // it would tell a kept process of services that end with the operation
+	if err != nil {
+		return nil, err
+	}
+	return own.Handshake(ctx, request)
+}
+
+func (p *proxy) GetPluginInfo(ctx context.Context) (plugin.PluginInfo, error) {
+	return call(p, false, plugin.PluginInfo{}, func(to plugin.Provider) (plugin.PluginInfo, error) {
+		return to.GetPluginInfo(ctx)
+	})
+}
+
+func (p *proxy) GetSchema(ctx context.Context, request plugin.GetSchemaRequest) (plugin.GetSchemaResponse, error) {
+	return call(p, false, plugin.GetSchemaResponse{}, func(to plugin.Provider) (plugin.GetSchemaResponse, error) {
+		return to.GetSchema(ctx, request)
+	})
+}
+
+func (p *proxy) GetMapping(ctx context.Context, request plugin.GetMappingRequest) (plugin.GetMappingResponse, error) {
+	return call(p, false, plugin.GetMappingResponse{}, func(to plugin.Provider) (plugin.GetMappingResponse, error) {
+		return to.GetMapping(ctx, request)
+	})
+}
+
+func (p *proxy) GetMappings(
+	ctx context.Context, request plugin.GetMappingsRequest,
+) (plugin.GetMappingsResponse, error) {
+	return call(p, false, plugin.GetMappingsResponse{}, func(to plugin.Provider) (plugin.GetMappingsResponse, error) {
+		return to.GetMappings(ctx, request)
+	})
+}
+
+func (p *proxy) CheckConfig(
+	ctx context.Context, request plugin.CheckConfigRequest,
+) (plugin.CheckConfigResponse, error) {
+	inFolder := p.alwaysInFolder(resource.ToResourcePropertyMap(request.News))
+	return call(p, inFolder, plugin.CheckConfigResponse{}, func(to plugin.Provider) (plugin.CheckConfigResponse, error) {
+		return to.CheckConfig(ctx, request)
+	})
+}
+
+func (p *proxy) DiffConfig(ctx context.Context, request plugin.DiffConfigRequest) (plugin.DiffConfigResponse, error) {
+	inFolder := p.alwaysInFolder(request.NewInputs, request.OldInputs)
+	return call(p, inFolder, plugin.DiffConfigResponse{}, func(to plugin.Provider) (plugin.DiffConfigResponse, error) {
+		return to.DiffConfig(ctx, request)
+	})
+}
+
+func (p *proxy) Check(ctx context.Context, request plugin.CheckRequest) (plugin.CheckResponse, error) {
+	inFolder := needsFolder(request.URN.Type())
+	response, err := call(p, inFolder, plugin.CheckResponse{}, func(to plugin.Provider) (plugin.CheckResponse, error) {
+		return to.Check(ctx, request)
+	})
+	if len(response.Failures) > 0 {
+		p.host.lease.distrust(p, "it refused a resource, and may remember why")
+	}
+	return response, err
+}
+
+func (p *proxy) Diff(ctx context.Context, request plugin.DiffRequest) (plugin.DiffResponse, error) {
+	inFolder := needsFolder(request.URN.Type())
+	return call(p, inFolder, plugin.DiffResponse{}, func(to plugin.Provider) (plugin.DiffResponse, error) {
+		return to.Diff(ctx, request)
+	})
+}
+
+func (p *proxy) Create(ctx context.Context, request plugin.CreateRequest) (plugin.CreateResponse, error) {
+	lost := plugin.CreateResponse{Status: resource.StatusUnknown}
+	return call(p, needsFolder(request.URN.Type()), lost, func(to plugin.Provider) (plugin.CreateResponse, error) {
+		return to.Create(ctx, request)
+	})
+}
+
+func (p *proxy) Read(ctx context.Context, request plugin.ReadRequest) (plugin.ReadResponse, error) {
+	lost := plugin.ReadResponse{Status: resource.StatusUnknown}
+	return call(p, needsFolder(request.URN.Type()), lost, func(to plugin.Provider) (plugin.ReadResponse, error) {
+		return to.Read(ctx, request)
+	})
+}
+
+func (p *proxy) Update(ctx context.Context, request plugin.UpdateRequest) (plugin.UpdateResponse, error) {
+	lost := plugin.UpdateResponse{Status: resource.StatusUnknown}
+	return call(p, needsFolder(request.URN.Type()), lost, func(to plugin.Provider) (plugin.UpdateResponse, error) {
+		return to.Update(ctx, request)
+	})
+}
+
+func (p *proxy) Delete(ctx context.Context, request plugin.DeleteRequest) (plugin.DeleteResponse, error) {
+	lost := plugin.DeleteResponse{Status: resource.StatusUnknown}
+	return call(p, needsFolder(request.URN.Type()), lost, func(to plugin.Provider) (plugin.DeleteResponse, error) {
+		return to.Delete(ctx, request)
+	})
+}
+
+func (p *proxy) List(ctx context.Context, request plugin.ListRequest) (*plugin.ListStream, error) {
+	return call(p, false, nil, func(to plugin.Provider) (*plugin.ListStream, error) { return to.List(ctx, request) })
+}
+
+func (p *proxy) Construct(ctx context.Context, request plugin.ConstructRequest) (plugin.ConstructResponse, error) {
+	return call(p, true, plugin.ConstructResponse{}, func(to plugin.Provider) (plugin.ConstructResponse, error) {
+		return to.Construct(ctx, request)
+	})
+}
+
+func (p *proxy) Invoke(ctx context.Context, request plugin.InvokeRequest) (plugin.InvokeResponse, error) {
+	inFolder := needsFolder(tokens.Type(request.Tok))
+	return call(p, inFolder, plugin.InvokeResponse{}, func(to plugin.Provider) (plugin.InvokeResponse, error) {
+		return to.Invoke(ctx, request)
+	})
+}
+
+func (p *proxy) Call(ctx context.Context, request plugin.CallRequest) (plugin.CallResponse, error) {
+	return call(p, true, plugin.CallResponse{}, func(to plugin.Provider) (plugin.CallResponse, error) {
+		return to.Call(ctx, request)
+	})
+}

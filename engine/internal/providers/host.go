@@ -1,0 +1,131 @@
+package providers
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/pulumi/pulumi/pkg/v3/engine"
+	"github.com/pulumi/pulumi/pkg/v3/resource/plugin"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/diag"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/env"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
+)
+
+// host is an operation's plugin host: the stock one, but providers come from the pool where they can be kept.
+type host struct {
+	plugin.Host
+	lease            *Lease
+	base             engine.HostFactory
+	messages, status diag.Sink
+
+	closing sync.Once
+	closed  chan struct{} // closed when the engine is done with the host
+}
+
+// Provider returns a proxy for a kept process, or the stock host's own provider.
+func (h *host) Provider(
+	ctx *plugin.Context, descriptor workspace.PluginDescriptor, e env.Env,
+) (plugin.Provider, error) {
+	reason, err := reasonToOwn(ctx, h.Host, descriptor)
+	if err != nil {
+		return nil, err
+	}
+	if reason != "" {
+		return h.own(ctx, descriptor, e)
+	}
+	path, err := workspace.GetPluginPath(ctx.Base(), ctx.Diag, descriptor, ctx.ProjectPlugins())
+	if err != nil {
+		return nil, err
+	}
+	if reasonToOwnPath(path) != "" {
+		return h.own(ctx, descriptor, e)
+	}
+	inFolder, err := h.spec(ctx, descriptor, path, e)
+	if err != nil {
+		return nil, err
+	}
+	made := &proxy{host: h, ctx: ctx, descriptor: descriptor, env: e, inFolder: inFolder, bound: map[bool]*process{}}
+	info, err := made.GetPluginInfo(ctx.Request())
+	if err != nil {
+		return nil, errors.Join(err, made.Close())
+	}
+	warnOfVersion(ctx, descriptor, info)
+	return made, nil
+}
+
+// own is a provider as the stock engine starts it, which ends with the operation. The engine's process works in another
+// folder than the project's, where the stock host looks for the project's name, so that is said here.
+func (h *host) own(ctx *plugin.Context, descriptor workspace.PluginDescriptor, e env.Env) (plugin.Provider, error) {
+	return h.Host.Provider(ctx, descriptor, joinEnv(e, env.MapStore{
+		"PULUMI_PROJECT": h.lease.project, "PULUMI_NODEJS_PROJECT": h.lease.project,
+	}))
+}
+
+// spec is what the provider is started with when it works in the project's folder.
+func (h *host) spec(
+	ctx *plugin.Context, descriptor workspace.PluginDescriptor, path string, e env.Env,
+) (spec, error) {
+	values := map[string]string{}
+	for key, value := range ctx.Config() {
+		if key.Namespace() == descriptor.Name {
+			values[key.Name()] = value
+		}
+	}
+	config, err := json.Marshal(values)
+	if err != nil {
+		return spec{}, fmt.Errorf("the configuration for %s: %w", descriptor.Name, err)
+	}
+	return spec{
+		descriptor: descriptor, path: path, folder: ctx.Pwd, project: h.lease.project, config: string(config),
+		options: runtimeOptions(ctx.RuntimeOptions()), disableProviderPreview: ctx.DisableProviderPreview(),
+		credentials: ctx.CloudCredentialEnv, env: e,
+	}, nil
+}
+
+// SignalCancellation passes a user's interruption to all providers of the operation.
+func (h *host) SignalCancellation() error {
+	return errors.Join(h.lease.cancel(), h.Host.SignalCancellation())
+}
+
+// ReleaseContext gives up what is still being asked for the context: the engine releases a context when an operation
+// ends or is terminated.
+func (h *host) ReleaseContext(ctx *plugin.Context) error {
+	h.giveUp()
+	return h.Host.ReleaseContext(ctx)
+}
+
+// Close ends the host, not the kept processes.
+func (h *host) Close() error {
+	h.giveUp()
+	h.lease.hostsMutex.Lock()
+	h.lease.hosts = slices.DeleteFunc(h.lease.hosts, func(other *host) bool { return other == h })
+	h.lease.hostsMutex.Unlock()
+	return h.Host.Close()
+}
+
+// giveUp makes all calls that are in flight return.
+func (h *host) giveUp() { h.closing.Do(func() { close(h.closed) }) }
+
+// files is where this operation's providers find what their configuration names.
+func (h *host) files(ctx *plugin.Context) files {
+	home, _ := os.UserHomeDir() // without one, nothing is found there, as for the provider
+	return files{folder: ctx.Pwd, home: home, environ: os.Environ()}
+}
+
+// warnOfVersion warns as the stock host does.
+func warnOfVersion(ctx *plugin.Context, descriptor workspace.PluginDescriptor, info plugin.PluginInfo) {
+	version := descriptor.Version
+	if version == nil || env.Dev.Value() || (info.Version != nil && info.Version.GTE(*version)) {
+		return
+	}
+	var has string
+	if info.Version != nil {
+		has = info.Version.String()
+	}
+	ctx.Diag.Warningf(diag.Message("", "resource plugin %s is expected to have version >=%s, but has %s; "+
+		"the wrong version may be on your path, or this may be a bug in the plugin"), descriptor.Name, version, has)
+}

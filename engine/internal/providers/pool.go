@@ -1,0 +1,197 @@
+package providers
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/pulumi/pulumi/pkg/v3/engine"
+)
+
+// Options are a pool's settings; the zero value of a limit means its default.
+type Options struct {
+	// Folder is where plugins are started from; it is made, and removed by Close.
+	Folder string
+	// Guard is the path of the program reside-plugin-guard.
+	Guard string
+	// MaxRSS is the resident memory, in bytes, above which a process is replaced when an operation ends.
+	MaxRSS int64
+	// MaxOperations is after how many operations a process is replaced.
+	MaxOperations int
+	// MaxProcesses is how many processes may be kept; the longest idle one makes room.
+	MaxProcesses int
+	// MaxAge is how long a process of a provider that may depend on more than we know is kept.
+	MaxAge time.Duration
+	// Environment is added to a provider's, unless the engine's own environment sets the same variable.
+	Environment map[string]string
+	// Logger gets what concerns no operation.
+	Logger *slog.Logger
+}
+
+// Defaults; see docs/resident-engine.md for the measurements.
+const (
+	defaultMaxRSS        = 180 << 20
+	defaultMaxOperations = 1000
+	defaultMaxProcesses  = 3
+	defaultMaxAge        = 15 * time.Minute
+)
+
+func (o Options) withDefaults() Options {
+	if o.MaxRSS == 0 {
+		o.MaxRSS = defaultMaxRSS
+	}
+	if o.MaxOperations == 0 {
+		o.MaxOperations = defaultMaxOperations
+	}
+	if o.MaxProcesses == 0 {
+		o.MaxProcesses = defaultMaxProcesses
+	}
+	if o.MaxAge == 0 {
+		o.MaxAge = defaultMaxAge
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// hostMaker makes a plugin host, as an operation's engine does.
+type hostMaker = engine.HostFactory
+
+// Pool keeps the processes. It is safe for concurrent use.
+type Pool struct {
+	options Options
+	start   starter
+	memory  func(pid int) int64
+	now     func() time.Time
+
+	booting sync.WaitGroup
+
+	mutex     sync.Mutex
+	processes map[bootKey][]*process // in the order of their start; retired ones stay until they are closed
+	closed    bool
+}
+
+// NewPool makes an empty pool.
+func NewPool(options Options) *Pool {
+	options = options.withDefaults()
+	return newPool(options, booter{options.Folder, options.Guard, options.Environment}.start, residentMemory, time.Now)
+}
+
+func newPool(options Options, start starter, memory func(int) int64, now func() time.Time) *Pool {
+	return &Pool{
+		options: options.withDefaults(), start: start, memory: memory, now: now,
+		processes: map[bootKey][]*process{},
+	}
+}
+
+// Begin opens the lease of one operation on a stack, named as in its resources' URNs. End must be called.
+func (p *Pool) Begin(project, stack string) *Lease {
+	return &Lease{pool: p, project: project, stack: stack, ended: make(chan struct{}), used: map[*process]struct{}{}}
+}
+
+// anyOf joins a process that was started as wanted, whatever it is configured with, or starts one.
+func (p *Pool) anyOf(lease *Lease, wanted spec, hosts hostMaker) (*process, error) {
+	key, err := wanted.key()
+	if err != nil {
+		return nil, err
+	}
+	p.mutex.Lock()
+	var found *process
+	for _, candidate := range p.processes[key] {
+		if candidate.retired == "" {
+			found = candidate
+		}
+	}
+	if found == nil && !p.closed {
+		found = p.launch(wanted, key, "", hosts)
+	}
+	err = p.join(lease, found)
+	p.mutex.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return found, found.awaitStart(lease.ended)
+}
+
+// exactly joins the process with this configuration. If there is none, it claims a spare one, or starts one; then ours
+// is true, and the caller must configure it.
+func (p *Pool) exactly(lease *Lease, wanted spec, config configKey, hosts hostMaker) (found *process, ours bool, err error) {
+	key, err := wanted.key()
+	if err != nil {
+		return nil, false, err
+	}
+	p.mutex.Lock()
+	var spare *process
+	for _, candidate := range p.processes[key] {
+		switch {
+		case candidate.retired != "":
+		case candidate.config == config:
+			found = candidate
+		case candidate.config == "":
+			spare = candidate
+		}
+	}
+	if found == nil {
+		if ours, found = true, spare; found != nil {
+			found.config = config
+		} else if !p.closed {
+			found = p.launch(wanted, key, config, hosts)
+		}
+	}
+	err = p.join(lease, found)
+	p.mutex.Unlock()
+	if err != nil {
+		return nil, false, err
+	}
+	return found, ours, found.awaitStart(lease.ended)
+}
+
+// launch starts a process. The mutex must be held.
+func (p *Pool) launch(wanted spec, key bootKey, config configKey, hosts hostMaker) *process {
+	p.makeRoom()
+	made := &process{
+		pool: p, spec: wanted, key: key, hosts: hosts, config: config, idleSince: p.now(), users: map[*Lease]*use{},
+		started: make(chan struct{}), configured: make(chan struct{}),
+	}
+	p.processes[key] = append(p.processes[key], made)
+	p.booting.Go(func() { made.boot(p.start) })
+	return made
+}
+
+// join makes the lease a user of the process. The mutex must be held.
+func (p *Pool) join(lease *Lease, joined *process) error {
+	if p.closed || lease.over {
+		return errEnded
+	}
+	if _, ok := joined.users[lease]; !ok {
+		joined.users[lease] = &use{}
+		joined.operations++
+		lease.used[joined] = struct{}{}
+	}
+	return nil
+}
+
+// all lists the processes that are in the pool. The mutex must be held.
+func (p *Pool) all() []*process {
+	var all []*process
+	for _, some := range p.processes {
+		all = append(all, some...)
+	}
+	return all
+}
+
+// Close ends all processes and waits for their end. Operations that still use one see it fail.
+func (p *Pool) Close() {
+	p.mutex.Lock()
+	p.closed = true
+	for _, each := range p.all() {
+		p.retireLocked(each, "the engine ends")
+		if !each.removed {
+			p.removeLocked(each)
+			go each.end(false)
+		}
+	}
+	p.mutex.Unlock()
+	p.booting.Wait()
+}
