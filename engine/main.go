@@ -38,7 +38,12 @@ func main() {
 func serve(arguments []string) error {
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	socket := flags.String("socket", "", "path of the socket")
+	ready := flags.Int("ready-fd", -1, "descriptor that gets a line when the engine listens")
 	flags.String("lifetime", "user", "user or parent")
+	flags.Duration("idle", 0, "")
+	flags.Int("max-operations", 0, "")
+	flags.Int64("max-rss", 0, "")
+	flags.Duration("max-age", 0, "")
 	if len(arguments) == 0 || arguments[0] != "serve" {
 		return fmt.Errorf("usage: reside-engine serve --socket PATH")
 	}
@@ -82,9 +87,19 @@ func serve(arguments []string) error {
 		Control: control, Grace: 10 * time.Second, Last: 5 * time.Second,
 	}, logger)
 	syscall.Umask(0o077)
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: *socket, Net: "unix"})
+	own := fmt.Sprintf("%s.%d", *socket, os.Getpid())
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: own, Net: "unix"})
 	if err != nil {
 		return err
+	}
+	listener.SetUnlinkOnClose(false)
+	if err := os.Rename(own, *socket); err != nil {
+		return err
+	}
+	if *ready >= 0 {
+		file := os.NewFile(uintptr(*ready), "ready")
+		fmt.Fprintln(file, "ready")
+		file.Close()
 	}
 	go func() {
 		<-stop

@@ -47,28 +47,28 @@ func (u Unserved) Error() string { return u.Why }
 
 func unserved(format string, values ...any) error { return Unserved{fmt.Sprintf(format, values...)} }
 
-// Bool returns a flag of this type. As with the other accessors, asking for one that the command does not have is a
-// mistake of the program.
-func (c Command) Bool(name string) bool { return must(c.Flags.GetBool(name)) }
+// Bool returns a flag of this type. As with the other accessors, a flag that the command does not have is off or empty.
+func (c Command) Bool(name string) bool { return value(c, name, c.Flags.GetBool) }
 
 // String returns a flag of this type.
-func (c Command) String(name string) string { return must(c.Flags.GetString(name)) }
+func (c Command) String(name string) string { return value(c, name, c.Flags.GetString) }
 
 // Strings returns a flag of this type.
-func (c Command) Strings(name string) []string { return must(c.Flags.GetStringArray(name)) }
+func (c Command) Strings(name string) []string { return value(c, name, c.Flags.GetStringArray) }
 
 // Int returns a flag of this type.
-func (c Command) Int(name string) int { return must(c.Flags.GetInt(name)) }
+func (c Command) Int(name string) int { return value(c, name, c.Flags.GetInt) }
 
 // Int32 returns a flag of this type.
-func (c Command) Int32(name string) int32 { return must(c.Flags.GetInt32(name)) }
+func (c Command) Int32(name string) int32 { return value(c, name, c.Flags.GetInt32) }
 
-// Has says whether the command has a flag at all.
-func (c Command) Has(name string) bool { return c.Flags.Lookup(name) != nil }
-
-func must[T any](value T, err error) T {
-	if err != nil {
-		panic(err)
+func value[T any](c Command, name string, get func(string) (T, error)) (found T) {
+	if c.Flags.Lookup(name) == nil {
+		return found
 	}
-	return value
+	found, err := get(name)
+	if err != nil {
+		panic(err) // of another type: a mistake of the program
+	}
+	return found
 }

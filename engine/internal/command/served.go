@@ -65,7 +65,7 @@ func refuse(command Command) error {
 			return unserved("`pulumi %s` is served with --json only", command.Verb)
 		}
 	}
-	if command.Has("suppress-permalink") && command.String("suppress-permalink") == "false" {
+	if command.String("suppress-permalink") == "false" {
 		return unserved("permalinks are not served")
 	}
 	if !slices.Contains([]string{"auto", "never", "always", "raw"}, command.String("color")) {

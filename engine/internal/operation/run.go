@@ -68,6 +68,8 @@ type call struct {
 	sink       diag.Sink
 	color      colors.Colorization
 	interrupts <-chan struct{}
+	// begin tells the client that nothing can be taken back any more.
+	begin func()
 }
 
 // verbs are the commands that touch a backend.
@@ -122,6 +124,7 @@ func newCall(
 		sink:       diag.DefaultSink(stderr, stderr, diag.FormatOptions{Color: color}),
 		color:      color,
 		interrupts: interrupts,
+		begin:      func() { _ = writer.Begin() }, // a client that has gone is no reason not to
 	}
 }
 
@@ -153,10 +156,8 @@ func (c *call) requireStack(ctx context.Context, name string, option stack.LoadO
 
 // configuration returns the file with a stack's settings, as given or where the CLI looks for it.
 func (c *call) configuration(target backend.Stack) (string, error) {
-	if c.command.Has("config-file") {
-		if given := c.command.String("config-file"); given != "" {
-			return c.folder.resolve(given), nil
-		}
+	if given := c.command.String("config-file"); given != "" {
+		return c.folder.resolve(given), nil
 	}
 	return c.folder.settings(target.Ref().Name().Q())
 }

@@ -46,6 +46,7 @@ func (c *call) open(ctx context.Context) (backend.Backend, error) {
 
 // taken notes that a stack of this command is about to be locked.
 func (c *call) taken(target backend.Stack) (release func()) {
+	c.begin()
 	return c.shared.Taken(target.Backend().URL(), string(target.Ref().FullyQualifiedName()))
 }
 
@@ -82,6 +83,7 @@ func (c *call) selectStack(ctx context.Context) error {
 
 // choose writes down which stack is selected.
 func (c *call) choose(opened backend.Backend, name string) error {
+	c.begin()
 	selected, err := c.folder.New("")
 	if err != nil {
 		return err
@@ -132,6 +134,7 @@ func (c *call) create(
 	if err != nil {
 		return nil, err
 	}
+	c.begin()
 	defer c.shared.Taken(opened.URL(), string(reference.FullyQualifiedName()))()
 	created, err := stack.CreateStack(ctx, c.sink, c.folder, opened, reference, root,
 		stack.CreateStackOptions{SecretsProvider: provider, ConfigFile: file})
@@ -211,6 +214,7 @@ func (c *call) cancel(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.begin()
 	if err := target.Backend().CancelCurrentUpdate(ctx, target.Ref()); err != nil {
 		return err
 	}

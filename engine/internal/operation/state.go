@@ -68,6 +68,7 @@ func (c *call) export(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	c.begin()
 	writer := c.stdout
 	if path := c.command.String("file"); path != "" {
 		file, err := os.Create(c.folder.resolve(path))

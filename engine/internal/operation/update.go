@@ -58,7 +58,7 @@ func (c *call) readProject() (*workspace.Project, string, error) {
 func (c *call) approve(refusal error) (backend.UpdateOptions, error) {
 	var options backend.UpdateOptions
 	options.SkipPreview = c.command.Bool("skip-preview")
-	options.PreviewOnly = c.command.Has("preview-only") && c.command.Bool("preview-only")
+	options.PreviewOnly = c.command.Bool("preview-only")
 	options.AutoApprove = c.command.Bool("yes") || options.SkipPreview || env.SkipConfirmations.Value()
 	switch {
 	case !options.AutoApprove && !options.PreviewOnly:
@@ -160,9 +160,9 @@ func (u *update) refreshes() (bool, error) {
 	return u.project.Options != nil && u.project.Options.Refresh == "always", nil
 }
 
-// display returns how the operation is shown; a flag that a command does not have is off.
+// display returns how the operation is shown.
 func (c *call) display() display.Options {
-	on := func(name string) bool { return c.command.Has(name) && c.command.Bool(name) }
+	on := c.command.Bool
 	shown := display.DisplayProgress
 	if on("diff") {
 		shown = display.DisplayDiff
@@ -190,9 +190,6 @@ func (c *call) display() display.Options {
 
 // eventLog returns where events go to: an address, or a file.
 func (c *call) eventLog() string {
-	if !c.command.Has("event-log") {
-		return ""
-	}
 	given := c.command.String("event-log")
 	if strings.HasPrefix(given, "tcp://") {
 		return given
@@ -209,6 +206,7 @@ func (u *update) perform(
 	if err != nil {
 		return nil, fmt.Errorf("gathering environment metadata: %w", err)
 	}
+	u.begin()
 	target := u.stack.Ref()
 	lease := u.shared.Begin(u.project.Name.String(), target.Name().String())
 	outcome := Failed
@@ -218,7 +216,7 @@ func (u *update) perform(
 
 	banner := &banner{update: u}
 	if u.kind != apitype.PreviewUpdate && !u.options.PreviewOnly {
-		defer u.shared.Taken(u.stack.Backend().URL(), string(target.FullyQualifiedName()))()
+		defer u.taken(u.stack)()
 	}
 	changes, err := run(ctx, backend.UpdateOperation{
 		Proj:               u.project,

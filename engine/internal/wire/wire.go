@@ -1,7 +1,8 @@
 // Package wire is what goes over the engine's socket: one connection is one command.
 //
 // The client sends a Request as one line of JSON, and may send Signal lines after it at any time. The engine answers
-// with Reply lines: any number of pieces of output, then exactly one that ends the command.
+// with Reply lines. A command that is not begun has one: Unserved or Retry. One that is begun has Begun first, then any
+// number of pieces of output, then Exit. So an end of the stream before Begun means that nothing has happened.
 package wire
 
 import (
@@ -45,6 +46,8 @@ const Interrupt = "interrupt"
 
 // Reply is one line from the engine: exactly one of its fields is set.
 type Reply struct {
+	// Begun comes before a command does or says anything.
+	Begun bool `json:"begun,omitempty"`
 	// Stdout and Stderr are pieces of output.
 	Stdout string `json:"stdout,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
@@ -118,24 +121,39 @@ func (r *Reader) line(limit int) ([]byte, error) {
 type Writer struct {
 	mutex      sync.Mutex
 	connection io.Writer
+	begun      bool
 	err        error
 }
 
 // NewWriter returns a writer to a connection.
 func NewWriter(connection io.Writer) *Writer { return &Writer{connection: connection} }
 
+// Begin tells the client that its command is begun: call it before anything happens. Output and Exit do so themselves.
+func (w *Writer) Begin() error { return w.Send(Reply{Begun: true}) }
+
 // Send sends one reply.
 func (w *Writer) Send(reply Reply) error {
-	line, err := json.Marshal(reply)
-	if err != nil {
-		return fmt.Errorf("encode a reply: %w", err)
-	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if w.err == nil {
-		_, w.err = w.connection.Write(append(line, '\n'))
+	if reply.Unserved == "" && reply.Retry == "" && !w.begun {
+		w.begun = true
+		w.write(Reply{Begun: true})
+	}
+	if !reply.Begun {
+		w.write(reply)
 	}
 	return w.err
+}
+
+func (w *Writer) write(reply Reply) {
+	if w.err != nil {
+		return
+	}
+	line, err := json.Marshal(reply)
+	if err != nil {
+		panic(fmt.Sprintf("a reply is always JSON: %v", err))
+	}
+	_, w.err = w.connection.Write(append(line, '\n'))
 }
 
 // Stdout returns a writer whose text becomes the client's standard output.
