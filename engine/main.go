@@ -12,15 +12,16 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
 
-	"github.com/pulumi/pulumi/pkg/v3/engine"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/util/cmdutil"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/version"
 
 	"reside.dev/engine/internal/operation"
+	"reside.dev/engine/internal/providers"
 	"reside.dev/engine/internal/server"
 )
 
@@ -56,6 +57,7 @@ func serve(arguments []string) error {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
 	var commands *server.Server
+	var pool *providers.Pool
 	control := func(arguments []string) (string, bool) {
 		if len(arguments) != 1 {
 			return "", false
@@ -69,7 +71,7 @@ func serve(arguments []string) error {
 			text, err := json.Marshal(map[string]any{
 				"pid": os.Getpid(), "version": version.Version, "started": started, "operations": counts.Served,
 				"running": counts.Running, "draining": counts.Draining, "goroutines": runtime.NumGoroutine(),
-				"providers": []any{},
+				"providers": pool.Status(),
 			})
 			if err != nil {
 				return err.Error(), true
@@ -78,8 +80,20 @@ func serve(arguments []string) error {
 		}
 		return "", false
 	}
+	folder, err := filepath.Abs(fmt.Sprintf("%s.%d.plugins", *socket, os.Getpid()))
+	if err != nil {
+		return err
+	}
+	binary, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	pool = providers.NewPool(providers.Options{
+		Folder: folder, Guard: filepath.Join(filepath.Dir(binary), "reside-plugin-guard"), Logger: logger,
+	})
+	defer pool.Close()
 	shared := operation.Shared{
-		Begin: func(string, string) operation.Lease { return fresh{} },
+		Begin: func(project, stack string) operation.Lease { return pool.Begin(project, stack) },
 		Taken: func(string, string) func() { return func() {} },
 		Log:   logger,
 	}
@@ -110,11 +124,6 @@ func serve(arguments []string) error {
 	}()
 	return commands.Serve(listener)
 }
-
-type fresh struct{}
-
-func (fresh) HostFactory(base engine.HostFactory) engine.HostFactory { return base }
-func (fresh) End(operation.Outcome)                                  {}
 
 // silence keeps Pulumi's packages from writing to, or asking at, this process's own streams.
 func silence() {

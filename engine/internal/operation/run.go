@@ -24,6 +24,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/version"
 
 	"reside.dev/engine/internal/command"
+	"reside.dev/engine/internal/providers"
 	"reside.dev/engine/internal/server"
 	"reside.dev/engine/internal/wire"
 )
@@ -33,18 +34,8 @@ type Lease interface {
 	// HostFactory wraps the factory of the plugin host, so that providers come from the pool.
 	HostFactory(base engine.HostFactory) engine.HostFactory
 	// End gives the providers back.
-	End(outcome Outcome)
+	End(outcome providers.Outcome)
 }
-
-// Outcome is how an operation ended.
-type Outcome int
-
-// The outcomes.
-const (
-	Succeeded Outcome = iota
-	Failed
-	Cancelled
-)
 
 // Shared is what the operations of an engine share.
 type Shared struct {

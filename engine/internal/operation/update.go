@@ -28,6 +28,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
 
 	"reside.dev/engine/internal/command"
+	"reside.dev/engine/internal/providers"
 )
 
 // update is one operation on a stack's resources: up, preview, refresh or destroy.
@@ -209,7 +210,7 @@ func (u *update) perform(
 	u.begin()
 	target := u.stack.Ref()
 	lease := u.shared.Begin(u.project.Name.String(), target.Name().String())
-	outcome := Failed
+	outcome := providers.Failed
 	defer func() { lease.End(outcome) }()
 	u.options.Engine.HostFactory = lease.HostFactory(
 		backend.DefaultHostFactory(u.stack.Backend().GetReadOnlyCloudRegistry()))
@@ -231,9 +232,9 @@ func (u *update) perform(
 	banner.failed(err)
 	switch {
 	case err == nil:
-		outcome = Succeeded
+		outcome = providers.Succeeded
 	case errors.Is(err, context.Canceled):
-		outcome = Cancelled
+		outcome = providers.Cancelled
 	}
 	return changes, err
 }
