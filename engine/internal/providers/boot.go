@@ -108,6 +108,26 @@ func (b booter) open(wanted spec, hosts hostMaker, messages, status diag.Sink) (
 	return &running{Provider: started, info: info, pid: pid, close: release, kill: func() { killGroup(pid) }}, nil
 }
 
+// sweep removes what engines that were killed have left of their folders.
+func (b booter) sweep() error {
+	parents, err := filepath.Glob(filepath.Join(b.folder, "*", "parent"))
+	if err != nil {
+		return err
+	}
+	for _, parent := range parents {
+		pid, err := os.Readlink(parent)
+		if err != nil {
+			continue // its engine has just removed it
+		}
+		if _, err := os.Stat("/proc/" + pid); os.IsNotExist(err) {
+			if err := os.RemoveAll(filepath.Dir(parent)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // guarded makes the folder that the plugin is started from.
 func (b booter) guarded(wanted spec) (string, error) {
 	if err := os.MkdirAll(b.folder, 0o700); err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Options are a pool's settings; the zero value of a limit means its default.
 type Options struct {
-	// Folder is where plugins are started from; it is made, and removed by Close.
+	// Folder is where plugins are started from. Engines may share it.
 	Folder string
 	// Guard is the path of the program reside-plugin-guard.
 	Guard string
@@ -75,7 +75,11 @@ type Pool struct {
 // NewPool makes an empty pool.
 func NewPool(options Options) *Pool {
 	options = options.withDefaults()
-	return newPool(options, booter{options.Folder, options.Guard, options.Environment}.start, residentMemory, time.Now)
+	boot := booter{options.Folder, options.Guard, options.Environment}
+	if err := boot.sweep(); err != nil {
+		options.Logger.Warn("what dead engines have left", "error", err)
+	}
+	return newPool(options, boot.start, residentMemory, time.Now)
 }
 
 func newPool(options Options, start starter, memory func(int) int64, now func() time.Time) *Pool {

@@ -1,0 +1,109 @@
+package life
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/fileblob"
+	"gocloud.dev/blob/gcsblob"
+
+	"github.com/pulumi/pulumi/pkg/v3/authhelpers"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/util/fsutil"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
+)
+
+// lockFile is the content of a lock in a file or object-store backend (pkg/backend/diy/lock.go).
+type lockFile struct {
+	Pid       int       `json:"pid"`
+	Hostname  string    `json:"hostname"`
+	Timestamp time.Time `json:"timestamp"`
+}
+
+// dead tells whether a lock belongs to an engine that is known to be dead. A process id may have been given to another
+// process since, which may hold a lock of its own: one that it took after its start.
+func (l lockFile) dead(owner int, host string, since time.Time, started func(pid int) (time.Time, bool)) bool {
+	if l.Pid != owner || l.Hostname != host || l.Timestamp.Before(since.Add(-time.Second)) {
+		return false
+	}
+	begun, alive := started(owner)
+	return !alive || l.Timestamp.Before(begun)
+}
+
+// removeLock removes the locks that a dead engine holds on a stack.
+func removeLock(ctx context.Context, lock Lock, owner int) (err error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	bucket, err := openBucket(ctx, lock.Backend)
+	if err != nil {
+		return fmt.Errorf("the backend of the stack %s: %w", lock.Stack, err)
+	}
+	defer func() { err = errors.Join(err, bucket.Close()) }()
+	folder := path.Join(workspace.BookkeepingDir, "locks", fsutil.QnamePath(tokens.QName(lock.Stack)))
+	files := bucket.List(&blob.ListOptions{Prefix: folder + "/"})
+	for {
+		file, err := files.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the locks of the stack %s: %w", lock.Stack, err)
+		}
+		content, err := bucket.ReadAll(ctx, file.Key)
+		if err != nil {
+			return fmt.Errorf("a lock of the stack %s: %w", lock.Stack, err)
+		}
+		var found lockFile
+		if json.Unmarshal(content, &found) != nil || !found.dead(owner, host, lock.Since, startOf) {
+			continue
+		}
+		if err := bucket.Delete(ctx, file.Key); err != nil {
+			return fmt.Errorf("a lock of the stack %s: %w", lock.Stack, err)
+		}
+	}
+}
+
+// openBucket opens a backend's storage as Pulumi does (pkg/backend/diy/backend.go).
+func openBucket(ctx context.Context, backend string) (*blob.Bucket, error) {
+	if folder, ok := strings.CutPrefix(backend, "file://"); ok {
+		folder, _, _ = strings.Cut(folder, "?")
+		if rest, ok := strings.CutPrefix(folder, "~"); ok {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return nil, err
+			}
+			folder = home + rest
+		}
+		return fileblob.OpenBucket(folder, &fileblob.Options{NoTempDir: true})
+	}
+	address, err := url.Parse(backend)
+	if err != nil {
+		return nil, errors.New("its address cannot be read")
+	}
+	mux := blob.DefaultURLMux()
+	if address.Scheme == gcsblob.Scheme {
+		if mux, err = authhelpers.GoogleCredentialsMux(ctx); err != nil {
+			return nil, err
+		}
+	}
+	bucket, err := mux.OpenBucket(ctx, backend)
+	if err != nil {
+		return nil, err
+	}
+	if prefix := strings.Trim(address.Path, "/"); prefix != "" {
+		return blob.PrefixedBucket(bucket, prefix+"/"), nil
+	}
+	return bucket, nil
+}
