@@ -23,6 +23,7 @@ ENGINE_TOOLS: Final = (
     "pulumi-language-python-exec",
     "pulumi-resource-kubernetes",
     "pulumi-resource-pulumi-python",
+    "reside-engine",
     "kubectl",
 )
 CODE_FOLDERS: Final = ("reside", "stacks", "policy")

@@ -85,6 +85,18 @@ def test_the_hash_changes_with_contents_names_and_flags(tmp_path: Path) -> None:
     assert len({first, second, cache.folder_hash(tmp_path, "flags")}) == 3
 
 
+def test_a_modules_tests_do_not_decide_its_binaries(tmp_path: Path) -> None:
+    (tmp_path / "main.go").write_text("package main")
+    first = cache.folder_hash(tmp_path)
+    (tmp_path / "main_test.go").write_text("package main")
+    assert cache.folder_hash(tmp_path) == first
+
+
+def test_every_unit_has_a_module_in_the_checkout() -> None:
+    for unit in UNITS:
+        assert (Path(__file__).parents[2] / unit.module / "go.mod").is_file(), unit.name
+
+
 def test_the_link_moves_at_once_but_never_replaces_a_folder(tmp_path: Path) -> None:
     link = tmp_path / ".tools"
     cache.point(link, tmp_path / "one")

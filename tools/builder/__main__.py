@@ -10,8 +10,8 @@ from tools.builder.golang import BuildError
 from tools.builder.progress import Progress
 from tools.builder.units import UNITS, Unit
 
-TOOLS = Path(__file__).resolve().parent.parent
-LINK = TOOLS.parent / ".tools"
+CHECKOUT = Path(__file__).resolve().parents[2]
+LINK = CHECKOUT / ".tools"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -56,7 +56,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _entry(unit: Unit, root: Path) -> cache.Entry:
-    digest = cache.folder_hash(TOOLS / unit.name, golang.settings(), unit.ldflags, *unit.packages.values())
+    digest = cache.folder_hash(CHECKOUT / unit.module, golang.settings(), unit.ldflags, *unit.packages.values())
     return cache.Entry(root / f"{unit.name}-{digest}")
 
 
@@ -73,7 +73,7 @@ def _bring(unit: Unit, root: Path, progress: Progress) -> None:
         progress.skip(unit.name, "in the cache")
         return
     with progress.item(unit.name, f"building ({fault})"):
-        entry.write(lambda target: golang.build(unit, TOOLS / unit.name, target, progress.tell))
+        entry.write(lambda target: golang.build(unit, CHECKOUT / unit.module, target, progress.tell))
 
 
 def _refuse(packages: list[str]) -> None:

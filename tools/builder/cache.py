@@ -22,10 +22,10 @@ def default_root() -> Path:
 
 
 def folder_hash(folder: Path, *more: str) -> str:
-    """Hash the contents of a module's folder and everything else that decides its binaries."""
+    """Hash the contents of a module's folder and everything else that decides its binaries; its tests do not."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and not path.name.startswith("."):
+        if path.is_file() and not path.name.startswith(".") and not path.name.endswith("_test.go"):
             content = path.read_bytes()
             digest.update(f"{path.relative_to(folder)}\0{len(content)}\0".encode())
             digest.update(content)

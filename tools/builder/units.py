@@ -42,12 +42,13 @@ class Unit:
     """One Go module.
 
     Args:
-        name: Its folder in tools/, and what `--only` names.
+        name: What `--only` names.
         packages: From each binary to the Go package that it is built from.
         ldflags: For the linker.
         checks: From binaries that may be taken from PATH to how their version is told.
         copies: Files to put beside the binaries: name → (module, path in the module).
         together: Whether all of its binaries are taken from one folder of PATH, or none.
+        folder: Where its module lies in the checkout; None: `tools/` and its name.
     """
 
     name: str
@@ -56,6 +57,12 @@ class Unit:
     checks: Mapping[str, VersionCheck] = field(default_factory=dict)
     copies: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     together: bool = False
+    folder: str | None = None
+
+    @property
+    def module(self) -> str:
+        """Path of the module in the checkout."""
+        return self.folder or f"tools/{self.name}"
 
     @property
     def binaries(self) -> list[str]:
@@ -69,6 +76,8 @@ def _all(names: list[str], check: Callable[[str], VersionCheck]) -> dict[str, Ve
 
 _KUBERNETES = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"]
 _SDK = "github.com/pulumi/pulumi/sdk/v3"
+# Without its version, the engine refuses plugins and SDKs
+_PULUMI_LDFLAGS = f"-s -w -X {_SDK}/go/common/version.Version={PULUMI_VERSION}"
 
 UNITS = (
     Unit(
@@ -84,10 +93,12 @@ UNITS = (
     Unit(
         "pulumi",
         {"pulumi": "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"},
-        # Without its version, the engine refuses plugins and SDKs
-        f"-s -w -X {_SDK}/go/common/version.Version={PULUMI_VERSION}",
+        _PULUMI_LDFLAGS,
         {"pulumi": VersionCheck(("version",), PULUMI_VERSION)},
     ),
+    # Our own code, so none on PATH is taken for it. Built with the same flags as pulumi, whose compiled packages are
+    # then in Go's cache: its own few compile in seconds
+    Unit("reside-engine", {"reside-engine": "."}, _PULUMI_LDFLAGS, folder="engine"),
     # The provider has no way to tell its version, so one on PATH is never taken for the right one
     Unit("pulumi-kubernetes", {"pulumi-resource-kubernetes": "."}),
     Unit(
