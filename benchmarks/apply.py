@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from reside.local import ClusterInfo, LocalCluster
 from reside.local.toolchain import default_search
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
-from reside.sentinel.engine import CliEngine, EngineSettings, StackSpec
+from reside.sentinel.engine import EngineSettings, PulumiEngine, StackSpec
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -62,7 +62,7 @@ async def _measure(info: ClusterInfo, folder: Path, rounds: int) -> Times:
     for namespace in ("engine", "cli", "kubectl"):
         kubectl.run("create", "namespace", namespace)
     cli = BareCli(info, folder / "cli")
-    engine = CliEngine(EngineSettings(folder / "engine", "bench", "engine", info.kubeconfig, info.context))
+    engine = PulumiEngine(EngineSettings(folder / "engine", "bench", "engine", info.kubeconfig, info.context))
     times: Times = defaultdict(list)
     try:
         for number in range(rounds + 1):

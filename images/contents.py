@@ -24,6 +24,7 @@ ENGINE_TOOLS: Final = (
     "pulumi-resource-kubernetes",
     "pulumi-resource-pulumi-python",
     "reside-engine",
+    "reside-plugin-guard",
     "kubectl",
 )
 CODE_FOLDERS: Final = ("reside", "stacks", "policy")

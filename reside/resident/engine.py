@@ -20,6 +20,7 @@ from reside.resident import starting
 from reside.resident.environment import identity
 from reside.resident.errors import DIED, EngineDied, EngineUnavailable, Unserved
 from reside.resident.output import Lines
+from reside.resident.sessions import end_session, session_members
 from reside.resident.wire import Connection
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Engine:
             return
         if process.stdin is not None:
             process.stdin.close()
-        starting.until(lambda: not starting.session_members(process.pid), _STOP_SECONDS)
+        starting.until(lambda: not session_members(process.pid), _STOP_SECONDS)
         self.kill()
 
     def kill(self) -> None:
@@ -113,7 +114,7 @@ class Engine:
         process = self._process
         if process is None or not self._own:
             return
-        starting.end_session(process.pid)
+        end_session(process.pid)
         process.wait()
 
     def _connect(self) -> Connection:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import fcntl
 import os
 import select
-import signal
 import subprocess
 import time
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reside.resident.errors import EngineUnavailable
+from reside.resident.sessions import end_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from reside.resident.settings import ResidentSettings
 
@@ -113,31 +113,6 @@ def start(
         process.wait()
         raise EngineUnavailable(f"{binary.name} {fault}; the end of {folder / LOG}:\n{_tail(folder / LOG, begun)}")
     return process
-
-
-def end_session(leader: int) -> None:
-    """Kill all processes of a session that we started: an engine, its successors, its providers."""
-    while members := session_members(leader):
-        for pid in members:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue  # it ended while we looked
-        until(lambda: not session_members(leader), 1.0)
-
-
-def session_members(leader: int) -> list[int]:
-    """Process ids of the session ``leader`` that still run (proc(5): state and session in ``stat``)."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            stat = (folder / "stat").read_bytes()
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # it ended while we looked
-        state, _, _, session = stat.rpartition(b")")[2].split()[:4]
-        if int(session) == leader and state not in (b"Z", b"X"):
-            found.append(int(folder.name))
-    return found
 
 
 def _fault(process: subprocess.Popen[bytes], ready: int, seconds: float) -> str | None:

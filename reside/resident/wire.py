@@ -14,6 +14,7 @@ import json
 import os
 import socket
 import struct
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from reside.resident.environment import PROTOCOL
@@ -62,11 +63,9 @@ class Connection:
         self._send({"version": PROTOCOL, "args": list(arguments), "cwd": cwd})
 
     def interrupt(self) -> None:
-        """Send what a terminal's interrupt key would; nobody there to hear it is no error."""
-        try:
+        """Send what a terminal's interrupt key would; that the command has ended is no error."""
+        with suppress(OSError):
             self._send({"signal": "interrupt"})
-        except (BrokenPipeError, ConnectionResetError):
-            return  # the end of the stream will be met by the reader
 
     def receive(self) -> dict[str, Any] | None:
         """The next message; None at the end of the stream."""

@@ -24,7 +24,7 @@ from reside.sentinel import access
 from reside.sentinel.backoff import CONNECT_BACKOFF
 from reside.sentinel.contract import CONTRACT
 from reside.sentinel.data import make_data
-from reside.sentinel.engine import CliEngine, EngineSettings
+from reside.sentinel.engine import EngineSettings, PulumiEngine
 from reside.sentinel.guardian import guarding
 from reside.sentinel.term import LANES, begin
 
@@ -50,15 +50,16 @@ _SETTLE_S: Final = 1.0
 """Seconds after which a permission that is being granted is in force."""
 
 
-def command_line_engine(settings: SentinelSettings) -> StackEngine:
+def pulumi_engine(settings: SentinelSettings) -> StackEngine:
     """The engine for these settings."""
-    return CliEngine(
+    return PulumiEngine(
         EngineSettings(
             folder=settings.engine_dir,
             passphrase=settings.engine_passphrase.get_secret_value(),
             namespace=settings.namespace,
             kubeconfig=settings.kubeconfig,
             context=settings.kube_context,
+            engine=settings.engine,
             parallel=LANES,
         )
     )
@@ -75,7 +76,7 @@ class Sentinel:
     def __init__(
         self,
         settings: SentinelSettings,
-        make_engine: Callable[[SentinelSettings], StackEngine] = command_line_engine,
+        make_engine: Callable[[SentinelSettings], StackEngine] = pulumi_engine,
     ) -> None:
         self._settings = settings
         self._make_engine = make_engine

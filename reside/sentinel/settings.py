@@ -7,6 +7,7 @@ from pathlib import Path  # noqa: TC003 - pydantic reads the annotations
 from pydantic import SecretStr  # noqa: TC002 - as above
 
 from reside.replica.settings import ReplicaSettings
+from reside.sentinel.engine.settings import EngineKind  # noqa: TC001 - as above
 
 
 class SentinelSettings(ReplicaSettings):
@@ -25,6 +26,8 @@ class SentinelSettings(ReplicaSettings):
     """Kubeconfig to use from outside of the cluster; None: the pod's service account."""
     kube_context: str | None = None
     """Context of the kubeconfig; None: its current one."""
+    engine: EngineKind = "cli"
+    """What runs operations: ``resident``, Pulumi's engine kept alive between them; ``cli``, the stock command line."""
     careful: bool | None = None
     """True: delete nothing unknown, whatever the Sentinel's data says; None or False: as the data says."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.clusters import control_plane
-from support.engine import Bench, actions, bench, secret, stack
+from support.engine import ENGINES, Bench, actions, bench, secret, stack
 from support.sentinel import config_map, service, workload
 
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
@@ -28,9 +28,9 @@ def cluster() -> Iterator[ClusterInfo]:
         yield info
 
 
-@pytest.fixture
-async def b(cluster: ClusterInfo, tmp_path: Path) -> AsyncIterator[Bench]:
-    async with bench(cluster, tmp_path) as found:
+@pytest.fixture(params=ENGINES)
+async def b(cluster: ClusterInfo, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
+    async with bench(cluster, tmp_path, engine=request.param) as found:
         yield found
 
 
@@ -156,7 +156,7 @@ async def test_a_moved_state_folder_and_a_new_engine_go_on_where_the_last_one_st
     moved = b.settings.folder.parent / "moved"
     moved.mkdir()
     b.settings.folder.rename(moved / "engine")
-    async with bench(cluster, moved, namespace=b.namespace) as second:
+    async with bench(cluster, moved, namespace=b.namespace, engine=b.settings.engine) as second:
         assert actions(await second.engine.apply(stack(config_map("a", x="1")))) == {"ConfigMap/a": "same"}
 
 

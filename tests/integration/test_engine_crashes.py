@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pickle
 import signal
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.clusters import control_plane
-from support.engine import Bench, actions, bench, session, stack
+from support.engine import ENGINES, Bench, actions, bench, session, stack
 from support.sentinel import config_map, until_true
 
 from reside.sentinel.engine import EngineKilled, EngineUnavailable, StackEvent
@@ -18,7 +22,6 @@ from reside.sentinel.engine.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
-    from pathlib import Path
 
     from reside.local import ClusterInfo
 
@@ -32,9 +35,9 @@ def cluster() -> Iterator[ClusterInfo]:
         yield info
 
 
-@pytest.fixture
-async def b(cluster: ClusterInfo, tmp_path: Path) -> AsyncIterator[Bench]:
-    async with bench(cluster, tmp_path) as found:
+@pytest.fixture(params=ENGINES)
+async def b(cluster: ClusterInfo, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
+    async with bench(cluster, tmp_path, engine=request.param) as found:
         yield found
 
 
@@ -52,11 +55,11 @@ def in_the_middle(act: Callable[[], None], after: int = 5) -> Callable[[StackEve
 
 
 def kill_engine(b: Bench) -> list[int]:
-    """Kill the command line of the running operation; returns the process ids of its session."""
-    (worker,) = b.workers()
-    processes = session(worker)
+    """Kill the engine of the running operation; returns the process ids of its session."""
+    (leader,) = b.leaders()
+    processes = session(leader)
     for pid, name in processes.items():
-        if name == "pulumi":
+        if name in ("pulumi", "reside-engine"):
             os.kill(pid, signal.SIGKILL)
     return list(processes)
 
@@ -78,7 +81,7 @@ async def test_engine_killed_in_the_middle_of_a_creation(b: Bench) -> None:
     seen: list[int] = []
     with pytest.raises(EngineKilled):
         await b.engine.apply(stack(*MANY), in_the_middle(lambda: seen.extend(kill_engine(b))))
-    assert len(seen) >= 3  # worker, command line, provider
+    assert len(seen) >= 2  # engine and provider
     await until_true(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in seen))  # noqa: PTH110 - /proc
     await converges(b)
 
@@ -94,24 +97,15 @@ async def test_engine_killed_in_the_middle_of_a_deletion(b: Bench) -> None:
     assert b.kubectl("get", "configmap", "-o", "name", "-l", "app.kubernetes.io/managed-by").split() == []
 
 
-async def test_worker_killed_in_the_middle(b: Bench) -> None:
-    with pytest.raises(EngineKilled):
-        await b.engine.apply(
-            stack(*MANY), in_the_middle(lambda: [os.kill(pid, signal.SIGKILL) for pid in b.workers()] and None)
-        )
-    await converges(b)
-
-
 async def test_a_cancelled_operation_kills_its_engine(b: Bench) -> None:
     middle = asyncio.Event()
     task = asyncio.create_task(b.engine.apply(stack(*MANY), in_the_middle(middle.set)))
     await middle.wait()
-    (worker,) = b.workers()
-    assert len(session(worker)) >= 3
+    (leader,) = b.leaders()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert session(worker) == {}
+    assert b.at_work(leader) == 0
     await converges(b)
 
 
@@ -119,31 +113,41 @@ async def test_a_graceful_stop_leaves_neither_lock_nor_pending_operation(b: Benc
     middle = asyncio.Event()
     task = asyncio.create_task(b.engine.apply(stack(*MANY), in_the_middle(middle.set, 2)))
     await middle.wait()
-    (worker,) = b.workers()
+    (leader,) = b.leaders()
     await b.engine.stop()
     with pytest.raises(EngineUnavailable, match="stopped before its end"):
         await task
-    assert session(worker) == {}
+    assert session(leader) == {}
     assert not Store(b.settings, "demo").interrupted
     assert not list((b.settings.state / ".pulumi" / "locks").rglob("*.json"))
     with pytest.raises(EngineUnavailable, match="stopping"):
         await b.engine.apply(stack(*MANY))
-    async with bench(cluster, b.settings.folder.parent, namespace=b.namespace) as again:
+    async with bench(cluster, b.settings.folder.parent, namespace=b.namespace, engine=b.settings.engine) as again:
         state = await again.engine.export("demo")
         assert not state["deployment"].get("pending_operations")
         await converges(again)
 
 
+def start_owner(b: Bench) -> subprocess.Popen[bytes]:
+    """Another process that applies the stack of many objects and says by which engine."""
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": f"{root}:{root / 'tests'}"}
+    command = [sys.executable, "-m", "support.engine_owner"]
+    owner = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+    assert owner.stdin is not None
+    pickle.dump((b.settings, stack(*MANY)), owner.stdin)
+    owner.stdin.flush()
+    return owner
+
+
 async def test_the_engine_ends_when_its_owner_dies(b: Bench) -> None:
-    """The end of the worker's standard input, which the owner's death brings about, stops everything."""
-    middle = asyncio.Event()
-    task = asyncio.create_task(b.engine.apply(stack(*MANY), in_the_middle(middle.set, 2)))
-    await middle.wait()
-    worker = next(worker for worker in b.engine._busy.values() if worker is not None)
-    worker._stdin.close()
-    with pytest.raises(EngineUnavailable):
-        await task
-    await until_true(lambda: session(worker.process.pid) == {})
+    """The owner is a process of its own here, killed in the middle of a creation."""
+    owner = start_owner(b)
+    assert owner.stdout is not None
+    leader = int(await asyncio.to_thread(owner.stdout.readline))
+    owner.kill()
+    owner.communicate()
+    await until_true(lambda: session(leader) == {})
     await converges(b)
 
 

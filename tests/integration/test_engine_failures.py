@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.clusters import control_plane
-from support.engine import PASSPHRASE, Bench, actions, bench, secret, stack
+from support.engine import ENGINES, PASSPHRASE, Bench, actions, bench, secret, stack
 from support.sentinel import config_map, workload
 
 from reside.sentinel.engine import (
     ApplyConflict,
     ApplyRejected,
-    CliEngine,
     EngineBroken,
     EngineError,
     EngineUnavailable,
+    PulumiEngine,
     check_adoption,
 )
 
@@ -38,9 +38,9 @@ def cluster() -> Iterator[ClusterInfo]:
         yield info
 
 
-@pytest.fixture
-async def b(cluster: ClusterInfo, tmp_path: Path) -> AsyncIterator[Bench]:
-    async with bench(cluster, tmp_path) as found:
+@pytest.fixture(params=ENGINES)
+async def b(cluster: ClusterInfo, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
+    async with bench(cluster, tmp_path, engine=request.param) as found:
         yield found
 
 
@@ -93,7 +93,7 @@ async def test_an_unreachable_cluster_is_transient(b: Bench, tmp_path: Path) -> 
     await b.engine.apply(stack(config_map("a", x="1")))
     dead = tmp_path / "dead.kubeconfig"
     dead.write_text(b.info.kubeconfig.read_text().replace(b.info.api_url, "https://127.0.0.1:9"))
-    engine = CliEngine(replace(b.settings, kubeconfig=dead))
+    engine = PulumiEngine(replace(b.settings, kubeconfig=dead))
     try:
         for operation in (engine.apply(stack(config_map("a", x="2"))), engine.destroy("demo")):
             with pytest.raises(EngineUnavailable):
@@ -105,7 +105,7 @@ async def test_an_unreachable_cluster_is_transient(b: Bench, tmp_path: Path) -> 
 
 async def test_a_wrong_passphrase_is_an_operators_matter(b: Bench) -> None:
     await b.engine.apply(stack(secret("s", key=VALUE)))
-    engine = CliEngine(replace(b.settings, passphrase="another-passphrase"))
+    engine = PulumiEngine(replace(b.settings, passphrase="another-passphrase"))
     try:
         with pytest.raises(EngineBroken, match="passphrase"):
             await engine.apply(stack(secret("s", key=VALUE)))
@@ -116,7 +116,7 @@ async def test_a_wrong_passphrase_is_an_operators_matter(b: Bench) -> None:
 async def test_missing_binaries_are_named(b: Bench) -> None:
     for change in ({"pulumi": "no-such-pulumi"}, {"provider": "no-such-provider"}):
         with pytest.raises(EngineBroken, match=r"no-such-.* is not there"):
-            await CliEngine(replace(b.settings, **change)).apply(stack(config_map("a")))
+            await PulumiEngine(replace(b.settings, **change)).apply(stack(config_map("a")))
 
 
 async def test_an_object_lost_by_hand_is_created_again_by_a_change_and_not_missed_by_a_deletion(b: Bench) -> None:
@@ -133,7 +133,7 @@ async def test_an_object_lost_by_hand_is_created_again_by_a_change_and_not_misse
 async def test_lost_state_adopts_what_bears_our_label_in_place(b: Bench, cluster: ClusterInfo, tmp_path: Path) -> None:
     await b.engine.apply(stack(config_map("a", x="1"), secret("s", key=VALUE)))
     before = b.live("ConfigMap/a")
-    async with bench(cluster, tmp_path / "second", namespace=b.namespace) as second:
+    async with bench(cluster, tmp_path / "second", namespace=b.namespace, engine=b.settings.engine) as second:
         done = await second.engine.apply(stack(config_map("a", x="2"), secret("s", key=VALUE)))
         assert set(actions(done).values()) == {"create"}
         after = b.live("ConfigMap/a")
@@ -172,7 +172,7 @@ async def test_secret_values_are_nowhere_on_disk_nor_in_errors_and_results(b: Be
     for broken in (bad, secret("t", **{VALUE: VALUE}) | {"type": "kubernetes.io/tls"}):
         with pytest.raises(EngineError) as caught:
             await b.engine.apply(stack(broken, name="broken"))
-        results += [str(caught.value), caught.value.details()]
+        results += [str(caught.value), vars(caught.value)]
     results.append(await b.engine.export("demo"))
     for text in map(repr, results):
         assert VALUE not in text

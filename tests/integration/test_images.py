@@ -128,7 +128,9 @@ def test_the_runtime_has_the_engine_its_plugins_and_kubectl(trees: dict[str, Pat
     tree = trees["kubernetes-sentinel"]
     assert run_in(tree, "pulumi", "version").startswith("v3.")
     assert "v1.34" in run_in(tree, "kubectl", "version", "--client")
-    for name in ("pulumi-language-python", "pulumi-language-python-exec", "pulumi-resource-kubernetes"):
+    assert run_in(tree, "reside-engine", "version").startswith("v3.")
+    plugins = ("pulumi-language-python", "pulumi-language-python-exec", "pulumi-resource-kubernetes")
+    for name in (*plugins, "reside-plugin-guard"):
         assert os.access(tree / "opt/reside/bin" / name, os.X_OK)
     assert {"Pulumi.yaml", "__main__.py"} <= {path.name for path in (tree / "opt/reside").iterdir()}
 

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from support.sentinel import get, kubectl, metadata, new_namespace
 
-from reside.sentinel.engine import ChangeSet, CliEngine, EngineSettings, StackSpec
-from reside.sentinel.engine.session import session_members
+from reside.resident.sessions import session_members
+from reside.sentinel.engine import ChangeSet, EngineSettings, PulumiEngine, StackSpec
+from reside.sentinel.engine.resident import ResidentRunning
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from reside.local import ClusterInfo
+    from reside.sentinel.engine.running import Operator
 
 PASSPHRASE = "the-engine-passphrase-of-a-test"
 
@@ -27,7 +29,7 @@ class Bench:
     info: ClusterInfo
     namespace: str
     settings: EngineSettings
-    engine: CliEngine
+    engine: PulumiEngine
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         """What kubectl prints for the namespace."""
@@ -37,9 +39,18 @@ class Bench:
         """The live object ``Kind/name``."""
         return get(self.info, self.namespace, key)
 
-    def workers(self) -> list[int]:
-        """Process ids of the engine's workers that are at work."""
-        return [worker.process.pid for worker in self.engine._busy.values() if worker is not None]
+    def leaders(self) -> list[int]:
+        """Process ids of the engines, or command lines, that are at work; each leads a session."""
+        return [leader(operator) for operator in self.engine._busy.values() if operator is not None]
+
+    def at_work(self, leader: int) -> int:
+        """How many operations the engine ``leader`` works on; a command line that runs is one."""
+        if self.settings.engine == "cli":
+            return len(session(leader))
+        machine = self.engine._machine
+        assert machine is not None
+        runner: Any = machine._runner
+        return int(runner._engine.status()["running"])
 
 
 @asynccontextmanager
@@ -48,7 +59,7 @@ async def bench(info: ClusterInfo, folder: Path, **changes: Any) -> AsyncIterato
     namespace = changes.pop("namespace", None) or new_namespace(info)
     settings = EngineSettings(folder / "engine", PASSPHRASE, namespace, info.kubeconfig, info.context)
     settings = replace(settings, **changes)
-    engine = CliEngine(settings)
+    engine = PulumiEngine(settings)
     try:
         yield Bench(info, namespace, settings, engine)
     finally:
@@ -68,6 +79,17 @@ def secret(name: str, **values: str) -> dict[str, Any]:
 def actions(changes: ChangeSet) -> dict[str, str]:
     """``Kind/name`` → action."""
     return {change.object: change.action for change in changes.changes}
+
+
+ENGINES = ("cli",)
+"""Both adapters: what is promised holds for either."""
+
+
+def leader(operator: Operator) -> int:
+    """The process that runs an operation's present command."""
+    running: Any = operator._running
+    process = running._engine._process if isinstance(running, ResidentRunning) else running._process
+    return int(process.pid)
 
 
 def session(leader: int) -> dict[int, str]:

@@ -20,7 +20,6 @@ from reside.sentinel.engine.errors import (
     EngineKilled,
     EngineUnavailable,
     StackLocked,
-    from_details,
 )
 from reside.sentinel.engine.events import Complaint, EventReader, object_of
 from reside.sentinel.engine.in_cluster import write_kubeconfig
@@ -111,10 +110,7 @@ CONFLICT = (
     ],
 )
 def test_each_end_is_one_error(code: int, complaints: list[Complaint], stderr: str, kind: type[EngineError]) -> None:
-    error = diagnose(code, complaints, stderr, ())
-    assert type(error) is kind
-    assert type(from_details(error.details())) is kind
-    assert str(from_details(error.details())) == str(error)
+    assert type(diagnose(code, complaints, stderr, ())) is kind
 
 
 def test_a_conflict_names_object_manager_and_fields() -> None:
@@ -122,9 +118,6 @@ def test_a_conflict_names_object_manager_and_fields() -> None:
     assert isinstance(error, ApplyConflict)
     assert (error.object, error.manager) == ("ConfigMap/a", "other")
     assert ".data.x - .data.y" in str(error)
-    again = from_details(error.details())
-    assert isinstance(again, ApplyConflict)
-    assert again.manager == "other"
 
 
 def test_messages_are_cut_and_masked() -> None:
@@ -192,10 +185,8 @@ def test_an_operation_that_did_not_end_is_remembered(tmp_path: Path) -> None:
     assert not store.interrupted
 
 
-def test_settings_survive_the_way_to_a_worker_and_hide_the_passphrase(tmp_path: Path) -> None:
-    settings = EngineSettings(tmp_path, "the-passphrase", "reside", tmp_path / "kubeconfig", "context")
-    assert EngineSettings.parse(settings.document()) == settings
-    assert "the-passphrase" not in repr(settings)
+def test_settings_hide_the_passphrase(tmp_path: Path) -> None:
+    assert "the-passphrase" not in repr(EngineSettings(tmp_path, "the-passphrase", "reside"))
 
 
 @pytest.mark.parametrize(

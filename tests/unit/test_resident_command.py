@@ -19,7 +19,7 @@ from pulumi.automation.errors import CommandError, StackNotFoundError
 from support.resident_fake import fake_engine
 
 from reside.resident import EngineDied, EngineUnavailable, ResidentCommand, ResidentSettings
-from reside.resident.starting import session_members
+from reside.resident.sessions import session_members
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -98,7 +98,7 @@ UNITS = (
     ),
     # Our own code, so none on PATH is taken for it. Built with the same flags as pulumi, whose compiled packages are
     # then in Go's cache: its own few compile in seconds
-    Unit("reside-engine", {"reside-engine": "."}, _PULUMI_LDFLAGS, folder="engine"),
+    Unit("reside-engine", {"reside-engine": ".", "reside-plugin-guard": "./guard"}, _PULUMI_LDFLAGS, folder="engine"),
     # The provider has no way to tell its version, so one on PATH is never taken for the right one
     Unit("pulumi-kubernetes", {"pulumi-resource-kubernetes": "."}),
     Unit(

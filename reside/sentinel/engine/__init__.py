@@ -1,10 +1,10 @@
 """The engine room: applies whole stacks of Kubernetes objects, behind one small port.
 
-Importing this package does not import pulumi; that happens in worker processes.
+Importing this package does not import pulumi; that happens with the first operation.
 """
 
 from reside.sentinel.engine.adoption import ForeignObject, check_adoption
-from reside.sentinel.engine.cli import CliEngine
+from reside.sentinel.engine.engine import PulumiEngine
 from reside.sentinel.engine.errors import (
     ApplyConflict,
     ApplyRejected,
@@ -21,7 +21,6 @@ __all__ = [
     "ApplyConflict",
     "ApplyRejected",
     "ChangeSet",
-    "CliEngine",
     "EngineBroken",
     "EngineError",
     "EngineKilled",
@@ -29,6 +28,7 @@ __all__ = [
     "EngineUnavailable",
     "ForeignObject",
     "OnEvent",
+    "PulumiEngine",
     "StackEngine",
     "StackEvent",
     "StackLocked",

@@ -13,8 +13,6 @@ Invariant: a message is short and holds no secret value (see masking.py), so tha
 
 from __future__ import annotations
 
-from typing import Any
-
 
 class EngineError(Exception):
     """Any failure of an engine operation; ``object`` is ``Kind/name`` where one object is to blame."""
@@ -23,10 +21,6 @@ class EngineError(Exception):
         super().__init__(message if object is None else f"{object}: {message}")
         self.object = object
         self.message = message
-
-    def details(self) -> dict[str, Any]:
-        """What it takes to raise the same error in another process (see :func:`from_details`)."""
-        return {"kind": type(self).__name__, "message": self.message, "object": self.object}
 
 
 class EngineUnavailable(EngineError):  # noqa: N818 - named after what is wrong
@@ -48,10 +42,6 @@ class ApplyConflict(EngineError):  # noqa: N818 - see EngineUnavailable
         super().__init__(message, object)
         self.manager = manager
 
-    def details(self) -> dict[str, Any]:
-        """See :meth:`EngineError.details`."""
-        return {**super().details(), "manager": self.manager}
-
 
 class StackLocked(EngineError):  # noqa: N818 - see EngineUnavailable
     """The stack is in use by another operation at this moment."""
@@ -59,17 +49,3 @@ class StackLocked(EngineError):  # noqa: N818 - see EngineUnavailable
 
 class EngineBroken(EngineError):  # noqa: N818 - see EngineUnavailable
     """The engine cannot work until an operator has mended its settings or its state."""
-
-
-_KINDS: dict[str, type[EngineError]] = {
-    kind.__name__: kind
-    for kind in (EngineError, EngineUnavailable, EngineKilled, ApplyRejected, ApplyConflict, StackLocked, EngineBroken)
-}
-
-
-def from_details(details: dict[str, Any]) -> EngineError:
-    """The error that ``details()`` of another process describes."""
-    kind = _KINDS.get(details["kind"], EngineError)
-    if kind is ApplyConflict:
-        return ApplyConflict(details["message"], details["object"], details["manager"])
-    return kind(details["message"], details["object"])

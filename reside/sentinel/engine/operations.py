@@ -1,32 +1,29 @@
-"""One engine operation from begin to end, blocking, inside a worker process.
+"""One engine operation from begin to end, blocking, on a thread of its own.
 
-An operation is: mend what the last one left, make the stack if it is new, run the command line once with program and
-event log, read the result. Errors leave as errors of errors.py.
+An operation is: mend what the last one left, make the stack if it is new, run one command with program and event log,
+read the result. Errors leave as errors of errors.py.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reside.sentinel.engine.diagnosis import diagnose
 from reside.sentinel.engine.errors import ApplyRejected, EngineBroken, EngineUnavailable
+from reside.sentinel.engine.eventpipe import EventPipe
 from reside.sentinel.engine.events import EventReader
 from reside.sentinel.engine.masking import secret_values
 from reside.sentinel.engine.port import ChangeSet, OnEvent, StackSpec
-from reside.sentinel.engine.servers import EventLog, serving
 from reside.sentinel.engine.settings import PROVIDER_VERSION, EngineSettings
 from reside.sentinel.engine.store import Store, without_pending
-from stacks.replica import ProviderSettings, program
+from stacks.replica import ProviderSettings, resources
 
 if TYPE_CHECKING:
-    from pulumi.automation import CommandResult
-
-    from reside.sentinel.engine.command import EngineCommand
+    from reside.sentinel.engine.host import ProgramHost
+    from reside.sentinel.engine.running import Finished, Operator
 
 _QUIET = ["--color", "never", "--suppress-outputs", "--suppress-progress"]
 _MISSING = "not found"
@@ -34,20 +31,25 @@ _MISSING = "not found"
 
 @dataclass(frozen=True)
 class _Run:
-    """What one run of the command line came to."""
+    """What the one command that counts came to."""
 
-    result: CommandResult
+    result: Finished
     reader: EventReader
 
 
 class Operations:
-    """Operations of one worker process, one at a time."""
+    """Runs one operation.
 
-    def __init__(self, settings: EngineSettings, command: EngineCommand) -> None:
-        """Use ``command``; the environment is read here."""
+    Args:
+        settings: Where things stand.
+        host: Serves the program.
+        operator: Runs the commands.
+    """
+
+    def __init__(self, settings: EngineSettings, host: ProgramHost, operator: Operator) -> None:
         self._settings = settings
-        self._command = command
-        self._environment = _environment(settings)
+        self._host = host
+        self._operator = operator
 
     def preview(self, stack: StackSpec, on_event: OnEvent) -> ChangeSet:
         """See :class:`reside.sentinel.engine.port.StackEngine`."""
@@ -100,7 +102,7 @@ class Operations:
         run = self._run(store, [*arguments, *more, *_QUIET, "--stack", stack.name], stack, on_event)
         if run.result.code >= 0:
             store.end()
-        if run.result.code > 0 and self._command.stopping:
+        if run.result.code > 0 and self._operator.stopped:
             raise EngineUnavailable("the operation was stopped before its end")
         if run.result.code != 0:
             raise diagnose(run.result.code, run.reader.complaints, run.result.stderr, secret_values(stack.objects))
@@ -136,48 +138,23 @@ class Operations:
             if progress is not None:
                 on_event(progress)
 
-        log = EventLog(receive)
         provider = ProviderSettings(PROVIDER_VERSION, self._settings.namespace, self._settings.context)
-        with serving(program(stack.objects, provider), log) as address:
-            command = [
-                *arguments,
-                f"--client={address}",
-                "--exec-kind",
-                "auto.inline",
-                "--event-log",
-                f"tcp://{address}",
-            ]
-            result = self._command.run(command, str(store.workspace), self._environment)
-            complete = log.wait()
-        if result.code == 0 and (log.failure is not None or not complete):
+        program = resources(stack.objects, provider)
+        log = EventPipe(store.events, receive)
+        try:
+            with self._host.serving(stack.name, program) as address:
+                flags = [f"--client={address}", "--exec-kind", "auto.inline", "--event-log", str(log.path)]
+                result = self._operator.run([*arguments, *flags], store.workspace)
+        finally:
+            log.end()
+        if result.code == 0 and log.failure is not None:
             raise EngineBroken(
                 f"the engine's event log cannot be read ({type(log.failure).__name__}): versions differ?"
             )
         return _Run(result, reader)
 
-    def _plain(self, store: Store, arguments: list[str]) -> CommandResult:
-        result = self._command.run([*arguments, "--color", "never"], str(store.workspace), self._environment)
+    def _plain(self, store: Store, arguments: list[str]) -> Finished:
+        result = self._operator.run([*arguments, "--color", "never"], store.workspace)
         if result.code != 0:
             raise diagnose(result.code, (), result.stderr, ())
         return result
-
-
-def _environment(settings: EngineSettings) -> dict[str, str]:
-    """Environment of the command line; the only place where the passphrase goes."""
-    folder = Path(settings.pulumi).parent
-    path = os.environ.get("PATH", os.defpath)
-    return {
-        "PATH": f"{folder}{os.pathsep}{path}" if folder.is_absolute() else path,
-        # A pod's user id need not be in /etc/passwd; the engine then takes its user from these.
-        "USER": os.environ.get("USER", "reside"),
-        "HOME": os.environ.get("HOME", str(settings.home)),
-        "PULUMI_HOME": str(settings.home),
-        # Without its attribute files, which are not written atomically: a kill would leave a state that can't be read.
-        "PULUMI_BACKEND_URL": f"file://{settings.state}?metadata=skip",
-        "PULUMI_CONFIG_PASSPHRASE": settings.passphrase,
-        "PULUMI_DEBUG_COMMANDS": "true",  # the event log is hidden behind it
-        "PULUMI_SKIP_UPDATE_CHECK": "true",
-        "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
-        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-        "KUBECONFIG": str(settings.kubeconfig or settings.in_cluster_kubeconfig),
-    }

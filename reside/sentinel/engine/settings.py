@@ -1,18 +1,21 @@
-"""Settings of the command-line engine, and where it keeps what on disk.
+"""Settings of the engine, and where it keeps what on disk.
 
 Below ``folder``: ``home`` (PULUMI_HOME: one for all stacks), ``state`` (the file backend), ``workspaces/<stack>``
-(the stack's settings with its encryption salt), ``in-cluster.kubeconfig``. The folder belongs on a volume: state and
-workspaces live and die together.
+(the stack's settings with its encryption salt), ``resident`` (socket and log of the resident engine),
+``in-cluster.kubeconfig``. The folder belongs on a volume: state and workspaces live and die together.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PROVIDER_VERSION = "4.25.0"
 PROJECT = "reside"
+EngineKind = Literal["resident", "cli"]
 
 
 @dataclass(frozen=True)
@@ -25,10 +28,12 @@ class EngineSettings:
         namespace: Namespace of all objects.
         kubeconfig: Path of a kubeconfig; None uses the pod's service account.
         context: Context of the kubeconfig; None uses its current one.
+        engine: ``resident``: Pulumi's engine kept alive between operations; the command line runs what it does not
+            serve, and everything while it does not come up. ``cli``: the command line alone.
+        resident: Name or path of the resident engine.
         pulumi: Name or path of the Pulumi command line.
         provider: Name or path of the Kubernetes provider.
-        parallel: How many operations may run at the same time; each takes about 250 MB while it runs.
-        worker_operations: After how many operations a worker process is replaced, which bounds what it may leak.
+        parallel: How many operations may run at the same time; with the command line, each takes about 250 MB.
     """
 
     folder: Path
@@ -36,10 +41,11 @@ class EngineSettings:
     namespace: str
     kubeconfig: Path | None = None
     context: str | None = None
+    engine: EngineKind = "cli"
+    resident: str = "reside-engine"
     pulumi: str = "pulumi"
     provider: str = "pulumi-resource-kubernetes"
     parallel: int = 4
-    worker_operations: int = 200
 
     @property
     def home(self) -> Path:
@@ -59,23 +65,3 @@ class EngineSettings:
     def workspace(self, stack: str) -> Path:
         """Folder from which the stack's operations run."""
         return self.folder / "workspaces" / stack
-
-    def document(self) -> dict[str, Any]:
-        """JSON form, passphrase included: goes through a worker's standard input only."""
-        return {
-            "folder": str(self.folder),
-            "passphrase": self.passphrase,
-            "namespace": self.namespace,
-            "kubeconfig": str(self.kubeconfig) if self.kubeconfig else None,
-            "context": self.context,
-            "pulumi": self.pulumi,
-            "provider": self.provider,
-            "parallel": self.parallel,
-            "worker_operations": self.worker_operations,
-        }
-
-    @staticmethod
-    def parse(data: dict[str, Any]) -> EngineSettings:
-        """From :meth:`document`."""
-        kubeconfig = Path(data["kubeconfig"]) if data["kubeconfig"] else None
-        return EngineSettings(**{**data, "folder": Path(data["folder"]), "kubeconfig": kubeconfig})

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _RUNNING = ".running"
+_EVENTS = ".events"
 _PROJECT_FILE = f"name: {PROJECT}\nruntime: python\ndescription: One desired-state stack of ReSide\n"
 
 
@@ -29,6 +30,7 @@ class Store:
         self._locks = root / "locks" / "organization" / PROJECT / stack
         self._grown = [root / kind / PROJECT / stack for kind in ("history", "backups")]
         self._running = self.workspace / _RUNNING
+        self.events = self.workspace / _EVENTS
 
     @property
     def exists(self) -> bool:

@@ -1,4 +1,4 @@
-"""A session of processes: a worker, the engine that it started, and that one's plugins.
+"""A session of processes: an engine or command line that we started, with its successors and plugins.
 
 A session is ended as a whole: its members are killed until none is left, because one that was just being started while
 we looked is only seen the next time. A process is named by a file descriptor while it is killed and waited for, so no
@@ -7,18 +7,17 @@ signal reaches another that got its number since.
 
 from __future__ import annotations
 
-import asyncio
 import os
+import select
 import signal
+import time
 from contextlib import suppress
 from pathlib import Path
-
-from reside.sentinel.engine.errors import EngineUnavailable
 
 KILL_SECONDS = 30.0
 
 
-async def kill_session(leader: int, within: float = KILL_SECONDS) -> None:
+def end_session(leader: int, within: float = KILL_SECONDS) -> None:
     """End all processes of the session ``leader``; when this returns, none of them runs.
 
     Args:
@@ -26,15 +25,12 @@ async def kill_session(leader: int, within: float = KILL_SECONDS) -> None:
         within: Seconds that the kernel has to end them all.
 
     Raises:
-        EngineUnavailable: A process did not end; it hangs in the kernel.
+        TimeoutError: A process did not end; it hangs in the kernel.
     """
-    try:
-        async with asyncio.timeout(within):
-            while members := session_members(leader):
-                await asyncio.gather(*(_kill(pid, leader) for pid in members))
-    except TimeoutError as error:
-        message = f"these processes did not end after SIGKILL, they hang in the kernel: {session_members(leader)}"
-        raise EngineUnavailable(message) from error
+    deadline = time.monotonic() + within
+    while members := session_members(leader):
+        for pid in members:
+            _kill(pid, leader, deadline)
 
 
 def session_members(leader: int) -> list[int]:
@@ -53,22 +49,14 @@ def _runs_in(pid: int, leader: int) -> bool:
     return state not in (b"Z", b"X") and int(session) == leader
 
 
-async def _kill(pid: int, leader: int) -> None:
+def _kill(pid: int, leader: int, deadline: float) -> None:
     with suppress(ProcessLookupError):
         process = os.pidfd_open(pid)
         try:
             if _runs_in(pid, leader):
                 signal.pidfd_send_signal(process, signal.SIGKILL)
-                await _readable(process)  # pidfd_open(2): readable when the process ended
+                # pidfd_open(2): readable when the process ended
+                if not select.select([process], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                    raise TimeoutError(f"process {pid} did not end after SIGKILL, it hangs in the kernel")
         finally:
             os.close(process)
-
-
-async def _readable(descriptor: int) -> None:
-    loop = asyncio.get_running_loop()
-    ended = asyncio.Event()
-    loop.add_reader(descriptor, ended.set)
-    try:
-        await ended.wait()
-    finally:
-        loop.remove_reader(descriptor)

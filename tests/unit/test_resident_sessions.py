@@ -6,11 +6,7 @@ import os
 import subprocess
 import sys
 
-import pytest
-
-from reside.sentinel.engine.session import kill_session, session_members
-
-pytestmark = pytest.mark.anyio
+from reside.resident.sessions import end_session, session_members
 
 # Every member starts others, six levels deep; then they wait for good.
 FORKS = """
@@ -30,23 +26,23 @@ def started(program: str) -> subprocess.Popen[bytes]:
     return process
 
 
-async def test_no_member_runs_when_the_call_returns_however_many_were_just_starting() -> None:
+def test_no_member_runs_when_the_call_returns_however_many_were_just_starting() -> None:
     leader = started(FORKS)  # one of the 64 said that it is there; others are still being made
-    await kill_session(leader.pid)
+    end_session(leader.pid)
     assert session_members(leader.pid) == []
     leader.wait()
 
 
-async def test_members_are_killed_after_their_leader_ended() -> None:
+def test_members_are_killed_after_their_leader_ended() -> None:
     leader = started("import os, signal\nif os.fork(): os._exit(0)\nprint(flush=True)\nsignal.pause()")
     leader.wait()
     assert len(session_members(leader.pid)) == 1
-    await kill_session(leader.pid)
+    end_session(leader.pid)
     assert session_members(leader.pid) == []
 
 
-async def test_a_session_that_is_gone_is_no_error() -> None:
+def test_a_session_that_is_gone_is_no_error() -> None:
     leader = started("print(flush=True)")
     leader.wait()
-    await kill_session(leader.pid)
+    end_session(leader.pid)
     assert session_members(os.getsid(0)) != []

@@ -1,0 +1,56 @@
+"""The engine's event log, read from a named pipe while the engine writes it.
+
+The engine appends one JSON document a line (``--event-log PATH``) and closes the file before it ends. We hold a writing
+end ourselves until then, so the end of the stream always means that the log is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+_END_SECONDS = 10.0
+
+
+class EventPipe:
+    """Reads the events of one operation on a thread of its own.
+
+    Args:
+        path: Of the pipe; made if missing.
+        receive: Called with each event, in order.
+    """
+
+    def __init__(self, path: Path, receive: Callable[[dict[str, Any]], None]) -> None:
+        self.path = path
+        self.failure: Exception | None = None
+        self._receive = receive
+        if not path.exists():
+            os.mkfifo(path, 0o600)
+        self._writing = os.open(path, os.O_RDWR | os.O_CLOEXEC)  # both directions, or it would wait for a reader
+        reading = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._thread = threading.Thread(target=self._read, args=(reading,), name="engine-events", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Wait until everything that was written has been received; call it when the engine is done.
+
+        Afterwards ``failure`` tells whether an event could not be read, or the log does not end.
+        """
+        os.close(self._writing)
+        self._thread.join(_END_SECONDS)
+        if self._thread.is_alive():
+            self.failure = self.failure or TimeoutError("the event log does not end")
+
+    def _read(self, reading: int) -> None:
+        with os.fdopen(reading, encoding="utf-8") as lines:
+            for line in lines:
+                try:
+                    self._receive(json.loads(line))
+                except (ValueError, KeyError, TypeError) as error:
+                    self.failure = self.failure or error
