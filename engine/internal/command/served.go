@@ -8,9 +8,9 @@ var everywhere = []string{"cwd", "non-interactive", "color"}
 // operation are the served flags that all four operations have.
 var operation = []string{
 	"stack", "config-file", "client", "message", "exec-kind", "exec-agent", "event-log",
-	"target", "exclude", "target-dependents", "exclude-dependents",
+	"target", "exclude", "target-dependents",
 	"parallel", "debug", "diff", "run-program", "skip-config-validation", "skip-plugin-pre-install",
-	"show-config", "show-replacement-steps", "show-sames", "urns",
+	"show-replacement-steps", "show-sames", "urns",
 	"suppress-outputs", "suppress-progress", "suppress-permalink",
 }
 
@@ -21,19 +21,19 @@ var operation = []string{
 // deployments, debuggers, templates, Neo, and what sets things of the whole process (logging, tracing, profiling).
 var served = map[Verb][]string{
 	Up: append([]string{
-		"yes", "skip-preview", "expect-no-changes", "replace", "target-replace", "refresh", "continue-on-error",
-		"ignore-protect", "show-policy-remediations", "show-reads", "show-secrets", "show-full-output",
+		"yes", "skip-preview", "exclude-dependents", "expect-no-changes", "replace", "target-replace", "refresh", "continue-on-error",
+		"ignore-protect", "show-config", "show-policy-remediations", "show-reads", "show-secrets", "show-full-output",
 	}, operation...),
 	Preview: append([]string{
-		"expect-no-changes", "replace", "target-replace", "refresh", "ignore-protect",
-		"show-policy-remediations", "show-reads", "show-secrets", "show-full-output",
+		"exclude-dependents", "expect-no-changes", "replace", "target-replace", "refresh", "ignore-protect",
+		"show-config", "show-policy-remediations", "show-reads", "show-secrets", "show-full-output",
 	}, operation...),
 	Refresh: append([]string{
-		"yes", "skip-preview", "preview-only", "expect-no-changes", "clear-pending-creates", "skip-pending-creates",
+		"yes", "skip-preview", "preview-only", "exclude-dependents", "expect-no-changes", "clear-pending-creates", "skip-pending-creates",
 	}, operation...),
 	Destroy: append([]string{
 		"yes", "skip-preview", "preview-only", "remove", "refresh", "continue-on-error",
-		"ignore-protect", "show-full-output",
+		"ignore-protect", "show-config", "show-full-output",
 	}, operation...),
 	Cancel:  {"stack", "yes"},
 	Version: {},

@@ -188,6 +188,7 @@ func (s *Server) Counts() (Counts, <-chan struct{}) {
 func (s *Server) Drain(patience context.Context) int {
 	s.mutex.Lock()
 	s.draining = true
+	s.notify()
 	s.mutex.Unlock()
 	if s.idle(patience) {
 		return 0
