@@ -17,7 +17,7 @@ import (
 //
 // The error is an Unserved: the arguments are not served, or not even a command line of the CLI.
 func Parse(args []string) (Command, error) {
-	root := newRoot()
+	root := newRoot(args)
 	found, rest, err := root.Find(args)
 	if err != nil {
 		return Command{}, unserved("%v", err)
@@ -56,9 +56,25 @@ func parse(command *cobra.Command, args []string) error {
 	return command.ValidateFlagGroups()
 }
 
-// newRoot returns the CLI's commands among which are those that are served. The root is not exported, so its flags are
-// declared here again; the CLI's own would be bound to variables of the whole process.
-func newRoot() *cobra.Command {
+// constructors make the CLI's commands among which are those that are served.
+var constructors = map[string]func() *cobra.Command{
+	"up":      operations.NewUpCmd,
+	"update":  operations.NewUpCmd,
+	"preview": operations.NewPreviewCmd,
+	"pre":     operations.NewPreviewCmd,
+	"refresh": operations.NewRefreshCmd,
+	"destroy": operations.NewDestroyCmd,
+	"down":    operations.NewDestroyCmd,
+	"dn":      operations.NewDestroyCmd,
+	"stack":   stack.NewStackCmd,
+	"cancel":  func() *cobra.Command { return cancel.NewCancelCmd(workspace.Instance) },
+	"version": version.NewVersionCmd,
+}
+
+// newRoot returns the CLI's command tree, as much of it as these arguments may mean: the whole of it takes a
+// millisecond to make. The root is not exported, so its flags are declared here again; the CLI's own would be bound to
+// variables of the whole process.
+func newRoot(args []string) *cobra.Command {
 	root := &cobra.Command{Use: "pulumi", SilenceErrors: true, SilenceUsage: true}
 	flags := root.PersistentFlags()
 	flags.StringP("cwd", "C", "", "")
@@ -74,9 +90,10 @@ func newRoot() *cobra.Command {
 	flags.Int("memprofilerate", 0, "")
 	flags.IntP("verbose", "v", 0, "")
 	flags.String("color", "auto", "")
-	root.AddCommand(
-		operations.NewUpCmd(), operations.NewPreviewCmd(), operations.NewRefreshCmd(), operations.NewDestroyCmd(),
-		stack.NewStackCmd(), cancel.NewCancelCmd(workspace.Instance), version.NewVersionCmd(),
-	)
+	for name, construct := range constructors {
+		if slices.Contains(args, name) {
+			root.AddCommand(construct())
+		}
+	}
 	return root
 }

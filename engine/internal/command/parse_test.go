@@ -122,8 +122,8 @@ func TestValuesOfFlags(t *testing.T) {
 }
 
 func TestEveryServedFlagIsOneOfItsCommand(t *testing.T) {
-	root := newRoot()
 	for verb, flags := range served {
+		root := newRoot(fields(string(verb)))
 		found, _, err := root.Find(fields(string(verb)))
 		if err != nil || found.CommandPath() != "pulumi "+string(verb) {
 			t.Fatalf("%q is %q: %v", verb, found.CommandPath(), err)
