@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -202,10 +203,17 @@ func (c *call) eventLog() string {
 func (u *update) perform(
 	ctx context.Context, run func(context.Context, backend.UpdateOperation) (sdkdisplay.ResourceChanges, error),
 ) (sdkdisplay.ResourceChanges, error) {
+	program := u.aboutProgram(ctx)
 	facts, err := metadata.GetUpdateMetadata(u.command.String("message"), u.root, u.command.String("exec-kind"),
 		u.command.String("exec-agent"), false, u.config, u.command.Flags)
 	if err != nil {
 		return nil, fmt.Errorf("gathering environment metadata: %w", err)
+	}
+	select {
+	case found := <-program:
+		maps.Copy(facts.Environment, found)
+	case <-u.interrupts: // it gives no answer, and nothing has begun
+		return nil, context.Canceled
 	}
 	u.begin()
 	target := u.stack.Ref()
