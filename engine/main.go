@@ -9,6 +9,7 @@ import (
 	"log"
 	"log/slog"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/util/cmdutil"
@@ -75,6 +76,8 @@ func silence() {
 	log.SetOutput(io.Discard)
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	if null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0); err == nil {
-		os.Stdout = null
+		// Beneath os.Stdout, which others may have taken already; and the descriptor is never closed and given away
+		_ = syscall.Dup3(int(null.Fd()), 1, 0)
+		_ = null.Close()
 	}
 }

@@ -135,8 +135,6 @@ class Engine:
             raise EngineUnavailable("the engine was closed")
         if self._failed is not None and time.monotonic() < self._failed[0] + _REST_SECONDS:
             raise EngineUnavailable(str(self._failed[1])) from self._failed[1]
-        if self._process is not None:
-            self._process.poll()  # the last one; it must not stay a zombie
         for socket in self.folder.glob("engine.*.*.sock"):
             if not Path("/proc", socket.name.split(".")[1]).exists():
                 socket.unlink(missing_ok=True)  # of a dead owner
@@ -145,6 +143,7 @@ class Engine:
                 self._binary, self.folder, self.socket.name, self._environment, self._settings
             )
             self._failed = None
+            threading.Thread(target=self._process.wait, name="resident-engine", daemon=True).start()  # no zombies
         except EngineUnavailable as error:
             self._failed = time.monotonic(), error
             raise

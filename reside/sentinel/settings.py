@@ -26,7 +26,7 @@ class SentinelSettings(ReplicaSettings):
     """Kubeconfig to use from outside of the cluster; None: the pod's service account."""
     kube_context: str | None = None
     """Context of the kubeconfig; None: its current one."""
-    engine: EngineKind = "cli"
+    engine: EngineKind = "resident"
     """What runs operations: ``resident``, Pulumi's engine kept alive between them; ``cli``, the stock command line."""
     careful: bool | None = None
     """True: delete nothing unknown, whatever the Sentinel's data says; None or False: as the data says."""

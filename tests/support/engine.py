@@ -81,7 +81,7 @@ def actions(changes: ChangeSet) -> dict[str, str]:
     return {change.object: change.action for change in changes.changes}
 
 
-ENGINES = ("cli",)
+ENGINES = ("cli", "resident")
 """Both adapters: what is promised holds for either."""
 
 

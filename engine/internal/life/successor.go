@@ -25,7 +25,7 @@ func Successor(ctx context.Context, arguments []string) error {
 	defer func() { _ = ready.Close() }()
 	command := exec.Command(fmt.Sprintf("/proc/%d/exe", os.Getpid()))
 	command.Args = withReadyFd(arguments)
-	command.Stdin, command.Stdout, command.Stderr = os.NewFile(0, "stdin"), os.NewFile(2, "log"), os.NewFile(2, "log")
+	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stderr, os.Stderr
 	command.ExtraFiles = []*os.File{signal}
 	err = command.Start()
 	_ = signal.Close()
@@ -80,9 +80,9 @@ func Ready(descriptor int) error {
 
 // BoundLog begins the log anew if it has grown too long.
 func BoundLog() {
-	log := os.NewFile(2, "log")
-	if stat, err := log.Stat(); err == nil && stat.Mode().IsRegular() && stat.Size() > largestLog {
-		_ = log.Truncate(0) // a log that cannot be cut stays as it is
+	// Not os.NewFile(2, …): such a file closes its descriptor when it is collected, and the next connection gets number 2
+	if stat, err := os.Stderr.Stat(); err == nil && stat.Mode().IsRegular() && stat.Size() > largestLog {
+		_ = os.Stderr.Truncate(0) // a log that cannot be cut stays as it is
 	}
 }
 

@@ -41,7 +41,7 @@ class EngineSettings:
     namespace: str
     kubeconfig: Path | None = None
     context: str | None = None
-    engine: EngineKind = "cli"
+    engine: EngineKind = "resident"
     resident: str = "reside-engine"
     pulumi: str = "pulumi"
     provider: str = "pulumi-resource-kubernetes"
