@@ -14,16 +14,18 @@ import (
 // first. Where the CLI listens to the signals of its process, these listen to the interrupts of their client.
 type scopes struct {
 	interrupts <-chan struct{}
-	// opened is called when a run is about to begin.
-	opened func(preview bool)
+	// opened is called when a run is about to begin, and what it returns when the run has ended.
+	opened func(preview bool) (closed func())
 }
 
 var _ backend.CancellationScopeSource = (*scopes)(nil)
 
 func (s *scopes) NewScope(ctx context.Context, events chan<- engine.Event, preview bool) backend.CancellationScope {
-	s.opened(preview)
+	closed := s.opened(preview)
 	canceled, source := cancel.NewContext(ctx)
-	opened := &scope{context: canceled, source: source, closing: make(chan struct{}), done: make(chan struct{})}
+	opened := &scope{
+		context: canceled, source: source, closed: closed, closing: make(chan struct{}), done: make(chan struct{}),
+	}
 	go opened.listen(s.interrupts, events, preview)
 	return opened
 }
@@ -31,6 +33,7 @@ func (s *scopes) NewScope(ctx context.Context, events chan<- engine.Event, previ
 type scope struct {
 	context *cancel.Context
 	source  *cancel.Source
+	closed  func()
 	closing chan struct{}
 	done    chan struct{}
 	once    sync.Once
@@ -45,6 +48,7 @@ func (s *scope) Close() {
 		close(s.closing)
 		<-s.done
 		s.source.Terminate()
+		s.closed()
 	})
 }
 

@@ -5,25 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strconv"
-	"strings"
 
 	"github.com/pulumi/pulumi/pkg/v3/backend"
 	"github.com/pulumi/pulumi/pkg/v3/backend/backenderr"
-	"github.com/pulumi/pulumi/pkg/v3/backend/display"
 	"github.com/pulumi/pulumi/pkg/v3/backend/secrets"
-	"github.com/pulumi/pulumi/pkg/v3/cmd/pulumi/autonaming"
 	cmdconfig "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi/config"
 	"github.com/pulumi/pulumi/pkg/v3/cmd/pulumi/metadata"
 	"github.com/pulumi/pulumi/pkg/v3/cmd/pulumi/stack"
 	sdkdisplay "github.com/pulumi/pulumi/pkg/v3/display"
 	"github.com/pulumi/pulumi/pkg/v3/engine"
-	"github.com/pulumi/pulumi/pkg/v3/resource/deploy"
 	"github.com/pulumi/pulumi/pkg/v3/resource/plugin"
 	pkgsecrets "github.com/pulumi/pulumi/pkg/v3/secrets"
 	pkgworkspace "github.com/pulumi/pulumi/pkg/v3/workspace"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
-	"github.com/pulumi/pulumi/sdk/v3/go/common/diag/colors"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/env"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/version"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
@@ -99,106 +93,6 @@ func (u *update) configure(ctx context.Context, loader stack.SecretsManagerLoade
 	return nil
 }
 
-// engineOptions returns what all four operations tell the engine.
-func (u *update) engineOptions() engine.UpdateOptions {
-	return engine.UpdateOptions{
-		ParallelDiff:              env.ParallelDiff.Value(),
-		Parallel:                  u.command.Int32("parallel"),
-		Debug:                     u.command.Bool("debug"),
-		UseLegacyDiff:             env.EnableLegacyDiff.Value(),
-		UseLegacyRefreshDiff:      env.EnableLegacyRefreshDiff.Value(),
-		DisableProviderPreview:    env.DisableProviderPreview.Value(),
-		DisableResourceReferences: env.DisableResourceReferences.Value(),
-		DisableOutputValues:       env.DisableOutputValues.Value(),
-		Targets:                   deploy.NewUrnTargets(u.command.Strings("target")),
-		Excludes:                  deploy.NewUrnTargets(u.command.Strings("exclude")),
-		TargetDependents:          u.command.Bool("target-dependents"),
-		ExcludeDependents:         u.command.Bool("exclude-dependents"),
-		Experimental:              env.Experimental.Value(),
-		SkipPluginPreInstall:      u.command.Bool("skip-plugin-pre-install"),
-	}
-}
-
-// programOptions adds what only operations have that always run the program.
-func (u *update) programOptions(generatePlan bool) (engine.UpdateOptions, error) {
-	options := u.engineOptions()
-	refresh, err := u.refreshes()
-	if err != nil {
-		return options, err
-	}
-	naming := autonaming.StackContext{
-		Organization: "organization",
-		Project:      u.project.Name.String(),
-		Stack:        u.stack.Ref().Name().String(),
-	}
-	autonamer, err := autonaming.ParseAutonamingConfig(naming, u.config.Config, u.secrets.Decrypter())
-	if err != nil {
-		return options, fmt.Errorf("getting autonaming config: %w", err)
-	}
-	targets, replaces := u.command.Strings("target"), u.command.Strings("replace")
-	for _, both := range u.command.Strings("target-replace") {
-		targets, replaces = append(targets, both), append(replaces, both)
-	}
-	options.Refresh = refresh
-	options.RefreshProgram = u.command.Bool("run-program")
-	options.Targets = deploy.NewUrnTargets(targets)
-	options.ReplaceTargets = deploy.NewUrnTargets(replaces)
-	options.ShowSecrets = u.command.Bool("show-secrets")
-	options.IgnoreProtect = u.command.Bool("ignore-protect")
-	options.GeneratePlan = generatePlan
-	options.Autonamer = autonamer
-	return options, nil
-}
-
-// refreshes says whether the state is refreshed first: by the flag, or else by the project.
-func (u *update) refreshes() (bool, error) {
-	if flag := u.command.String("refresh"); flag != "" {
-		refresh, err := strconv.ParseBool(flag)
-		if err != nil {
-			return false, errors.New("unable to determine value for --refresh")
-		}
-		return refresh, nil
-	}
-	return u.project.Options != nil && u.project.Options.Refresh == "always", nil
-}
-
-// display returns how the operation is shown.
-func (c *call) display() display.Options {
-	on := c.command.Bool
-	shown := display.DisplayProgress
-	if on("diff") {
-		shown = display.DisplayDiff
-	}
-	return display.Options{
-		Color:                  c.color,
-		ShowConfig:             on("show-config"),
-		ShowPolicyRemediations: on("show-policy-remediations"),
-		ShowReplacementSteps:   on("show-replacement-steps"),
-		ShowSameResources:      on("show-sames"),
-		ShowReads:              on("show-reads"),
-		ShowURNs:               on("urns"),
-		ShowSecrets:            on("show-secrets"),
-		SuppressOutputs:        on("suppress-outputs"),
-		SuppressProgress:       on("suppress-progress"),
-		SuppressPermalink:      true,
-		TruncateOutput:         c.command.Verb != command.Refresh && !on("show-full-output"),
-		Type:                   shown,
-		EventLogPath:           c.eventLog(),
-		Debug:                  on("debug"),
-		Stdout:                 c.stdout,
-		Stderr:                 c.stderr,
-	}
-}
-
-// eventLog returns where events go to: an address, or a file.
-func (c *call) eventLog() string {
-	given := c.command.String("event-log")
-	if strings.HasPrefix(given, "tcp://") {
-		return given
-	}
-	return c.folder.resolve(given)
-}
-
 // perform runs the operation with one of the backend's functions.
 func (u *update) perform(
 	ctx context.Context, run func(context.Context, backend.UpdateOperation) (sdkdisplay.ResourceChanges, error),
@@ -223,7 +117,7 @@ func (u *update) perform(
 	u.options.Engine.HostFactory = lease.HostFactory(
 		backend.DefaultHostFactory(u.stack.Backend().GetReadOnlyCloudRegistry()))
 
-	banner := &banner{update: u}
+	shown := &runs{update: u}
 	if u.kind != apitype.PreviewUpdate && !u.options.PreviewOnly {
 		defer u.taken(u.stack)()
 	}
@@ -235,9 +129,9 @@ func (u *update) perform(
 		StackConfiguration: u.config,
 		SecretsManager:     u.secrets,
 		SecretsProvider:    secrets.DefaultProvider,
-		Scopes:             &scopes{interrupts: u.interrupts, opened: banner.show},
+		Scopes:             &scopes{interrupts: u.interrupts, opened: shown.begin},
 	})
-	banner.failed(err)
+	shown.failed(err)
 	switch {
 	case err == nil:
 		outcome = providers.Succeeded
@@ -262,30 +156,4 @@ func (u *update) concluded(changes sdkdisplay.ResourceChanges, err error) error 
 		return backenderr.NoChangesExpectedError{Operation: name}
 	}
 	return nil
-}
-
-// banner is the first line of each run of the engine. The backend prints it to the process's standard output, where no
-// client would see it.
-type banner struct {
-	update *update
-	shown  bool
-}
-
-func (b *banner) show(preview bool) {
-	b.shown = true
-	kind, options := b.update.kind, b.update.options.Display
-	if b.update.kind == apitype.PreviewUpdate {
-		preview = true
-	}
-	fmt.Fprintf(b.update.stdout, options.Color.Colorize(colors.SpecHeadline+"%s (%s):"+colors.Reset+"\n"),
-		backend.ActionLabel(kind, preview), b.update.stack.Ref())
-}
-
-// failed shows the banner of a run that failed before its scope was opened; a stack that is locked has none.
-func (b *banner) failed(err error) {
-	if err == nil || b.shown || strings.HasPrefix(err.Error(), "the stack is currently locked by") ||
-		backend.CurrentProjectContradictsWorkspace(b.update.project, b.update.stack.Ref()) != nil {
-		return
-	}
-	b.show(b.update.options.PreviewOnly || !b.update.options.SkipPreview)
 }
