@@ -53,8 +53,10 @@ func parse(arguments []string) (settings, error) {
 	flags.StringVar(&made.socket, "socket", "", "path of the socket")
 	flags.IntVar(&made.ready, "ready-fd", -1, "descriptor that gets a line when the engine listens")
 	flags.DurationVar(&made.limits.Idle, "idle", 10*time.Minute, "time without a command after which it ends")
-	flags.IntVar(&made.limits.Operations, "max-operations", 500, "commands after which a successor takes over; 0: never")
-	flags.Int64Var(&made.limits.RSS, "max-rss", 220<<20, "bytes of memory, with providers, at which a successor takes over")
+	flags.IntVar(&made.limits.Operations, "max-operations", 500,
+		"operations after which a successor takes over; 0: never")
+	flags.Int64Var(&made.limits.Memory, "max-rss", 270<<20,
+		"bytes of memory, with providers, at which a successor takes over; 0: never")
 	flags.DurationVar(&made.limits.Age, "max-age", 24*time.Hour, "age at which a successor takes over; 0: never")
 	if err := flags.Parse(arguments[1:]); err != nil {
 		return made, err

@@ -18,6 +18,7 @@ import (
 
 	"reside.dev/engine/internal/life"
 	"reside.dev/engine/internal/operation"
+	"reside.dev/engine/internal/proc"
 	"reside.dev/engine/internal/providers"
 	"reside.dev/engine/internal/server"
 )
@@ -151,9 +152,9 @@ func (e *engine) served(socket *life.Socket) life.Served {
 	return life.Served{
 		Counts: func() (int, int, <-chan struct{}) {
 			counts, changed := e.commands.Counts()
-			return counts.Running, counts.Served, changed
+			return counts.Running, e.pool.Operations(), changed
 		},
-		RSS:     e.rss,
+		Memory:  e.memory,
 		Succeed: func(ctx context.Context) error { return life.Successor(ctx, os.Args) },
 		Drain: func(ctx context.Context) {
 			socket.Withdraw()
@@ -162,10 +163,11 @@ func (e *engine) served(socket *life.Socket) life.Served {
 	}
 }
 
-func (e *engine) rss() int64 {
-	sum := life.OwnUsage().RSS
+// memory is what the engine and its providers take together, pages that they share with others in proportion.
+func (e *engine) memory() int64 {
+	sum := proc.Proportional(os.Getpid())
 	for _, provider := range e.pool.Status() {
-		sum += provider.RSS
+		sum += proc.Proportional(provider.PID)
 	}
 	return sum
 }
@@ -179,6 +181,7 @@ type status struct {
 	Running    int                        `json:"running"`
 	Draining   bool                       `json:"draining"`
 	Providers  []providers.ProviderStatus `json:"providers"`
+	Memory     int64                      `json:"memory"` // bytes, with providers, shared pages in proportion
 	life.Usage
 }
 
@@ -194,8 +197,8 @@ func (e *engine) control(arguments []string) (string, bool) {
 	case "--engine-status":
 		counts, _ := e.commands.Counts()
 		text, err := json.Marshal(status{
-			os.Getpid(), version.Version, e.started, counts.Served, counts.Running, counts.Draining, e.pool.Status(),
-			life.OwnUsage(),
+			os.Getpid(), version.Version, e.started, e.pool.Operations(), counts.Running, counts.Draining, e.pool.Status(),
+			e.memory(), life.OwnUsage(),
 		})
 		if err != nil {
 			return err.Error() + "\n", true

@@ -9,10 +9,10 @@ import (
 
 // Served is what a keeper must know of a server.
 type Served struct {
-	// Counts are how many commands run and were taken, and what is closed when that changes.
-	Counts func() (running, served int, changed <-chan struct{})
-	// RSS is what the engine and its providers take, in bytes.
-	RSS func() int64
+	// Counts are how many commands run, how many operations were begun, and what is closed when that changes.
+	Counts func() (running, operations int, changed <-chan struct{})
+	// Memory is what the engine and its providers take, in bytes.
+	Memory func() int64
 	// Succeed starts a successor, which has the socket when it returns.
 	Succeed func(context.Context) error
 	// Drain takes no more commands, and waits for those that run until the context ends; then it interrupts them.
@@ -37,13 +37,17 @@ const successorTime = 30 * time.Second
 func (k Keeper) Keep(stop <-chan struct{}) {
 	begun, lastEnd, failures := time.Now(), time.Now(), 0
 	var notBefore time.Time
+	tick := time.NewTicker(k.Tick)
+	defer tick.Stop()
+	memory := k.Served.Memory()
 	for {
-		running, served, changed := k.Served.Counts()
+		running, operations, changed := k.Served.Counts()
 		if running > 0 {
 			lastEnd = time.Now()
 		}
 		facts := Facts{
-			Served: served, Running: running, RSS: k.Served.RSS(), Age: time.Since(begun), IdleSince: time.Since(lastEnd),
+			Operations: operations, Running: running, Memory: memory,
+			Age: time.Since(begun), IdleSince: time.Since(lastEnd),
 		}
 		if k.Limits.Done(facts) {
 			k.Log.Info("the engine ends: nobody needs it")
@@ -65,7 +69,8 @@ func (k Keeper) Keep(stop <-chan struct{}) {
 			k.drain(stop, k.Patience)
 			return
 		case <-changed:
-		case <-time.After(k.Tick):
+		case <-tick.C:
+			memory = k.Served.Memory()
 		}
 	}
 }

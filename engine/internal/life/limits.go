@@ -13,27 +13,27 @@ import (
 // Limits are when an engine hands over to a successor; zero means never.
 type Limits struct {
 	Operations int
-	RSS        int64 // bytes, of the engine and its providers
+	Memory     int64 // bytes, of the engine and its providers
 	Age        time.Duration
 	Idle       time.Duration // after which it ends without a successor
 }
 
 // Facts are what limits are compared with.
 type Facts struct {
-	Served    int
-	Running   int
-	RSS       int64
-	Age       time.Duration
-	IdleSince time.Duration // how long ago the last command ended
+	Operations int // begun
+	Running    int // commands
+	Memory     int64
+	Age        time.Duration
+	IdleSince  time.Duration // how long ago the last command ended
 }
 
 // Due says why the engine must hand over; empty if it need not.
 func (l Limits) Due(facts Facts) string {
 	switch {
-	case l.Operations > 0 && facts.Served >= l.Operations:
-		return fmt.Sprintf("it has served %d commands", facts.Served)
-	case l.RSS > 0 && facts.RSS >= l.RSS:
-		return fmt.Sprintf("it and its providers take %d MiB", facts.RSS>>20)
+	case l.Operations > 0 && facts.Operations >= l.Operations:
+		return fmt.Sprintf("it has served %d operations", facts.Operations)
+	case l.Memory > 0 && facts.Memory >= l.Memory:
+		return fmt.Sprintf("it and its providers take %d MiB", facts.Memory>>20)
 	case l.Age > 0 && facts.Age >= l.Age:
 		return fmt.Sprintf("it is %s old", facts.Age.Round(time.Second))
 	}

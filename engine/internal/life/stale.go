@@ -17,10 +17,11 @@ import (
 	"gocloud.dev/blob/gcsblob"
 
 	"github.com/pulumi/pulumi/pkg/v3/authhelpers"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/util/fsutil"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
+	"reside.dev/engine/internal/proc"
 )
 
 // lockFile is the content of a lock in a file or object-store backend (pkg/backend/diy/lock.go).
@@ -66,7 +67,7 @@ func removeLock(ctx context.Context, lock Lock, owner int) (err error) {
 			return fmt.Errorf("a lock of the stack %s: %w", lock.Stack, err)
 		}
 		var found lockFile
-		if json.Unmarshal(content, &found) != nil || !found.dead(owner, host, lock.Since, startOf) {
+		if json.Unmarshal(content, &found) != nil || !found.dead(owner, host, lock.Since, proc.StartOf) {
 			continue
 		}
 		if err := bucket.Delete(ctx, file.Key); err != nil {

@@ -22,6 +22,8 @@ type host struct {
 	base             engine.HostFactory
 	messages, status diag.Sink
 
+	connections connections
+
 	closing sync.Once
 	closed  chan struct{} // closed when the engine is done with the host
 }
@@ -104,7 +106,13 @@ func (h *host) Close() error {
 	h.lease.hostsMutex.Lock()
 	h.lease.hosts = slices.DeleteFunc(h.lease.hosts, func(other *host) bool { return other == h })
 	h.lease.hostsMutex.Unlock()
-	return h.Host.Close()
+	return errors.Join(h.Host.Close(), h.connections.close())
+}
+
+// Loader is the first that a new context asks its host for, and so the place to look into what it dials.
+func (h *host) Loader(ctx *plugin.Context) (*plugin.GrpcServer, error) {
+	h.connections.watch(ctx)
+	return h.Host.Loader(ctx)
 }
 
 // giveUp makes all calls that are in flight return.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/pulumi/pulumi/pkg/v3/engine"
+
+	"reside.dev/engine/internal/proc"
 )
 
 // Options are a pool's settings; the zero value of a limit means its default.
@@ -69,6 +71,7 @@ type Pool struct {
 
 	mutex     sync.Mutex
 	processes map[bootKey][]*process // in the order of their start; retired ones stay until they are closed
+	leases    int                    // that were ever begun
 	closed    bool
 }
 
@@ -79,7 +82,7 @@ func NewPool(options Options) *Pool {
 	if err := boot.sweep(); err != nil {
 		options.Logger.Warn("what dead engines have left", "error", err)
 	}
-	return newPool(options, boot.start, residentMemory, time.Now)
+	return newPool(options, boot.start, proc.Resident, time.Now)
 }
 
 func newPool(options Options, start starter, memory func(int) int64, now func() time.Time) *Pool {
@@ -91,7 +94,17 @@ func newPool(options Options, start starter, memory func(int) int64, now func() 
 
 // Begin opens the lease of one operation on a stack, named as in its resources' URNs. End must be called.
 func (p *Pool) Begin(project, stack string) *Lease {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.leases++
 	return &Lease{pool: p, project: project, stack: stack, ended: make(chan struct{}), used: map[*process]struct{}{}}
+}
+
+// Operations is how many operations have begun.
+func (p *Pool) Operations() int {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.leases
 }
 
 // anyOf joins a process that was started as wanted, whatever it is configured with, or starts one.

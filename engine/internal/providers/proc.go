@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -19,21 +18,4 @@ func readPid(folder string) (int, error) {
 		return 0, fmt.Errorf("the plugin was not started through reside-plugin-guard: %w", err)
 	}
 	return strconv.Atoi(link)
-}
-
-// residentMemory is a process' resident memory in bytes; 0 if it is gone.
-func residentMemory(pid int) int64 {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(content))
-	if len(fields) < 2 {
-		return 0
-	}
-	pages, err := strconv.ParseInt(fields[1], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return pages * int64(os.Getpagesize())
 }

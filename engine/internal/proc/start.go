@@ -1,4 +1,4 @@
-package life
+package proc
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 // clockTicks is how many of the kernel's ticks of process times make a second (USER_HZ, the same on all Linux).
 const clockTicks = 100
 
-// startOf is when the process with this id was started; false if there is none.
-func startOf(pid int) (time.Time, bool) {
+// StartOf is when the process with this id was started; false if there is none.
+func StartOf(pid int) (time.Time, bool) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return time.Time{}, false
