@@ -6,10 +6,11 @@ end ourselves until then, so the end of the stream always means that the log is 
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from typing import TYPE_CHECKING, Any
+
+import orjson
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,9 +49,9 @@ class EventPipe:
             self.failure = self.failure or TimeoutError("the event log does not end")
 
     def _read(self, reading: int) -> None:
-        with os.fdopen(reading, encoding="utf-8") as lines:
+        with os.fdopen(reading, "rb") as lines:
             for line in lines:
                 try:
-                    self._receive(json.loads(line))
+                    self._receive(orjson.loads(line))
                 except (ValueError, KeyError, TypeError) as error:
                     self.failure = self.failure or error

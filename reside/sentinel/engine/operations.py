@@ -115,7 +115,9 @@ class Operations:
         """
         store.prepare()
         if not store.exists:
+            store.share_salt()
             self._plain(store, ["stack", "init", name, "--secrets-provider", "passphrase", "--no-select"])
+            store.keep_salt()
         elif store.interrupted:
             self._repair(store, name)
             return ["--refresh"]

@@ -1,7 +1,7 @@
 """Settings of the engine, and where it keeps what on disk.
 
 Below ``folder``: ``home`` (PULUMI_HOME: one for all stacks), ``state`` (the file backend), ``workspaces/<stack>``
-(the stack's settings with its encryption salt), ``resident`` (socket and log of the resident engine),
+(the stack's settings with its encryption salt), ``salt.yaml``, ``resident`` (socket and log of the resident engine),
 ``in-cluster.kubeconfig``. The folder belongs on a volume: state and workspaces live and die together.
 """
 
@@ -56,6 +56,11 @@ class EngineSettings:
     def state(self) -> Path:
         """Folder of the file backend."""
         return self.folder / "state"
+
+    @property
+    def salt(self) -> Path:
+        """Settings of a stack that was just made: nothing but its encryption salt, which all stacks share."""
+        return self.folder / "salt.yaml"
 
     @property
     def in_cluster_kubeconfig(self) -> Path:

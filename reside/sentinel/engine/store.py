@@ -30,6 +30,8 @@ class Store:
         self._locks = root / "locks" / "organization" / PROJECT / stack
         self._grown = [root / kind / PROJECT / stack for kind in ("history", "backups")]
         self._running = self.workspace / _RUNNING
+        self._config = self.workspace / f"Pulumi.{stack}.yaml"
+        self._salt = settings.salt
         self.events = self.workspace / _EVENTS
 
     @property
@@ -51,6 +53,21 @@ class Store:
         self.unlock()
         for draft in self._state_file.parent.glob(f"{self._state_file.name}.*.tmp"):
             draft.unlink(missing_ok=True)
+
+    def share_salt(self) -> None:
+        """Give a stack that is about to be made the encryption salt of the first one.
+
+        A key is derived from passphrase and salt in 0.16 s of work, and an engine that stays alive remembers it.
+        """
+        if self._salt.exists():
+            shutil.copyfile(self._salt, self._config)
+
+    def keep_salt(self) -> None:
+        """Keep the salt of a stack that was just made, if it is the first."""
+        if not self._salt.exists():
+            draft = self.workspace / ".salt"
+            shutil.copyfile(self._config, draft)
+            draft.replace(self._salt)
 
     def unlock(self) -> None:
         """Remove the stack's lock files."""
