@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	pkgworkspace "github.com/pulumi/pulumi/pkg/v3/workspace"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
@@ -18,9 +19,31 @@ import (
 
 // folder is the CLI's view of the working directory. The CLI's own looks at the folder of the process, of which there
 // is one, and remembers for ever what it read; this one belongs to one command, and reads what is there now.
-type folder struct{ path string }
+type folder struct {
+	path  string
+	found func() found
+}
+
+// found is the project that a folder belongs to, with the path of its file.
+type found struct {
+	project *workspace.Project
+	path    string
+	err     error
+}
 
 var _ pkgworkspace.Context = folder{}
+
+func newFolder(path string) folder {
+	// Once a command is often enough: it takes a millisecond
+	return folder{path, sync.OnceValue(func() found {
+		file, err := workspace.DetectProjectPathFrom(path)
+		if err != nil {
+			return found{err: err}
+		}
+		project, err := workspace.LoadProject(file)
+		return found{project, file, err}
+	})}
+}
 
 // New returns the selection of stacks of the project in this folder. Every caller in the CLI means the working
 // directory, by whatever name.
@@ -51,13 +74,14 @@ func (f folder) ReadProject(path string) (*workspace.Project, string, error) {
 	return project, filepath.Dir(file), nil
 }
 
+// project returns the project and the path of its file. Each caller has a copy of its own to change.
 func (f folder) project() (*workspace.Project, string, error) {
-	path, err := workspace.DetectProjectPathFrom(f.path)
-	if err != nil {
-		return nil, "", err
+	found := f.found()
+	if found.err != nil {
+		return nil, found.path, found.err
 	}
-	project, err := workspace.LoadProject(path)
-	return project, path, err
+	own := *found.project
+	return &own, found.path, nil
 }
 
 // settings returns the file with a stack's settings.

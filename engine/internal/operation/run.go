@@ -102,13 +102,16 @@ func newCall(
 	stderr := writer.Stderr()
 	path := filepath.Clean(request.Cwd)
 	if change := parsed.String("cwd"); change != "" {
-		path = folder{path}.resolve(change)
+		path = folder{path: path}.resolve(change)
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // as a process sees its working directory
 	}
 	return &call{
 		shared:     shared,
 		command:    parsed,
 		arguments:  request.Args,
-		folder:     folder{path},
+		folder:     newFolder(path),
 		stdin:      request.Stdin,
 		stdout:     writer.Stdout(),
 		stderr:     stderr,

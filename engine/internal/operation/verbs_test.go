@@ -215,3 +215,16 @@ func TestTheSelectedStackIsMeant(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+func TestTheWorkingDirectoryIsTheRealOne(t *testing.T) {
+	machine := newMachine(t, "linked")
+	machine.must("stack init dev") // selects it, for this folder
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(machine.folder, link); err != nil {
+		t.Fatal(err)
+	}
+	machine.folder = link
+	if text := machine.must("up --yes --skip-preview --client=" + (&program{}).serve(t)); !strings.HasPrefix(text, "Updating (dev):") {
+		t.Error(text)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"reside.dev/engine/internal/wire"
@@ -19,6 +20,12 @@ import (
 
 // requestTime is how long a client may take to send its request.
 const requestTime = 10 * time.Second
+
+// Pauses between attempts to take a connection when there are no descriptors.
+const (
+	shortestPause = 10 * time.Millisecond
+	longestPause  = time.Second
+)
 
 // Answer is how a command ended: Unserved says why it was not begun, or is empty.
 type Answer struct {
@@ -70,17 +77,24 @@ func New(handle Handler, options Options, log *slog.Logger) *Server {
 	}
 }
 
-// Serve takes connections until the listener is closed.
+// Serve takes connections until the listener is closed. If the machine has no descriptors left it waits for some.
 func (s *Server) Serve(listener *net.UnixListener) error {
+	pause := shortestPause
 	for {
 		connection, err := listener.AcceptUnix()
-		if errors.Is(err, net.ErrClosed) {
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			return nil
-		}
-		if err != nil {
+		case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
+			s.log.Error("no connection can be taken", "why", err, "again in", pause)
+			time.Sleep(pause)
+			pause = min(2*pause, longestPause)
+		case err != nil:
 			return fmt.Errorf("accept: %w", err)
+		default:
+			pause = shortestPause
+			go s.accept(connection)
 		}
-		go s.accept(connection)
 	}
 }
 
