@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from support.clusters import control_plane
 from support.replicas import servers, world
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from support.replicas import Identity, Servers, World
+    from support.resident import Sides
 
     from reside.jazz import Credentials
 
@@ -39,3 +41,12 @@ async def identity(around: World) -> Identity:
 async def client(around: World) -> Credentials:
     """An account without any grant."""
     return await around.account("client")
+
+
+@pytest.fixture(scope="session")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
+    """The stock and the resident engine on one control plane, for all files that compare them."""
+    from support.resident import sides  # noqa: PLC0415 - imports pulumi, which the other tests need not pay for
+
+    with control_plane("resident") as info, sides(info, tmp_path_factory.mktemp("resident")) as made:
+        yield made
