@@ -57,7 +57,7 @@ func (c *call) destroy(ctx context.Context) error {
 			return backend.DestroyStack(ctx, target, operation)
 		})
 	if err != nil {
-		if err == context.Canceled { //nolint:errorlint // as the CLI
+		if err == context.Canceled { // itself, as for the CLI: a wrapped one is an error like others
 			return backenderr.CancelledError{Operation: "destroy"}
 		}
 		return err
@@ -86,7 +86,7 @@ func (u *update) destroyed(ctx context.Context) error {
 	}
 	file, err := u.folder.settings(u.stack.Ref().Name().Q())
 	if err != nil {
-		return nil //nolint:nilerr // there is no project any more, so there are no settings
+		return nil // there is no project any more, so there are no settings
 	}
 	if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
 		return err

@@ -2,7 +2,7 @@ package operation
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // the CLI names its settings files by it
+	"crypto/sha1" // the CLI names its settings files by it
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -52,7 +52,7 @@ func (f folder) New(string) (pkgworkspace.W, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha1.Sum([]byte(root)) //nolint:gosec // as above
+	sum := sha1.Sum([]byte(root))
 	name := fmt.Sprintf("%s-%s-%s", project.Name, hex.EncodeToString(sum[:]), pkgworkspace.WorkspaceFile)
 	path, err := workspace.GetPulumiPath(pkgworkspace.WorkspaceDir, name)
 	if err != nil {

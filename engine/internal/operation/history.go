@@ -127,7 +127,7 @@ func newSetting(value config.Value, decrypter config.Decrypter) (entrySetting, e
 	if err != nil {
 		text = undecipherable
 		setting.Value = &text
-		return setting, nil //nolint:nilerr // one bad secret must not hide the history
+		return setting, nil // one bad secret must not hide the history
 	}
 	setting.Value = &text
 	if text != "" && value.Object() {

@@ -106,7 +106,7 @@ func (p *program) Run(ctx context.Context, request *pulumirpc.RunRequest) (*pulu
 	return &pulumirpc.RunResponse{Error: p.fails}, nil
 }
 
-func (p *program) serve(t *testing.T) (address string) {
+func (p *program) serve(t testing.TB) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -121,7 +121,7 @@ func (p *program) serve(t *testing.T) (address string) {
 
 // machine runs commands, as the engine does for its clients.
 type machine struct {
-	t      *testing.T
+	t      testing.TB
 	handle func(request wire.Request, writer *wire.Writer, interrupts <-chan struct{}) (exit int, unserved string)
 	folder string
 
@@ -129,7 +129,7 @@ type machine struct {
 	taken map[string]int
 }
 
-func newMachine(t *testing.T, project string) *machine {
+func newMachine(t testing.TB, project string) *machine {
 	t.Helper()
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "Pulumi.yaml"), []byte("name: "+project+"\nruntime: python\n"), 0o600); err != nil {

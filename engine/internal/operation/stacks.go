@@ -189,7 +189,7 @@ func (c *call) removeStack(ctx context.Context) error {
 func (c *call) removeSettings(target backend.Stack) error {
 	project, _, err := c.folder.project()
 	if err != nil {
-		return nil //nolint:nilerr // no project, no settings
+		return nil // no project, no settings
 	}
 	if owner, known := target.Ref().Project(); !known || owner != tokens.Name(project.Name) {
 		return nil

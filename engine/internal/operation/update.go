@@ -148,7 +148,7 @@ func (u *update) concluded(changes sdkdisplay.ResourceChanges, err error) error 
 		name = "update"
 	}
 	switch {
-	case err == context.Canceled && u.command.Verb != command.Preview: //nolint:errorlint // as the CLI
+	case err == context.Canceled && u.command.Verb != command.Preview: // itself, as for the CLI
 		return backenderr.CancelledError{Operation: name}
 	case err != nil:
 		return err
