@@ -35,9 +35,9 @@ const (
 // docs/resident-engine.md. A user's own GOGC and GOMEMLIMIT win.
 const (
 	engineGOGC      = 50
-	engineMemory    = 120 << 20
+	engineMemory    = 200 << 20
 	providerGOGC    = "50"
-	providerMemory  = "120MiB"
+	providerMemory  = "200MiB"
 	tickOfTheKeeper = 2 * time.Second
 )
 

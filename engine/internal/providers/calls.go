@@ -78,7 +78,7 @@ func (l *Lease) leave(asked *process, err error) {
 		return
 	}
 	how.calls--
-	if err != nil {
+	if err != nil && remembers(asked.spec.descriptor.Name, err) {
 		how.trouble = "it failed in an operation, and may remember why"
 	}
 }

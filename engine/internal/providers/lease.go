@@ -60,9 +60,9 @@ func (l *Lease) HostFactory(base engine.HostFactory) engine.HostFactory {
 
 // End gives back all processes. Calls that are still in flight are given up.
 //
-// A process that has answered with an error is retired whatever the outcome: it may remember what made it fail, as the
-// Kubernetes provider remembers a cluster that it did not reach. A program's own error or a policy's refusal is nothing
-// that a provider knows about, so that those alone cost no process. After a cancelled operation all are retired.
+// A process that has answered with an error that it may remember (see [remembers]) is retired whatever the outcome. A
+// program's own error or a policy's refusal is nothing that a provider knows about, so that those alone cost no process.
+// After a cancelled operation all are retired.
 func (l *Lease) End(outcome Outcome) {
 	l.hostsMutex.Lock()
 	hosts := l.hosts

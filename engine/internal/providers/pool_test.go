@@ -130,6 +130,23 @@ func TestAProcessThatAnsweredWithAnErrorIsRetired(t *testing.T) {
 	}
 }
 
+func TestTheKubernetesProviderRemembersWhatItDidNotReachAndNoRefusals(t *testing.T) {
+	for text, want := range map[string]bool{
+		"configured Kubernetes cluster is unreachable: unable to load schema information": true,
+		`no matches for kind "Widget" in version "example.com/v1"`:                        true,
+		"dial tcp 127.0.0.1:6443: connect: connection refused":                            true,
+		`ConfigMap "A_B" is invalid: metadata.name: Invalid value`:                        false,
+		`Apply failed with 1 conflict: conflict with "kubectl"`:                           false,
+	} {
+		if got := remembers(kubernetes, errors.New(text)); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+		if !remembers("random", errors.New(text)) {
+			t.Errorf("of another provider, %s is taken for harmless", text)
+		}
+	}
+}
+
 func TestAnOperationThatFailsByItselfCostsNoProcess(t *testing.T) {
 	s := newStage(t, Options{})
 	operation := s.begin("demo")

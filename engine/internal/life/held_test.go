@@ -1,0 +1,139 @@
+package life
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// deadPid is the id of a process that has ended.
+func deadPid(t *testing.T) int {
+	t.Helper()
+	ended := exec.Command("/bin/true")
+	if err := ended.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return ended.Process.Pid
+}
+
+// backendLock writes a lock as Pulumi's file backend does.
+func backendLock(t *testing.T, backend, stack, name string, pid int, host string, at time.Time) string {
+	t.Helper()
+	path := filepath.Join(backend, ".pulumi/locks", stack, name+".json")
+	content := fmt.Sprintf(`{"pid":%d,"username":"u","hostname":%q,"timestamp":%q}`, pid, host, at.Format(time.RFC3339Nano))
+	write(t, path, content)
+	return path
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func TestTheLocksOfADeadEngineAreRemovedAndNoOthers(t *testing.T) {
+	folder, backend := filepath.Join(t.TempDir(), "identity"), t.TempDir()
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead, now := deadPid(t), time.Now()
+	gone := backendLock(t, backend, "organization/project/demo", "gone", dead, host, now)
+	kept := map[string]string{
+		"another process'": backendLock(t, backend, "organization/project/demo", "alive", os.Getppid(), host, now),
+		"another host's":   backendLock(t, backend, "organization/project/demo", "far", dead, "elsewhere", now),
+		"an older one":     backendLock(t, backend, "organization/project/demo", "old", dead, host, now.Add(-time.Hour)),
+		"another stack's":  backendLock(t, backend, "organization/project/other", "other", dead, host, now),
+	}
+	notes := filepath.Join(folder, "held", fmt.Sprintf("%d.json", dead))
+	write(t, notes, fmt.Sprintf(`[{"backend":"file://%s","stack":"organization/project/demo","since":%q}]{"torn`,
+		backend, now.Format(time.RFC3339Nano)))
+	held, err := NewHeld(folder, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if exists(gone) {
+		t.Error("the dead engine's lock stays")
+	}
+	for whose, path := range kept {
+		if !exists(path) {
+			t.Errorf("%s lock was removed", whose)
+		}
+	}
+	if exists(notes) {
+		t.Error("the dead engine's notes stay")
+	}
+}
+
+func TestTheNotesOfALivingEngineAreLeftAlone(t *testing.T) {
+	base := t.TempDir()
+	removed := 0
+	remove := func(context.Context, Lock, int) error { removed++; return nil }
+	one, err := newHeld(filepath.Join(base, "one"), quiet, remove)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := one.Taken("file:///state", "demo")
+	two, err := newHeld(filepath.Join(base, "two"), quiet, remove)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer two.Close()
+	if removed != 0 {
+		t.Error("a living engine's lock was removed")
+	}
+	if err := one.file.Close(); err != nil { // what its death does
+		t.Fatal(err)
+	}
+	two.Taken("file:///state", "other")()
+	if removed != 1 {
+		t.Errorf("%d locks of the dead engine were removed before the next operation", removed)
+	}
+	release()
+}
+
+func TestAnEngineThatHoldsNothingLeavesNoNotes(t *testing.T) {
+	folder := t.TempDir()
+	held, err := NewHeld(folder, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held.Taken("file:///state", "demo")()
+	held.Close()
+	left, err := os.ReadDir(filepath.Join(folder, "held"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+func TestALockOfAProcessThatWasGivenTheDeadEnginesIDIsKept(t *testing.T) {
+	now := time.Now()
+	since := now.Add(-time.Hour)
+	started := func(at time.Time) func(int) (time.Time, bool) {
+		return func(int) (time.Time, bool) { return at, true }
+	}
+	lock := lockFile{Pid: 7, Hostname: "h", Timestamp: now}
+	if lock.dead(7, "h", since, started(now.Add(-time.Minute))) {
+		t.Error("the lock was taken after the new process' start")
+	}
+	if !lock.dead(7, "h", since, started(now.Add(time.Minute))) {
+		t.Error("the lock was taken before the new process' start")
+	}
+}

@@ -1,0 +1,38 @@
+package life
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestALimitIsDueFromItsValueOn(t *testing.T) {
+	limits := Limits{Operations: 10, Memory: 100 << 20, Age: time.Hour}
+	for want, facts := range map[string]Facts{
+		"":                              {Operations: 9, Memory: 99 << 20, Age: 59 * time.Minute},
+		"it has served 10 operations":   {Operations: 10},
+		"it and its providers take 100": {Memory: 100 << 20},
+		"it is 1h0m0s old":              {Age: time.Hour},
+		"it has served 1000 operations": {Operations: 1000, Memory: 1 << 40, Age: 1000 * time.Hour},
+	} {
+		if got := limits.Due(facts); !strings.HasPrefix(got, want) || (want == "" && got != "") {
+			t.Errorf("%+v: %q, not %q", facts, got, want)
+		}
+	}
+	if got := (Limits{}).Due(Facts{Operations: 1 << 30, Memory: 1 << 50, Age: 1 << 60}); got != "" {
+		t.Errorf("without limits: %q", got)
+	}
+}
+
+func TestAnEngineThatRunsSomethingIsNotIdle(t *testing.T) {
+	limits := Limits{Idle: time.Minute}
+	if limits.Done(Facts{Running: 1, IdleSince: time.Hour}) || limits.Done(Facts{IdleSince: 59 * time.Second}) {
+		t.Error("it ends too early")
+	}
+	if !limits.Done(Facts{IdleSince: time.Minute}) {
+		t.Error("it doesn't end")
+	}
+	if (Limits{}).Done(Facts{IdleSince: time.Hour}) {
+		t.Error("without a limit it ends")
+	}
+}
