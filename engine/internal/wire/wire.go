@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"unicode/utf8"
 )
 
 // Version is the version of the protocol. A request of another version is not served.
@@ -19,6 +20,9 @@ const Version = 1
 
 // maxRequest is the longest request that is read, in bytes: room for a state file on standard input.
 const maxRequest = 256 << 20
+
+// maxPiece is the longest piece of output in one reply, in bytes.
+const maxPiece = 64 << 10
 
 // maxSignal is the longest signal line that is read, in bytes.
 const maxSignal = 4 << 10
@@ -166,12 +170,22 @@ func (w *Writer) Stderr() io.Writer {
 	return stream(func(text string) { _ = w.Send(Reply{Stderr: text}) })
 }
 
-// stream never fails: what nobody reads any more is dropped, an operation must not fail for that.
+// stream never fails: what nobody reads any more is dropped, an operation must not fail for that. A long text is sent in
+// pieces, so that no line holds a whole state file.
 type stream func(text string)
 
 func (s stream) Write(text []byte) (int, error) {
-	if len(text) > 0 {
-		s(string(text))
+	for rest := text; len(rest) > 0; {
+		piece := rest
+		if len(piece) > maxPiece {
+			end := maxPiece
+			for end > maxPiece-utf8.UTFMax && !utf8.RuneStart(rest[end]) {
+				end--
+			}
+			piece = rest[:end]
+		}
+		s(string(piece))
+		rest = rest[len(piece):]
 	}
 	return len(text), nil
 }

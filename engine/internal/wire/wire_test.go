@@ -114,3 +114,28 @@ func TestManyMayWrite(t *testing.T) {
 		}
 	}
 }
+
+func TestALongTextIsSentInPieces(t *testing.T) {
+	var sent bytes.Buffer
+	text := strings.Repeat("añ€😀", maxPiece/4)
+	io.WriteString(NewWriter(&sent).Stdout(), text)
+	var whole strings.Builder
+	for _, line := range strings.Split(strings.TrimSpace(sent.String()), "\n") {
+		var reply Reply
+		if err := json.Unmarshal([]byte(line), &reply); err != nil || len(reply.Stdout) > maxPiece {
+			t.Error(len(reply.Stdout), err)
+		}
+		whole.WriteString(reply.Stdout)
+	}
+	if whole.String() != text {
+		t.Error("the pieces are not the text")
+	}
+}
+
+func TestWhatIsNoTextIsSentNevertheless(t *testing.T) {
+	var sent bytes.Buffer
+	bytes := bytes.Repeat([]byte{0x80}, maxPiece+10)
+	if count, err := NewWriter(&sent).Stdout().Write(bytes); count != len(bytes) || err != nil {
+		t.Error(count, err)
+	}
+}
