@@ -6,12 +6,10 @@ process. So any number of threads may run commands at once.
 
 from __future__ import annotations
 
-import itertools
 import json
-import os
+import secrets
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pulumi.automation import CommandResult
@@ -20,12 +18,13 @@ from reside.resident import starting
 from reside.resident.environment import identity
 from reside.resident.errors import DIED, EngineDied, EngineUnavailable, Unserved
 from reside.resident.output import Lines
-from reside.resident.sessions import end_session, session_members
+from reside.resident.sessions import end_session, reap, session_members
 from reside.resident.wire import Connection
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from pulumi.automation import OnOutput
 
@@ -37,7 +36,6 @@ _STOP_SECONDS = 25.0
 """How long a graceful end may take; the engine gives what runs 20 s."""
 _REST_SECONDS = 30.0
 """After a failed start no other is tried for so long: it would cost each command the time that a start may take."""
-_numbers = itertools.count(1)
 
 
 class Engine:
@@ -55,7 +53,7 @@ class Engine:
         self._environment = environment
         self.folder = settings.base / identity(binary, environment)
         own = settings.lifetime == "parent"
-        self.socket = self.folder / (f"engine.{os.getpid()}.{next(_numbers)}.sock" if own else "engine.sock")
+        self.socket = self.folder / (f"engine.{secrets.token_hex(6)}.sock" if own else "engine.sock")
         self._process: subprocess.Popen[bytes] | None = None
         self._own = own
         self._lock = threading.Lock()
@@ -135,15 +133,13 @@ class Engine:
             raise EngineUnavailable("the engine was closed")
         if self._failed is not None and time.monotonic() < self._failed[0] + _REST_SECONDS:
             raise EngineUnavailable(str(self._failed[1])) from self._failed[1]
-        for socket in self.folder.glob("engine.*.*.sock"):
-            if not Path("/proc", socket.name.split(".")[1]).exists():
-                socket.unlink(missing_ok=True)  # of a dead owner
+        self._sweep()
         try:
             self._process = starting.start(
                 self._binary, self.folder, self.socket.name, self._environment, self._settings
             )
             self._failed = None
-            threading.Thread(target=self._process.wait, name="resident-engine", daemon=True).start()  # no zombies
+            threading.Thread(target=reap, args=(self._process,), name="resident-engine", daemon=True).start()
         except EngineUnavailable as error:
             self._failed = time.monotonic(), error
             raise
@@ -153,6 +149,16 @@ class Engine:
             return Connection.open(self.socket)
         except (FileNotFoundError, ConnectionRefusedError):
             return None
+
+    def _sweep(self) -> None:
+        """Remove the sockets of owners that died: nobody listens there, whatever process id spaces there are."""
+        for socket in self.folder.glob("engine.*.sock"):
+            try:
+                Connection.open(socket).close()
+            except ConnectionRefusedError:
+                socket.unlink(missing_ok=True)
+            except FileNotFoundError:
+                continue  # its engine has just ended
 
 
 class Call:

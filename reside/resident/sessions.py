@@ -13,6 +13,10 @@ import signal
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import subprocess
 
 KILL_SECONDS = 30.0
 
@@ -33,20 +37,40 @@ def end_session(leader: int, within: float = KILL_SECONDS) -> None:
             _kill(pid, leader, deadline)
 
 
+def reap(process: subprocess.Popen[bytes]) -> None:
+    """Wait for a session's leader, and for those of its members that became our children then.
+
+    That happens where we are a container's first process: an engine's successor is orphaned when the engine ends.
+    """
+    process.wait()
+    while adopted := [pid for pid in _processes() if _stat(pid)[1:] == (os.getpid(), process.pid)]:
+        for pid in adopted:
+            os.waitpid(pid, 0)
+
+
 def session_members(leader: int) -> list[int]:
     """Process ids of the session ``leader`` that still run."""
-    found = (int(folder.name) for folder in Path("/proc").glob("[0-9]*"))
-    return [pid for pid in found if _runs_in(pid, leader)]
+    return [pid for pid in _processes() if _runs_in(pid, leader)]
 
 
-def _runs_in(pid: int, leader: int) -> bool:
-    """Whether the process is one of the session's, and not a zombie (proc(5): state and session in ``stat``)."""
+def _processes() -> list[int]:
+    return [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
+
+
+def _stat(pid: int) -> tuple[bytes, int, int]:
+    """State, parent and session of a process (proc(5)); state X, dead, if it ended while we looked."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
-        return False  # it ended while we looked
-    state, _, _, session = stat.rpartition(b")")[2].split()[:4]
-    return state not in (b"Z", b"X") and int(session) == leader
+        return b"X", 0, 0
+    state, parent, _, session = stat.rpartition(b")")[2].split()[:4]
+    return state, int(parent), int(session)
+
+
+def _runs_in(pid: int, leader: int) -> bool:
+    """Whether the process is one of the session's, and not a zombie."""
+    state, _, session = _stat(pid)
+    return state not in (b"Z", b"X") and session == leader
 
 
 def _kill(pid: int, leader: int, deadline: float) -> None:

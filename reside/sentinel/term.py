@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 
-LANES: Final = 2
-"""Stacks that the engine works on at once: each costs a core and 250 MB for about a second."""
+LANES: Final = 4
+"""Stacks that are worked on at once. The engine bounds what costs more: see ``EngineSettings.processes``."""
 _DRAIN_S: Final = 10.0
 """Seconds for running operations to end by themselves before the engine is told to stop."""
 _REPORT_S: Final = 3.0

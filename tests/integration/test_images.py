@@ -129,6 +129,7 @@ def test_the_runtime_has_the_engine_its_plugins_and_kubectl(trees: dict[str, Pat
     assert run_in(tree, "pulumi", "version").startswith("v3.")
     assert "v1.34" in run_in(tree, "kubectl", "version", "--client")
     assert run_in(tree, "reside-engine", "version").startswith("v3.")
+    assert run_in(tree, "setpriv", "--version")  # ties command lines to the Sentinel's life
     plugins = ("pulumi-language-python", "pulumi-language-python-exec", "pulumi-resource-kubernetes")
     for name in (*plugins, "reside-plugin-guard"):
         assert os.access(tree / "opt/reside/bin" / name, os.X_OK)

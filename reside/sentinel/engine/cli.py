@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from reside.sentinel.engine.errors import EngineUnavailable
 from reside.sentinel.engine.running import Finished
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 _TIED = ("setpriv", "--pdeathsig", "TERM")
@@ -30,16 +31,19 @@ class CliRunner:
     Args:
         binary: Name or path of the command line.
         environment: What to add to our own.
+        processes: How many may run at the same time; others wait.
     """
 
-    def __init__(self, binary: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, binary: str, environment: Mapping[str, str], processes: int) -> None:
         self._binary = binary
+        self._slots = threading.Semaphore(processes)
         self._environment = {**os.environ, **environment, "PULUMI_AUTOMATION_API": "true"}
 
     def start(self, arguments: Sequence[str], cwd: Path) -> CliRunning:
         """See :class:`reside.sentinel.engine.running.Runner`."""
-        return CliRunning(
-            subprocess.Popen(
+        self._slots.acquire()
+        try:
+            process = subprocess.Popen(
                 [*_TIED, self._binary, "--non-interactive", *arguments],
                 cwd=cwd,
                 env=self._environment,
@@ -50,7 +54,10 @@ class CliRunner:
                 errors="replace",
                 start_new_session=True,
             )
-        )
+        except OSError:
+            self._slots.release()
+            raise
+        return CliRunning(process, self._slots.release)
 
     def close(self) -> None:
         """Nothing stays alive."""
@@ -59,14 +66,18 @@ class CliRunner:
 class CliRunning:
     """One process of the command line, and what it started."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: subprocess.Popen[str], ended: Callable[[], None]) -> None:
         self._process = process
+        self._ended = ended
 
     def wait(self) -> Finished:
         """See :class:`reside.sentinel.engine.running.Running`."""
-        stdout, stderr = self._process.communicate()
-        if self._process.returncode < 0:
-            self.kill()
+        try:
+            stdout, stderr = self._process.communicate()
+            if self._process.returncode < 0:
+                self.kill()
+        finally:
+            self._ended()
         return Finished(stdout, stderr, self._process.returncode)
 
     def stop(self) -> None:

@@ -57,8 +57,8 @@ def environment(settings: EngineSettings) -> dict[str, str]:
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-        # One provider serves all operations: its own limit of 50 requests a second is meant for one. The API server keeps
-        # its clients apart by itself (priority and fairness).
+        # One provider serves all operations: its own limit of 50 requests a second is meant for one. The API server
+        # keeps its clients apart by itself (priority and fairness).
         "PULUMI_K8S_CLIENT_QPS": "1000",
         "PULUMI_K8S_CLIENT_BURST": "2000",
         "KUBECONFIG": str(settings.kubeconfig or settings.in_cluster_kubeconfig),

@@ -49,7 +49,7 @@ class Machine:
 def _runner(settings: EngineSettings) -> Runner:
     """The runner that the settings ask for, or the command line if there is no resident engine."""
     environment = home.environment(settings)
-    stock = CliRunner(settings.pulumi, environment)
+    stock = CliRunner(settings.pulumi, environment, settings.processes)
     if settings.engine == "cli":
         return stock
     whole = command_environment(settings.pulumi, environment)

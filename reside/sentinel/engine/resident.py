@@ -9,6 +9,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import structlog
+from prometheus_client import Counter
 
 from reside.resident import Call, Engine, EngineDied, EngineUnavailable, Unserved
 from reside.sentinel.engine.running import Finished
@@ -24,8 +25,14 @@ _TERMINATE_SECONDS = 5.0
 """How long a command that was terminated may take to end; then the engine is killed, whatever else it does."""
 
 
+FALLBACKS = Counter(
+    "reside_sentinel_engineFALLBACKS_total", "Commands that the stock command line ran: no resident engine came up."
+)
+
+
 def warn(error: EngineUnavailable) -> None:
     """Say that operations take ten times as long as they should, and why."""
+    FALLBACKS.inc()
     _log.warning("the resident engine does not come up, the slow command line is used", error=str(error))
 
 

@@ -33,7 +33,8 @@ class EngineSettings:
         resident: Name or path of the resident engine.
         pulumi: Name or path of the Pulumi command line.
         provider: Name or path of the Kubernetes provider.
-        parallel: How many operations may run at the same time; with the command line, each takes about 250 MB.
+        parallel: How many operations may run at the same time.
+        processes: How many command lines may run at the same time: each takes a core and 250 MB for a second.
     """
 
     folder: Path
@@ -46,6 +47,7 @@ class EngineSettings:
     pulumi: str = "pulumi"
     provider: str = "pulumi-resource-kubernetes"
     parallel: int = 4
+    processes: int = 2
 
     @property
     def home(self) -> Path:
