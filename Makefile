@@ -50,6 +50,7 @@ soak: tools ## longer runs: chaos, fuzzing, soaks
 
 bench: tools ## print the benchmarks
 	$(RUN)/python benchmarks/apply.py
+	$(RUN)/python benchmarks/engine.py
 	$(RUN)/python benchmarks/jazz.py
 	$(RUN)/python benchmarks/load.py
 

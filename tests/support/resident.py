@@ -131,7 +131,7 @@ class Side:
 
     def stack(self, name: str, kind: type[Stack] = OneRun, **environment: str) -> Stack:
         """Make a stack."""
-        return kind.create(name, self.workspace(name, **environment))
+        return kind(name, self.workspace(name, **environment), StackInitMode.CREATE)
 
     def stack_of(self, name: str, **environment: str) -> Stack:
         """A stack that is there already, looked at through a workspace with this environment."""

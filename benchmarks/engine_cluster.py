@@ -1,0 +1,132 @@
+"""What both parts of the engine's benchmark share: kubectl, a stack's objects, the book of what was measured."""
+
+from __future__ import annotations
+
+import json
+import resource
+import statistics
+import subprocess
+import time
+from collections import defaultdict
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from benchmarks.engine_pair import Pair
+    from reside.local import ClusterInfo
+
+WAYS = ("stock", "resident", "sentinel", "kubectl")
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What one operation took: seconds by the clock and of CPU."""
+
+    seconds: float
+    cpu: float
+
+
+@dataclass
+class Ledger:
+    """(operation, way) → what its runs took."""
+
+    runs: dict[tuple[str, str], list[Taken]] = field(default_factory=lambda: defaultdict(list))
+
+    def clock(self, pair: Pair) -> Callable[[str, str], AbstractContextManager[None]]:
+        """A clock for blocks: it is called with operation and way, and notes what the block took."""
+
+        @contextmanager
+        def measured(operation: str, way: str) -> Iterator[None]:
+            began, cpu = time.monotonic(), _cpu(pair)
+            yield
+            seconds = time.monotonic() - began
+            self.runs[operation, way].append(Taken(seconds, _cpu(pair) - cpu))
+
+        return measured
+
+    def median(self, operation: str, way: str) -> float:
+        """Median seconds."""
+        return statistics.median(run.seconds for run in self.runs[operation, way])
+
+    def ratio(self, operation: str, way: str, peer: str) -> float:
+        """Median of one way to that of another."""
+        return self.median(operation, way) / self.median(operation, peer)
+
+    def print(self) -> None:
+        """Print the table."""
+        print(f"{'operation':38}{'way':10}{'runs':>5}{'median s':>10}{'min s':>9}{'CPU s':>8}{'to stock':>10}", end="")
+        print(f"{'to kubectl':>12}")
+        for operation in dict.fromkeys(operation for operation, _ in self.runs):
+            for way in WAYS:
+                if (operation, way) in self.runs:
+                    self._print(operation, way)
+
+    def _print(self, operation: str, way: str) -> None:
+        runs = self.runs[operation, way]
+        cpu = statistics.median(run.cpu for run in runs)
+        ratios = [
+            f"{self.ratio(operation, way, peer):.2f}" if (operation, peer) in self.runs else "-"
+            for peer in ("stock", "kubectl")
+        ]
+        line = f"{operation:38}{way:10}{len(runs):5}{self.median(operation, way):10.3f}"
+        print(f"{line}{min(run.seconds for run in runs):9.3f}{cpu:8.3f}{ratios[0]:>10}{ratios[1]:>12}")
+
+
+def _cpu(pair: Pair) -> float:
+    """CPU seconds of ourselves, of commands that ended, and of the resident engine."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime + pair.cpu()
+
+
+class Kubectl:
+    """The peer that everybody knows."""
+
+    def __init__(self, info: ClusterInfo) -> None:
+        """Speak to this cluster."""
+        self._command = ["kubectl", "--kubeconfig", str(info.kubeconfig), "--context", info.context]
+
+    def run(self, *arguments: str, stdin: str | None = None) -> None:
+        """Run kubectl to its end."""
+        subprocess.run([*self._command, *arguments], input=stdin, check=True, capture_output=True, text=True)
+
+    def apply(self, namespace: str, items: list[dict[str, Any]], *flags: str) -> None:
+        """Apply the objects as one file."""
+        self.file(["apply", "--server-side", "--field-manager", FIELD_MANAGER, *flags], namespace, items)
+
+    def delete(self, namespace: str, items: list[dict[str, Any]]) -> None:
+        """Delete the objects, in the background as the stacks do."""
+        self.file(["delete", "--cascade=background", "--wait=false"], namespace, items)
+
+    def file(self, command: list[str], namespace: str, items: list[dict[str, Any]]) -> None:
+        """Run a command on objects of a namespace."""
+        document = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+        self.run(*command, "-n", namespace, "-f", "-", stdin=document)
+
+
+def objects(number: int, value: str) -> tuple[dict[str, Any], ...]:
+    """A replica's usual objects; ``value`` stands in one of the five."""
+    name = f"bench-{number}"
+    meta = {"name": name, "labels": {MANAGED_BY_LABEL: FIELD_MANAGER}}
+    labels = {"app": name}
+    pod = {"containers": [{"name": "main", "image": "example.internal/bench@sha256:" + "0" * 64}]}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    headless = {"clusterIP": "None", "selector": labels, "ports": [{"port": 80, "protocol": "TCP"}]}
+    scale = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+    return (
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"value": value}},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": {"key": "dmFsdWU="}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta},
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": meta,
+            "spec": headless,
+        },
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": scale},
+    )

@@ -1,0 +1,77 @@
+"""What resident engines with their providers take: CPU seconds, and memory of the largest, read from /proc."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_TICK = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_EVERY = 0.2
+_NAMES = ("reside-engine", "pulumi-resource", "reside-plugin-gu")
+MIB = 1 << 20
+
+
+class Pair:
+    """The engines that this process started, each with its successors and providers, watched from another thread.
+
+    ``peak`` is the most that one of them ever had, in bytes; while a successor takes over, both count. A process that ended keeps the CPU time that was last seen of it.
+    """
+
+    def __init__(self) -> None:
+        self.peak = 0
+        self._sessions: set[int] = set()
+        self._seconds: dict[int, float] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def watched(self) -> Iterator[Pair]:
+        """Sample until the end of the block."""
+        over = threading.Event()
+
+        def watch() -> None:
+            while not over.wait(_EVERY):
+                self.sample()
+
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            over.set()
+            thread.join()
+
+    def cpu(self) -> float:
+        """CPU seconds so far."""
+        self.sample()
+        return sum(self._seconds.values())
+
+    def sample(self) -> None:
+        """Look once."""
+        with self._lock:
+            memory = dict.fromkeys(self._sessions, 0)
+            for pid, parent, session, seconds, rss, name in _processes():
+                if parent == os.getpid() and name == "reside-engine":
+                    self._sessions.add(session)
+                if session in self._sessions and name.startswith(_NAMES):
+                    self._seconds[pid] = seconds
+                    memory[session] = memory.get(session, 0) + rss
+            self.peak = max([self.peak, *memory.values()])
+
+
+def _processes() -> Iterator[tuple[int, int, int, float, int, str]]:
+    """Process id, parent, session, CPU seconds, resident bytes and name of all processes (proc(5), ``stat``)."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (folder / "stat").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it ended while we looked
+        name, fields = stat[stat.index("(") + 1 : stat.rindex(")")], stat[stat.rindex(")") + 2 :].split()
+        seconds = (int(fields[11]) + int(fields[12])) / _TICK
+        yield int(folder.name), int(fields[1]), int(fields[3]), seconds, int(fields[21]) * _PAGE, name
