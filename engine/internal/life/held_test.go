@@ -64,11 +64,19 @@ func TestTheLocksOfADeadEngineAreRemovedAndNoOthers(t *testing.T) {
 	notes := filepath.Join(folder, "held", fmt.Sprintf("%d.json", dead))
 	write(t, notes, fmt.Sprintf(`[{"backend":"file://%s","stack":"organization/project/demo","since":%q}]{"torn`,
 		backend, now.Format(time.RFC3339Nano)))
+	state := filepath.Join(backend, ".pulumi/stacks/project/demo.json")
+	write(t, state, "{}")
+	write(t, state+".attrs", "")
+	write(t, state+".bak.attrs", "{}")
+	write(t, state+".123.tmp", "{")
 	held, err := NewHeld(folder, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer held.Close()
+	if exists(state+".attrs") || exists(state+".123.tmp") || !exists(state) || !exists(state+".bak.attrs") {
+		t.Error("half-written files stay, or whole ones went")
+	}
 	if exists(gone) {
 		t.Error("the dead engine's lock stays")
 	}

@@ -41,8 +41,19 @@ func (l lockFile) dead(owner int, host string, since time.Time, started func(pid
 	return !alive || l.Timestamp.Before(begun)
 }
 
-// removeLock removes the locks that a dead engine holds on a stack.
-func removeLock(ctx context.Context, lock Lock, owner int) (err error) {
+// removeLock removes the locks that a dead engine holds on a stack, and what it has left half-written there.
+func removeLock(ctx context.Context, lock Lock, owner int) error {
+	if err := removeLockFiles(ctx, lock, owner); err != nil {
+		return err
+	}
+	folder, isFolder, err := folderOf(lock.Backend)
+	if err != nil || !isFolder {
+		return err
+	}
+	return mendTorn(folder, lock.Stack)
+}
+
+func removeLockFiles(ctx context.Context, lock Lock, owner int) (err error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return err
@@ -78,15 +89,11 @@ func removeLock(ctx context.Context, lock Lock, owner int) (err error) {
 
 // openBucket opens a backend's storage as Pulumi does (pkg/backend/diy/backend.go).
 func openBucket(ctx context.Context, backend string) (*blob.Bucket, error) {
-	if folder, ok := strings.CutPrefix(backend, "file://"); ok {
-		folder, _, _ = strings.Cut(folder, "?")
-		if rest, ok := strings.CutPrefix(folder, "~"); ok {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				return nil, err
-			}
-			folder = home + rest
-		}
+	folder, isFolder, err := folderOf(backend)
+	if err != nil {
+		return nil, err
+	}
+	if isFolder {
 		return fileblob.OpenBucket(folder, &fileblob.Options{NoTempDir: true})
 	}
 	address, err := url.Parse(backend)
@@ -107,4 +114,19 @@ func openBucket(ctx context.Context, backend string) (*blob.Bucket, error) {
 		return blob.PrefixedBucket(bucket, prefix+"/"), nil
 	}
 	return bucket, nil
+}
+
+// folderOf is the folder of a file backend; false if it is none.
+func folderOf(backend string) (string, bool, error) {
+	folder, ok := strings.CutPrefix(backend, "file://")
+	if !ok {
+		return "", false, nil
+	}
+	folder, _, _ = strings.Cut(folder, "?")
+	rest, ok := strings.CutPrefix(folder, "~")
+	if !ok {
+		return folder, true, nil
+	}
+	home, err := os.UserHomeDir()
+	return home + rest, true, err
 }
