@@ -55,9 +55,22 @@ def register(monitor_address: str, project: str, stack: str, resources: Resource
 
 def _all(monitor: Any, resources: tuple[Resource, ...], common: Mapping[str, Any]) -> list[str]:
     """Register resources at once; returns their URNs when all are done."""
-    requests = [_request(r.type, r.name, object=_struct(_inputs(r)), **common) for r in resources]
+    requests = [_of(resource, common) for resource in resources]
     calls = [monitor.RegisterResource.future(request) for request in requests]
     return [call.result().urn for call in calls]
+
+
+def _of(resource: Resource, common: Mapping[str, Any]) -> resource_pb2.RegisterResourceRequest:
+    """A request that says of each property that it follows from no other resource; unsaid, it would from all."""
+    inputs = _inputs(resource)
+    none = resource_pb2.RegisterResourceRequest.PropertyDependencies()
+    return _request(
+        resource.type,
+        resource.name,
+        object=_struct(inputs),
+        propertyDependencies=dict.fromkeys(inputs, none),
+        **common,
+    )
 
 
 def _request(kind: str, name: str, *, custom: bool = True, **more: Any) -> resource_pb2.RegisterResourceRequest:
