@@ -27,12 +27,16 @@ type Facts struct {
 	IdleSince  time.Duration // how long ago the last command ended
 }
 
+// leastOperations is how many operations an engine serves before its memory counts: one that needs more than its limit
+// for what it has to do would otherwise hand over without end.
+const leastOperations = 50
+
 // Due says why the engine must hand over; empty if it need not.
 func (l Limits) Due(facts Facts) string {
 	switch {
 	case l.Operations > 0 && facts.Operations >= l.Operations:
 		return fmt.Sprintf("it has served %d operations", facts.Operations)
-	case l.Memory > 0 && facts.Memory >= l.Memory:
+	case l.Memory > 0 && facts.Memory >= l.Memory && facts.Operations >= leastOperations:
 		return fmt.Sprintf("it and its providers take %d MiB", facts.Memory>>20)
 	case l.Age > 0 && facts.Age >= l.Age:
 		return fmt.Sprintf("it is %s old", facts.Age.Round(time.Second))

@@ -7,17 +7,20 @@ import (
 )
 
 func TestALimitIsDueFromItsValueOn(t *testing.T) {
-	limits := Limits{Operations: 10, Memory: 100 << 20, Age: time.Hour}
+	limits := Limits{Operations: 60, Memory: 100 << 20, Age: time.Hour}
 	for want, facts := range map[string]Facts{
-		"":                              {Operations: 9, Memory: 99 << 20, Age: 59 * time.Minute},
-		"it has served 10 operations":   {Operations: 10},
-		"it and its providers take 100": {Memory: 100 << 20},
+		"":                              {Operations: 59, Memory: 99 << 20, Age: 59 * time.Minute},
+		"it has served 60 operations":   {Operations: 60},
+		"it and its providers take 100": {Memory: 100 << 20, Operations: 50},
 		"it is 1h0m0s old":              {Age: time.Hour},
 		"it has served 1000 operations": {Operations: 1000, Memory: 1 << 40, Age: 1000 * time.Hour},
 	} {
 		if got := limits.Due(facts); !strings.HasPrefix(got, want) || (want == "" && got != "") {
 			t.Errorf("%+v: %q, not %q", facts, got, want)
 		}
+	}
+	if got := limits.Due(Facts{Memory: 1 << 40, Operations: 49}); got != "" {
+		t.Errorf("an engine that has hardly served: %q", got)
 	}
 	if got := (Limits{}).Due(Facts{Operations: 1 << 30, Memory: 1 << 50, Age: 1 << 60}); got != "" {
 		t.Errorf("without limits: %q", got)

@@ -83,8 +83,8 @@ func (l *Lease) leave(asked *process, err error) {
 	}
 }
 
-// distrust notes that a process must not outlive the operation.
-func (l *Lease) distrust(p *proxy, why string) {
+// accuse notes that a process must not outlive the operation.
+func (l *Lease) accuse(p *proxy, why string) {
 	p.mutex.Lock()
 	bound := slices.Collect(maps.Values(p.bound))
 	p.mutex.Unlock()
@@ -168,7 +168,7 @@ func (p *proxy) Check(ctx context.Context, request plugin.CheckRequest) (plugin.
 		return to.Check(ctx, request)
 	})
 	if len(response.Failures) > 0 {
-		p.host.lease.distrust(p, "it refused a resource, and may remember why")
+		p.host.lease.accuse(p, "it refused a resource, and may remember why")
 	}
 	return response, err
 }

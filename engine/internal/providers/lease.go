@@ -91,17 +91,14 @@ func (p *Pool) release(lease *Lease, left *process, outcome Outcome) {
 	delete(left.users, lease)
 	left.idleSince = p.now()
 	hung := how.calls > 0 && outcome == Cancelled
+	left.hung = left.hung || hung
 	switch {
 	case hung:
-		p.retireLocked(left, "it gave no answer")
+		p.distrust(left, "it gave no answer")
 	case outcome == Cancelled:
-		p.retireLocked(left, "an operation that used it was cancelled")
+		p.distrust(left, "an operation that used it was cancelled")
 	case how.trouble != "":
-		p.retireLocked(left, how.trouble)
-	}
-	left.hung = left.hung || hung
-	if left.retired != "" && !left.crashed && !p.closed && len(p.processes) > 0 && !left.removed {
-		p.spare(left)
+		p.distrust(left, how.trouble)
 	}
 	p.grown(left)
 	p.signalAbandoned(left)
@@ -132,7 +129,7 @@ func (l *Lease) cancel() error {
 	l.cancelled = true
 	var tell []*process
 	for each := range l.used {
-		p.retireLocked(each, "an operation that used it was cancelled")
+		p.distrust(each, "an operation that used it was cancelled")
 		if each.tellable() {
 			each.signalled = true
 			tell = append(tell, each)

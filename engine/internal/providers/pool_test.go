@@ -157,6 +157,34 @@ func TestAnOperationThatFailsByItselfCostsNoProcess(t *testing.T) {
 	}
 }
 
+func TestAProviderUnderADebuggerIsTheUsers(t *testing.T) {
+	s := newStage(t, Options{})
+	t.Setenv("PULUMI_DEBUG_PROVIDERS", "kubernetes:12345")
+	operation := s.begin("demo")
+	defer operation.end(Succeeded)
+	if got := create(t, operation.configured(inputs("a"))); got != "1" || len(s.processes()) != 0 {
+		t.Errorf("process %s; the pool started %d", got, len(s.processes()))
+	}
+}
+
+func TestACallThatMayReadFilesGoesToAProcessInTheProjectsFolder(t *testing.T) {
+	s := newStage(t, Options{})
+	operation := s.begin("demo")
+	defer operation.end(Succeeded)
+	provider := operation.configured(inputs("a"))
+	create(t, provider)
+	chart := resource.URN("urn:pulumi:demo::project::kubernetes:helm.sh/v3:Release::chart")
+	response, err := provider.Create(context.Background(), plugin.CreateRequest{URN: chart})
+	if err != nil || response.ID != "1001" {
+		t.Errorf("process %s: %v", response.ID, err)
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.folders[0] != "/" || s.folders[1] != s.folder {
+		t.Errorf("folders: %v", s.folders)
+	}
+}
+
 func TestAnInterruptionReachesAProcessThatNobodyElseUses(t *testing.T) {
 	s := newStage(t, Options{})
 	operation := s.begin("demo")

@@ -19,6 +19,18 @@ func (p *Pool) retireLocked(old *process, why string) {
 	}
 }
 
+// distrust retires a process that works but must not be used again, and starts a spare one for the next operation, which
+// is likely to come soon. The mutex must be held.
+func (p *Pool) distrust(old *process, why string) {
+	if old.retired != "" {
+		return
+	}
+	p.retireLocked(old, why)
+	if !p.closed {
+		p.spare(old)
+	}
+}
+
 // closeIdle closes a retired process that nobody uses. The mutex must be held.
 func (p *Pool) closeIdle(old *process, hung bool) {
 	if old.retired == "" || len(old.users) > 0 || old.removed {
