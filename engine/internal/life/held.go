@@ -29,10 +29,16 @@ type Held struct {
 	log    *slog.Logger
 	remove func(ctx context.Context, lock Lock, owner int) error
 
+	sweeping sync.Mutex
+	failed   map[string]time.Time // notes that could not be dealt with, and when
+
 	mutex sync.Mutex
 	locks map[int]Lock
 	next  int
 }
+
+// sweepAgain is after how long notes that could not be dealt with (a backend that is not reached, say) are tried again.
+const sweepAgain = 5 * time.Minute
 
 // NewHeld begins this engine's notes in a folder of the engine's folder, and removes the locks of dead engines.
 func NewHeld(folder string, log *slog.Logger) (*Held, error) { return newHeld(folder, log, removeLock) }
@@ -40,7 +46,7 @@ func NewHeld(folder string, log *slog.Logger) (*Held, error) { return newHeld(fo
 func newHeld(
 	folder string, log *slog.Logger, remove func(context.Context, Lock, int) error,
 ) (*Held, error) {
-	h := &Held{folder: folder, log: log, remove: remove, locks: map[int]Lock{}}
+	h := &Held{folder: folder, log: log, remove: remove, locks: map[int]Lock{}, failed: map[string]time.Time{}}
 	own := filepath.Join(folder, "held")
 	if err := os.MkdirAll(own, 0o700); err != nil {
 		return nil, fmt.Errorf("the folder for notes of locks: %w", err)
@@ -108,6 +114,8 @@ func (h *Held) Close() {
 // Sweep removes the locks of dead engines: of this folder, and of those beside it, which are of other versions and
 // settings of the same user.
 func (h *Held) Sweep() {
+	h.sweeping.Lock() // who comes second must find the work done, not under way
+	defer h.sweeping.Unlock()
 	notes, err := filepath.Glob(filepath.Join(filepath.Dir(h.folder), "*", "held", "*.json"))
 	if err != nil {
 		h.log.Error("looking for dead engines", "error", err)
@@ -117,7 +125,11 @@ func (h *Held) Sweep() {
 		if h.file != nil && filepath.Base(path) == own && filepath.Dir(filepath.Dir(path)) == h.folder {
 			continue
 		}
+		if at, ok := h.failed[path]; ok && time.Since(at) < sweepAgain {
+			continue
+		}
 		if err := h.sweep(path); err != nil {
+			h.failed[path] = time.Now()
 			h.log.Error("removing the locks of a dead engine", "notes", path, "error", err)
 		}
 	}

@@ -2,6 +2,7 @@ package life
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -115,6 +116,23 @@ func TestTheNotesOfALivingEngineAreLeftAlone(t *testing.T) {
 		t.Errorf("%d locks of the dead engine were removed before the next operation", removed)
 	}
 	release()
+}
+
+func TestABackendThatIsNotReachedIsNotAskedAtEachOperation(t *testing.T) {
+	base := t.TempDir()
+	asked := 0
+	remove := func(context.Context, Lock, int) error { asked++; return errors.New("no route") }
+	notes := filepath.Join(base, "other", "held", fmt.Sprintf("%d.json", deadPid(t)))
+	write(t, notes, `[{"backend":"s3://far","stack":"demo","since":"2026-01-01T00:00:00Z"}]`)
+	held, err := newHeld(filepath.Join(base, "one"), quiet, remove)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	held.Taken("file:///state", "demo")()
+	if asked != 1 || !exists(notes) {
+		t.Errorf("it was asked %d times; the notes exist: %v", asked, exists(notes))
+	}
 }
 
 func TestAnEngineThatHoldsNothingLeavesNoNotes(t *testing.T) {
