@@ -21,7 +21,8 @@ MIB = 1 << 20
 class Pair:
     """The engines that this process started, each with its successors and providers, watched from another thread.
 
-    ``peak`` is the most that one of them ever had, in bytes; while a successor takes over, both count. A process that ended keeps the CPU time that was last seen of it.
+    ``peak`` is the most that one of them ever had, in bytes; while a successor takes over, both count. A process that
+    ended keeps the CPU time that was last seen of it.
     """
 
     def __init__(self) -> None:
