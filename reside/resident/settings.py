@@ -23,7 +23,8 @@ class ResidentSettings:
         idle_seconds: After how long without a command an engine of lifetime ``user`` ends.
         max_operations: After how many operations the engine hands over to a successor (pinned engines leak a little
             with each; see docs/resident-engine.md).
-        max_rss: Resident memory of engine and providers, in bytes, at which it hands over.
+        max_rss: Memory of engine and providers, in bytes, pages that they share counted once, at which it hands over:
+            low enough for two generations during a handover to stay below 350 MiB.
         max_age_seconds: Age at which it hands over.
         start_seconds: How long an engine may take to come up; it takes half a second.
         fallback: Whether commands go to the stock command line, with a warning, if no engine comes up; otherwise
@@ -35,7 +36,7 @@ class ResidentSettings:
     folder: Path | None = None
     idle_seconds: int = 600
     max_operations: int = 500
-    max_rss: int = 300 * MIB
+    max_rss: int = 270 * MIB
     max_age_seconds: int = 24 * 3600
     start_seconds: float = 20.0
     fallback: bool = False
