@@ -78,7 +78,6 @@ func serve(settings settings, logger *slog.Logger) error {
 	shared := operation.Shared{
 		Begin: func(project, stack string) operation.Lease { return pool.Begin(project, stack) },
 		Taken: held.Taken,
-		Log:   logger,
 	}
 	e.commands = server.New(operation.Handler(shared), server.Options{Control: e.control, Grace: grace, Last: last}, logger)
 	e.watch()

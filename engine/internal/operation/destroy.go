@@ -34,25 +34,25 @@ func (c *call) destroy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	update := &update{
+	u := &update{
 		call: c, kind: apitype.DestroyUpdate, project: project, root: root, stack: target, options: options,
 	}
 	runs := c.command.Bool("run-program")
 	// Who destroys a stack may have lost its settings: then the state knows how to read its secrets
 	loader := stack.SecretsManagerLoader{FallbackToState: true}
-	if err := update.configure(ctx, loader, runs && !c.command.Bool("skip-config-validation")); err != nil {
+	if err := u.configure(ctx, loader, runs && !c.command.Bool("skip-config-validation")); err != nil {
 		return err
 	}
-	refresh, err := update.refreshes()
+	refresh, err := u.refreshes()
 	if err != nil {
 		return err
 	}
-	update.options.Engine = update.engineOptions()
-	update.options.Engine.Refresh = refresh
-	update.options.Engine.ContinueOnError = c.command.Bool("continue-on-error")
-	update.options.Engine.IgnoreProtect = c.command.Bool("ignore-protect")
-	update.options.Engine.DestroyProgram = runs
-	_, err = update.perform(ctx,
+	u.options.Engine = u.engineOptions()
+	u.options.Engine.Refresh = refresh
+	u.options.Engine.ContinueOnError = c.command.Bool("continue-on-error")
+	u.options.Engine.IgnoreProtect = c.command.Bool("ignore-protect")
+	u.options.Engine.DestroyProgram = runs
+	_, err = u.perform(ctx,
 		func(ctx context.Context, operation backend.UpdateOperation) (sdkdisplay.ResourceChanges, error) {
 			return backend.DestroyStack(ctx, target, operation)
 		})
@@ -65,7 +65,7 @@ func (c *call) destroy(ctx context.Context) error {
 	if len(c.command.Strings("target")) > 0 {
 		return nil
 	}
-	return update.destroyed(ctx)
+	return u.destroyed(ctx)
 }
 
 // destroyed says what is left of the stack, and removes it if that was asked for.

@@ -141,7 +141,6 @@ func newMachine(t testing.TB, project string) *machine {
 	handle := Handler(Shared{
 		Begin: func(project, stack string) Lease { return pool.Begin(project, stack) },
 		Taken: made.take,
-		Log:   slog.New(slog.DiscardHandler),
 	})
 	made.handle = func(request wire.Request, writer *wire.Writer, interrupts <-chan struct{}) (int, string) {
 		answer := handle(request, writer, interrupts)

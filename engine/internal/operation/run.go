@@ -10,9 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pulumi/pulumi/pkg/v3/backend"
@@ -43,8 +43,6 @@ type Shared struct {
 	Begin func(project, stack string) Lease
 	// Taken notes that an operation is about to lock a stack, and returns what to call when it has let go.
 	Taken func(backendURL, stack string) func()
-	// Log is the engine's log. No secret goes there.
-	Log *slog.Logger
 }
 
 // call is one running command.
@@ -63,7 +61,7 @@ type call struct {
 	begin func()
 }
 
-// verbs are the commands that touch a backend.
+// verbs are what the commands do.
 var verbs = map[command.Verb]func(*call, context.Context) error{
 	command.Up:      (*call).up,
 	command.Preview: (*call).preview,
@@ -79,6 +77,10 @@ var verbs = map[command.Verb]func(*call, context.Context) error{
 	command.Export:  (*call).export,
 	command.Import:  (*call).importState,
 }
+
+// reading are the commands that an interrupt simply breaks off. The others must let go of what they hold, and what
+// works on resources has a better way to end, see scopes.
+var reading = []command.Verb{command.Output, command.History, command.Export}
 
 // Handler returns the handler that runs served commands.
 func Handler(shared Shared) server.Handler {
@@ -131,7 +133,18 @@ func (c *call) run() error {
 	} else if !info.IsDir() {
 		return fmt.Errorf("chdir %s: not a directory", c.folder.path)
 	}
-	return verbs[c.command.Verb](c, context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if slices.Contains(reading, c.command.Verb) {
+		go func() {
+			select {
+			case <-c.interrupts:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return verbs[c.command.Verb](c, ctx)
 }
 
 func (c *call) answer(err error) server.Answer {

@@ -28,18 +28,18 @@ func (c *call) up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	update := &update{
+	u := &update{
 		call: c, kind: apitype.UpdateUpdate, project: project, root: root, stack: target, options: options,
 	}
 	loader := stack.NewStackSecretsManagerLoaderFromEnv()
-	if err := update.configure(ctx, loader, !c.command.Bool("skip-config-validation")); err != nil {
+	if err := u.configure(ctx, loader, !c.command.Bool("skip-config-validation")); err != nil {
 		return err
 	}
-	if update.options.Engine, err = update.programOptions(env.Experimental.Value()); err != nil {
+	if u.options.Engine, err = u.programOptions(env.Experimental.Value()); err != nil {
 		return err
 	}
-	update.options.Engine.ContinueOnError = c.command.Bool("continue-on-error")
-	return update.concluded(update.perform(ctx,
+	u.options.Engine.ContinueOnError = c.command.Bool("continue-on-error")
+	return u.concluded(u.perform(ctx,
 		func(ctx context.Context, operation backend.UpdateOperation) (sdkdisplay.ResourceChanges, error) {
 			return backend.UpdateStack(ctx, target, operation, nil)
 		}))
@@ -57,17 +57,17 @@ func (c *call) preview(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	update := &update{
+	u := &update{
 		call: c, kind: apitype.PreviewUpdate, project: project, root: root, stack: target, options: options,
 	}
 	loader := stack.NewStackSecretsManagerLoaderFromEnv()
-	if err := update.configure(ctx, loader, !c.command.Bool("skip-config-validation")); err != nil {
+	if err := u.configure(ctx, loader, !c.command.Bool("skip-config-validation")); err != nil {
 		return err
 	}
-	if update.options.Engine, err = update.programOptions(env.Experimental.Value()); err != nil {
+	if u.options.Engine, err = u.programOptions(env.Experimental.Value()); err != nil {
 		return err
 	}
-	return update.concluded(update.perform(ctx,
+	return u.concluded(u.perform(ctx,
 		func(ctx context.Context, operation backend.UpdateOperation) (sdkdisplay.ResourceChanges, error) {
 			_, changes, err := backend.PreviewStack(ctx, target, operation, nil)
 			return changes, err
@@ -90,21 +90,21 @@ func (c *call) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	update := &update{
+	u := &update{
 		call: c, kind: apitype.RefreshUpdate, project: project, root: root, stack: target, options: options,
 	}
 	runs := c.command.Bool("run-program")
 	loader := stack.NewStackSecretsManagerLoaderFromEnv()
-	if err := update.configure(ctx, loader, runs && !c.command.Bool("skip-config-validation")); err != nil {
+	if err := u.configure(ctx, loader, runs && !c.command.Bool("skip-config-validation")); err != nil {
 		return err
 	}
-	if err := update.clearPendingCreates(ctx); err != nil {
+	if err := u.clearPendingCreates(ctx); err != nil {
 		return err
 	}
-	update.options.Engine = update.engineOptions()
-	update.options.Engine.ExecKind = c.command.String("exec-kind")
-	update.options.Engine.RefreshProgram = runs
-	return update.concluded(update.perform(ctx,
+	u.options.Engine = u.engineOptions()
+	u.options.Engine.ExecKind = c.command.String("exec-kind")
+	u.options.Engine.RefreshProgram = runs
+	return u.concluded(u.perform(ctx,
 		func(ctx context.Context, operation backend.UpdateOperation) (sdkdisplay.ResourceChanges, error) {
 			return backend.RefreshStack(ctx, target, operation)
 		}))
