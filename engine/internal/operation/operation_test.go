@@ -49,6 +49,7 @@ func TestMain(m *testing.M) {
 type program struct {
 	pulumirpc.UnimplementedLanguageRuntimeServer
 	components int
+	file       string                      // a file that the stack's resource has as an asset
 	running    func(context.Context) error // called while it runs, if there is one
 	fails      string
 }
@@ -74,8 +75,17 @@ func (p *program) Run(ctx context.Context, request *pulumirpc.RunRequest) (*pulu
 	}
 	defer connection.Close()
 	monitor := pulumirpc.NewResourceMonitorClient(connection)
+	inputs, err := structpb.NewStruct(map[string]any{})
+	if err == nil && p.file != "" {
+		inputs, err = structpb.NewStruct(map[string]any{"file": map[string]any{
+			"4dabf18193072939515e22adb298388d": "c44067f5952c0a294b673a41bacd8c17", "path": p.file,
+		}})
+	}
+	if err != nil {
+		return nil, err
+	}
 	stack, err := monitor.RegisterResource(ctx, &pulumirpc.RegisterResourceRequest{
-		Type: "pulumi:pulumi:Stack", Name: request.Project + "-" + request.Stack,
+		Type: "pulumi:pulumi:Stack", Name: request.Project + "-" + request.Stack, Object: inputs,
 	})
 	if err != nil {
 		return nil, err

@@ -228,3 +228,16 @@ func TestTheWorkingDirectoryIsTheRealOne(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+func TestAnAssetsPathIsRelativeToTheWorkingDirectory(t *testing.T) {
+	machine := newMachine(t, "assets")
+	if err := os.WriteFile(filepath.Join(machine.folder, "page.html"), []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	machine.must("stack init dev")
+	machine.must("up --yes --skip-preview --stack dev --client=" + (&program{file: "page.html"}).serve(t))
+	const hash = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+	if state := machine.must("stack export --stack dev"); !strings.Contains(state, hash) || !strings.Contains(state, `"path": "page.html"`) {
+		t.Error(state)
+	}
+}
