@@ -3,7 +3,8 @@
 Nothing else of the Sentinel knows how an operation is run. An adapter keeps these promises: an operation either
 returns what it changed or raises one error of errors.py; two operations on one stack never overlap (the caller keeps
 one serial lane a stack, and an adapter raises :class:`StackLocked` if it does not); operations on different stacks may
-run at the same time; a cancelled operation kills its engine, and the next one on that stack converges.
+run at the same time; a cancelled operation is ended, not left alone: when the call returns, nothing of it is at work,
+and the next one on that stack converges.
 """
 
 from __future__ import annotations
