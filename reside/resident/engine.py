@@ -60,7 +60,7 @@ class Engine:
         self._closed = False
         self._failed: tuple[float, EngineUnavailable] | None = None
 
-    def open(self, arguments: Sequence[str], cwd: str) -> Call:
+    def open(self, arguments: Sequence[str], cwd: str, stdin: str = "") -> Call:
         """Have a command begun; starts the engine if none is there.
 
         Raises:
@@ -72,7 +72,7 @@ class Engine:
             connection = self._connect()
             call = Call(connection, self.folder, arguments)
             try:
-                connection.request(arguments, cwd)
+                connection.request(arguments, cwd, stdin)
                 answer = connection.receive() or {"retry": "it hung up"}
             except (BrokenPipeError, ConnectionResetError):
                 answer = {"retry": "it hung up"}

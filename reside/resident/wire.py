@@ -1,6 +1,6 @@
 """One connection to an engine, which is one command: JSON lines in both directions (see engine/internal/wire).
 
-    → {"version": 1, "args": [...], "cwd": "/absolute"}
+    → {"version": 1, "args": [...], "cwd": "/absolute", "stdin": "text"}
     ← {"unserved": "why"} or {"retry": "why"}, and that was all; or
     ← {"begun": true}, then any number of {"stdout": "text"} and {"stderr": "text"}, then {"exit": code}
     → {"signal": "interrupt"} at any time: the first cancels gracefully, the second terminates
@@ -58,9 +58,9 @@ class Connection:
         found = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         return int(_CREDENTIALS.unpack(found)[0])
 
-    def request(self, arguments: Sequence[str], cwd: str) -> None:
-        """Ask for a command."""
-        self._send({"version": PROTOCOL, "args": list(arguments), "cwd": cwd})
+    def request(self, arguments: Sequence[str], cwd: str, stdin: str = "") -> None:
+        """Ask for a command; ``stdin`` is all of its standard input."""
+        self._send({"version": PROTOCOL, "args": list(arguments), "cwd": cwd, "stdin": stdin})
 
     def interrupt(self) -> None:
         """Send what a terminal's interrupt key would; that the command has ended is no error."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pulumi.automation import LocalWorkspace, Stack, UpResult
 from support.clusters import control_plane
-from support.engine import Bench, bench, secret, stack
+from support.engine import ENGINES, Bench, bench, secret, stack
 from support.sentinel import config_map, service, workload
 
 from reside.sentinel.engine.home import environment
@@ -56,14 +56,18 @@ def _plain(value: Any) -> Any:
     return value
 
 
-async def test_the_sdk_finds_nothing_to_change_and_leaves_the_same_state(cluster: ClusterInfo, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_the_sdk_finds_nothing_to_change_and_leaves_the_same_state(
+    cluster: ClusterInfo, tmp_path: Path, engine: str
+) -> None:
+    """The resident engine declares the program itself, for the command line we do so by RPC."""
     objects = (
         config_map("a", x="1"),
         secret("s", key="value"),
         service("web"),
         workload("Deployment", "web", replicas=0),
     )
-    async with bench(cluster, tmp_path) as b:
+    async with bench(cluster, tmp_path, engine=engine) as b:
         await b.engine.apply(stack(*objects))
         before = await resources(b)
         result = await asyncio.to_thread(up_with_the_sdk, b, stack(*objects))

@@ -12,7 +12,8 @@ import pytest
 
 from reside.sentinel.engine import ForeignObject, StackSpec, check_adoption
 from reside.sentinel.engine.adoption import foreign, manager_of
-from stacks.replica import ANNOTATIONS, as_applied, token
+from reside.sentinel.engine.declaration import declaration
+from stacks.replica import ANNOTATIONS, ProviderSettings, as_applied, resources, token
 
 LABELS = {"app.kubernetes.io/managed-by": "kubernetes-sentinel"}
 WISH = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": LABELS}}
@@ -98,3 +99,23 @@ async def test_check_adoption_looks_at_every_object_and_keeps_their_order() -> N
         return None if wish["metadata"]["name"] == "b" else live(None, somebody="2026-01-01")
 
     assert [refusal.object for refusal in await check_adoption(wishes, get_live)] == ["ConfigMap/a", "ConfigMap/c"]
+
+
+def test_the_declaration_names_stack_provider_and_what_workloads_come_after() -> None:
+    manifests = [
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": None},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"k": "v"}},
+        WISH,
+    ]
+    found = declaration("demo", resources(manifests, ProviderSettings("4.25.0", "ns")))["resources"]
+    assert [(r["type"], r["name"], r["parent"], r["provider"], r["custom"]) for r in found] == [
+        ("pulumi:pulumi:Stack", "reside-demo", -1, -1, False),
+        ("pulumi:providers:kubernetes", "kubernetes", 0, -1, True),
+        ("kubernetes:core/v1:Secret", "s", 0, 1, True),
+        ("kubernetes:core/v1:ConfigMap", "a", 0, 1, True),
+        ("kubernetes:apps/v1:Deployment", "web", 0, 1, True),
+    ]
+    assert found[2]["secrets"] == ["data"]
+    assert found[4]["after"] == [2, 3]
+    assert "spec" not in found[4]["inputs"]
+    assert {r["version"] for r in found[1:]} == {"4.25.0"}

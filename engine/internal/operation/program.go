@@ -17,7 +17,7 @@ import (
 // there; it is empty if the runtime does not tell, and for the commands that the CLI does not ask for.
 func (u *update) aboutProgram(ctx context.Context) <-chan map[string]string {
 	answer := make(chan map[string]string, 1)
-	if u.command.Verb != command.Up && u.command.Verb != command.Preview {
+	if u.command.Verb != command.Up && u.command.Verb != command.Preview || u.project.Runtime.Name() == declaredRuntime {
 		answer <- nil
 		return answer
 	}

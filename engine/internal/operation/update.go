@@ -44,7 +44,11 @@ func (c *call) readProject() (*workspace.Project, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if address := c.command.String("client"); address != "" {
+	switch address := c.command.String("client"); address {
+	case "":
+	case declaredClient:
+		project.Runtime = workspace.NewProjectRuntimeInfo(declaredRuntime, nil)
+	default:
 		project.Runtime = workspace.NewProjectRuntimeInfo("client", map[string]any{"address": address})
 	}
 	return project, root, plugin.ValidatePulumiVersionRange(project.RequiredPulumiVersion, version.Version)
@@ -114,8 +118,15 @@ func (u *update) perform(
 	lease := u.shared.Begin(u.project.Name.String(), target.Name().String())
 	outcome := providers.Failed
 	defer func() { lease.End(outcome) }()
-	u.options.Engine.HostFactory = lease.HostFactory(
-		backend.DefaultHostFactory(u.stack.Backend().GetReadOnlyCloudRegistry()))
+	base := backend.DefaultHostFactory(u.stack.Backend().GetReadOnlyCloudRegistry())
+	if u.project.Runtime.Name() == declaredRuntime {
+		program, err := parseDeclaration(u.stdin)
+		if err != nil {
+			return nil, err
+		}
+		base = program.factory(base)
+	}
+	u.options.Engine.HostFactory = lease.HostFactory(base)
 
 	shown := &runs{update: u}
 	if u.kind != apitype.PreviewUpdate && !u.options.PreviewOnly {

@@ -12,15 +12,19 @@ import signal
 import subprocess
 import threading
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from reside.resident.sessions import KILL_SECONDS, end_session
 from reside.sentinel.engine.errors import EngineUnavailable
+from reside.sentinel.engine.host import ProgramHost
 from reside.sentinel.engine.running import Finished
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from reside.sentinel.engine.running import Program
 
 _TIED = ("setpriv", "--pdeathsig", "TERM")
 
@@ -36,15 +40,19 @@ class CliRunner:
 
     def __init__(self, binary: str, environment: Mapping[str, str], processes: int) -> None:
         self._binary = binary
+        self._processes = processes
         self._slots = threading.Semaphore(processes)
+        self._making = threading.Lock()
+        self._programs: ProgramHost | None = None
         self._environment = {**os.environ, **environment, "PULUMI_AUTOMATION_API": "true"}
 
-    def start(self, arguments: Sequence[str], cwd: Path) -> CliRunning:
+    def start(self, arguments: Sequence[str], cwd: Path, program: Program | None = None) -> CliRunning:
         """See :class:`reside.sentinel.engine.running.Runner`."""
+        client = [f"--client={self._host().serve(program.stack, program.resources)}"] if program else []
         self._slots.acquire()
         try:
             process = subprocess.Popen(
-                [*_TIED, self._binary, "--non-interactive", *arguments],
+                [*_TIED, self._binary, "--non-interactive", *arguments, *client],
                 cwd=cwd,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
@@ -57,10 +65,23 @@ class CliRunner:
         except OSError:
             self._slots.release()
             raise
-        return CliRunning(process, self._slots.release)
+        return CliRunning(process, partial(self._ended, program))
+
+    def _ended(self, program: Program | None) -> None:
+        if program is not None:
+            self._host().withdraw(program.stack)
+        self._slots.release()
 
     def close(self) -> None:
-        """Nothing stays alive."""
+        """Serve programs no more."""
+        if self._programs is not None:
+            self._programs.close()
+
+    def _host(self) -> ProgramHost:
+        with self._making:
+            if self._programs is None:
+                self._programs = ProgramHost(self._processes)
+            return self._programs
 
 
 class CliRunning:

@@ -1,4 +1,4 @@
-"""The programs of all operations, served to the engines that ask for them: one gRPC server, as long as its owner lives.
+"""The programs of all operations, served to the command lines that ask for them: one gRPC server for all.
 
 It is a language runtime in Pulumi's sense (``--client=ADDRESS``). An engine asks for the program of a stack by the
 stack's name; there is at most one operation a stack.
@@ -7,7 +7,6 @@ stack's name; there is at most one operation a stack.
 from __future__ import annotations
 
 from concurrent import futures
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import grpc  # type: ignore[import-untyped]  # no stubs in the lock file; few calls
@@ -17,8 +16,6 @@ from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 from reside.sentinel.engine.registering import register
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from stacks.replica import Resources
 
 _OTHERS = 4
@@ -38,14 +35,14 @@ class ProgramHost(language_pb2_grpc.LanguageRuntimeServicer):
         self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
         self._server.start()
 
-    @contextmanager
-    def serving(self, stack: str, program: Resources) -> Iterator[str]:
-        """Have ``program`` for ``stack`` while the block is open; gives the address."""
+    def serve(self, stack: str, program: Resources) -> str:
+        """Have ``program`` for ``stack``; returns the address."""
         self._programs[stack] = program
-        try:
-            yield self.address
-        finally:
-            del self._programs[stack]
+        return self.address
+
+    def withdraw(self, stack: str) -> None:
+        """Forget the stack's program."""
+        self._programs.pop(stack, None)
 
     def close(self) -> None:
         """Serve no more; programs that still run are broken off."""

@@ -1,4 +1,4 @@
-"""What the operations of one Sentinel share: the runner of commands, and the host of programs. Imports pulumi."""
+"""What the operations of one Sentinel share: the runner of commands. Imports pulumi."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from reside.resident import Engine, EngineUnavailable, ResidentSettings
 from reside.resident.environment import command_environment, find_binary
 from reside.sentinel.engine import home
 from reside.sentinel.engine.cli import CliRunner
-from reside.sentinel.engine.host import ProgramHost
 from reside.sentinel.engine.operations import Operations
 from reside.sentinel.engine.resident import ResidentRunner, warn
 from reside.sentinel.engine.running import Operator
@@ -22,7 +21,7 @@ class Machine:
     """Makes operators and operations."""
 
     def __init__(self, settings: EngineSettings) -> None:
-        """Make folders, look for binaries, and serve programs; engines start with the first command.
+        """Make folders and look for binaries; engines start with the first command.
 
         Raises:
             EngineBroken: A binary is missing.
@@ -30,7 +29,6 @@ class Machine:
         home.prepare(settings)
         self._settings = settings
         self._runner = _runner(settings)
-        self._host = ProgramHost(settings.parallel)
 
     def operator(self) -> Operator:
         """For one operation."""
@@ -38,12 +36,11 @@ class Machine:
 
     def operations(self, operator: Operator) -> Operations:
         """One operation by this operator."""
-        return Operations(self._settings, self._host, operator)
+        return Operations(self._settings, operator)
 
     def close(self) -> None:
-        """End engines and programs."""
+        """End what stays alive between operations."""
         self._runner.close()
-        self._host.close()
 
 
 def _runner(settings: EngineSettings) -> Runner:

@@ -17,12 +17,12 @@ from reside.sentinel.engine.eventpipe import EventPipe
 from reside.sentinel.engine.events import EventReader
 from reside.sentinel.engine.masking import secret_values
 from reside.sentinel.engine.port import ChangeSet, OnEvent, StackSpec
+from reside.sentinel.engine.running import Program
 from reside.sentinel.engine.settings import PROVIDER_VERSION, EngineSettings
 from reside.sentinel.engine.store import Store, without_pending
 from stacks.replica import ProviderSettings, resources
 
 if TYPE_CHECKING:
-    from reside.sentinel.engine.host import ProgramHost
     from reside.sentinel.engine.running import Finished, Operator
 
 _QUIET = ["--color", "never", "--suppress-outputs", "--suppress-progress"]
@@ -42,13 +42,11 @@ class Operations:
 
     Args:
         settings: Where things stand.
-        host: Serves the program.
         operator: Runs the commands.
     """
 
-    def __init__(self, settings: EngineSettings, host: ProgramHost, operator: Operator) -> None:
+    def __init__(self, settings: EngineSettings, operator: Operator) -> None:
         self._settings = settings
-        self._host = host
         self._operator = operator
 
     def preview(self, stack: StackSpec, on_event: OnEvent) -> ChangeSet:
@@ -141,12 +139,11 @@ class Operations:
                 on_event(progress)
 
         provider = ProviderSettings(PROVIDER_VERSION, self._settings.namespace, self._settings.context)
-        program = resources(stack.objects, provider)
+        program = Program(stack.name, resources(stack.objects, provider))
         log = EventPipe(store.events, receive)
+        flags = ["--exec-kind", "auto.inline", "--event-log", str(log.path)]
         try:
-            with self._host.serving(stack.name, program) as address:
-                flags = [f"--client={address}", "--exec-kind", "auto.inline", "--event-log", str(log.path)]
-                result = self._operator.run([*arguments, *flags], store.workspace)
+            result = self._operator.run([*arguments, *flags], store.workspace, program)
         finally:
             log.end()
         if result.code == 0 and log.failure is not None:

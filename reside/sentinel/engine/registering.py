@@ -1,4 +1,4 @@
-"""Declares a stack's resources to the engine, as a program on Pulumi's SDK would, by the engine's own RPC.
+"""Declares a stack's resources to a command line's engine, as a program on Pulumi's SDK would, by the engine's RPC.
 
 The SDK runs an asyncio loop, a future for each output and process-wide options for every program; for objects that are
 known from the start it is 35 ms of work for nothing. What is sent is what the SDK sends (pulumi/runtime/resource.py of

@@ -8,17 +8,19 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+import orjson
 import structlog
 from prometheus_client import Counter
 
 from reside.resident import Call, Engine, EngineDied, EngineUnavailable, Unserved
+from reside.sentinel.engine.declaration import CLIENT, declaration
 from reside.sentinel.engine.running import Finished
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from reside.sentinel.engine.running import Runner, Running
+    from reside.sentinel.engine.running import Program, Runner, Running
 
 _log = structlog.get_logger(__name__)
 _TERMINATE_SECONDS = 5.0
@@ -48,15 +50,19 @@ class ResidentRunner:
         self._engine = engine
         self._fallback = fallback
 
-    def start(self, arguments: Sequence[str], cwd: Path) -> Running:
-        """See :class:`reside.sentinel.engine.running.Runner`."""
+    def start(self, arguments: Sequence[str], cwd: Path, program: Program | None = None) -> Running:
+        """See :class:`reside.sentinel.engine.running.Runner`; a program goes to the engine as data."""
+        whole, stdin = ["--non-interactive", *arguments], ""
+        if program is not None:
+            whole.append(f"--client={CLIENT}")
+            stdin = orjson.dumps(declaration(program.stack, program.resources)).decode()
         try:
-            return ResidentRunning(self._engine.open(["--non-interactive", *arguments], str(cwd)), self._engine)
+            return ResidentRunning(self._engine.open(whole, str(cwd), stdin), self._engine)
         except Unserved:
-            return self._fallback.start(arguments, cwd)
+            return self._fallback.start(arguments, cwd, program)
         except EngineUnavailable as error:
             warn(error)
-            return self._fallback.start(arguments, cwd)
+            return self._fallback.start(arguments, cwd, program)
 
     def close(self) -> None:
         """End the engine: what runs may finish, then it is interrupted, then killed."""

@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from stacks.replica import Resources
+
+
+@dataclass(frozen=True)
+class Program:
+    """The program of a stack, for a command that needs one."""
+
+    stack: str
+    resources: Resources
+
 
 @dataclass(frozen=True)
 class Finished:
@@ -45,8 +55,8 @@ class Running(Protocol):
 class Runner(Protocol):
     """Runs the command lines that the Pulumi CLI takes."""
 
-    def start(self, arguments: Sequence[str], cwd: Path) -> Running:
-        """Start one.
+    def start(self, arguments: Sequence[str], cwd: Path, program: Program | None = None) -> Running:
+        """Start one; how the engine gets to the program is the runner's business.
 
         Raises:
             EngineUnavailable: It can't be started now.
@@ -73,7 +83,7 @@ class Operator:
         """Whether it was told to stop: what fails from then on failed because of it."""
         return self._stopped
 
-    def run(self, arguments: Sequence[str], cwd: Path) -> Finished:
+    def run(self, arguments: Sequence[str], cwd: Path, program: Program | None = None) -> Finished:
         """Run a command to its end.
 
         Raises:
@@ -81,7 +91,7 @@ class Operator:
             EngineKilled: It was killed.
         """
         self._check()
-        running = self._runner.start(arguments, cwd)
+        running = self._runner.start(arguments, cwd, program)
         with self._lock:
             self._running = running
             stopped, killed = self._stopped, self._killed
