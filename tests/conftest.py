@@ -26,8 +26,8 @@ _BRINGING_UP = ("test_bootstrap.py", "test_root_program.py")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Longest first, and what shares fixtures in one worker (``--dist loadgroup``), one after the other.
 
-    The end-to-end tests that share one platform, or one empty Kubernetes, are one group; any other file of tests on
-    real parts is a group.
+    The end-to-end tests that share one platform, or one empty Kubernetes, are one group; so are the resident engine's
+    on one control plane; any other file of tests on real parts is a group.
     """
     items.sort(key=lambda item: _ORDER.index(_room(item)))
     for item in items:
@@ -40,6 +40,8 @@ def _group(item: pytest.Item) -> str | None:
     room, name = _room(item), item.path.name
     if room == "e2e" and name != "test_local_cluster.py":
         return "bringing up" if name in _BRINGING_UP else "e2e"
+    if room == "integration" and name.startswith("test_resident_"):
+        return "resident equivalence" if name.startswith("test_resident_equivalence") else "resident"
     return None if room == "unit" else name
 
 

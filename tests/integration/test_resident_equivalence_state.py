@@ -12,7 +12,7 @@ from pulumi.automation import ConfigValue, Deployment, Stack
 from pulumi.automation.errors import StackAlreadyExistsError, StackNotFoundError
 from support.resident import PASSPHRASE
 from support.resident_programs import Pair, config_map, kubernetes, secret
-from support.resident_record import decrypted, plain
+from support.resident_record import decrypted, deployment, plain
 
 if TYPE_CHECKING:
     from support.resident import Program, Side, Sides
@@ -50,7 +50,7 @@ def test_secrets_of_config_outputs_and_resources(both: Sides) -> None:
         side.note("history without secrets", plain(stack.history(show_secrets=False), side.names))
         side.note("shown outputs", side.plain_run("secrets", "stack", "output", "--json", "--show-secrets").stdout)
         side.note("masked outputs", side.plain_run("secrets", "stack", "output", "--json").stdout)
-        side.note("exported", plain(stack.export_stack().deployment, side.names))
+        side.note("exported", deployment(stack.export_stack().deployment, side.names))
         state = side.state_file("secrets").read_text()
         assert HIDDEN not in state
         found = decrypted(json.loads(state)["checkpoint"]["latest"], PASSPHRASE)

@@ -127,23 +127,30 @@ def _subject(event: dict[str, Any]) -> tuple[int, str]:
 
 
 def checkpoint(state: dict[str, Any], names: Mapping[str, str]) -> Any:
-    """A state file, resources by their names and ids: the order in it is that of completion."""
+    """A state file, or another JSON document of the state folder."""
     shown = plain(state, names)
-    resources = ((shown.get("checkpoint") or {}).get("latest") or {}).get("resources") or []
+    latest = (shown.get("checkpoint") or {}).get("latest")
+    return {**shown, "checkpoint": deployment(latest, {})} if latest else shown
+
+
+def deployment(state: dict[str, Any], names: Mapping[str, str]) -> Any:
+    """A deployment, resources by their names and ids: the order in it is that of completion."""
+    shown = plain(state, names)
+    resources = shown.get("resources") or []
     resources.sort(key=lambda resource: (resource["urn"], resource.get("delete", False), resource.get("id", "")))
     return shown
 
 
-def decrypted(deployment: dict[str, Any], passphrase: str) -> list[str]:
+def decrypted(state: dict[str, Any], passphrase: str) -> list[str]:
     """The plain texts of all secrets of an exported deployment, sorted.
 
     The format is that of sdk/go/common/resource/config/crypt.go: AES-256-GCM, the key made by PBKDF2 from the salt
     that stands beside them.
     """
-    salt = base64.b64decode(deployment["secrets_providers"]["state"]["salt"].split(":")[1])
+    salt = base64.b64decode(state["secrets_providers"]["state"]["salt"].split(":")[1])
     key = hashlib.pbkdf2_hmac("sha256", passphrase.encode(), salt, 1_000_000, 32)
     found = []
-    for secret in _ciphertexts(deployment):
+    for secret in _ciphertexts(state):
         _, nonce, sealed = secret.split(":")
         found.append(AESGCM(key).decrypt(base64.b64decode(nonce), base64.b64decode(sealed), None).decode())
     return sorted(found)
