@@ -99,23 +99,24 @@ def test_stacks_are_made_read_moved_and_removed(both: Sides) -> None:
     both.equal(scenario)
 
 
-def test_operations_of_both_alternate_on_one_stack(both: Sides) -> None:
+@pytest.mark.parametrize("turns", [12, pytest.param(50, marks=pytest.mark.soak)])
+def test_operations_of_both_alternate_on_one_stack(both: Sides, turns: int) -> None:
     """Whoever comes next finds what the other left: nothing to change, a state that is whole, and the same keys."""
-    name, first, second = "alternating", both.stock, both.resident.at(both.stock)
+    name, first, second = f"alternating-{turns}", both.stock, both.resident.at(both.stock)
 
     def program(value: int) -> Program:
         def run() -> None:
             use = ResourceOptions(provider=kubernetes(first))
-            secret("alternating", {"key": pulumi.Output.secret(HIDDEN)}, use)
-            config_map("alternating", {"value": str(value)}, use)
-            Pair("alternating", "same", ResourceOptions(providers={"kubernetes": use.provider}))
+            secret(name, {"key": pulumi.Output.secret(HIDDEN)}, use)
+            config_map(name, {"value": str(value)}, use)
+            Pair(name, "same", ResourceOptions(providers={"kubernetes": use.provider}))
             pulumi.export("hidden", pulumi.Output.secret(HIDDEN))
 
         return run
 
     first.stack(name)
     stacks = [(side, side.stack_of(name)) for side in (first, second)]
-    for turn in range(12):
+    for turn in range(turns):
         side, stack = stacks[turn % 2]
         value = turn // 2  # each value is applied by one and found by the other
         expected = {"create": 7} if turn == 0 else {"same": 7} if turn % 2 else {"same": 6, "update": 1}
