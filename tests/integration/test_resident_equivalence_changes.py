@@ -42,7 +42,7 @@ def test_create_preview_update_replace_delete_refresh_and_destroy(both: Sides) -
         same = side.up(stack, program(side, "one"), expect_no_changes=True)
         assert same.changes == {"same": 9}
         changed = side.up(stack, program(side, "two", last=True), diff=True, parallel=1)
-        assert changed.changes == {"same": 4, "update": 4, "replace": 1, "delete": 1} or changed.changes
+        assert changed.changes == {"same": 4, "update": 3, "replace": 1, "delete": 1}
         assert "a-hidden-value" not in changed.result.stdout
         side.kubectl("delete", "configmap", "first")
         side.run(stack, "refresh")
@@ -81,7 +81,7 @@ def test_protect_retain_ignore_alias_import_and_targets(both: Sides) -> None:
         stack = side.stack("options")
         assert side.up(stack, program(side, 1)).changes == {"create": 7, "import": 1, "update": 1}
         second = side.up(stack, program(side, 2), target=["urn:pulumi:options::equal::**::other"])
-        assert second.changes == {"update": 1, "same": 7} or second.changes
+        assert second.changes == {"update": 1, "same": 7}
         third = side.up(stack, program(side, 2))
         assert third.error is None
         assert side.live("ConfigMap/retained")
