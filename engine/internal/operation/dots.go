@@ -15,7 +15,8 @@ type dots struct {
 
 	mutex  sync.Mutex
 	writer io.Writer
-	open   bool
+	open   bool // a line of dots is there
+	inside bool // a line of the display is not whole yet: it writes text and end of each apart
 }
 
 // Write ends the line of dots before it writes what there is to say.
@@ -27,6 +28,9 @@ func (d *dots) Write(text []byte) (int, error) {
 		if _, err := io.WriteString(d.writer, "\n"); err != nil {
 			return 0, err
 		}
+	}
+	if len(text) > 0 {
+		d.inside = text[len(text)-1] != '\n'
 	}
 	return d.writer.Write(text)
 }
@@ -56,6 +60,9 @@ func (d *dots) begin(label string, every time.Duration) (end func()) {
 func (d *dots) grow(label string) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
+	if d.inside {
+		return
+	}
 	text := colors.Yellow + "." + colors.Reset
 	if !d.open {
 		text = colors.Yellow + "@ " + label + "..." + colors.Reset + text

@@ -42,3 +42,14 @@ func TestDotsGrowUntilTheEnd(t *testing.T) {
 		t.Errorf("%q", before)
 	}
 }
+
+func TestDotsDoNotBreakALineThatIsNotWhole(t *testing.T) {
+	var shown strings.Builder
+	dots := &dots{color: colors.Never, writer: &shown}
+	fmt.Fprint(dots, "Outputs:")
+	dots.grow("updating")
+	fmt.Fprint(dots, "\n")
+	if shown.String() != "Outputs:\n" {
+		t.Errorf("shown: %q", shown.String())
+	}
+}
