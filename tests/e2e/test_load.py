@@ -53,5 +53,5 @@ def test_an_update_of_the_caller_stops_it_first(platform: Platform, caller: str)
         platform.load(
             platform.build("examples/replicas/caller", "v2"), "--replica-id", str(platform.replicas()["caller"]["id"])
         )
-    assert events.most_at_once() == 1
+    assert events.most_at_once() == 1, events.told()
     assert {pod["metadata"]["labels"]["reside.io/version"] for pod in platform.ready_pods("caller")} == {"2"}

@@ -69,6 +69,14 @@ class Events:
             event, at = decoder.raw_decode(text, at)
             self.seen.append((event["type"], event["object"]))
 
+    def told(self) -> str:
+        """One line for each event: what, name, when it was to be deleted, phase."""
+        return "\n".join(
+            f"{kind} {thing['metadata']['name']} {thing['metadata'].get('deletionTimestamp', 'stays')} "
+            f"{thing.get('status', {}).get('phase')}"
+            for kind, thing in self.seen
+        )
+
     def most_at_once(self) -> int:
         """The largest number of objects that were there at the same time."""
         present: set[str] = set()
