@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -23,6 +24,7 @@ from reside.resident import ResidentCommand, ResidentSettings
 
 def main() -> None:
     """Do what the document on the command line says."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run as a shell's background job
     document: dict[str, Any] = json.loads(sys.argv[1])
 
     def program() -> None:
