@@ -45,7 +45,8 @@ def test_create_preview_update_replace_delete_refresh_and_destroy(both: Sides) -
         assert changed.changes == {"same": 4, "update": 3, "replace": 1, "delete": 1}
         assert "a-hidden-value" not in changed.result.stdout
         side.kubectl("delete", "configmap", "first")
-        side.run(stack, "refresh")
+        # One after another: if a child is refreshed before the stack, Pulumi's display shows no outputs of the stack.
+        side.run(stack, "refresh", parallel=1)
         side.run(stack, "preview_destroy")
         side.run(stack, "destroy")
         assert side.live("ConfigMap/pair-second") is None
