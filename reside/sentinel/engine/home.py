@@ -56,6 +56,7 @@ def environment(settings: EngineSettings) -> dict[str, str]:
         "PULUMI_DEBUG_COMMANDS": "true",  # the event log is hidden behind it
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
+        "PULUMI_DIY_BACKEND_NO_LEGACY_WARNING": "true",  # for which each operation would look through all stacks' files
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         # One provider serves all operations: its own limit of 50 requests a second is meant for one. The API server
         # keeps its clients apart by itself (priority and fairness).
