@@ -6,6 +6,7 @@ Everything else must be equal, so this module is the list of what may differ, an
 * folders and namespace of a side, and the ports of its servers;
 * the order in which independent resources finish, and the progress rows ("@ updating...", repeated rows) that a
   display prints by the clock;
+* how many steps were done when one failed, since several are under way at once;
 * ephemeral messages ("Resource scheduled for deletion"), which a provider that is quick enough does not send;
 * where in the code, and in which process, a report of a broken snapshot was made;
 * debug messages: they tell which plugins were started, which is what the resident engine saves.
@@ -116,7 +117,9 @@ def _is_chatter(diagnostic: dict[str, Any]) -> bool:
 
 
 def _event(event: EngineEvent, names: Mapping[str, str]) -> dict[str, Any]:
-    return {key: value for key, value in plain(event, names).items() if value not in (None, "VARIES", 0)}
+    shown = {key: value for key, value in plain(event, names).items() if value not in (None, "VARIES", 0)}
+    shown.get("res_op_failed_event", {}).pop("steps", None)
+    return shown
 
 
 def _subject(event: dict[str, Any]) -> tuple[int, str]:
