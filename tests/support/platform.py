@@ -78,11 +78,15 @@ class Events:
         )
 
     def most_at_once(self) -> int:
-        """The largest number of objects that were there at the same time."""
+        """The largest number of objects that were there at the same time, without pods that have ended.
+
+        A pod that has ended, its containers with it, is listed until its kubelet says that it may go.
+        """
         present: set[str] = set()
         most = 0
         for kind, thing in self.seen:
-            (present.discard if kind == "DELETED" else present.add)(thing["metadata"]["uid"])
+            over = kind == "DELETED" or thing.get("status", {}).get("phase") in ("Succeeded", "Failed")
+            (present.discard if over else present.add)(thing["metadata"]["uid"])
             most = max(most, len(present))
         return most
 
