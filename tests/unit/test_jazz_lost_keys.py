@@ -1,10 +1,12 @@
-"""A key whose reveal does not count any more: who used it before sees what a new reader sees."""
+"""Keys that nobody finds: their reveal does not count any more, or goes round in a circle."""
+
+from itertools import pairwise
 
 import pytest
 from support.jazz_liar import carried
 from support.jazz_wire import Loose, connected_to, registered
 
-from reside.jazz import CoMap
+from reside.jazz import CoMap, JazzError
 
 pytestmark = pytest.mark.anyio
 
@@ -55,3 +57,20 @@ async def test_content_under_a_key_of_a_rotation_that_turns_out_void_is_gone_for
     await meets(hub, owner)
     assert group.role_of(third.account_id) == "writer"
     assert value.as_dict() == await as_a_new_reader_sees_it(hub, owner, value.id)
+
+
+@pytest.mark.parametrize("circle", [("key_zA",), ("key_zA", "key_zB"), ("key_zA", "key_zB", "key_zC")])
+async def test_a_key_that_is_revealed_under_itself_is_looked_for_once(circle: tuple[str, ...]) -> None:
+    """In cojson 0.20.19 it fills the stack (``getUncachedReadKey``)."""
+    hub = Loose()
+    owner = await registered(hub, "owner")
+    group = owner.create_group()
+    value = group.create_map({"before": 1})
+    steps = {f"{key}_for_{under}": "encrypted_UJunk" for key, under in pairwise([*circle, circle[0]])}
+    for key, to in {**steps, "readKey": circle[0]}.items():
+        change = {"op": "set", "key": key, "value": to}
+        owner.transact(group.id, [change], private=False, made_at=owner.now_ms() + 1000)
+    with pytest.raises(JazzError, match="needs a read key"):
+        value.set("after", 2)
+    await connected_to(hub, owner)
+    assert value.as_dict() == await as_a_new_reader_sees_it(hub, owner, value.id) == {"before": 1}
