@@ -76,13 +76,10 @@ def series(side: Side, name: str, operations: int, watched: Watched) -> None:
     for number in range(operations):
         value = number // 3
         made = program(side, name, value)
-        if number % 3 == 0:
-            expected = {"create": 4} if number == 0 else {"same": 3, "update": 1}
-            assert side.run(stack, "preview", made).changes == expected, (name, number)
-        else:
-            expected = {"same": 4} if number % 3 == 2 else {"create": 4} if value == 0 else {"same": 3, "update": 1}
-            assert side.up(stack, made).changes == expected, (name, number)
-        side.records.clear()
+        fresh = {"create": 4} if value == 0 else {"same": 3, "update": 1}
+        verb, expected = "up" if number % 3 else "preview", {"same": 4} if number % 3 == 2 else fresh
+        outcome, _ = side.operate(stack, verb, made)
+        assert outcome.changes == expected, (name, number)
         if number % 5 == 0:
             watched.look(side)
     applied = (operations - 2) // 3  # the last one may have been a preview

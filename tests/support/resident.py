@@ -153,12 +153,24 @@ class Side:
     def run(
         self, stack: Stack, verb: str, program: Program | None = None, watch: OnEvent | None = None, **options: Any
     ) -> Outcome:
-        """Run and record an operation of the Automation API; ``verb`` is the name of a method of ``stack``.
+        """Run and record an operation.
 
-        ``watch`` sees each event when it comes, on a thread of its own. With ``racing=True`` what the engine did until
-        it met an error depends on who was quicker: then only the error's diagnostics are recorded.
+        With ``racing=True`` what the engine did until it met an error depends on who was quicker: then only the error's
+        diagnostics are recorded.
         """
         racing = options.pop("racing", False)
+        outcome, lines = self.operate(stack, verb, program, watch, **options)
+        self.note(verb, self._diagnostics(outcome) if racing else self._record(stack, outcome, lines))
+        return outcome
+
+    def operate(
+        self, stack: Stack, verb: str, program: Program | None = None, watch: OnEvent | None = None, **options: Any
+    ) -> tuple[Outcome, dict[str, list[str]]]:
+        """Run an operation of the Automation API; ``verb`` is the name of a method of ``stack``.
+
+        ``watch`` sees each event when it comes, on a thread of its own. Returns the lines of ``stdout`` and ``stderr``
+        besides.
+        """
         seen: list[EngineEvent] = []
         lines: dict[str, list[str]] = {"stdout": [], "stderr": []}
         over = threading.Event()
@@ -180,9 +192,7 @@ class Side:
         if result is not None:
             for stream, received in lines.items():
                 assert "\n".join(received) == getattr(result, stream)
-        outcome = Outcome(result, error, seen)
-        self.note(verb, self._diagnostics(outcome) if racing else self._record(stack, outcome, lines))
-        return outcome
+        return Outcome(result, error, seen), lines
 
     def up(self, stack: Stack, program: Program | None, **options: Any) -> Outcome:
         """An update."""
