@@ -160,9 +160,20 @@ async def test_a_moved_state_folder_and_a_new_engine_go_on_where_the_last_one_st
         assert actions(await second.engine.apply(stack(config_map("a", x="1")))) == {"ConfigMap/a": "same"}
 
 
+async def test_a_state_of_the_former_layout_stays_in_use(b: Bench, cluster: ClusterInfo) -> None:
+    await b.engine.apply(stack(config_map("a", x="1")))
+    former = b.settings.folder / "state"
+    former.mkdir()
+    (b.settings.workspace("demo") / ".pulumi").rename(former / ".pulumi")
+    folder = b.settings.folder.parent
+    async with bench(cluster, folder, namespace=b.namespace, engine=b.settings.engine) as second:
+        assert actions(await second.engine.apply(stack(config_map("a", x="1")))) == {"ConfigMap/a": "same"}
+    assert not former.exists()
+
+
 async def test_history_does_not_grow(b: Bench) -> None:
     for x in "123":
         await b.engine.apply(stack(config_map("a", x=x)))
-    kept = [path for path in b.settings.state.rglob("*") if path.is_file()]
+    kept = [path for path in (b.settings.workspace("demo") / ".pulumi").rglob("*") if path.is_file()]
     assert {path.name for path in kept} == {"meta.yaml", "demo.json", "demo.json.bak"}
     assert not [path for path in (b.settings.folder / "home").rglob("*.log") if path.is_file()]

@@ -74,7 +74,7 @@ async def converges(b: Bench) -> None:
     assert not state["deployment"].get("pending_operations")
     resources = [r for r in state["deployment"]["resources"] if r["type"].startswith("kubernetes:")]
     assert len(resources) == len({r["urn"] for r in resources}) == 25
-    assert not list((b.settings.state / ".pulumi" / "locks").rglob("*.json"))
+    assert not list((b.settings.workspace("demo") / ".pulumi" / "locks").rglob("*.json"))
 
 
 async def test_engine_killed_in_the_middle_of_a_creation(b: Bench) -> None:
@@ -119,7 +119,7 @@ async def test_a_graceful_stop_leaves_neither_lock_nor_pending_operation(b: Benc
         await task
     assert session(leader) == {}
     assert not Store(b.settings, "demo").interrupted
-    assert not list((b.settings.state / ".pulumi" / "locks").rglob("*.json"))
+    assert not list((b.settings.workspace("demo") / ".pulumi" / "locks").rglob("*.json"))
     with pytest.raises(EngineUnavailable, match="stopping"):
         await b.engine.apply(stack(*MANY))
     async with bench(cluster, b.settings.folder.parent, namespace=b.namespace, engine=b.settings.engine) as again:
@@ -159,7 +159,7 @@ async def test_a_dead_engines_lock_and_pending_operations_are_cleared(b: Bench) 
 
 def leave_a_crash_behind(b: Bench) -> None:
     """What an engine leaves that was killed in a creation: lock, pending operation, our own mark."""
-    root = b.settings.state / ".pulumi"
+    root = b.settings.workspace("demo") / ".pulumi"
     lock = root / "locks" / "organization" / "reside" / "demo" / "0a0a0a0a-0000-4000-8000-000000000000.json"
     lock.parent.mkdir(parents=True, exist_ok=True)
     lock.write_text(json.dumps({"pid": 1, "username": "root", "hostname": "h", "timestamp": "2026-01-01T00:00:00Z"}))

@@ -26,7 +26,7 @@ from reside.sentinel.engine.in_cluster import write_kubeconfig
 from reside.sentinel.engine.masking import mask, secret_values
 from reside.sentinel.engine.port import StackEvent
 from reside.sentinel.engine.settings import EngineSettings
-from reside.sentinel.engine.store import Store, without_pending
+from reside.sentinel.engine.store import Store, move_states, without_pending
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -160,9 +160,12 @@ def test_pending_operations_are_dropped_and_nothing_else() -> None:
 
 def test_a_store_removes_dead_locks_and_drafts_of_its_own_stack_only(tmp_path: Path) -> None:
     settings = EngineSettings(tmp_path, "p", "reside")
-    root = settings.state / ".pulumi"
-    ours, theirs = (root / "locks/organization/reside" / name / "1.json" for name in ("demo", "demo-2"))
-    draft, kept = (root / "stacks/reside" / name for name in ("demo.json.18ab.tmp", "demo.json"))
+    ours, theirs = (
+        settings.workspace(name) / ".pulumi/locks/organization/reside" / name / "1.json" for name in ("demo", "demo-2")
+    )
+    draft, kept = (
+        settings.workspace("demo") / ".pulumi/stacks/reside" / name for name in ("demo.json.18ab.tmp", "demo.json")
+    )
     for file in (ours, theirs, draft, kept):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("{}")
@@ -173,6 +176,20 @@ def test_a_store_removes_dead_locks_and_drafts_of_its_own_stack_only(tmp_path: P
     store.forget()
     assert not store.exists
     assert theirs.exists()
+
+
+def test_states_of_the_former_layout_go_to_their_workspaces(tmp_path: Path) -> None:
+    settings = EngineSettings(tmp_path, "p", "reside")
+    common = tmp_path / "state" / ".pulumi"
+    for file in ("stacks/reside/a.json", "stacks/reside/b.json", "stacks/reside/a.json.bak", "meta.yaml"):
+        (common / file).parent.mkdir(parents=True, exist_ok=True)
+        (common / file).write_text(file)
+    for _ in range(2):  # the second time there is nothing to do
+        move_states(settings)
+        assert not (tmp_path / "state").exists()
+        assert [Store(settings, name).exists for name in ("a", "b", "c")] == [True, True, False]
+    moved = settings.workspace("a") / ".pulumi" / "stacks" / "reside" / "a.json"
+    assert moved.read_text() == "stacks/reside/a.json"
 
 
 def test_an_operation_that_did_not_end_is_remembered(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from reside.sentinel.engine.errors import EngineBroken
 from reside.sentinel.engine.in_cluster import write_kubeconfig
 from reside.sentinel.engine.settings import PROVIDER_VERSION
+from reside.sentinel.engine.store import move_states
 
 if TYPE_CHECKING:
     from reside.sentinel.engine.settings import EngineSettings
@@ -21,8 +22,9 @@ def prepare(settings: EngineSettings) -> None:
     Raises:
         EngineBroken: A binary is missing.
     """
-    for folder in (settings.folder, settings.home, settings.state):
+    for folder in (settings.folder, settings.home):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    move_states(settings)
     if settings.kubeconfig is None:
         write_kubeconfig(settings.in_cluster_kubeconfig, settings.namespace, os.environ)
     # The engine would keep a debug log of every run below this name, unencrypted at first; a file turns that off.
@@ -50,13 +52,11 @@ def environment(settings: EngineSettings) -> dict[str, str]:
         "USER": os.environ.get("USER", "reside"),
         "HOME": os.environ.get("HOME", str(settings.home)),
         "PULUMI_HOME": str(settings.home),
-        # Without its attribute files, which are not written atomically: a kill would leave a state that can't be read.
-        "PULUMI_BACKEND_URL": f"file://{settings.state}?metadata=skip",
+        "PULUMI_BACKEND_URL": "",  # each stack's project names its own
         "PULUMI_CONFIG_PASSPHRASE": settings.passphrase,
         "PULUMI_DEBUG_COMMANDS": "true",  # the event log is hidden behind it
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
-        "PULUMI_DIY_BACKEND_NO_LEGACY_WARNING": "true",  # for which each operation would look through all stacks' files
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         # One provider serves all operations: its own limit of 50 requests a second is meant for one. The API server
         # keeps its clients apart by itself (priority and fairness).

@@ -28,7 +28,7 @@ _TERMINATE_SECONDS = 5.0
 
 
 FALLBACKS = Counter(
-    "reside_sentinel_engineFALLBACKS_total", "Commands that the stock command line ran: no resident engine came up."
+    "reside_sentinel_engine_fallbacks_total", "Commands that the stock command line ran: no resident engine came up."
 )
 
 

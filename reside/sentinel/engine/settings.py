@@ -55,11 +55,6 @@ class EngineSettings:
         return self.folder / "home"
 
     @property
-    def state(self) -> Path:
-        """Folder of the file backend."""
-        return self.folder / "state"
-
-    @property
     def salt(self) -> Path:
         """Settings of a stack that was just made: nothing but its encryption salt, which all stacks share."""
         return self.folder / "salt.yaml"
@@ -70,5 +65,5 @@ class EngineSettings:
         return self.folder / "in-cluster.kubeconfig"
 
     def workspace(self, stack: str) -> Path:
-        """Folder from which the stack's operations run."""
+        """Folder from which the stack's operations run, with its settings and its state."""
         return self.folder / "workspaces" / stack

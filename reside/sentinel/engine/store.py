@@ -1,22 +1,24 @@
 """Our own care for the file backend: what a crash leaves, what grows for ever, what a preview must not leave behind.
 
+Each stack has a file backend of its own, in its workspace: Pulumi's file backend looks through the folder with the
+states of a project several times an operation, so in a common one each stack would slow all others down.
+
 Invariant: called only by the holder of the stack's lane. So a lock file found here belongs to an engine that is dead,
 whatever process id and host name it shows (both repeat and change in containers), and is removed.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from reside.sentinel.engine.settings import PROJECT, EngineSettings
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 _RUNNING = ".running"
 _EVENTS = ".events"
-_PROJECT_FILE = f"name: {PROJECT}\nruntime: python\ndescription: One desired-state stack of ReSide\n"
+_STATES = Path(".pulumi", "stacks", PROJECT)
 
 
 class Store:
@@ -24,9 +26,9 @@ class Store:
 
     def __init__(self, settings: EngineSettings, stack: str) -> None:
         """Name the files of ``stack``; nothing is touched yet."""
-        root = settings.state / ".pulumi"
         self.workspace = settings.workspace(stack)
-        self._state_file = root / "stacks" / PROJECT / f"{stack}.json"
+        root = self.workspace / ".pulumi"
+        self._state_file = self.workspace / _STATES / f"{stack}.json"
         self._locks = root / "locks" / "organization" / PROJECT / stack
         self._grown = [root / kind / PROJECT / stack for kind in ("history", "backups")]
         self._running = self.workspace / _RUNNING
@@ -47,9 +49,7 @@ class Store:
     def prepare(self) -> None:
         """Make the workspace and remove what dead engines left: locks, and states that were being written."""
         self.workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
-        project = self.workspace / "Pulumi.yaml"
-        if not project.exists():
-            project.write_text(_PROJECT_FILE, encoding="utf-8")
+        (self.workspace / "Pulumi.yaml").write_text(_project_file(self.workspace), encoding="utf-8")
         self.unlock()
         for draft in self._state_file.parent.glob(f"{self._state_file.name}.*.tmp"):
             draft.unlink(missing_ok=True)
@@ -89,11 +89,35 @@ class Store:
         self.unlock()
         for file in self._state_files():
             file.unlink(missing_ok=True)
-        for folder in (*self._grown, self._locks, self.workspace):
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(self.workspace, ignore_errors=True)
 
     def _state_files(self) -> list[Path]:
         return [self._state_file, *self._state_file.parent.glob(f"{self._state_file.name}.*")]
+
+
+def move_states(settings: EngineSettings) -> None:
+    """Bring the states of a former version, which kept all in one backend, to their stacks' workspaces.
+
+    A death in the middle loses nothing: the next call moves the rest.
+    """
+    common = settings.folder / "state"
+    for old in (common / _STATES).glob("*.json"):
+        new = settings.workspace(old.stem) / _STATES / old.name
+        new.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        old.replace(new)
+    if common.exists():
+        shutil.rmtree(common)
+
+
+def _project_file(workspace: Path) -> str:
+    """A project whose backend is this folder.
+
+    The backend keeps no attribute files, which are not written atomically: a kill would leave a state that can't be
+    read. JSON's strings are YAML's too.
+    """
+    url = json.dumps(f"file://{workspace}?metadata=skip")
+    description = "One desired-state stack of ReSide"
+    return f"name: {PROJECT}\nruntime: python\ndescription: {description}\nbackend: {{url: {url}}}\n"
 
 
 def without_pending(deployment: dict[str, Any]) -> dict[str, Any] | None:
