@@ -9,6 +9,16 @@ stand in docs/resident-engine.md.
 from reside.resident.command import ResidentCommand
 from reside.resident.engine import Call, Engine
 from reside.resident.errors import EngineDied, EngineUnavailable, Unserved
+from reside.resident.quiet import quiet
 from reside.resident.settings import ResidentSettings
 
-__all__ = ["Call", "Engine", "EngineDied", "EngineUnavailable", "ResidentCommand", "ResidentSettings", "Unserved"]
+__all__ = [
+    "Call",
+    "Engine",
+    "EngineDied",
+    "EngineUnavailable",
+    "ResidentCommand",
+    "ResidentSettings",
+    "Unserved",
+    "quiet",
+]

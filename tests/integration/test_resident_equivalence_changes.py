@@ -8,8 +8,10 @@ import pulumi
 from pulumi import ResourceOptions
 from support.resident_programs import Pair, config_map, dynamic, kubernetes, secret
 
+from reside.resident import quiet
+
 if TYPE_CHECKING:
-    from support.resident import Program, Side, Sides
+    from support.resident import Outcome, Program, Side, Sides
 
 
 def test_create_preview_update_replace_delete_refresh_and_destroy(both: Sides) -> None:
@@ -50,6 +52,30 @@ def test_create_preview_update_replace_delete_refresh_and_destroy(both: Sides) -
         side.run(stack, "preview_destroy")
         side.run(stack, "destroy")
         assert side.live("ConfigMap/pair-second") is None
+
+    both.equal(scenario)
+
+
+def test_a_quiet_program_changes_the_same_and_warns(both: Sides) -> None:
+    def program(side: Side) -> Program:
+        def run() -> None:
+            config_map("only", {"value": "one"}, ResourceOptions(provider=kubernetes(side)))
+            pulumi.log.warn("mind the step")
+
+        return run
+
+    def messages(outcome: Outcome, severity: str) -> list[str]:
+        found = (event.diagnostic_event for event in outcome.events)
+        return [told.message for told in found if told is not None and told.severity == severity]
+
+    def scenario(side: Side) -> None:
+        stack = side.stack("quiet")
+        first = side.up(stack, program(side))
+        second = side.up(stack, quiet(program(side)))
+        assert (first.changes, second.changes) == ({"create": 3}, {"same": 3})
+        assert [messages(outcome, "warning") for outcome in (first, second)] == [["mind the step\n"]] * 2
+        debug = [len([told for told in messages(outcome, "debug") if "only" in told]) for outcome in (first, second)]
+        assert debug == [3, 0]
 
     both.equal(scenario)
 
