@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from benchmarks.engine_pair import Pair
     from reside.local import ClusterInfo
 
-WAYS = ("stock", "resident", "sentinel", "kubectl")
+WAYS = ("stock", "resident", "quiet", "sentinel", "kubectl")
 
 
 @dataclass(frozen=True)

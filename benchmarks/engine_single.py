@@ -1,4 +1,4 @@
-"""The first part of the engine's benchmark: one stack of five objects, one operation at a time, by four ways."""
+"""The first part of the engine's benchmark: one stack of five objects, one operation at a time, by five ways."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 from pulumi.automation import LocalWorkspace, PulumiCommand, Stack, UpdateSummary
 from pulumi.automation._stack import StackInitMode
 
-from benchmarks.engine_cluster import Kubectl, Ledger, objects
+from benchmarks.engine_cluster import WAYS, Kubectl, Ledger, objects
 from reside.local.toolchain import Toolchain
-from reside.resident import ResidentCommand, ResidentSettings
+from reside.resident import ResidentCommand, ResidentSettings, quiet
 from reside.sentinel.engine import EngineSettings, PulumiEngine, StackSpec
 from stacks.replica import ProviderSettings, program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pulumi.automation import PulumiFn
 
     from benchmarks.engine_pair import Pair
     from reside.local import ClusterInfo
@@ -41,7 +43,7 @@ class _OneRun(Stack):
 def measure_single(info: ClusterInfo, folder: Path, rounds: int, pair: Pair, ledger: Ledger) -> None:
     """Run all operations by all ways, way after way in each step of each round."""
     kubectl = Kubectl(info)
-    for namespace in ("stock", "resident", "sentinel", "kubectl"):
+    for namespace in WAYS:
         kubectl.run("create", "namespace", namespace)
     settings = ResidentSettings(lifetime="parent", folder=folder / "resident-engine")
     with ResidentCommand(settings) as resident, asyncio.Runner() as runner:
@@ -49,6 +51,7 @@ def measure_single(info: ClusterInfo, folder: Path, rounds: int, pair: Pair, led
         ways = (
             _Automation("stock", PulumiCommand(), info, folder),
             _Automation("resident", resident, info, folder),
+            _Automation("quiet", resident, info, folder, quiet),
             _Sentinel(engine, runner),
             _Kubectl(kubectl),
         )
@@ -67,7 +70,7 @@ def _rounds(ways: tuple[Any, ...], rounds: int, ledger: Ledger, pair: Pair) -> N
                 step = getattr(way, act)
                 with book(operation, way.name):
                     step(number)
-        for way in ways[:2]:
+        for way in ways[:3]:
             with book("Stack.up(), with outputs and history", way.name):
                 way.whole(number)
         for way in ways:
@@ -83,11 +86,23 @@ _OPERATIONS = (
 )
 
 
-class _Automation:
-    """The Automation API on one of the two commands."""
+def _as_it_is(program: PulumiFn) -> PulumiFn:
+    return program
 
-    def __init__(self, name: str, command: PulumiCommand, info: ClusterInfo, folder: Path) -> None:
+
+class _Automation:
+    """The Automation API on one of the two commands; ``wrap`` is done to programs."""
+
+    def __init__(
+        self,
+        name: str,
+        command: PulumiCommand,
+        info: ClusterInfo,
+        folder: Path,
+        wrap: Callable[[PulumiFn], PulumiFn] = _as_it_is,
+    ) -> None:
         self.name = name
+        self._wrap = wrap
         home = folder / name / "home"
         plugin = home / "plugins" / f"resource-kubernetes-v{_VERSION}" / _PROVIDER
         plugin.parent.mkdir(parents=True)
@@ -135,8 +150,8 @@ class _Automation:
         """Delete all."""
         self._stack.destroy()
 
-    def _program(self, value: str) -> Callable[[], None]:
-        return program(objects(0, value), self._settings)
+    def _program(self, value: str) -> PulumiFn:
+        return self._wrap(program(objects(0, value), self._settings))
 
 
 class _Sentinel:
