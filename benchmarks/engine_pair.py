@@ -1,4 +1,8 @@
-"""What resident engines with their providers take: CPU seconds, and memory of the largest, read from /proc."""
+"""What resident engines with their providers take: CPU seconds, and memory of the largest, read from /proc.
+
+Memory is the proportional set size: pages that processes share, such as those of the program that an engine and its
+successor run, count once.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _TICK = os.sysconf("SC_CLK_TCK")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _EVERY = 0.2
 _NAMES = ("reside-engine", "pulumi-resource", "reside-plugin-gu")
 MIB = 1 << 20
@@ -57,17 +60,26 @@ class Pair:
         """Look once."""
         with self._lock:
             memory = dict.fromkeys(self._sessions, 0)
-            for pid, parent, session, seconds, rss, name in _processes():
+            for pid, parent, session, seconds, name in _processes():
                 if parent == os.getpid() and name == "reside-engine":
                     self._sessions.add(session)
                 if session in self._sessions and name.startswith(_NAMES):
                     self._seconds[pid] = seconds
-                    memory[session] = memory.get(session, 0) + rss
+                    memory[session] = memory.get(session, 0) + _memory(pid)
             self.peak = max([self.peak, *memory.values()])
 
 
-def _processes() -> Iterator[tuple[int, int, int, float, int, str]]:
-    """Process id, parent, session, CPU seconds, resident bytes and name of all processes (proc(5), ``stat``)."""
+def _memory(pid: int) -> int:
+    """Proportional set size in bytes; 0 if the process has ended (proc(5), ``smaps_rollup``)."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
+
+
+def _processes() -> Iterator[tuple[int, int, int, float, str]]:
+    """Process id, parent, session, CPU seconds and name of all processes (proc(5), ``stat``)."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             stat = (folder / "stat").read_text()
@@ -75,4 +87,4 @@ def _processes() -> Iterator[tuple[int, int, int, float, int, str]]:
             continue  # it ended while we looked
         name, fields = stat[stat.index("(") + 1 : stat.rindex(")")], stat[stat.rindex(")") + 2 :].split()
         seconds = (int(fields[11]) + int(fields[12])) / _TICK
-        yield int(folder.name), int(fields[1]), int(fields[3]), seconds, int(fields[21]) * _PAGE, name
+        yield int(folder.name), int(fields[1]), int(fields[3]), seconds, name

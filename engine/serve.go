@@ -55,6 +55,7 @@ type engine struct {
 func serve(settings settings, logger *slog.Logger) error {
 	life.BoundLog()
 	limitMemory()
+	proc.Name("reside-engine")
 	socket, err := life.Listen(settings.socket)
 	if err != nil {
 		return err

@@ -150,6 +150,7 @@ def test_recycling_in_a_stream_of_operations_is_not_noticed(both: Sides, tmp_pat
         assert [outcome.error for outcome in done] == [None] * 32
         assert len(pids) >= 3
         last = side.engine.status()["pid"]
+        assert Path(f"/proc/{last}/comm").read_text() == "reside-engine\n", "a successor is called like the first"
         settled(lambda: all(gone(pid) for pid in pids - {last}))
 
 
