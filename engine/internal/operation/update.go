@@ -34,6 +34,7 @@ type update struct {
 	root    string
 	stack   backend.Stack
 	options backend.UpdateOptions
+	about   <-chan map[string]string // of the program; nil if it is not asked
 	secrets pkgsecrets.Manager
 	config  backend.StackConfiguration
 }
@@ -101,17 +102,18 @@ func (u *update) configure(ctx context.Context, loader stack.SecretsManagerLoade
 func (u *update) perform(
 	ctx context.Context, run func(context.Context, backend.UpdateOperation) (sdkdisplay.ResourceChanges, error),
 ) (sdkdisplay.ResourceChanges, error) {
-	program := u.aboutProgram(ctx)
 	facts, err := metadata.GetUpdateMetadata(u.command.String("message"), u.root, u.command.String("exec-kind"),
 		u.command.String("exec-agent"), false, u.config, u.command.Flags)
 	if err != nil {
 		return nil, fmt.Errorf("gathering environment metadata: %w", err)
 	}
-	select {
-	case found := <-program:
-		maps.Copy(facts.Environment, found)
-	case <-u.interrupts: // it gives no answer, and nothing has begun
-		return nil, context.Canceled
+	if u.about != nil {
+		select {
+		case found := <-u.about:
+			maps.Copy(facts.Environment, found)
+		case <-u.interrupts: // it gives no answer, and nothing has begun
+			return nil, context.Canceled
+		}
 	}
 	u.begin()
 	target := u.stack.Ref()

@@ -24,12 +24,14 @@ func (c *call) up(ctx context.Context) error {
 	}
 	options.Display = c.display()
 	options.Display.ShowLinkToNeo = !env.SuppressNeoLink.Value()
+	about := c.aboutProgram(ctx, project, root)
 	target, err := c.requireStack(ctx, c.command.String("stack"), stack.OfferNew)
 	if err != nil {
 		return err
 	}
 	u := &update{
 		call: c, kind: apitype.UpdateUpdate, project: project, root: root, stack: target, options: options,
+		about: about,
 	}
 	loader := stack.NewStackSecretsManagerLoaderFromEnv()
 	if err := u.configure(ctx, loader, !c.command.Bool("skip-config-validation")); err != nil {
@@ -53,12 +55,14 @@ func (c *call) preview(ctx context.Context) error {
 	}
 	options := backend.UpdateOptions{Display: c.display()}
 	options.Display.ShowLinkToNeo = !env.SuppressNeoLink.Value()
+	about := c.aboutProgram(ctx, project, root)
 	target, err := c.requireStack(ctx, c.command.String("stack"), stack.OfferNew)
 	if err != nil {
 		return err
 	}
 	u := &update{
 		call: c, kind: apitype.PreviewUpdate, project: project, root: root, stack: target, options: options,
+		about: about,
 	}
 	loader := stack.NewStackSecretsManagerLoaderFromEnv()
 	if err := u.configure(ctx, loader, !c.command.Bool("skip-config-validation")); err != nil {
