@@ -1,7 +1,8 @@
-"""What tests of replicas stand on; a file that needs another stage has fixtures of its own."""
+"""What tests on real parts stand on; a file that needs another stage has fixtures of its own."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,14 @@ if TYPE_CHECKING:
     from support.resident import Sides
 
     from reside.jazz import Credentials
+    from reside.local import ClusterInfo
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[ClusterInfo]:
+    """A control plane for all files that a worker runs; each test has a namespace of its own."""
+    with control_plane(f"integration-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}") as info:
+        yield info
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +53,9 @@ async def client(around: World) -> Credentials:
 
 
 @pytest.fixture(scope="session")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
-    """The stock and the resident engine on one control plane, for all files that compare them."""
+def both(cluster: ClusterInfo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
+    """The stock and the resident engine, for all files that compare them."""
     from support.resident import sides  # noqa: PLC0415 - imports pulumi, which the other tests need not pay for
 
-    with control_plane("resident") as info, sides(info, tmp_path_factory.mktemp("resident")) as made:
+    with sides(cluster, tmp_path_factory.mktemp("resident")) as made:
         yield made

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import ConfigMap, Secret, ServiceAccount
-from support.clusters import control_plane
 
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, REPLICA_LABEL
 from reside.model.errors import InvalidInput, NotReady
@@ -15,20 +14,12 @@ from reside.seed import accounts, kubernetes, platform
 from reside.seed.kubernetes import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import lightkube
 
     from reside.local import ClusterInfo
 
 pytestmark = pytest.mark.anyio
 OURS = {MANAGED_BY_LABEL: FIELD_MANAGER}
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ClusterInfo]:
-    with control_plane("bootstrap-kubernetes") as info:
-        yield info
 
 
 @pytest.fixture

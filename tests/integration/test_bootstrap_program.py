@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
-from support.clusters import control_plane
 from support.platform import until, until_none
 
 from stacks import settings
@@ -27,12 +26,6 @@ ROOT = Path(__file__).parents[2]
 PHASES = ("Storage", "Accounts", "Launch", "Load", "Handover")
 PROVIDERS = ("pulumi-resource-kubernetes", "pulumi.dynamic")
 DIGEST = "sha256:" + "e" * 64
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ClusterInfo]:
-    with control_plane("bootstrap-program") as info:
-        yield info
 
 
 class Program:

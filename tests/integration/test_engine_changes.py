@@ -6,7 +6,6 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from support.clusters import control_plane
 from support.engine import ENGINES, Bench, actions, bench, secret, stack
 from support.sentinel import config_map, service, workload
 
@@ -14,18 +13,12 @@ from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
 from reside.sentinel.engine import StackEvent, StackLocked
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from reside.local import ClusterInfo
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ClusterInfo]:
-    with control_plane("engine-changes") as info:
-        yield info
 
 
 @pytest.fixture(params=ENGINES)

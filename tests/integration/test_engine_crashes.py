@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.clusters import control_plane
 from support.engine import ENGINES, Bench, actions, bench, session, stack
 from support.sentinel import config_map, until_true
 
@@ -21,18 +20,12 @@ from reside.sentinel.engine import EngineKilled, EngineUnavailable, StackEvent
 from reside.sentinel.engine.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable
 
     from reside.local import ClusterInfo
 
 pytestmark = pytest.mark.anyio
 MANY = tuple(config_map(f"m{number}", x="1") for number in range(25))
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ClusterInfo]:
-    with control_plane("engine-crashes") as info:
-        yield info
 
 
 @pytest.fixture(params=ENGINES)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.clusters import control_plane
 from support.engine import ENGINES, PASSPHRASE, Bench, actions, bench, secret, stack
 from support.sentinel import config_map, workload
 
@@ -23,19 +22,13 @@ from reside.sentinel.engine import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from reside.local import ClusterInfo
 
 pytestmark = pytest.mark.anyio
 VALUE = "a-value-that-nobody-may-see"
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ClusterInfo]:
-    with control_plane("engine-failures") as info:
-        yield info
 
 
 @pytest.fixture(params=ENGINES)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pulumi.automation import LocalWorkspace, Stack, UpResult
-from support.clusters import control_plane
 from support.engine import ENGINES, Bench, bench, secret, stack
 from support.sentinel import config_map, service, workload
 
@@ -16,7 +15,6 @@ from reside.sentinel.engine.settings import PROVIDER_VERSION
 from stacks.replica import ProviderSettings, program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from reside.local import ClusterInfo
@@ -25,12 +23,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 OWN = ("created", "modified", "sourcePosition", "stackTrace")
 """Members of a resource in the state that tell when and where it was declared, and not what."""
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ClusterInfo]:
-    with control_plane("engine-programs") as info:
-        yield info
 
 
 def up_with_the_sdk(b: Bench, spec: StackSpec) -> UpResult:

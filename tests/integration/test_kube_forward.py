@@ -1,22 +1,14 @@
 """Port-forwards that can't come up; those that do are in tests/e2e/test_local_cluster.py, as they need pods."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.clusters import control_plane
 
 from reside.kube import PortForward, PortForwardError, load
 from reside.local import ClusterInfo
 from reside.local.toolchain import Toolchain
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ClusterInfo]:
-    with control_plane("forward") as info:
-        yield info
 
 
 async def test_a_service_that_does_not_exist_is_an_error_with_what_kubectl_said(cluster: ClusterInfo) -> None:

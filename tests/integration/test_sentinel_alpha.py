@@ -15,7 +15,6 @@ from support.alpha_cluster import (
     alpha_settings,
     servers,
 )
-from support.clusters import control_plane
 from support.sentinel import get, kubectl, new_namespace, settings, until
 
 from reside.alpha import bootstrap
@@ -26,12 +25,6 @@ from reside.model.constants import SENTINEL_NAME
 from reside.sentinel.app import Sentinel
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-def info() -> Iterator[ClusterInfo]:
-    with control_plane("sentinel-alpha") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -58,13 +51,13 @@ class Both:
 
 
 @pytest.fixture
-async def both(info: ClusterInfo, on: Servers, tmp_path: Path) -> AsyncIterator[Both]:
-    namespace = await asyncio.to_thread(new_namespace, info)
+async def both(cluster: ClusterInfo, on: Servers, tmp_path: Path) -> AsyncIterator[Both]:
+    namespace = await asyncio.to_thread(new_namespace, cluster)
     alpha_account, sentinel_account = Credentials.generate(), Credentials.generate()
     blocks = await bootstrap.prepare(on.jazz.url, (on.etcd.url,), alpha_account, sentinel_account)
     sentinel = Sentinel(
         settings(
-            info,
+            cluster,
             namespace,
             tmp_path / "state",
             replica_name=SENTINEL_NAME,
@@ -80,14 +73,14 @@ async def both(info: ClusterInfo, on: Servers, tmp_path: Path) -> AsyncIterator[
     async with started(chosen) as alpha:
         endpoint = str(alpha.context.node.account.profile["endpoints"]["internal"])
         nothing: Any = None
-        cluster = AlphaCluster(on, alpha_account, sentinel_account, blocks, Orders(), nothing, alpha, endpoint)
+        pair = AlphaCluster(on, alpha_account, sentinel_account, blocks, Orders(), nothing, alpha, endpoint)
         async with asyncio.timeout(60):
             await bootstrap.until_granted(alpha, blocks.sentinel)
-        cluster.lead()
+        pair.lead()
         try:
-            yield Both(cluster, info, namespace)
+            yield Both(pair, cluster, namespace)
         finally:
-            await cluster.stop_leading()
+            await pair.stop_leading()
             sentinel.stop()
             await task
 

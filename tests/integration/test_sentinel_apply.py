@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.clusters import control_plane
 from support.replicas import Servers, servers
 from support.sentinel import config_map, get, kubectl, metadata, new_namespace, service, until, workload
 from support.sentinel_stage import Stage, stage
@@ -19,12 +18,6 @@ from reside.model.kinds import BY_KIND
 from reside.seed import platform
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ClusterInfo]:
-    with control_plane("sentinel-apply") as info:
-        yield info
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.clusters import control_plane
 from support.sentinel import (
     config_map,
     get,
@@ -29,12 +28,6 @@ from reside.sentinel.vault import Vault
 
 pytestmark = pytest.mark.anyio
 OWNER = "co_zowner"
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ClusterInfo]:
-    with control_plane("sentinel-drift") as info:
-        yield info
 
 
 @pytest.fixture

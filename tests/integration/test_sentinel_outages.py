@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.clusters import control_plane
 from support.replicas import Servers, servers
 from support.sentinel import config_map, get, kubectl, new_namespace, service, until, workload
 from support.sentinel_stage import Declarer, Stage, stage
@@ -22,12 +21,6 @@ from reside.sentinel.settings import SentinelSettings
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ClusterInfo]:
-    with control_plane("sentinel-outages") as info:
-        yield info
 
 
 @pytest.fixture
