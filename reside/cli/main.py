@@ -6,47 +6,69 @@ Exit codes: 0 done, 1 refused or failed, 2 a usage that the command line does no
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 import stamina.instrumentation
 import structlog
 import typer
 
-from reside.cli import accounts, build, cluster, output, replica
-from reside.jazz import JazzError
-from reside.kube import KubeError
-from reside.local import LocalError
-from reside.local.cli import app as local_app
-from reside.locks import LockError
-from reside.model.errors import ResideError
-from reside.registry import RegistryError
+from reside.cli import output
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 INTERRUPTED = 130
-KNOWN = (ResideError, JazzError, KubeError, LocalError, LockError, RegistryError, OSError)
-"""What is a user's mistake or the world's state; anything else is a bug, and its traceback is wanted."""
-
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    help="Runs small autonomous services, replicas, on Kubernetes.",
-)
-app.add_typer(accounts.app, name="account")
-app.add_typer(cluster.app, name="cluster")
-app.add_typer(replica.app, name="replica")
-app.add_typer(local_app, name="local")
-app.command("build")(build.build)
+_PARTS: Final = {
+    "account": "reside.cli.accounts",
+    "cluster": "reside.cli.cluster",
+    "replica": "reside.cli.replica",
+    "local": "reside.local.cli",
+    "build": "reside.cli.build",
+}
 
 
-def run(arguments: list[str] | None = None) -> int:
+def known() -> tuple[type[Exception], ...]:
+    """What is a user's mistake or the world's state; anything else is a bug, and its traceback is wanted."""
+    from reside.jazz import JazzError  # noqa: PLC0415 - they are needed when something went wrong only
+    from reside.kube import KubeError  # noqa: PLC0415
+    from reside.local import LocalError  # noqa: PLC0415
+    from reside.locks import LockError  # noqa: PLC0415
+    from reside.model.errors import ResideError  # noqa: PLC0415
+    from reside.registry import RegistryError  # noqa: PLC0415
+
+    return (ResideError, JazzError, KubeError, LocalError, LockError, RegistryError, OSError)
+
+
+def command(arguments: Sequence[str]) -> typer.Typer:
+    """The command with the part that the arguments name, or with all: to import those takes a second."""
+    app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
+
+    @app.callback()
+    def reside() -> None:
+        """Runs small autonomous services, replicas, on Kubernetes."""
+
+    first = next(iter(arguments), "")
+    for name in [first] if first in _PARTS else _PARTS:
+        part = import_module(_PARTS[name])
+        if name == "build":
+            app.command(name)(part.build)
+        else:
+            app.add_typer(part.app, name=name)
+    return app
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        app(args=arguments)
+        command(given)(args=given)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
         output.fail("interrupted")
         return INTERRUPTED
-    except KNOWN as error:
+    except known() as error:
         output.fail(line_of(error))
         return 1
     return 0

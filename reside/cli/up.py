@@ -153,7 +153,7 @@ async def list_rows(context: str) -> list[Row]:
 if __name__ == "__main__":
     try:
         typer.run(up)
-    except main.KNOWN as error:
+    except main.known() as error:
         output.fail(main.line_of(error))
         sys.exit(1)
     except KeyboardInterrupt:
