@@ -44,10 +44,12 @@ class Ledger:
         @contextmanager
         def measured(operation: str, way: str) -> Iterator[None]:
             used = _commands if way in ("stock", "kubectl") else pair.cpu
-            began, cpu = time.monotonic(), time.process_time() + used()
+            others, own = used(), time.process_time()
+            began = time.monotonic()
             yield
             seconds = time.monotonic() - began
-            self.runs[operation, way].append(Taken(seconds, time.process_time() + used() - cpu))
+            cpu = time.process_time() - own + used() - others
+            self.runs[operation, way].append(Taken(seconds, cpu))
 
         return measured
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _TICK = os.sysconf("SC_CLK_TCK")
-_EVERY = 0.2
+_EVERY = 0.5
 _NAMES = ("reside-engine", "pulumi-resource", "reside-plugin-gu")
 MIB = 1 << 20
 
@@ -53,20 +53,29 @@ class Pair:
 
     def cpu(self) -> float:
         """CPU seconds so far."""
-        self.sample()
-        return sum(self._seconds.values())
+        with self._lock:
+            self._look()
+            return sum(self._seconds.values())
 
     def sample(self) -> None:
-        """Look once."""
+        """Look once, at memory too."""
         with self._lock:
+            found = self._look()
             memory = dict.fromkeys(self._sessions, 0)
-            for pid, parent, session, seconds, name in _processes():
-                if parent == os.getpid() and name == "reside-engine":
-                    self._sessions.add(session)
-                if session in self._sessions and name.startswith(_NAMES):
-                    self._seconds[pid] = seconds
-                    memory[session] = memory.get(session, 0) + _memory(pid)
+            for pid, session in found:
+                memory[session] += _memory(pid)
             self.peak = max([self.peak, *memory.values()])
+
+    def _look(self) -> list[tuple[int, int]]:
+        """Note the CPU time of all engines and providers; returns their process ids and sessions."""
+        found = []
+        for pid, parent, session, seconds, name in _processes():
+            if parent == os.getpid() and name == "reside-engine":
+                self._sessions.add(session)
+            if session in self._sessions and name.startswith(_NAMES):
+                self._seconds[pid] = seconds
+                found.append((pid, session))
+        return found
 
 
 def _memory(pid: int) -> int:
