@@ -2,8 +2,10 @@ package operation
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/pulumi/pulumi/pkg/v3/backend"
 	"github.com/pulumi/pulumi/pkg/v3/backend/diy"
@@ -41,12 +43,23 @@ func (l logins) LoginFromAuthContext(
 	return l.open(ctx, url, project)
 }
 
+// creating is held while a file backend that has nothing yet is opened. Who opens it writes its description, whose
+// attributes Pulumi's storage library writes in place: of several at once, one would read them half-written ("EOF").
+var creating sync.Mutex
+
 func (l logins) open(ctx context.Context, url string, project *workspace.Project) (backend.Backend, error) {
 	if !diy.IsDIYBackendURL(url) {
 		return nil, command.Unserved{Why: "only file and object-store backends are served"}
 	}
-	if path, isFile := strings.CutPrefix(url, diy.FilePathPrefix); isFile && !filepath.IsAbs(path) && path[:min(1, len(path))] != "~" {
-		return nil, command.Unserved{Why: "a file backend is served with an absolute path only"}
+	if path, isFile := strings.CutPrefix(url, diy.FilePathPrefix); isFile {
+		if !filepath.IsAbs(path) && path[:min(1, len(path))] != "~" {
+			return nil, command.Unserved{Why: "a file backend is served with an absolute path only"}
+		}
+		folder, _, _ := strings.Cut(path, "?")
+		if _, err := os.Stat(filepath.Join(folder, workspace.BookkeepingDir, "meta.yaml")); err != nil {
+			creating.Lock()
+			defer creating.Unlock()
+		}
 	}
 	opened, err := diy.New(ctx, l.sink, url, project)
 	if err != nil {
