@@ -10,9 +10,6 @@ import base64
 import os
 from typing import TYPE_CHECKING, Protocol
 
-import keyring
-import keyring.backends.fail
-import keyring.errors
 from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 from nacl.utils import random
@@ -23,7 +20,9 @@ from reside.model.errors import InvalidInput
 if TYPE_CHECKING:
     from pathlib import Path
 
+
 SERVICE = "reside"
+"""What the keyring knows them under."""
 
 
 class Store(Protocol):
@@ -34,22 +33,6 @@ class Store(Protocol):
 
     def create(self, name: str, value: str) -> str:
         """Keep ``value`` unless there is one already; returns the one that is kept."""
-
-
-class KeyringStore:
-    """The operating system's keyring."""
-
-    def read(self, name: str) -> str | None:
-        """The value of this name, or None."""
-        return keyring.get_password(SERVICE, name)
-
-    def create(self, name: str, value: str) -> str:
-        """Keep ``value`` unless there is one already."""
-        kept = self.read(name)
-        if kept is None:
-            keyring.set_password(SERVICE, name, value)
-            return value
-        return kept
 
 
 class FileStore:
@@ -96,23 +79,14 @@ class FileStore:
         return value
 
 
-def keyring_works() -> bool:
-    """Whether this machine has a keyring that answers; a headless one has none."""
-    if isinstance(keyring.get_keyring(), keyring.backends.fail.Keyring):
-        return False
-    try:
-        keyring.get_password(SERVICE, "probe")
-    except keyring.errors.KeyringError:
-        return False
-    return True
-
-
 def store() -> Store:
     """The store of this user: files that exist win, then the keyring, then files."""
     files = FileStore(config_folder())
-    if any(config_folder().glob("*.key")) or not keyring_works():
+    if any(config_folder().glob("*.key")):
         return files
-    return KeyringStore()
+    from reside.cli import keyrings  # noqa: PLC0415 - looking for keyrings takes a fifth of a second
+
+    return keyrings.KeyringStore() if keyrings.keyring_works() else files
 
 
 class Vault:

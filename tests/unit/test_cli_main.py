@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESIDE_CONFIG", str(tmp_path))
     monkeypatch.setenv("RESIDE_LOCAL_STATE", str(tmp_path / "local"))
-    monkeypatch.setattr("reside.cli.vault.keyring_works", lambda: False)
+    monkeypatch.setattr("reside.cli.keyrings.keyring_works", lambda: False)
 
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["account", "create"], ["replica", "load"], ["replica", "--no"]])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reside.cli import vault
+from reside.cli import keyrings, vault
 from reside.model.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -74,13 +74,13 @@ def test_the_root_passphrase_is_made_once() -> None:
 
 def test_without_a_keyring_files_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESIDE_CONFIG", str(tmp_path))
-    monkeypatch.setattr(vault, "keyring_works", lambda: False)
+    monkeypatch.setattr(keyrings, "keyring_works", lambda: False)
     assert isinstance(vault.store(), vault.FileStore)
 
 
 def test_existing_files_win_over_a_keyring_that_appeared_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESIDE_CONFIG", str(tmp_path))
-    monkeypatch.setattr(vault, "keyring_works", lambda: True)
-    assert isinstance(vault.store(), vault.KeyringStore)
+    monkeypatch.setattr(keyrings, "keyring_works", lambda: True)
+    assert isinstance(vault.store(), keyrings.KeyringStore)
     vault.FileStore(tmp_path).create("secrets", "value")
     assert isinstance(vault.store(), vault.FileStore)

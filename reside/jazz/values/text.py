@@ -6,16 +6,24 @@ version at another writer changes no text, only where it can be cut.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Final
-
-import regex
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from .colist import Ordered
 from .diff import Patch, patches
 
-_CLUSTER: Final = regex.compile(r"\X")
+if TYPE_CHECKING:
+    import regex
+
 _CHUNK: Final = 512
 """Graphemes in one transaction, as the JavaScript library has it."""
+
+
+@cache
+def _cluster() -> "regex.Pattern[str]":
+    import regex  # noqa: PLC0415 - a tenth of the start of a program that has no such text
+
+    return regex.compile(r"\X")
 
 
 def graphemes(text: str) -> list[str]:
@@ -24,7 +32,7 @@ def graphemes(text: str) -> list[str]:
         return list(text)
     # Two halves of a surrogate pair are one character to JavaScript, however they came together.
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-    return _CLUSTER.findall(whole)
+    return _cluster().findall(whole)
 
 
 class CoPlainText(Ordered):
