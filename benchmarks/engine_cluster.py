@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from benchmarks.engine_pair import Pair
     from reside.local import ClusterInfo
 
-WAYS = ("stock", "resident", "quiet", "sentinel", "kubectl")
+    Clock = Callable[[str, str], AbstractContextManager[None]]
+
+WAYS = ("stock", "resident", "sentinel", "alone", "kubectl")
+WARMING_UP = "warming up"
+"""An operation that is not told."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Ledger:
 
     runs: dict[tuple[str, str], list[Taken]] = field(default_factory=lambda: defaultdict(list))
 
-    def clock(self, pair: Pair) -> Callable[[str, str], AbstractContextManager[None]]:
+    def clock(self, pair: Pair) -> Clock:
         """A clock for blocks: it is called with operation and way, and notes what the block took."""
 
         @contextmanager
@@ -65,7 +69,7 @@ class Ledger:
         """Print the table."""
         print(f"{'operation':38}{'way':10}{'runs':>5}{'median s':>10}{'min s':>9}{'CPU s':>8}{'to stock':>10}", end="")
         print(f"{'to kubectl':>12}")
-        for operation in dict.fromkeys(operation for operation, _ in self.runs):
+        for operation in dict.fromkeys(operation for operation, _ in self.runs if operation != WARMING_UP):
             for way in WAYS:
                 if (operation, way) in self.runs:
                     self._print(operation, way)

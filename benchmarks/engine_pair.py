@@ -1,7 +1,7 @@
 """What resident engines with their providers take: CPU seconds, and memory of the largest, read from /proc.
 
 Memory is the proportional set size: pages that processes share, such as those of the program that an engine and its
-successor run, count once.
+successor run, count once. The resident set size, where they count for each, is noted besides.
 """
 
 from __future__ import annotations
@@ -17,19 +17,18 @@ if TYPE_CHECKING:
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _EVERY = 0.5
-_NAMES = ("reside-engine", "pulumi-resource", "reside-plugin-gu")
 MIB = 1 << 20
 
 
 class Pair:
     """The engines that this process started, each with its successors and providers, watched from another thread.
 
-    ``peak`` is the most that one of them ever had, in bytes; while a successor takes over, both count. A process that
-    ended keeps the CPU time that was last seen of it.
+    ``peak`` is the most that one of them ever had, in bytes; while a successor takes over, both count;
+    ``peak_resident`` is the same in resident set size. A process that ended keeps the CPU time that was last seen.
     """
 
     def __init__(self) -> None:
-        self.peak = 0
+        self.peak = self.peak_resident = 0
         self._sessions: set[int] = set()
         self._seconds: dict[int, float] = {}
         self._lock = threading.Lock()
@@ -61,10 +60,13 @@ class Pair:
         """Look once, at memory too."""
         with self._lock:
             found = self._look()
-            memory = dict.fromkeys(self._sessions, 0)
+            shares, resident = dict.fromkeys(self._sessions, 0), dict.fromkeys(self._sessions, 0)
             for pid, session in found:
-                memory[session] += _memory(pid)
-            self.peak = max([self.peak, *memory.values()])
+                memory = _memory(pid)
+                shares[session] += memory.get("Pss", 0)
+                resident[session] += memory.get("Rss", 0)
+            self.peak = max([self.peak, *shares.values()])
+            self.peak_resident = max([self.peak_resident, *resident.values()])
 
     def _look(self) -> list[tuple[int, int]]:
         """Note the CPU time of all engines and providers; returns their process ids and sessions."""
@@ -72,19 +74,19 @@ class Pair:
         for pid, parent, session, seconds, name in _processes():
             if parent == os.getpid() and name == "reside-engine":
                 self._sessions.add(session)
-            if session in self._sessions and name.startswith(_NAMES):
+            if session in self._sessions:  # a successor has another name until it gives itself its own
                 self._seconds[pid] = seconds
                 found.append((pid, session))
         return found
 
 
-def _memory(pid: int) -> int:
-    """Proportional set size in bytes; 0 if the process has ended (proc(5), ``smaps_rollup``)."""
+def _memory(pid: int) -> dict[str, int]:
+    """Sizes in bytes by name (proc(5), ``smaps_rollup``); none if the process has ended."""
     try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
     except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
+        return {}
+    return {name: int(size.split()[0]) << 10 for name, size in (line.split(":") for line in lines)}
 
 
 def _processes() -> Iterator[tuple[int, int, int, float, str]]:

@@ -1,4 +1,4 @@
-"""The first part of the engine's benchmark: one stack of five objects, one operation at a time, by five ways."""
+"""The first part of the engine's benchmark: one stack of five objects, one operation at a time, by four ways."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from pulumi.automation._stack import StackInitMode
 
 from benchmarks.engine_cluster import WAYS, Kubectl, Ledger, objects
 from reside.local.toolchain import Toolchain
-from reside.resident import ResidentCommand, ResidentSettings, quiet
+from reside.resident import ResidentCommand, ResidentSettings
 from reside.sentinel.engine import EngineSettings, PulumiEngine, StackSpec
 from stacks.replica import ProviderSettings, program
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pulumi.automation import PulumiFn
 
     from benchmarks.engine_pair import Pair
@@ -51,7 +49,6 @@ def measure_single(info: ClusterInfo, folder: Path, rounds: int, pair: Pair, led
         ways = (
             _Automation("stock", PulumiCommand(), info, folder),
             _Automation("resident", resident, info, folder),
-            _Automation("quiet", resident, info, folder, quiet),
             _Sentinel(engine, runner),
             _Kubectl(kubectl),
         )
@@ -70,7 +67,7 @@ def _rounds(ways: tuple[Any, ...], rounds: int, ledger: Ledger, pair: Pair) -> N
                 step = getattr(way, act)
                 with book(operation, way.name):
                     step(number)
-        for way in ways[:3]:
+        for way in ways[:2]:
             with book("Stack.up(), with outputs and history", way.name):
                 way.whole(number)
         for way in ways:
@@ -86,23 +83,11 @@ _OPERATIONS = (
 )
 
 
-def _as_it_is(program: PulumiFn) -> PulumiFn:
-    return program
-
-
 class _Automation:
-    """The Automation API on one of the two commands; ``wrap`` is done to programs."""
+    """The Automation API on one of the two commands."""
 
-    def __init__(
-        self,
-        name: str,
-        command: PulumiCommand,
-        info: ClusterInfo,
-        folder: Path,
-        wrap: Callable[[PulumiFn], PulumiFn] = _as_it_is,
-    ) -> None:
+    def __init__(self, name: str, command: PulumiCommand, info: ClusterInfo, folder: Path) -> None:
         self.name = name
-        self._wrap = wrap
         home = folder / name / "home"
         plugin = home / "plugins" / f"resource-kubernetes-v{_VERSION}" / _PROVIDER
         plugin.parent.mkdir(parents=True)
@@ -151,7 +136,7 @@ class _Automation:
         self._stack.destroy()
 
     def _program(self, value: str) -> PulumiFn:
-        return self._wrap(program(objects(0, value), self._settings))
+        return program(objects(0, value), self._settings)
 
 
 class _Sentinel:

@@ -9,7 +9,6 @@ stand in docs/resident-engine.md.
 from reside.resident.command import ResidentCommand
 from reside.resident.engine import Call, Engine
 from reside.resident.errors import EngineDied, EngineUnavailable, Unserved
-from reside.resident.quiet import quiet
 from reside.resident.settings import ResidentSettings
 
 __all__ = [
@@ -20,5 +19,4 @@ __all__ = [
     "ResidentCommand",
     "ResidentSettings",
     "Unserved",
-    "quiet",
 ]

@@ -17,6 +17,7 @@ from reside.resident.engine import Engine
 from reside.resident.environment import command_environment, find_binary, identity
 from reside.resident.errors import EngineUnavailable, Unserved
 from reside.resident.settings import ResidentSettings
+from reside.resident.unheard import teach_sdk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,6 +49,7 @@ class ResidentCommand(PulumiCommand):
         self._lock = threading.Lock()
         self._closed = False
         self._version: VersionInfo | None = None
+        teach_sdk()
 
     @property
     def version(self) -> VersionInfo | None:  # type: ignore[override]  # an attribute there; here it is asked for once

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pulumi
 from pulumi import ResourceOptions
+from pulumi.runtime.settings import get_engine
 from support.resident_programs import Pair, config_map, dynamic, kubernetes, secret
-
-from reside.resident import quiet
+from support.resident_record import display
 
 if TYPE_CHECKING:
-    from support.resident import Outcome, Program, Side, Sides
+    from support.resident import Program, Side, Sides
 
 
 def test_create_preview_update_replace_delete_refresh_and_destroy(both: Sides) -> None:
@@ -56,26 +56,22 @@ def test_create_preview_update_replace_delete_refresh_and_destroy(both: Sides) -
     both.equal(scenario)
 
 
-def test_a_quiet_program_changes_the_same_and_warns(both: Sides) -> None:
-    def program(side: Side) -> Program:
+def test_where_nobody_listens_only_debug_messages_are_missing(both: Sides) -> None:
+    def scenario(side: Side) -> None:
+        clients: list[str] = []
+
         def run() -> None:
+            clients.append(type(get_engine()).__name__)
             config_map("only", {"value": "one"}, ResourceOptions(provider=kubernetes(side)))
             pulumi.log.warn("mind the step")
 
-        return run
-
-    def messages(outcome: Outcome, severity: str) -> list[str]:
-        found = (event.diagnostic_event for event in outcome.events)
-        return [told.message for told in found if told is not None and told.severity == severity]
-
-    def scenario(side: Side) -> None:
-        stack = side.stack("quiet")
-        first = side.up(stack, program(side))
-        second = side.up(stack, quiet(program(side)))
-        assert (first.changes, second.changes) == ({"create": 3}, {"same": 3})
-        assert [messages(outcome, "warning") for outcome in (first, second)] == [["mind the step\n"]] * 2
-        debug = [len([told for told in messages(outcome, "debug") if "only" in told]) for outcome in (first, second)]
-        assert debug == [3, 0]
+        stack = side.stack("unheard")
+        shown = [stack.up(program=run, debug=debug).stdout for debug in (False, True)]
+        side.note("files", side.files("unheard"))
+        side.note("stdout", display(shown[0], side.names))
+        assert ["mind the step" in text for text in shown] == [True, True]
+        assert ["debug:" in text for text in shown] == [False, True]
+        assert clients == ["EngineStub" if side is both.stock else "WithoutDebug", "EngineStub"]
 
     both.equal(scenario)
 

@@ -30,6 +30,10 @@ type Keeper struct {
 	Patience time.Duration
 }
 
+// lookAgain is the least time between looks at memory, which take a few milliseconds: many operations at once may add
+// tens of MiB in a second.
+const lookAgain = 250 * time.Millisecond
+
 // successorTime is how long a successor may take to be ready.
 const successorTime = 30 * time.Second
 
@@ -39,7 +43,7 @@ func (k Keeper) Keep(stop <-chan struct{}) {
 	var notBefore time.Time
 	tick := time.NewTicker(k.Tick)
 	defer tick.Stop()
-	memory := k.Served.Memory()
+	memory, looked := k.Served.Memory(), time.Now()
 	for {
 		running, operations, changed := k.Served.Counts()
 		if running > 0 {
@@ -70,7 +74,9 @@ func (k Keeper) Keep(stop <-chan struct{}) {
 			return
 		case <-changed:
 		case <-tick.C:
-			memory = k.Served.Memory()
+		}
+		if time.Since(looked) >= lookAgain {
+			memory, looked = k.Served.Memory(), time.Now()
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -52,6 +54,7 @@ type program struct {
 	file       string                      // a file that the stack's resource has as an asset
 	running    func(context.Context) error // called while it runs, if there is one
 	fails      string
+	unheard    bool // whether it was told that nobody sees its debug messages
 }
 
 func (p *program) GetPluginInfo(context.Context, *emptypb.Empty) (*pulumirpc.PluginInfo, error) {
@@ -64,7 +67,8 @@ func (p *program) GetRequiredPackages(
 	return &pulumirpc.GetRequiredPackagesResponse{}, nil
 }
 
-func (p *program) About(context.Context, *pulumirpc.AboutRequest) (*pulumirpc.AboutResponse, error) {
+func (p *program) About(ctx context.Context, _ *pulumirpc.AboutRequest) (*pulumirpc.AboutResponse, error) {
+	p.unheard = slices.Equal(metadata.ValueFromIncomingContext(ctx, unheard[0]), unheard[1:])
 	return &pulumirpc.AboutResponse{Executable: "a test", Version: "7"}, nil
 }
 

@@ -10,7 +10,15 @@ import (
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 )
+
+// unheard are metadata of the question what a program is: nobody will see its debug messages. Who does not know them,
+// sends the messages as ever; reside/resident/unheard.py does.
+var unheard = []string{"debug-messages", "unheard"}
+
+// heard tells whether somebody will see debug messages of the program: the display, or who reads the event log.
+func (c *call) heard() bool { return c.command.Bool("debug") || c.command.String("event-log") != "" }
 
 // aboutProgram asks the program's language runtime what it is, for the history, while the stack is being looked for.
 // The answer comes as soon as it is there; it is empty if the runtime does not tell.
@@ -37,6 +45,9 @@ func (c *call) askProgram(ctx context.Context, project *workspace.Project, root 
 		return nil
 	}
 	name := project.Runtime.Name()
+	if !c.heard() {
+		ctx = metadata.AppendToOutgoingContext(ctx, unheard...)
+	}
 	runtime := plugin.NewLanguageRuntimeClient(name, pulumirpc.NewLanguageRuntimeClient(connection))
 	about, err := runtime.About(ctx, plugin.NewProgramInfo(root, folder, main, project.Runtime.Options()))
 	if err != nil {

@@ -90,6 +90,20 @@ func TestAPreviewMayComeFirst(t *testing.T) {
 	}
 }
 
+func TestAProgramIsToldThatNobodyHearsItsDebugMessages(t *testing.T) {
+	machine := newMachine(t, "unheard")
+	machine.must("stack init dev")
+	for flags, heard := range map[string]bool{
+		"": false, "--diff": false, "--debug": true, "--event-log=" + filepath.Join(t.TempDir(), "events"): true,
+	} {
+		told := &program{}
+		machine.must("preview --stack dev --client=" + told.serve(t) + " " + flags)
+		if told.unheard == heard {
+			t.Errorf("with %q: %t", flags, told.unheard)
+		}
+	}
+}
+
 func TestAProgramThatFails(t *testing.T) {
 	machine := newMachine(t, "fails")
 	machine.must("stack init dev")
