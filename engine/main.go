@@ -55,7 +55,7 @@ func parse(arguments []string) (settings, error) {
 	flags.DurationVar(&made.limits.Idle, "idle", 10*time.Minute, "time without a command after which it ends")
 	flags.IntVar(&made.limits.Operations, "max-operations", 500,
 		"operations after which a successor takes over; 0: never")
-	flags.Int64Var(&made.limits.Memory, "max-rss", 265<<20,
+	flags.Int64Var(&made.limits.Memory, "max-rss", 258<<20,
 		"bytes of memory, with providers, at which a successor takes over; 0: never")
 	flags.DurationVar(&made.limits.Age, "max-age", 24*time.Hour, "age at which a successor takes over; 0: never")
 	if err := flags.Parse(arguments[1:]); err != nil {

@@ -31,13 +31,11 @@ const (
 	last     = 5 * time.Second
 )
 
-// The collector's settings, for the engine and, in their environment, for providers. They keep the two below the limit
-// of memory; collecting as late as Go does by itself would take a twentieth off an operation's time. A user's own GOGC
-// and GOMEMLIMIT win.
+// What the collector keeps the engine and, by their environment, providers below if it can; a user's own GOMEMLIMIT
+// wins. Collecting earlier besides (GOGC=50) would double an engine's life in operations before it has grown too large,
+// and cost a tenth of each operation's time.
 const (
-	engineGOGC      = 75
 	engineMemory    = 120 << 20
-	providerGOGC    = "50"
 	providerMemory  = "90MiB"
 	tickOfTheKeeper = 2 * time.Second
 )
@@ -115,15 +113,12 @@ func newPool(folder string, logger *slog.Logger) (*providers.Pool, error) {
 	}
 	return providers.NewPool(providers.Options{
 		Folder: filepath.Join(folder, "plugins"), Guard: guard, Logger: logger,
-		Environment: map[string]string{"GOGC": providerGOGC, "GOMEMLIMIT": providerMemory},
+		Environment: map[string]string{"GOMEMLIMIT": providerMemory},
 	}), nil
 }
 
 // limitMemory makes the collector work earlier than for a process that has the machine to itself.
 func limitMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(engineGOGC)
-	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(engineMemory)
 	}

@@ -36,7 +36,7 @@ class ResidentSettings:
     folder: Path | None = None
     idle_seconds: int = 600
     max_operations: int = 500
-    max_rss: int = 265 * MIB
+    max_rss: int = 258 * MIB
     max_age_seconds: int = 24 * 3600
     start_seconds: float = 20.0
     fallback: bool = False
