@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     Clock = Callable[[str, str], AbstractContextManager[None]]
 
 WAYS = ("stock", "resident", "sentinel", "alone", "kubectl")
-WARMING_UP = "warming up"
-"""An operation that is not told."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class Ledger:
         """Print the table."""
         print(f"{'operation':38}{'way':10}{'runs':>5}{'median s':>10}{'min s':>9}{'CPU s':>8}{'to stock':>10}", end="")
         print(f"{'to kubectl':>12}")
-        for operation in dict.fromkeys(operation for operation, _ in self.runs if operation != WARMING_UP):
+        for operation in dict.fromkeys(operation for operation, _ in self.runs):
             for way in WAYS:
                 if (operation, way) in self.runs:
                     self._print(operation, way)

@@ -20,9 +20,8 @@ from reside.model.errors import InvalidInput
 if TYPE_CHECKING:
     from pathlib import Path
 
-
 SERVICE = "reside"
-"""What the keyring knows them under."""
+"""The name under which a keyring keeps them."""
 
 
 class Store(Protocol):

@@ -6,7 +6,8 @@ of a small operation. Only the engine knows whether anybody does (``--debug``, a
 the program what it is (engine/internal/operation/program.go), and the SDK, which has no switch for it, is taught here
 to heed that.
 
-Invariants: every other message arrives as ever, and so does every message of a program that any other engine runs.
+Invariants: every other message arrives as ever, and so does every message of a program that no resident engine was
+asked to run.
 """
 
 from __future__ import annotations

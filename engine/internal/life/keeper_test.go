@@ -18,13 +18,17 @@ type fakeServer struct {
 	running    int
 	operations int
 	changed    chan struct{}
+	memory     int64
+	looked     chan struct{} // holds something after the first look at memory
 	successors int
 	failures   int // of starting a successor
 	drained    chan time.Duration
 }
 
 func newFakeServer() *fakeServer {
-	return &fakeServer{changed: make(chan struct{}), drained: make(chan time.Duration, 1)}
+	return &fakeServer{
+		changed: make(chan struct{}), drained: make(chan time.Duration, 1), looked: make(chan struct{}, 1),
+	}
 }
 
 func (f *fakeServer) set(running, operations int) {
@@ -42,7 +46,15 @@ func (f *fakeServer) served() Served {
 			defer f.mutex.Unlock()
 			return f.running, f.operations, f.changed
 		},
-		Memory: func() int64 { return 0 },
+		Memory: func() int64 {
+			f.mutex.Lock()
+			defer f.mutex.Unlock()
+			select {
+			case f.looked <- struct{}{}:
+			default:
+			}
+			return f.memory
+		},
 		Succeed: func(context.Context) error {
 			f.mutex.Lock()
 			defer f.mutex.Unlock()
@@ -74,8 +86,12 @@ func (f *fakeServer) served() Served {
 }
 
 func keep(f *fakeServer, limits Limits, stop <-chan struct{}) (ended chan struct{}) {
+	return keepTicking(f, limits, time.Millisecond, stop)
+}
+
+func keepTicking(f *fakeServer, limits Limits, tick time.Duration, stop <-chan struct{}) (ended chan struct{}) {
 	keeper := Keeper{
-		Limits: limits, Served: f.served(), Log: slog.New(slog.DiscardHandler), Tick: time.Millisecond, Patience: 20 * time.Second,
+		Limits: limits, Served: f.served(), Log: slog.New(slog.DiscardHandler), Tick: tick, Patience: 20 * time.Second,
 	}
 	ended = make(chan struct{})
 	go func() {
@@ -109,6 +125,27 @@ func TestAnEngineHandsOverAndFinishesWhatRuns(t *testing.T) {
 	await(t, "the engine ends", ended)
 	if patience := <-f.drained; patience != -1 || f.successors != 1 {
 		t.Errorf("patience %v, successors %d", patience, f.successors)
+	}
+}
+
+func TestMemoryIsSeenWithOperationsBetweenTicks(t *testing.T) {
+	f := newFakeServer()
+	ended := keepTicking(f, Limits{Memory: 100}, time.Hour, nil)
+	await(t, "the first look", f.looked)
+	f.mutex.Lock()
+	f.memory = 100
+	f.mutex.Unlock()
+	operations := time.NewTicker(10 * time.Millisecond)
+	defer operations.Stop()
+	for number, end := leastOperations, time.After(deadline); ; number++ {
+		select {
+		case <-ended:
+			return
+		case <-end:
+			t.Fatal("never: the engine hands over")
+		case <-operations.C:
+			f.set(0, number)
+		}
 	}
 }
 
