@@ -13,6 +13,7 @@ from pulumi.automation._env import _SKIP_VERSION_CHECK_VAR
 from pulumi.automation._minimum_version import _MINIMUM_VERSION
 from pulumi.automation.errors import create_command_error
 
+from reside.resident.channels import keep_apart
 from reside.resident.engine import Engine
 from reside.resident.environment import command_environment, find_binary, identity
 from reside.resident.errors import EngineUnavailable, Unserved
@@ -35,7 +36,9 @@ class ResidentCommand(PulumiCommand):
 
     Make one and share it between workspaces and threads; making it costs nothing, the engine starts with the first
     command. Commands that the engine does not serve (``config``, ``plugin``, programs that are not inline, ...) are
-    run by the stock command line.
+    run by the stock command line. The first one teaches the SDK of this process to keep debug messages back where the
+    engine says that nobody would see them (:mod:`reside.resident.unheard`), and to share no connections between
+    operations (:mod:`reside.resident.channels`).
 
     Args:
         settings: Which engine, and how long it lives.
@@ -50,6 +53,7 @@ class ResidentCommand(PulumiCommand):
         self._closed = False
         self._version: VersionInfo | None = None
         teach_sdk()
+        keep_apart()
 
     @property
     def version(self) -> VersionInfo | None:  # type: ignore[override]  # an attribute there; here it is asked for once

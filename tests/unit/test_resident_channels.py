@@ -1,0 +1,50 @@
+"""An engine's port that an earlier operation had: the connections of one say nothing about the other's."""
+
+from __future__ import annotations
+
+from concurrent import futures
+from typing import Any
+
+import grpc
+import pytest
+from pulumi.runtime.proto import resource_pb2, resource_pb2_grpc
+from pulumi.runtime.settings import Settings
+
+from reside.resident import ResidentCommand
+
+
+class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
+    """Has every feature."""
+
+    def SupportsFeature(self, _request: Any, _context: Any) -> Any:  # noqa: N802 - gRPC's name
+        """Yes."""
+        return resource_pb2.SupportsFeatureResponse(hasSupport=True)
+
+
+def serve(port: int = 0) -> tuple[Any, int]:
+    """A monitor at a port, and the port."""
+    server = grpc.server(futures.ThreadPoolExecutor(2))
+    resource_pb2_grpc.add_ResourceMonitorServicer_to_server(Monitor(), server)
+    taken = server.add_insecure_port(f"127.0.0.1:{port}")
+    server.start()
+    return server, taken
+
+
+def asked(settings: Settings) -> bool:
+    """Whether the program's monitor answers; the SDK's own first question."""
+    return bool(settings.monitor.SupportsFeature(resource_pb2.SupportsFeatureRequest(id="secrets")).hasSupport)
+
+
+def test_a_port_that_an_ended_engine_had_is_no_obstacle() -> None:
+    ResidentCommand()
+    server, port = serve()
+    before = Settings(project="p", stack="s", monitor=f"127.0.0.1:{port}")
+    assert asked(before)
+    server.stop(None).wait()
+    with pytest.raises(grpc.RpcError, match="Connection refused"):
+        asked(before)
+    server, _ = serve(port)
+    try:
+        assert asked(Settings(project="p", stack="s", monitor=f"127.0.0.1:{port}"))
+    finally:
+        server.stop(None).wait()
