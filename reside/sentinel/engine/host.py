@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _OTHERS = 4
 """Threads for the short questions that engines ask besides having programs run."""
+_BROKEN_OFF = "the engine took no more of the stack's objects"
+"""A program that ended here without an error would be one that wants none of them: they would be deleted."""
 
 
 class ProgramHost(language_pb2_grpc.LanguageRuntimeServicer):
@@ -57,7 +59,7 @@ class ProgramHost(language_pb2_grpc.LanguageRuntimeServicer):
             register(request.monitor_address, request.project, request.stack, program)
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.UNAVAILABLE:
-                return language_pb2.RunResponse()  # the engine is shutting down, and says itself what went wrong
+                return language_pb2.RunResponse(error=_BROKEN_OFF)
             return language_pb2.RunResponse(error=error.details())
         return language_pb2.RunResponse()
 
