@@ -27,6 +27,8 @@ const (
 	longestPause  = time.Second
 )
 
+var tooLate = wire.Reply{Retry: "this engine is about to end"}
+
 // Answer is how a command ended: Unserved says why it was not begun, or is empty.
 type Answer struct {
 	Exit     int
@@ -59,11 +61,13 @@ type Server struct {
 	options Options
 	log     *slog.Logger
 
-	mutex    sync.Mutex
-	sessions map[*session]struct{}
-	served   int
-	draining bool
-	changed  chan struct{} // closed and replaced whenever a session begins or ends
+	mutex     sync.Mutex
+	sessions  map[*session]struct{}
+	answering int // questions about the engine
+	served    int
+	draining  bool
+	over      bool          // drained: who would begin anything now would be cut off by the process's end
+	changed   chan struct{} // closed and replaced whenever one of these changes
 }
 
 // New returns a server that runs commands with a handler.
@@ -123,16 +127,12 @@ func (s *Server) accept(connection *net.UnixConn) {
 	if err := connection.SetReadDeadline(time.Time{}); err != nil {
 		return
 	}
-	if s.options.Control != nil {
-		if text, known := s.options.Control(request.Args); known {
-			_, _ = io.WriteString(writer.Stdout(), text)
-			_ = writer.Send(wire.Exit(0))
-			return
-		}
+	if s.answer(request, writer) {
+		return
 	}
 	session := newSession(connection, s.options.Grace)
 	if !s.begin(session) {
-		_ = writer.Send(wire.Reply{Retry: "this engine is about to end"})
+		_ = writer.Send(tooLate)
 		return
 	}
 	go session.listen(reader)
@@ -147,6 +147,25 @@ func (s *Server) accept(connection *net.UnixConn) {
 	_ = writer.Send(wire.Exit(answer.Exit))
 }
 
+// answer deals with a question about the engine itself, if the request is one. Draining waits for the answer: the
+// question may be the wish to end.
+func (s *Server) answer(request wire.Request, writer *wire.Writer) bool {
+	if s.options.Control == nil {
+		return false
+	}
+	if !s.ask() {
+		_ = writer.Send(tooLate)
+		return true
+	}
+	defer s.answered()
+	text, known := s.options.Control(request.Args)
+	if known {
+		_, _ = io.WriteString(writer.Stdout(), text)
+		_ = writer.Send(wire.Exit(0))
+	}
+	return known
+}
+
 // run calls the handler; its panic is its own command's failure and nobody else's.
 func (s *Server) run(request wire.Request, writer *wire.Writer, session *session) (answer Answer) {
 	defer func() {
@@ -157,6 +176,23 @@ func (s *Server) run(request wire.Request, writer *wire.Writer, session *session
 		}
 	}()
 	return s.handle(request, writer, session.interrupts)
+}
+
+func (s *Server) ask() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.over {
+		return false
+	}
+	s.answering++
+	return true
+}
+
+func (s *Server) answered() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.answering--
+	s.notify()
 }
 
 func (s *Server) begin(session *session) bool {
@@ -222,11 +258,11 @@ func (s *Server) Drain(patience context.Context) int {
 	return counts.Running
 }
 
-// idle waits until nothing runs, and says whether that came before the context's end.
+// idle waits until nothing runs, and says whether that came before the context's end. Then nothing begins any more.
 func (s *Server) idle(ctx context.Context) bool {
 	for {
-		counts, changed := s.Counts()
-		if counts.Running == 0 {
+		changed := s.quiet()
+		if changed == nil {
 			return true
 		}
 		select {
@@ -235,6 +271,17 @@ func (s *Server) idle(ctx context.Context) bool {
 			return false
 		}
 	}
+}
+
+// quiet ends the server if nothing runs; else it returns what is closed when that changes.
+func (s *Server) quiet() <-chan struct{} {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if len(s.sessions)+s.answering > 0 {
+		return s.changed
+	}
+	s.over = true
+	return nil
 }
 
 func (s *Server) each(do func(*session)) {

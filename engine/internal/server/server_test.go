@@ -279,3 +279,28 @@ func TestQuestionsAboutTheEngineAreNoOperations(t *testing.T) {
 		t.Errorf("%+v", counts)
 	}
 }
+
+func TestAnAnswerIsGivenBeforeTheEnd(t *testing.T) {
+	asked, say := make(chan struct{}), make(chan struct{})
+	control := func([]string) (string, bool) {
+		close(asked)
+		<-say
+		return "so be it\n", true
+	}
+	server := serve(t, nil, Options{Control: control})
+	question := server.ask("--engine-stop")
+	<-asked
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	if server.idle(now) {
+		t.Error("an answer is owed, and the server is over")
+	}
+	close(say)
+	server.Drain(context.Background())
+	if got := question.all(); got != `{"begun":true}`+"\n"+`{"stdout":"so be it\n"}`+"\n"+`{"exit":0}` {
+		t.Error(got)
+	}
+	if got := server.ask("--engine-status").all(); got != `{"retry":"this engine is about to end"}` {
+		t.Error(got)
+	}
+}
