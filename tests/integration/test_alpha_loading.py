@@ -248,8 +248,9 @@ async def test_a_request_is_approved_once_and_never_after_a_rejection(
     cluster: AlphaCluster, on: Servers, admin: Client
 ) -> None:
     await push_greeter(on)
-    approved, rejected = await admin.create("examples/greeter:v1"), await admin.create("examples/greeter:v1")
-    invalid = await admin.create("examples/nothing:v1")
+    approved = await admin.create("examples/greeter:v1")
+    await admin.settled(approved)  # the first to be validated has the name
+    rejected, invalid = await admin.create("examples/greeter:v1"), await admin.create("examples/nothing:v1")
     await admin.settled(rejected)
     await admin.call("reject-load-request", {"id": rejected, "reason": "not today"})
     request = await admin.approve(approved)

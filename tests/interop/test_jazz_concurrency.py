@@ -76,16 +76,8 @@ def _edit(value: CoList, choose: random.Random, item: str) -> None:
 
 
 async def _edit_js(js: JavaScript, co_id: str, choose: random.Random, item: str) -> None:
-    length = len(await js("load", actor="js", id=co_id))
-    kind = choose.random()
-    if kind < 0.25 and length:
-        await js("remove", actor="js", id=co_id, at=choose.randrange(length))
-    elif kind < 0.5:
-        await js("prepend", actor="js", id=co_id, value=item, before=choose.randrange(length + 1))
-    elif kind < 0.75 and length:
-        await js("append", actor="js", id=co_id, value=item, after=choose.randrange(length))
-    else:
-        await js("appendItems", actor="js", id=co_id, values=[item + "x", item + "y"])
+    kind = choose.choice(["remove", "prepend", "append", "extend"])
+    await js("edit", actor="js", id=co_id, kind=kind, part=choose.random(), value=item)
 
 
 async def test_concurrent_map_writes_converge_on_the_latest(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:

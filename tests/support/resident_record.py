@@ -4,8 +4,8 @@ Everything else must be equal, so this module is the list of what may differ, an
 
 * times, durations, uids, resource versions, random suffixes of names and field managers, provider ids;
 * folders and namespace of a side, and the ports of its servers;
-* the order in which independent resources finish, and the progress rows ("@ updating...", repeated rows) that a
-  display prints by the clock;
+* the order in which independent resources finish, and what a display prints by the clock: progress rows
+  ("@ updating....", repeated rows), and dots, which the stock one may print into the middle of a row;
 * how many steps were done when one failed, since several are under way at once;
 * ephemeral messages ("Resource scheduled for deletion"), which a provider that is quick enough does not send;
 * where in the code, and in which process, a report of a broken snapshot was made;
@@ -42,6 +42,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bpid \d+\b"), "pid PID"),
     (re.compile(r"""(resourceVersion"?\s*: )("\d+"( => "\d+")?)"""), r"\1VERSION"),
 )
+_BY_THE_CLOCK = re.compile(r"@ [a-z ]+\.{3,}|^\.+")
 _VARYING = frozenset({"startTime", "endTime", "start_time", "end_time", "resourceVersion", "timestamp", "sequence"})
 _VARYING |= {"secure", "time", "created", "modified", "duration_seconds", "salt", "ciphertext", "stream_id", "magic"}
 _SECTIONS = ("Diagnostics:", "Outputs:", "Resources:", "Policies:", "Duration:", "error:")
@@ -80,10 +81,10 @@ def display(value: str, names: Mapping[str, str], chatter: Iterable[str] = ()) -
     ``chatter`` is what :func:`ephemeral` found; rows that show it are left out.
     """
     passing = tuple(text(line, names) for line in chatter)
-    lines = [line.rstrip() for line in text(value, names).splitlines()]
-    lines = [line for line in lines if line and not line.startswith("@ ") and not line.endswith(passing)]
+    lines = [_BY_THE_CLOCK.sub("", line).rstrip() for line in text(value, names).splitlines()]
+    lines = [line for line in lines if line and not line.endswith(passing)]
     end = next((n for n, line in enumerate(lines) if line.startswith(_SECTIONS)), len(lines))
-    return [*sorted(set(lines[:end])), *_diagnostics(lines[end:])]
+    return [*sorted({line.rstrip(".") for line in lines[:end]}), *_diagnostics(lines[end:])]
 
 
 def _diagnostics(lines: list[str]) -> list[str]:

@@ -186,6 +186,15 @@ const operations = {
   appendItems: async ({ actor, id, values }) => void (await load(actor, id)).appendItems(values),
   prepend: async ({ actor, id, value, before }) => void (await load(actor, id)).prepend(value, before),
   remove: async ({ actor, id, at }) => void (await load(actor, id)).delete(at),
+  // An edit at a part (0 to 1) of the length that the list has at this moment: others may be editing it, too.
+  async edit({ actor, id, kind, part, value }) {
+    const list = await load(actor, id);
+    const length = list.entries().length;
+    if (kind === "remove" && length) list.delete(Math.floor(part * length));
+    else if (kind === "prepend") list.prepend(value, Math.floor(part * (length + 1)));
+    else if (kind === "append" && length) list.append(value, Math.floor(part * length));
+    else list.appendItems([value + "x", value + "y"]);
+  },
   push: async ({ actor, id, value }) => void (await load(actor, id)).push(value),
   // A transaction of any content and time, with no check: what a hostile or a slow client may send.
   async transact({ actor, id, changes, privacy, meta, madeAt }) {
