@@ -64,7 +64,8 @@ async def test_the_system_loads_itself_with_fixed_ids_and_what_it_has(cluster: A
     await cluster.has_status("kubernetes-sentinel", "running")
     assert "seed" not in cluster.orders.seen
     async with opened(cluster.alpha.node, cluster.blocks.sentinel) as block:
-        assert all(p.settled and p.expected.granted for p in block.permissions())
+        await until(lambda: all(p.settled for p in block.permissions()), "the Sentinel to carry them out")
+        assert all(p.expected.granted for p in block.permissions())
         assert {p.ref.account for p in block.permissions()} == {alpha.account}
 
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-from reside.jazz import Credentials, Node, NotPermitted
+from reside.jazz import Credentials, Node, NotPermitted, now_ms
 from reside.jazz.ids import author_of
 from reside.jazz.rules.group_state import GroupState
 from reside.jazz.rules.keys import current_key_id, find_secret
@@ -52,9 +52,9 @@ class Forger(Node):
 class Loose(Forger):
     """A node that believes itself connected; its frames are taken and given by hand."""
 
-    def __init__(self, credentials: Credentials | None = None) -> None:
+    def __init__(self, credentials: Credentials | None = None, clock: Callable[[], int] = now_ms) -> None:
         self.credentials = credentials or Credentials.generate()
-        super().__init__("ws://nowhere", self.credentials)
+        super().__init__("ws://nowhere", self.credentials, clock=clock)
         self._end = None
         self.connect()
 
@@ -128,9 +128,9 @@ async def connected_to(hub: Loose, node: Loose) -> None:
         await asyncio.sleep(0)
 
 
-async def registered(hub: Loose, name: str = "someone") -> Loose:
+async def registered(hub: Loose, name: str = "someone", clock: Callable[[], int] = now_ms) -> Loose:
     """A node whose account the hub has."""
-    node = Loose()
+    node = Loose(clock=clock)
     registering = asyncio.create_task(node.register(name))
     while not registering.done():
         await connected_to(hub, node)

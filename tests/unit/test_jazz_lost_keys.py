@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 from support.jazz_liar import carried
+from support.jazz_nodes import Clock
 from support.jazz_wire import Loose, connected_to, registered
 
 from reside.jazz import CoMap, JazzError
@@ -33,15 +34,15 @@ async def as_a_new_reader_sees_it(hub: Loose, who: Loose, co_id: str) -> dict[st
 
 @pytest.mark.parametrize("nested", [False, True])
 async def test_content_under_a_key_of_a_rotation_that_turns_out_void_is_gone_for_all(*, nested: bool) -> None:
-    hub = Loose()
-    owner, admin, third = [await registered(hub, name) for name in ("owner", "admin", "third")]
+    hub, clock = Loose(), Clock()  # two steps of this never fall into the same millisecond
+    owner, admin, third = [await registered(hub, name, clock) for name in ("owner", "admin", "third")]
     group = owner.create_group()
     for member in (admin, third):
         await carried(hub, owner, group.add_member(member.account_id, "admin" if member is admin else "writer"))
     value = (group.create_child() if nested else group).create_map({"before": 1})
     await connected_to(hub, owner)
     theirs = await carried(hub, admin, admin.load_group(group.id))
-    before = admin.now_ms() - 1  # what is removed in this millisecond is removed after it
+    before = clock()
     await carried(hub, admin, theirs.remove_member(third.account_id))
     await meets(hub, owner)
     assert group.role_of(third.account_id) is None
