@@ -7,8 +7,8 @@ from typing import Any
 
 import grpc
 import pytest
+from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS
 from pulumi.runtime.proto import resource_pb2, resource_pb2_grpc
-from pulumi.runtime.settings import Settings
 
 from reside.resident import ResidentCommand
 
@@ -30,21 +30,27 @@ def serve(port: int = 0) -> tuple[Any, int]:
     return server, taken
 
 
-def asked(settings: Settings) -> bool:
-    """Whether the program's monitor answers; the SDK's own first question."""
-    return bool(settings.monitor.SupportsFeature(resource_pb2.SupportsFeatureRequest(id="secrets")).hasSupport)
+def program(port: int) -> Any:
+    """What a program asks its engine by, made as the SDK makes it (its own Settings would stay for the next test)."""
+    channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=_GRPC_CHANNEL_OPTIONS)
+    return resource_pb2_grpc.ResourceMonitorStub(channel)
+
+
+def answered(monitor: Any) -> bool:
+    """Whether the program's monitor answers."""
+    return bool(monitor.SupportsFeature(resource_pb2.SupportsFeatureRequest(id="secrets")).hasSupport)
 
 
 def test_a_port_that_an_ended_engine_had_is_no_obstacle() -> None:
     ResidentCommand()
     server, port = serve()
-    before = Settings(project="p", stack="s", monitor=f"127.0.0.1:{port}")
-    assert asked(before)
+    before = program(port)
+    assert answered(before)
     server.stop(None).wait()
     with pytest.raises(grpc.RpcError, match="Connection refused"):
-        asked(before)
+        answered(before)
     server, _ = serve(port)
     try:
-        assert asked(Settings(project="p", stack="s", monitor=f"127.0.0.1:{port}"))
+        assert answered(program(port))
     finally:
         server.stop(None).wait()
