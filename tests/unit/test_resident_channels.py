@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from concurrent import futures
+from contextvars import copy_context
 from typing import Any
 
 import grpc
 import pytest
-from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS
 from pulumi.runtime.proto import resource_pb2, resource_pb2_grpc
+from pulumi.runtime.settings import Settings
 
 from reside.resident import ResidentCommand
 
@@ -31,9 +32,8 @@ def serve(port: int = 0) -> tuple[Any, int]:
 
 
 def program(port: int) -> Any:
-    """What a program asks its engine by, made as the SDK makes it (its own Settings would stay for the next test)."""
-    channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=_GRPC_CHANNEL_OPTIONS)
-    return resource_pb2_grpc.ResourceMonitorStub(channel)
+    """What a program asks its engine by, as the SDK makes it; in a context of its own, since making it sets it."""
+    return copy_context().run(lambda: Settings(project="p", stack="s", monitor=f"127.0.0.1:{port}").monitor)
 
 
 def answered(monitor: Any) -> bool:

@@ -67,7 +67,7 @@ type Server struct {
 	served    int
 	draining  bool
 	over      bool          // drained: who would begin anything now would be cut off by the process's end
-	changed   chan struct{} // closed and replaced whenever one of these changes
+	changed   chan struct{} // closed and replaced whenever a command begins, or something ends
 }
 
 // New returns a server that runs commands with a handler.

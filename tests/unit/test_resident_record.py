@@ -1,0 +1,26 @@
+"""What of a display may differ between two engines: only what is printed by the clock."""
+
+import pytest
+from support.resident_record import display
+
+ROWS = " -  a:b:C first delete\n -  a:b:C second delete\nResources:\n    2 to delete.\n"
+
+
+@pytest.mark.parametrize(
+    ("was", "printed"),
+    [
+        (" -  a:b:C first", "@ previewing destroy....\n -  a:b:C first"),
+        (" -  a:b:C first", "@ previewing destroy.... -  a:b:C first"),
+        ("first delete\n", "first delete@ previewing destroy....\n.\n"),
+        ("first delete\n", "first delete.\n..\n"),
+    ],
+)
+def test_dots_are_left_out_wherever_the_stock_display_prints_them(was: str, printed: str) -> None:
+    assert display(ROWS.replace(was, printed), {}) == display(ROWS, {})
+
+
+@pytest.mark.parametrize(
+    ("was", "printed"), [("first", "other"), ("delete\n", "create\n"), ("2 to delete.", "2 to delete")]
+)
+def test_everything_else_counts(was: str, printed: str) -> None:
+    assert display(ROWS.replace(was, printed), {}) != display(ROWS, {})
