@@ -42,7 +42,7 @@ check: .venv/.synced ## lint, types, import contracts and the quick tests, in un
 	@$(MAKE) --no-print-directory quick
 
 coverage: tools ## run the Jazz client's tests and show the lines that they miss; fails below 95 %
-	$(RUN)/pytest tests/unit tests/interop -k jazz -n 3 --dist loadgroup --no-loadscope-reorder \
+	$(RUN)/pytest tests/unit/jazz tests/interop -n 3 --dist loadgroup --no-loadscope-reorder \
 		--cov=reside/jazz --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 soak: tools ## longer runs: chaos, fuzzing, soaks

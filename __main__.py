@@ -7,7 +7,7 @@ from pathlib import Path
 import pulumi
 
 from reside.model.errors import ResideError
-from stacks import settings
+from reside.seed import settings
 from stacks.bootstrap import Accounts, Cluster, Handover, Launch, Load, Storage
 
 

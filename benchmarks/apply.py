@@ -34,7 +34,7 @@ WAYS = ("kubectl apply --server-side", "bare pulumi up", "engine")
 PROGRAM = """\
 import json
 
-from stacks.replica import ProviderSettings, program
+from reside.sentinel.engine.resources import ProviderSettings, program
 
 with open("objects.json") as stream:
     program(json.load(stream), ProviderSettings("4.25.0", "cli"))()

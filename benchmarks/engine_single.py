@@ -16,7 +16,7 @@ from benchmarks.engine_cluster import WAYS, Kubectl, Ledger, objects
 from reside.local.toolchain import Toolchain
 from reside.resident import ResidentCommand, ResidentSettings
 from reside.sentinel.engine import EngineSettings, PulumiEngine, StackSpec
-from stacks.replica import ProviderSettings, program
+from reside.sentinel.engine.resources import ProviderSettings, program
 
 if TYPE_CHECKING:
     from pulumi.automation import PulumiFn

@@ -18,8 +18,8 @@ from images import cache
 from images.daemon import Daemon, Item, timed
 from images.errors import ImageBuildError
 from images.recipes import CHECKOUT, Recipe, contract_labels, recipes
-from reside.local.docker_context import Context
-from reside.local.dockerd import private_dockerd
+from reside.build.context import Context
+from reside.build.daemon import private_dockerd
 from reside.model.constants import RESIDE_REGISTRY
 from reside.registry import FileBlob, ImageNotFound, ImageReference, RegistryClient
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from images.cache import cached
 from images.errors import ImageBuildError
 from images.wheels import compile_all, compiles
-from reside.local.docker_context import Context, digest, file_digest, files_in
+from reside.build.context import Context, digest, file_digest, files_in
 from reside.local.toolchain import Toolchain
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import anyio
 import docker.errors
 
 from images.errors import ImageBuildError
-from reside.local.docker_archive import saved_images
+from reside.build.archive import saved_images
 from reside.model.constants import RESIDE_REGISTRY
 from reside.registry import ImageReference, RegistryClient
 

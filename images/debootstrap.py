@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from images.cache import cached
 from images.errors import ImageBuildError
-from reside.local.docker_context import Context, digest
+from reside.build.context import Context, digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

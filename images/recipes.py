@@ -21,7 +21,7 @@ from images.contents import ENGINE_TOOLS, Binaries, Code, JazzServer
 from images.debootstrap import Debootstrap
 from images.wheels import Dependencies
 from reside.alpha.contract import PACKAGED
-from reside.local.docker_context import digest
+from reside.build.context import digest
 from reside.model.constants import MANIFEST_LABEL
 from reside.model.manifest import encode_label, parse_manifest
 from reside.registry import Extension
@@ -29,7 +29,7 @@ from reside.registry import Extension
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reside.local.docker_context import Context
+    from reside.build.context import Context
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 _AUTHOR: Final = "images/build.py"

@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     The end-to-end tests that share one platform, or one empty Kubernetes, are one group; so are the resident engine's
     on one control plane; any other file of tests on real parts is a group.
     """
-    items.sort(key=lambda item: _ORDER.index(_room(item)))
+    items.sort(key=lambda item: _ORDER.index(_suite(item)))
     for item in items:
         group = _group(item)
         if group is not None:
@@ -37,13 +37,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _group(item: pytest.Item) -> str | None:
-    room, name = _room(item), item.path.name
-    if room == "e2e" and name != "test_local_cluster.py":
+    suite, *folders, name = item.path.relative_to(Path(__file__).parent).parts
+    if suite == "unit":
+        return None
+    if suite == "e2e" and name != "test_local_cluster.py":
         return "bringing up" if name in _BRINGING_UP else "e2e"
-    if room == "integration" and name.startswith("test_resident_"):
-        return "resident equivalence" if name.startswith("test_resident_equivalence") else "resident"
-    return None if room == "unit" else name
+    if suite == "integration" and folders == ["resident"]:
+        return "resident equivalence" if name.startswith("test_equivalence") else "resident"
+    return "/".join([suite, *folders, name])
 
 
-def _room(item: pytest.Item) -> str:
+def _suite(item: pytest.Item) -> str:
     return item.path.relative_to(Path(__file__).parent).parts[0]

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import anyio
 import typer
 
-from reside.cli.build_source import Source, check_reachable, read_source, registry_mirrors
+from reside.build.context import Context
+from reside.build.source import Source, check_reachable, read_source, registry_mirrors
 from reside.cli.output import Output, console, errors, record
-from reside.local.docker_context import Context
 from reside.model.constants import RESIDE_REGISTRY
 from reside.model.errors import InvalidInput
 from reside.registry import Extension, FileBlob, ImageNotFound, ImageReference, RegistryClient
@@ -138,7 +138,7 @@ def _build_layer(
 def _build_by_docker(
     source: Source, below: ImageReference, mirrors: Mapping[str, str], push: bool, progress: Callable[[str], None]
 ) -> str | None:
-    from reside.cli.docker_build import build_by_docker  # noqa: PLC0415 - slow to import, and seldom needed
+    from reside.build.docker import build_by_docker  # noqa: PLC0415 - slow to import, and seldom needed
 
     return build_by_docker(source, below, mirrors, push, progress)
 

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from reside.access.client import connect
+from reside.access.objects import read_secret
+from reside.access.target import Target
+from reside.access.waiting import Missing, until
 from reside.cli.config import Cluster, Config
 from reside.cli.session import DEADLINE, open_session, target_of
-from reside.model.constants import ALPHA_NAME
+from reside.model.constants import ALPHA_NAME, CLAIM_SECRET, CLAIM_SECRET_KEY
 from reside.model.errors import InvalidInput
-from reside.seed.kubernetes import Target, connect, read_secret
-from reside.seed.platform import CLAIM_KEY, CLAIM_SECRET
-from reside.seed.waiting import Missing, until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,11 +43,11 @@ async def claim(config: Config, context: str) -> None:
     cluster = config.cluster(config.context(context).cluster)
     async with connect(target_of(cluster)) as client:
         secret = await read_secret(client, CLAIM_SECRET)
-    if not secret or CLAIM_KEY not in secret:
+    if not secret or CLAIM_SECRET_KEY not in secret:
         raise InvalidInput(f"namespace {cluster.namespace} has no Secret {CLAIM_SECRET} with the one-time code")
     async with open_session(config, context) as session:
         await until_answering(session.http, session.endpoint, DEADLINE)
-        await session.call("claim-super-admin", {"code": secret[CLAIM_KEY]})
+        await session.call("claim-super-admin", {"code": secret[CLAIM_SECRET_KEY]})
 
 
 async def claim_if_free(config: Config, context: str) -> bool:

@@ -14,8 +14,8 @@ from reside.cli.cluster_options import ClusterOptions, Kubeconfig, KubeContext, 
 from reside.cli.progress import Steps
 from reside.cli.shared import takes
 from reside.model.errors import InvalidInput
+from reside.seed import settings as stack_settings
 from reside.seed.manifest import render
-from stacks import settings as stack_settings
 
 if TYPE_CHECKING:
     from pathlib import Path

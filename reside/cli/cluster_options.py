@@ -11,7 +11,7 @@ import typer
 from reside.cli import project
 from reside.local import LocalCluster, NoSuchInstanceError
 from reside.model.errors import InvalidInput
-from stacks import settings as stack_settings
+from reside.seed import settings as stack_settings
 
 IMAGES = "images.json"
 """Name of the file of the images' digests in the state folder."""

@@ -1,4 +1,4 @@
-"""The system's keyring as a place for secrets (reside.cli.vault)."""
+"""The system's keyring as a place for secrets ; `reside.cli.vault` uses it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import keyring
 import keyring.backends.fail
 import keyring.errors
 
-from reside.cli.vault import SERVICE
+from reside.cli.secret_store import SERVICE
 
 
 class KeyringStore:

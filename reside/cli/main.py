@@ -30,14 +30,14 @@ _PARTS: Final = {
 
 def known() -> tuple[type[Exception], ...]:
     """What is a user's mistake or the world's state; anything else is a bug, and its traceback is wanted."""
+    from reside.access.errors import AccessError  # noqa: PLC0415
     from reside.jazz import JazzError  # noqa: PLC0415 - they are needed when something went wrong only
-    from reside.kube import KubeError  # noqa: PLC0415
     from reside.local import LocalError  # noqa: PLC0415
     from reside.locks import LockError  # noqa: PLC0415
     from reside.model.errors import ResideError  # noqa: PLC0415
     from reside.registry import RegistryError  # noqa: PLC0415
 
-    return (ResideError, JazzError, KubeError, LocalError, LockError, RegistryError, OSError)
+    return (ResideError, JazzError, AccessError, LocalError, LockError, RegistryError, OSError)
 
 
 def command(arguments: Sequence[str]) -> typer.Typer:

@@ -16,19 +16,20 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reside.access.client import connect
+from reside.access.objects import cluster_uid
 from reside.cli import crash, scratch, vault
 from reside.cli.config import config_folder, write_private
 from reside.local import Toolchain
 from reside.model.errors import ResideError
-from reside.seed import kubernetes
-from stacks.settings import SETTINGS_FILE_VARIABLE
+from reside.seed.settings import SETTINGS_FILE_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pulumi.automation import EngineEvent, Stack
 
-    from stacks.settings import BootstrapSettings
+    from reside.seed.settings import BootstrapSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHERS_S = 600.0
@@ -127,8 +128,8 @@ def _stack(settings: BootstrapSettings, stack: str) -> Iterator[Stack]:
 
 
 async def _cluster_uid(settings: BootstrapSettings) -> str | None:
-    async with kubernetes.connect(settings.target) as client:
-        return await kubernetes.cluster_uid(client)
+    async with connect(settings.target) as client:
+        return await cluster_uid(client)
 
 
 @contextlib.contextmanager

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from reside.access.addresses import jazz_address, replica_address
+from reside.access.target import Target
 from reside.cli.accounts import credentials_of
 from reside.jazz import AccountId, CoMap, Credentials, JazzUnavailable, Node, ValueNotFound
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME
 from reside.model.errors import NotReady
 from reside.replica.client import call_method, rpc_path
-from reside.seed.connections import Target, jazz_address, replica_address
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 
 from reside.cli import project, vault
+from reside.cli.secret_store import SERVICE
 
 _FUNCTION = """\
 pulumi() (
@@ -46,5 +47,5 @@ def _passphrase() -> str:
     vault.root_passphrase()
     file = vault.passphrase_file()
     if file is None:
-        return f'export PULUMI_CONFIG_PASSPHRASE="$(python -m keyring get {vault.SERVICE} passphrase)"'
+        return f'export PULUMI_CONFIG_PASSPHRASE="$(python -m keyring get {SERVICE} passphrase)"'
     return f"export PULUMI_CONFIG_PASSPHRASE_FILE={shlex.quote(str(file))}"

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reside.build.source import registry_mirrors
 from reside.cli import cluster, config, main, output, project
 from reside.cli.build import build_folder
-from reside.cli.build_source import registry_mirrors
 from reside.cli.cluster_options import IMAGES, ClusterOptions
 from reside.cli.config import write_private
 from reside.cli.progress import Steps

@@ -7,75 +7,18 @@ becomes unreadable because a keyring appeared later.
 from __future__ import annotations
 
 import base64
-import os
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 from nacl.utils import random
 
 from reside.cli.config import config_folder
+from reside.cli.secret_store import FileStore, Store
 from reside.model.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-SERVICE = "reside"
-"""The name under which a keyring keeps them."""
-
-
-class Store(Protocol):
-    """Where values of this user are kept."""
-
-    def read(self, name: str) -> str | None:
-        """The value of this name, or None."""
-
-    def create(self, name: str, value: str) -> str:
-        """Keep ``value`` unless there is one already; returns the one that is kept."""
-
-
-class FileStore:
-    """Files of mode 0600 in the configuration folder, for machines without a keyring."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def path(self, name: str) -> Path:
-        """The file that holds the value of this name."""
-        return self._folder / f"{name}.key"
-
-    def read(self, name: str) -> str | None:
-        """The value of this name, or None.
-
-        Raises:
-            InvalidInput: others than its owner may read the file.
-        """
-        path = self.path(name)
-        try:
-            mode = path.stat().st_mode
-        except FileNotFoundError:
-            return None
-        if mode & 0o077:
-            raise InvalidInput(f"{path} may be read by others: chmod 600 it, or remove it and what it encrypts")
-        return path.read_text().strip()
-
-    def create(self, name: str, value: str) -> str:
-        """Keep ``value`` unless there is one already; the file appears complete or not at all."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = self._folder / f".{name}.{os.getpid()}"
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(value + "\n")
-        try:
-            os.link(draft, self.path(name))
-        except FileExistsError:
-            kept = self.read(name)
-            if kept is not None:
-                return kept
-            raise
-        finally:
-            draft.unlink()
-        return value
 
 
 def store() -> Store:

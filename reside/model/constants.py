@@ -23,6 +23,21 @@ SEED_NAME: Final = "seed"
 ALPHA_NAME: Final = "alpha"
 SENTINEL_NAME: Final = "kubernetes-sentinel"
 PLATFORM_STACK: Final = "platform"
+JAZZ_NAME: Final = "jazz"
+ETCD_NAME: Final = "etcd"
+
+CLAIM_SECRET: Final = "super-admin-claim"
+CLAIM_SECRET_KEY: Final = "code"
+ENGINE_SECRET: Final = "kubernetes-sentinel-engine"
+ENGINE_SECRET_KEY: Final = "passphrase"
+SENTINEL_SERVICE_ACCOUNT: Final = "kubernetes-sentinel"
+SENTINEL_VOLUME_CLAIM: Final = "kubernetes-sentinel"
+
+TEARDOWN_MARKER: Final = "ConfigMap/reside-teardown"
+"""While this object exists with the managed-by label, the Sentinel repairs, applies and deletes nothing."""
+
+PROVIDER_VERSION: Final = "4.25.0"
+"""Version of Pulumi's Kubernetes provider; ``tools/pulumi-kubernetes`` builds it."""
 
 RESIDE_REGISTRY: Final = "registry.reside.internal"
 ALPHA_CONTRACT: Final = "registry.reside.internal/reside/contracts/alpha.v1"

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reside.model.errors import ResideError
+from reside.seed import settings as stack_settings
 from reside.seed.manifest import external_names
-from stacks import settings as stack_settings
-from stacks.settings import SETTINGS_VARIABLE
+from reside.seed.settings import SETTINGS_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
+from reside.access.client import connect
+from reside.access.objects import read_secret
 from reside.jazz import Credentials
-from reside.model.constants import ALPHA_NAME, SENTINEL_NAME
+from reside.model.constants import ALPHA_NAME, ENGINE_SECRET, ENGINE_SECRET_KEY, SENTINEL_NAME
 from reside.model.errors import NotReady
 from reside.seed import platform
-from reside.seed.kubernetes import connect, ensure_secret, read_secret
+from reside.seed.kubernetes import ensure_secret
 
 if TYPE_CHECKING:
     import lightkube
 
-    from reside.seed.kubernetes import Target
+    from reside.access.target import Target
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,11 @@ async def ensure_identities(target: Target) -> Identities:
     async with connect(target) as client:
         alpha = await _account(client, target.namespace, ALPHA_NAME)
         sentinel = await _account(client, target.namespace, SENTINEL_NAME)
-        manifest = platform.secret(platform.ENGINE_SECRET, target.namespace, {platform.ENGINE_KEY: _random()})
+        manifest = platform.secret(ENGINE_SECRET, target.namespace, {ENGINE_SECRET_KEY: _random()})
         engine = await ensure_secret(client, manifest)
         claim = platform.claim_secret(target.namespace, _random())
         await ensure_secret(client, claim)
-    return Identities(alpha, sentinel, SecretStr(engine[platform.ENGINE_KEY]))
+    return Identities(alpha, sentinel, SecretStr(engine[ENGINE_SECRET_KEY]))
 
 
 async def read_identities(target: Target) -> Identities:
@@ -53,7 +55,7 @@ async def read_identities(target: Target) -> Identities:
     """
     found: dict[str, dict[str, str]] = {}
     async with connect(target) as client:
-        for name in (ALPHA_NAME, SENTINEL_NAME, platform.ENGINE_SECRET):
+        for name in (ALPHA_NAME, SENTINEL_NAME, ENGINE_SECRET):
             values = await read_secret(client, name)
             if values is None:
                 raise NotReady(
@@ -64,7 +66,7 @@ async def read_identities(target: Target) -> Identities:
     return Identities(
         Credentials.from_secret(found[ALPHA_NAME]["agentSecret"]),
         Credentials.from_secret(found[SENTINEL_NAME]["agentSecret"]),
-        SecretStr(found[platform.ENGINE_SECRET][platform.ENGINE_KEY]),
+        SecretStr(found[ENGINE_SECRET][ENGINE_SECRET_KEY]),
     )
 
 

@@ -12,18 +12,18 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from reside.access.addresses import addresses
+from reside.access.waiting import Missing, until
 from reside.alpha import bootstrap
 from reside.alpha import sentinel as declared
 from reside.model.constants import PLATFORM_STACK, SENTINEL_NAME
 from reside.model.errors import ResideError
 from reside.seed import platform, sentinel
-from reside.seed.connections import addresses
 from reside.seed.running import open_alpha, prepare
-from reside.seed.waiting import Missing, until
 
 if TYPE_CHECKING:
     from reside.alpha.state import Alpha
-    from stacks.settings import BootstrapSettings
+    from reside.seed.settings import BootstrapSettings
 
 ENGINE_VALUE = f"{SENTINEL_NAME}.engine-passphrase"
 PATIENCE_S = 40.0

@@ -14,12 +14,12 @@ import yaml
 from reside.model.constants import SEED_NAME
 from reside.model.errors import InvalidInput
 from reside.seed import platform
-from stacks.settings import SETTINGS_VARIABLE
+from reside.seed.settings import SETTINGS_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from stacks.settings import BootstrapSettings
+    from reside.seed.settings import BootstrapSettings
 
 DOMAIN_VARIABLE = "RESIDE_BOOTSTRAP_DOMAIN"
 ISSUER_VARIABLE = "RESIDE_BOOTSTRAP_CLUSTER_ISSUER"

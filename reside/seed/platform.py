@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING, Any
 from reside.alpha.stacks import system
 from reside.model.constants import (
     ALPHA_NAME,
+    CLAIM_SECRET,
+    CLAIM_SECRET_KEY,
+    ENGINE_SECRET,
+    ENGINE_SECRET_KEY,
+    ETCD_NAME,
     ETCD_PORT,
     FIELD_MANAGER,
+    JAZZ_NAME,
     JAZZ_PORT,
     MANAGED_BY_LABEL,
     PLATFORM_STACK,
@@ -26,14 +32,10 @@ from reside.model.constants import (
 from reside.model.kinds import KINDS
 
 if TYPE_CHECKING:
-    from stacks.settings import BootstrapSettings
+    from reside.seed.settings import BootstrapSettings
 
 Manifest = dict[str, Any]
 
-JAZZ = "jazz"
-ETCD = "etcd"
-ENGINE_SECRET, ENGINE_KEY = system.ENGINE_SECRET, system.ENGINE_SECRET_KEY
-CLAIM_SECRET, CLAIM_KEY = system.CLAIM_SECRET, system.CLAIM_SECRET_KEY
 SECRETS = (ALPHA_NAME, SENTINEL_NAME, ENGINE_SECRET, CLAIM_SECRET)
 """The Secrets of phase Accounts."""
 
@@ -79,7 +81,7 @@ def claim_secret(namespace: str, code: str) -> Manifest:
         "kind": "Secret",
         "metadata": {"name": CLAIM_SECRET, "namespace": namespace, "labels": {STACK_LABEL: PLATFORM_STACK}},
         "type": "Opaque",
-        "stringData": {CLAIM_KEY: code},
+        "stringData": {CLAIM_SECRET_KEY: code},
     }
 
 
@@ -101,7 +103,7 @@ def platform_stack(settings: BootstrapSettings, engine_secret: str) -> list[Mani
         *storage(settings),
         sentinel_volume(settings),
         *sentinel_access(settings.namespace),
-        referring_secret(ENGINE_SECRET, settings.namespace, {ENGINE_KEY: engine_secret}),
+        referring_secret(ENGINE_SECRET, settings.namespace, {ENGINE_SECRET_KEY: engine_secret}),
     ]
 
 
@@ -160,7 +162,7 @@ def _jazz(settings: BootstrapSettings) -> list[Manifest]:
         "readinessProbe": _http_probe("/healthz", JAZZ_PORT, failures=2),
         "resources": _resources("100m", "128Mi", "1Gi"),
     }
-    return _stateful(JAZZ, JAZZ_PORT, folder, container, settings)
+    return _stateful(JAZZ_NAME, JAZZ_PORT, folder, container, settings)
 
 
 def _etcd(settings: BootstrapSettings) -> list[Manifest]:
@@ -169,7 +171,7 @@ def _etcd(settings: BootstrapSettings) -> list[Manifest]:
         "args": [
             f"--data-dir={folder}/data",
             f"--listen-client-urls=http://0.0.0.0:{ETCD_PORT}",
-            f"--advertise-client-urls=http://{ETCD}:{ETCD_PORT}",
+            f"--advertise-client-urls=http://{ETCD_NAME}:{ETCD_PORT}",
             "--listen-peer-urls=http://127.0.0.1:2380",
             "--auto-compaction-mode=periodic",
             "--auto-compaction-retention=1h",
@@ -180,7 +182,7 @@ def _etcd(settings: BootstrapSettings) -> list[Manifest]:
         "readinessProbe": _http_probe("/readyz", ETCD_PORT, failures=2),
         "resources": _resources("100m", "64Mi", "512Mi"),
     }
-    return _stateful(ETCD, ETCD_PORT, folder, container, settings)
+    return _stateful(ETCD_NAME, ETCD_PORT, folder, container, settings)
 
 
 def _stateful(name: str, port: int, folder: str, container: Manifest, settings: BootstrapSettings) -> list[Manifest]:

@@ -14,13 +14,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from reside.access.addresses import Addresses, addresses
 from reside.alpha import app as alpha_app
 from reside.alpha import bootstrap
 from reside.alpha.loop import lead
 from reside.alpha.settings import AlphaSettings
 from reside.model.constants import ALPHA_NAME, SENTINEL_NAME
 from reside.seed.accounts import Identities, read_identities
-from reside.seed.connections import Addresses, addresses
 from reside.seed.resident import Resident
 from reside.sentinel.app import Sentinel
 from reside.sentinel.settings import SentinelSettings
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from reside.alpha.bootstrap import SystemBlocks
     from reside.alpha.state import Alpha
     from reside.jazz import Credentials
-    from stacks.settings import BootstrapSettings
+    from reside.seed.settings import BootstrapSettings
 
 STOP_S = 30.0
 

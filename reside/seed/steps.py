@@ -9,20 +9,20 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from reside.model.constants import ALPHA_NAME, SENTINEL_NAME
+from reside.access.client import connect
+from reside.model.constants import ALPHA_NAME, ETCD_NAME, JAZZ_NAME, SENTINEL_NAME
 from reside.seed import logs, platform
 from reside.seed.kubernetes import (
-    connect,
     delete_secrets,
     ensure_namespace,
     has_ready_pod,
-    sweep,
     wait_for_replica,
     wait_for_stateful_set,
 )
+from reside.seed.sweep import sweep
 
 if TYPE_CHECKING:
-    from stacks.settings import BootstrapSettings
+    from reside.seed.settings import BootstrapSettings
 
 Outputs = dict[str, Any]
 
@@ -45,7 +45,7 @@ def ready(settings: BootstrapSettings) -> Outputs:
 
     async def wait() -> None:
         async with connect(settings.target) as client:
-            for name in (platform.JAZZ, platform.ETCD):
+            for name in (JAZZ_NAME, ETCD_NAME):
                 await wait_for_stateful_set(client, name, settings.deadline)
 
     asyncio.run(wait())
@@ -54,8 +54,8 @@ def ready(settings: BootstrapSettings) -> Outputs:
 
 def identities(settings: BootstrapSettings) -> Outputs:
     """Make or find Secrets, accounts, Alpha's data, control blocks, and the Sentinel's data in careful mode."""
+    from reside.access.addresses import addresses  # noqa: PLC0415 - as above
     from reside.seed import accounts, running, sentinel  # noqa: PLC0415 - imports much, and only creates need it
-    from reside.seed.connections import addresses  # noqa: PLC0415 - as above
 
     async def make() -> accounts.Identities:
         await accounts.ensure_identities(settings.target)

@@ -9,20 +9,20 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from reside.access.addresses import replica_address
+from reside.access.waiting import Missing, until
 from reside.alpha import blocks, bootstrap, contract, records
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME
 from reside.model.errors import NotReady
 from reside.model.permissions import Grant, PermissionRef
 from reside.replica.client import call_method, rpc_path
-from reside.seed.connections import replica_address
 from reside.seed.running import open_alpha, prepare
-from reside.seed.waiting import Missing, until
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reside.alpha.state import Alpha
-    from stacks.settings import BootstrapSettings
+    from reside.seed.settings import BootstrapSettings
 
 
 async def upgrade(settings: BootstrapSettings, images: Sequence[str]) -> None:

@@ -20,13 +20,13 @@ from reside.locks.service import DEFAULT_TTL_S
 from reside.model.constants import SENTINEL_CONTRACT, SENTINEL_NAME
 from reside.model.errors import NotReady
 from reside.replica import CAREFUL_WRITES, Replica
-from reside.sentinel import access
 from reside.sentinel.backoff import CONNECT_BACKOFF
-from reside.sentinel.contract import CONTRACT
-from reside.sentinel.data import make_data
+from reside.sentinel.contract import access
+from reside.sentinel.contract.data import make_data
+from reside.sentinel.contract.manifest import CONTRACT
 from reside.sentinel.engine import EngineSettings, PulumiEngine
-from reside.sentinel.guardian import guarding
-from reside.sentinel.term import LANES, begin
+from reside.sentinel.guard.guardian import guarding
+from reside.sentinel.term.term import LANES, begin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from reside.model.permissions import Grant, PermissionRef
     from reside.replica import Context
     from reside.sentinel.engine import StackEngine
-    from reside.sentinel.guardian import Guardian
+    from reside.sentinel.guard.guardian import Guardian
     from reside.sentinel.settings import SentinelSettings
-    from reside.sentinel.term import Term
+    from reside.sentinel.term.term import Term
 
 _log = structlog.get_logger(__name__)
 
@@ -103,7 +103,7 @@ class Sentinel:
             InvalidInput: the settings are wrong: no Kubernetes API, another passphrase than the vault's.
         """
         try:
-            async with guarding(self._settings) as guardian:
+            async with guarding(self._settings.guard) as guardian:
                 await self._until_stopped(guardian, serve=serve)
         except BaseExceptionGroup as failed:
             if len(failed.exceptions) == 1:

@@ -8,6 +8,7 @@ from pydantic import SecretStr  # noqa: TC002 - as above
 
 from reside.replica.settings import ReplicaSettings
 from reside.sentinel.engine.settings import EngineKind  # noqa: TC001 - as above
+from reside.sentinel.guard.settings import GuardSettings
 
 
 class SentinelSettings(ReplicaSettings):
@@ -32,16 +33,11 @@ class SentinelSettings(ReplicaSettings):
     """True: delete nothing unknown, whatever the Sentinel's data says; None or False: as the data says."""
 
     @property
-    def stacks_dir(self) -> Path:
-        """Folder of the last validated stacks."""
-        return self.state_dir / "stacks"
+    def guard(self) -> GuardSettings:
+        """Settings of the part that needs neither Jazz nor etcd."""
+        return GuardSettings(self.namespace, self.state_dir, self.engine_passphrase, self.kubeconfig, self.kube_context)
 
     @property
     def engine_dir(self) -> Path:
         """Folder of the engine's home, state and workspaces."""
         return self.state_dir / "engine"
-
-    @property
-    def vault_file(self) -> Path:
-        """The vault."""
-        return self.state_dir / "vault.json"

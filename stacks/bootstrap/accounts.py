@@ -10,9 +10,9 @@ from reside.seed import platform
 from stacks.bootstrap.dynamic import Identities
 
 if TYPE_CHECKING:
+    from reside.seed.settings import BootstrapSettings
     from stacks.bootstrap.cluster import Cluster
     from stacks.bootstrap.storage import Storage
-    from stacks.settings import BootstrapSettings
 
 
 class Accounts(pulumi.ComponentResource):

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from reside.model.constants import FIELD_MANAGER
-from stacks.replica import token
+from reside.model.applied import token
+from reside.model.constants import FIELD_MANAGER, PROVIDER_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stacks.settings import BootstrapSettings
+    from reside.seed.settings import BootstrapSettings
 
-PROVIDER_VERSION = "4.25.0"
 ANNOTATIONS = {"pulumi.com/patchFieldManager": FIELD_MANAGER, "pulumi.com/skipAwait": "true"}
 """The Sentinel's field manager, so that it adopts the objects without a conflict; readiness is waited for by us."""
 HANDED_OVER = ["metadata.labels", "spec", "rules", "roleRef", "subjects"]

@@ -15,7 +15,7 @@ import pulumi  # noqa: TC002 - Pulumi evaluates the annotations of resource clas
 from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
 if TYPE_CHECKING:
-    from stacks.settings import BootstrapSettings
+    from reside.seed.settings import BootstrapSettings
 
 
 class StepProvider(ResourceProvider, ABC):
@@ -60,7 +60,7 @@ class StepProvider(ResourceProvider, ABC):
 
 
 def _settings(props: dict[str, Any]) -> BootstrapSettings:
-    from stacks.settings import BootstrapSettings  # noqa: PLC0415 - the provider's process imports when it needs to
+    from reside.seed.settings import BootstrapSettings  # noqa: PLC0415 - the provider's process imports when it needs to
 
     return BootstrapSettings.from_json(props["settings"])
 

@@ -9,8 +9,8 @@ import pulumi
 from stacks.bootstrap.dynamic import HandedOver
 
 if TYPE_CHECKING:
+    from reside.seed.settings import BootstrapSettings
     from stacks.bootstrap.load import Load
-    from stacks.settings import BootstrapSettings
 
 
 class Handover(pulumi.ComponentResource):

@@ -9,8 +9,8 @@ import pulumi
 from stacks.bootstrap.dynamic import Launched
 
 if TYPE_CHECKING:
+    from reside.seed.settings import BootstrapSettings
     from stacks.bootstrap.accounts import Accounts
-    from stacks.settings import BootstrapSettings
 
 
 class Launch(pulumi.ComponentResource):

@@ -9,8 +9,8 @@ import pulumi
 from stacks.bootstrap.dynamic import Loaded
 
 if TYPE_CHECKING:
+    from reside.seed.settings import BootstrapSettings
     from stacks.bootstrap.launch import Launch
-    from stacks.settings import BootstrapSettings
 
 
 class Load(pulumi.ComponentResource):

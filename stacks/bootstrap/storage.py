@@ -10,8 +10,8 @@ from reside.seed import platform
 from stacks.bootstrap.dynamic import Namespace, Ready
 
 if TYPE_CHECKING:
+    from reside.seed.settings import BootstrapSettings
     from stacks.bootstrap.cluster import Cluster
-    from stacks.settings import BootstrapSettings
 
 
 class Storage(pulumi.ComponentResource):

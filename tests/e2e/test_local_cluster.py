@@ -16,7 +16,7 @@ from anyio import to_thread
 from support.clusters import fresh_state
 from support.probe_image import push_probe
 
-from reside.kube import PortForward
+from reside.access.forward import PortForward
 from reside.local import ClusterInfo, LocalCluster, cgroups
 from reside.local.claims import read_instance
 from reside.local.processes import identify, marked

@@ -12,7 +12,7 @@ import anyio
 import httpx
 from support.platform import ROOT
 
-from reside.local.docker_context import Context
+from reside.build.context import Context
 from reside.registry import Bytes, Extension, ImageReference, RegistryClient
 
 if TYPE_CHECKING:

@@ -14,12 +14,6 @@ from reside.model import constants
 if TYPE_CHECKING:
     from reside.alpha.stacks.cluster import ClusterSettings
 
-CLAIM_SECRET: Final = "super-admin-claim"  # noqa: S105 - the name of a Secret object
-CLAIM_SECRET_KEY: Final = "code"  # noqa: S105 - a key's name
-ENGINE_SECRET: Final = "kubernetes-sentinel-engine"  # noqa: S105 - the name of a Secret object
-ENGINE_SECRET_KEY: Final = "passphrase"  # noqa: S105 - a key's name
-SENTINEL_SERVICE_ACCOUNT: Final = "kubernetes-sentinel"
-SENTINEL_CLAIM: Final = "kubernetes-sentinel"
 STATE_DIR: Final = "/var/lib/reside"
 USER: Final = 65532
 """The user and group that our own images run as; a volume must be theirs."""
@@ -71,7 +65,7 @@ def _alpha(cluster: ClusterSettings) -> Extras:
         else None,
     }
     plain = [{"name": name, "value": value} for name, value in optional.items() if value]
-    claim = secret_env("RESIDE_CLAIM_CODE", CLAIM_SECRET, CLAIM_SECRET_KEY)
+    claim = secret_env("RESIDE_CLAIM_CODE", constants.CLAIM_SECRET, constants.CLAIM_SECRET_KEY)
     claim["valueFrom"]["secretKeyRef"]["optional"] = True
     return Extras(env=[namespace_env(), *plain, claim], memory="128Mi")
 
@@ -81,11 +75,11 @@ def _sentinel() -> Extras:
         env=[
             namespace_env(),
             {"name": "RESIDE_STATE_DIR", "value": STATE_DIR},
-            secret_env("RESIDE_ENGINE_PASSPHRASE", ENGINE_SECRET, ENGINE_SECRET_KEY),
+            secret_env("RESIDE_ENGINE_PASSPHRASE", constants.ENGINE_SECRET, constants.ENGINE_SECRET_KEY),
         ],
-        volumes=[{"name": "state", "persistentVolumeClaim": {"claimName": SENTINEL_CLAIM}}],
+        volumes=[{"name": "state", "persistentVolumeClaim": {"claimName": constants.SENTINEL_VOLUME_CLAIM}}],
         mounts=[{"name": "state", "mountPath": STATE_DIR}],
-        pod={"serviceAccountName": SENTINEL_SERVICE_ACCOUNT, "automountServiceAccountToken": True},
+        pod={"serviceAccountName": constants.SENTINEL_SERVICE_ACCOUNT, "automountServiceAccountToken": True},
         security={"fsGroup": USER},
         memory="128Mi",
     )

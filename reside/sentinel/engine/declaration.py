@@ -13,7 +13,7 @@ from reside.sentinel.engine.settings import PROJECT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stacks.replica import Resource, Resources
+    from reside.sentinel.engine.resources import Resource, Resources
 
 CLIENT: Final = "stdin:"
 """The address, for ``--client``, of a program that comes with the command."""

@@ -1,7 +1,7 @@
 """Turns the end of a failed engine run into one error of errors.py.
 
 The command line says what went wrong in words only. These are the words of the pinned versions (engine 3.259, provider
-4.25); tests/integration/test_engine_failures.py asks the real ones.
+4.25); tests/integration/engine/test_failures.py asks the real ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reside.sentinel.engine.errors import (
     EngineUnavailable,
     StackLocked,
 )
-from reside.sentinel.engine.masking import mask
+from reside.sentinel.objects.masking import mask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

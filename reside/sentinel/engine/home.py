@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reside.model.constants import PROVIDER_VERSION
 from reside.sentinel.engine.errors import EngineBroken
 from reside.sentinel.engine.in_cluster import write_kubeconfig
-from reside.sentinel.engine.settings import PROVIDER_VERSION
 from reside.sentinel.engine.store import move_states
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 from reside.sentinel.engine.registering import register
 
 if TYPE_CHECKING:
-    from stacks.replica import Resources
+    from reside.sentinel.engine.resources import Resources
 
 _OTHERS = 4
 """Threads for the short questions that engines ask besides having programs run."""

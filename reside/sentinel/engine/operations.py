@@ -11,19 +11,20 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from reside.model.constants import PROVIDER_VERSION
 from reside.sentinel.engine.diagnosis import diagnose
 from reside.sentinel.engine.errors import ApplyRejected, EngineBroken, EngineUnavailable
 from reside.sentinel.engine.eventpipe import EventPipe
 from reside.sentinel.engine.events import EventReader
-from reside.sentinel.engine.masking import secret_values
 from reside.sentinel.engine.port import ChangeSet, OnEvent, StackSpec
+from reside.sentinel.engine.resources import ProviderSettings, resources
 from reside.sentinel.engine.running import Program
-from reside.sentinel.engine.settings import PROVIDER_VERSION, EngineSettings
 from reside.sentinel.engine.store import Store, without_pending
-from stacks.replica import ProviderSettings, resources
+from reside.sentinel.objects.masking import secret_values
 
 if TYPE_CHECKING:
     from reside.sentinel.engine.running import Finished, Operator
+    from reside.sentinel.engine.settings import EngineSettings
 
 _QUIET = ["--color", "never", "--suppress-outputs", "--suppress-progress"]
 _MISSING = "not found"

@@ -17,7 +17,7 @@ from pulumi.runtime.proto import resource_pb2, resource_pb2_grpc
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from stacks.replica import Resource, Resources
+    from reside.sentinel.engine.resources import Resource, Resources
 
 _SECRET: Final = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270"}
 """Marks a value as secret (pulumi/runtime/rpc.py: ``_special_sig_key`` and ``_special_secret_sig``)."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from stacks.replica import Resources
+    from reside.sentinel.engine.resources import Resources
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from pathlib import Path
 
-PROVIDER_VERSION = "4.25.0"
 PROJECT = "reside"
 EngineKind = Literal["resident", "cli"]
 

@@ -1,0 +1,1 @@
+"""How a program reaches a cluster: target, kubeconfig, port-forward, waits."""

@@ -1,0 +1,76 @@
+"""How whoever bootstraps or administers reaches Jazz, etcd and Alpha: by name, by cluster address, or by port-forward.
+
+The seed's own connections use these addresses; what it renders for others always bears the in-cluster names.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reside.access.client import connect
+from reside.access.forward import PortForward
+from reside.access.objects import service_address
+from reside.access.target import Target
+from reside.access.waiting import until
+from reside.local import Toolchain
+from reside.model.constants import ETCD_NAME, ETCD_PORT, JAZZ_NAME, JAZZ_PORT, SERVICE_PORT
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+__all__ = ["IN_CLUSTER", "Addresses", "Target", "addresses", "jazz_address", "replica_address"]
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where Jazz (``ws://…``) and etcd (``http://…``) answer the one who asks."""
+
+    jazz: str
+    etcd: str
+
+
+IN_CLUSTER = Addresses(jazz=f"ws://{JAZZ_NAME}:{JAZZ_PORT}", etcd=f"http://{ETCD_NAME}:{ETCD_PORT}")
+
+
+@asynccontextmanager
+async def addresses(target: Target) -> AsyncIterator[Addresses]:
+    """Addresses of Jazz and etcd, valid while the block is open."""
+    async with jazz_address(target) as jazz, _host_port(target, ETCD_NAME, ETCD_PORT) as etcd:
+        yield Addresses(jazz=jazz, etcd=f"http://{etcd}")
+
+
+@asynccontextmanager
+async def jazz_address(target: Target) -> AsyncIterator[str]:
+    """``ws://…`` of Jazz, valid while the block is open."""
+    async with _host_port(target, JAZZ_NAME, JAZZ_PORT) as address:
+        yield f"ws://{address}"
+
+
+@asynccontextmanager
+async def replica_address(target: Target, name: str) -> AsyncIterator[str]:
+    """``http://…`` of a replica's Service, valid while the block is open."""
+    async with _host_port(target, name, SERVICE_PORT) as address:
+        yield f"http://{address}"
+
+
+@asynccontextmanager
+async def _host_port(target: Target, service: str, port: int) -> AsyncIterator[str]:
+    if target.access == "in-cluster":
+        yield f"{service}:{port}"
+        return
+    async with connect(target) as client:
+        look = partial(service_address, client, service)
+        address = await until(look, f"Service {service} in namespace {target.namespace}", target.deadline)
+    if target.access == "direct":
+        yield f"{address}:{port}"
+        return
+    kubeconfig = Path(target.kubeconfig) if target.kubeconfig else None
+    kubectl = Toolchain.default().find("kubectl")
+    async with PortForward(
+        kubeconfig, target.kube_context, target.namespace, f"svc/{service}", port, kubectl=kubectl
+    ) as forward:
+        yield forward.address

@@ -1,0 +1,79 @@
+"""A client of a cluster's Kubernetes API, with errors of our own.
+
+Invariant: no error message quotes the kubeconfig, because it holds credentials.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import httpx2
+import lightkube
+import yaml
+from lightkube.core.exceptions import ApiError, ConfigError
+
+from reside.model.constants import FIELD_MANAGER
+from reside.model.errors import InvalidInput, NotReady, ResideError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from reside.access.target import Target
+
+
+@asynccontextmanager
+async def connect(target: Target) -> AsyncIterator[lightkube.AsyncClient]:
+    """Open a client of the target's Kubernetes API, bound to its namespace.
+
+    Raises:
+        InvalidInput: the kubeconfig or its context can't be used.
+        ResideError: the API server refused a request.
+        NotReady: the API server can't be reached, or a proxy in front of it answered.
+    """
+    cluster = read_kubeconfig(target)
+    client = lightkube.AsyncClient(config=cluster, namespace=target.namespace, field_manager=FIELD_MANAGER)
+    server = cluster.cluster.server
+    try:
+        yield client
+    except ApiError as error:
+        raise ResideError(f"Kubernetes at {server} refused: {error.status.message or error}") from None
+    except httpx2.HTTPError as error:  # HTTPStatusError too: a response that is not a Status, such as a proxy's page
+        raise NotReady(f"Kubernetes at {server} can't be reached: {error or type(error).__name__}") from None
+    finally:
+        await client.close()
+
+
+def read_kubeconfig(target: Target) -> lightkube.config.kubeconfig.SingleConfig:
+    """Return the cluster and user of the target's kubeconfig context.
+
+    Raises:
+        InvalidInput: the file or the context can't be used.
+    """
+    where = f"kubeconfig {target.kubeconfig}" if target.kubeconfig else "the default kubeconfig"
+    try:
+        if target.access == "in-cluster":
+            config = lightkube.KubeConfig.from_service_account()
+        elif target.kubeconfig is not None:
+            config = lightkube.KubeConfig.from_file(target.kubeconfig)
+        else:
+            config = lightkube.KubeConfig.from_env()
+        single = config.get(target.kube_context)
+    except (ConfigError, OSError) as error:
+        raise InvalidInput(f"{where} can't be used: {error}") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise InvalidInput(f"{where} is not YAML: check it with `kubectl config view`") from None
+    except (AttributeError, LookupError, TypeError):
+        raise InvalidInput(
+            f"{where} is not a kubeconfig, or its context names a cluster or user that it does not define: "
+            "check it with `kubectl config view`"
+        ) from None
+    if single is None:
+        raise InvalidInput(f"context {target.kube_context!r} is not in {where}")
+    return single
+
+
+def is_missing(error: ApiError) -> bool:
+    """Return whether the API server answered that the object does not exist."""
+    return error.status.code == HTTPStatus.NOT_FOUND

@@ -1,0 +1,56 @@
+"""Read a cluster's Kubernetes objects: Secrets, Service addresses, the identity of the cluster."""
+
+from __future__ import annotations
+
+import base64
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from lightkube.core.exceptions import ApiError
+from lightkube.resources.core_v1 import Namespace, Secret, Service
+
+from reside.access.client import is_missing
+from reside.access.waiting import Missing
+
+if TYPE_CHECKING:
+    import lightkube
+
+
+async def read_secret(client: lightkube.AsyncClient, name: str) -> dict[str, str] | None:
+    """The values of a Secret; None if there is none."""
+    try:
+        found = await client.get(Secret, name)
+    except ApiError as error:
+        if is_missing(error):
+            return None
+        raise
+    return {key: base64.b64decode(value).decode() for key, value in (found.data or {}).items()}
+
+
+async def cluster_uid(client: lightkube.AsyncClient) -> str | None:
+    """What tells this Kubernetes from every other one, even behind the same address; None if we may not see it."""
+    try:
+        found = await client.get(Namespace, "kube-system")
+    except ApiError as error:
+        if error.status.code == HTTPStatus.FORBIDDEN:
+            return None
+        raise
+    return found.metadata.uid if found.metadata else None
+
+
+async def service_address(client: lightkube.AsyncClient, name: str) -> str:
+    """The cluster address of a Service.
+
+    Raises:
+        Missing: the Service does not exist yet.
+    """
+    try:
+        service = await client.get(Service, name)
+    except ApiError as error:
+        if is_missing(error):
+            raise Missing(f"no Service {name}") from None
+        raise
+    address = service.spec.clusterIP if service.spec else None
+    if not address or address == "None":
+        raise Missing(f"Service {name} has no cluster address")
+    return address

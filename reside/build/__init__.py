@@ -1,0 +1,1 @@
+"""Build images of replicas and contracts: sources, contexts, archives, the Docker daemon."""

@@ -1,0 +1,111 @@
+"""A replica's image made by Docker: where its folder has a Dockerfile, or stands on an image of another registry."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import docker.errors
+
+from reside.build.context import Context
+from reside.build.daemon import private_dockerd
+from reside.build.source import DOCKERFILE, IGNORE_FILE
+from reside.local import UsageError
+from reside.registry import ImageReference, RegistryClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from docker import DockerClient
+
+    from reside.build.source import Source
+
+_RUNTIMES: Final = "reside/build-runtime"
+_DEFAULT: Final = """ARG RUNTIME
+FROM ${RUNTIME}
+COPY . /app/
+WORKDIR /app
+ENTRYPOINT ["/opt/reside/.venv/bin/python", "-m", "main"]
+"""
+
+
+def build_by_docker(
+    source: Source, below: ImageReference, mirrors: Mapping[str, str], push: bool, progress: Callable[[str], None]
+) -> str | None:
+    """Build a folder's image; its Dockerfile gets the runtime as the build argument ``RUNTIME``.
+
+    Returns:
+        the image's digest if it was pushed; otherwise it lies in the daemon's store under its full name.
+
+    Raises:
+        LocalError: Docker can't be used, or can't build it.
+        RegistryError: a registry does not have the runtime, or does not take the image.
+    """
+    client = RegistryClient(mirrors)
+    pinned = below.pinned(anyio.run(client.resolve, below))
+    with private_dockerd(progress) as daemon:
+        runtime = _ensure(daemon, pinned, mirrors, progress)
+        progress(f"building {source.reference}")
+        _build(daemon, source, runtime)
+        if not push:
+            return None
+        progress(f"pushing {source.reference}")
+        _push(daemon, source.reference, mirrors)
+    return anyio.run(client.resolve, source.reference)
+
+
+def _ensure(
+    daemon: DockerClient, runtime: ImageReference, mirrors: Mapping[str, str], progress: Callable[[str], None]
+) -> str:
+    """Bring the runtime into the daemon's store; returns its name there, which holds the digest."""
+    name = f"{_RUNTIMES}:{runtime.target.removeprefix('sha256:')}"
+    try:
+        daemon.images.get(name)
+    except docker.errors.ImageNotFound:
+        progress(f"pulling {runtime}")
+        daemon.images.pull(f"{_served_name(runtime, mirrors)}@{runtime.digest}").tag(name)
+        for tag in {tag for image in daemon.images.list(name=_RUNTIMES) for tag in image.tags} - {name}:
+            daemon.images.remove(tag)  # of an earlier runtime; layers stay where an image needs them
+    return name
+
+
+def _build(daemon: DockerClient, source: Source, runtime: str) -> None:
+    with tempfile.TemporaryFile() as file:
+        context = Context(file)
+        own = source.folder / DOCKERFILE
+        context.data(DOCKERFILE, own.read_bytes() if own.exists() else _DEFAULT.encode())
+        context.data(IGNORE_FILE, f"{DOCKERFILE}\n{IGNORE_FILE}\n".encode())  # so that COPY leaves them out
+        for name in source.files():
+            context.copy(name, source.folder / name)
+        context.close()
+        file.seek(0)
+        lines = daemon.api.build(
+            fileobj=file,
+            custom_context=True,
+            tag=str(source.reference),
+            buildargs={"RUNTIME": runtime},
+            labels=source.labels,
+            rm=True,
+            forcerm=True,
+            decode=True,
+        )
+        for line in lines:
+            if "error" in line:
+                raise UsageError(f"Docker can't build {source.folder}: {line['error']}")
+
+
+def _push(daemon: DockerClient, reference: ImageReference, mirrors: Mapping[str, str]) -> None:
+    name = _served_name(reference, mirrors)
+    daemon.images.get(str(reference)).tag(name, tag=reference.tag)
+    for line in daemon.api.push(name, tag=reference.tag, stream=True, decode=True):
+        if "error" in line:
+            raise UsageError(f"image {str(reference)!r} was not taken by its registry: {line['error']}")
+
+
+def _served_name(reference: ImageReference, mirrors: Mapping[str, str]) -> str:
+    """The repository's name for the daemon, which knows nothing of our mirrors."""
+    mirror = mirrors.get(reference.registry)
+    if mirror is None:
+        return reference.identity
+    return f"{mirror.rpartition('://')[2].rstrip('/')}/{reference.repository}"

@@ -1,0 +1,198 @@
+"""Settings of the bootstrap program: one validated value, from the stack, the seed's environment or the CLI.
+
+Where they come from, first wins: the JSON in the environment variable ``RESIDE_BOOTSTRAP_SETTINGS`` (the seed's Job),
+the file named by ``RESIDE_BOOTSTRAP_SETTINGS_FILE`` (the CLI), the stack's configuration (`pulumi up` by hand).
+A settings value travels to dynamic providers as JSON, because their process sees none of the program's environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from reside.access.target import Access, Target
+from reside.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+SETTINGS_VARIABLE = "RESIDE_BOOTSTRAP_SETTINGS"
+SETTINGS_FILE_VARIABLE = "RESIDE_BOOTSTRAP_SETTINGS_FILE"
+
+ImageReference = Annotated[str, StringConstraints(pattern=r"^[a-z0-9.:-]+(/[a-z0-9._-]+)+@sha256:[0-9a-f]{64}$")]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Images(_Settings):
+    """The images of the platform, each ``<identity>@<digest>``; other names in the same file are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+    alpha: ImageReference
+    kubernetes_sentinel: ImageReference = Field(alias="kubernetes-sentinel")
+    seed: ImageReference
+    jazz: ImageReference
+    etcd: ImageReference
+
+
+class BootstrapSettings(_Settings):
+    """What the bootstrap must know of the cluster that it makes."""
+
+    namespace: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
+    images: Images
+    access: Access = "port-forward"
+    """How Jazz and etcd are reached: by their names (in a pod), by cluster addresses, or through the Kubernetes API."""
+    kubeconfig: str | None = None
+    """Path of the kubeconfig; None: the usual places, and the service account in a pod."""
+    kube_context: str | None = None
+    registry_mirrors: dict[str, str] = Field(default_factory=dict)
+    """Registry host in image references → ``host:port`` where it answers (plain HTTP) for pods and this machine."""
+    domain: str | None = None
+    cluster_issuer: str | None = None
+    default_placement_group: str | None = None
+    storage_class: str | None = None
+    """StorageClass of the volumes; None: the cluster's default one."""
+    storage_size: str = "1Gi"
+    deadline: float = Field(default=300, gt=0)
+    """Seconds that any one wait of the bootstrap may take."""
+
+    @model_validator(mode="after")
+    def _domain_needs_issuer(self) -> BootstrapSettings:
+        if bool(self.domain) != bool(self.cluster_issuer):
+            raise ValueError("a domain needs a cluster issuer for its certificates, and an issuer a domain: give both")
+        return self
+
+    @property
+    def target(self) -> Target:
+        """Which cluster, and how it is reached."""
+        return Target(self.namespace, self.access, self.kubeconfig, self.kube_context, self.deadline)
+
+    def to_json(self) -> str:
+        """Canonical JSON, the form in which settings travel."""
+        return json.dumps(self.model_dump(mode="json", by_alias=True, exclude_none=True), sort_keys=True)
+
+    @staticmethod
+    def from_json(text: str, source: str = "settings") -> BootstrapSettings:
+        """From JSON.
+
+        Raises:
+            InvalidInput: not JSON or not settings; names ``source`` and every faulty member.
+        """
+        try:
+            return parse(json.loads(text), source)
+        except json.JSONDecodeError as error:
+            raise InvalidInput(f"{source} is not JSON: {error}") from None
+
+
+def parse(data: Mapping[str, Any], source: str) -> BootstrapSettings:
+    """Validate settings.
+
+    Raises:
+        InvalidInput: something is missing, unknown or malformed; the message names every faulty member.
+    """
+    try:
+        return BootstrapSettings.model_validate(data)
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(str(p) for p in e['loc']) or 'settings'}: {e['msg']}" for e in error.errors())
+        raise InvalidInput(f"{source}: {faults}") from None
+
+
+def read_images(path: Path) -> dict[str, str]:
+    """The images that ``images/build.py`` made: name → ``identity@digest``.
+
+    Raises:
+        InvalidInput: there is no such file, or it is not JSON.
+    """
+    try:
+        images = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise InvalidInput(f"{path} does not exist: build the images with `make up`") from None
+    except ValueError:
+        raise InvalidInput(f"{path} is not JSON: remove it and build the images with `make up`") from None
+    if not isinstance(images, dict):
+        raise InvalidInput(f"{path} is no JSON object: remove it and build the images with `make up`")
+    return images
+
+
+def from_environment(environment: Mapping[str, str] = os.environ) -> BootstrapSettings | None:
+    """Settings out of the environment, or None if it has none.
+
+    Raises:
+        InvalidInput: see ``parse``; also if the named file can't be read.
+    """
+    if text := environment.get(SETTINGS_VARIABLE):
+        return BootstrapSettings.from_json(text, SETTINGS_VARIABLE)
+    if file := environment.get(SETTINGS_FILE_VARIABLE):
+        try:
+            return BootstrapSettings.from_json(Path(file).read_text(), file)
+        except OSError as error:
+            raise InvalidInput(f"{SETTINGS_FILE_VARIABLE}={file} can't be read: {error.strerror}") from None
+    return None
+
+
+def from_stack(get: Callable[[str], str | None], root: Path) -> BootstrapSettings:
+    """Settings out of a stack's configuration.
+
+    Args:
+        get: value of a configuration key of the project, or None.
+        root: folder that relative paths start from.
+
+    Raises:
+        InvalidInput: see ``parse``; also if the named local cluster was never up.
+    """
+    data: dict[str, Any] = {"images": read_images(root / (get("imagesFile") or ".state/images.json"))}
+    if local := get("localCluster"):
+        data |= local_cluster(local)
+    for key in ("namespace", "access", "kubeconfig", "domain", "deadline"):
+        if value := get(key):
+            data[key] = value
+    for key, member in (
+        ("kubeContext", "kube_context"),
+        ("clusterIssuer", "cluster_issuer"),
+        ("defaultPlacementGroup", "default_placement_group"),
+        ("storageClass", "storage_class"),
+        ("storageSize", "storage_size"),
+    ):
+        if value := get(key):
+            data[member] = value
+    if mirrors := get("registryMirrors"):
+        try:
+            data["registry_mirrors"] = json.loads(mirrors)
+        except json.JSONDecodeError as error:
+            raise InvalidInput(f"stack configuration: registryMirrors is not JSON: {error}") from None
+    return parse(data, "stack configuration")
+
+
+def local_cluster(name: str) -> dict[str, Any]:
+    """The settings that follow from an embedded cluster: how to reach it and its registry.
+
+    Raises:
+        InvalidInput: it was never up.
+    """
+    from reside.local import LocalCluster, NoSuchInstanceError  # noqa: PLC0415 - needed only for the embedded cluster
+
+    try:
+        info = LocalCluster(name).info()
+    except NoSuchInstanceError:
+        raise InvalidInput(
+            f"the local cluster {name!r} was never up: `make up` or `reside local up` starts it"
+        ) from None
+    mirrors = {info.registry_host: info.registry_bridge} if info.registry_bridge else {}
+    return {
+        "access": "direct",
+        "kubeconfig": str(info.kubeconfig),
+        "kube_context": info.context,
+        "registry_mirrors": mirrors,
+    }
+
+
+def missing(variable: str) -> InvalidInput:
+    """The error for settings that nobody gave."""
+    return InvalidInput(f"{variable} is not set: render the seed with `reside cluster manifest`")

@@ -1,0 +1,100 @@
+"""Delete everything that ReSide manages in a namespace, for the end of a cluster.
+
+Invariant: needs only the Kubernetes API, because Alpha, Jazz and the Sentinel are among what it deletes.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from lightkube import operators as lightkube_operators
+from lightkube.codecs import resource_registry
+from lightkube.core.exceptions import ApiError
+from lightkube.resources.apps_v1 import Deployment
+from lightkube.resources.core_v1 import ConfigMap, Pod
+from lightkube.types import CascadeType
+
+from reside.access.client import is_missing
+from reside.access.waiting import Missing, until
+from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, REPLICA_LABEL, TEARDOWN_MARKER
+from reside.model.kinds import KINDS, Kind
+
+if TYPE_CHECKING:
+    import lightkube
+
+_OURS: dict[str, Any] = {MANAGED_BY_LABEL: FIELD_MANAGER}
+_REPLICAS: dict[str, Any] = {REPLICA_LABEL: lightkube_operators.exists()}
+_LAST = "PersistentVolumeClaim"
+"""Deleted after the rest: a volume claim is deleted only when no pod uses it."""
+
+
+async def sweep(client: lightkube.AsyncClient, namespace: str, stop_first: str, deadline: float) -> None:
+    """Delete everything that carries our label, the Sentinel first, and wait until it is gone.
+
+    Args:
+        client: bound to the namespace.
+        namespace: the namespace.
+        stop_first: name of the replica that would put back what is deleted; a marker tells it not to.
+        deadline: seconds to wait at most for each step.
+    """
+    await _mark(client, namespace)
+    await _delete_all(client, Deployment, {REPLICA_LABEL: stop_first})
+
+    async def stopped() -> None:
+        left = 0
+        async for deployment in client.list(Deployment, labels={REPLICA_LABEL: stop_first}):
+            left += 1
+            if deployment.metadata and deployment.metadata.deletionTimestamp is None:
+                await _delete(client, Deployment, str(deployment.metadata.name))  # put back before the marker was seen
+        left += len([pod async for pod in client.list(Pod, labels={REPLICA_LABEL: stop_first})])
+        if left:
+            raise Missing(f"{left} pods and workloads of {stop_first} are left")
+
+    await until(stopped, f"the end of {stop_first}", deadline)
+    for kind in sorted(KINDS, key=lambda k: k.kind == _LAST):
+        await _delete_all(client, _resource(kind), _OURS)
+
+    async def gone() -> None:
+        left = [
+            f"{kind.kind}/{found.metadata.name}"
+            for kind in KINDS
+            async for found in client.list(_resource(kind), labels=_OURS)
+        ]
+        pods: Any = Pod
+        left += [f"Pod/{found.metadata.name}" async for found in client.list(pods, labels=_REPLICAS) if found.metadata]
+        if left:
+            raise Missing("still there: " + ", ".join(left))
+
+    await until(gone, "the end of all that ReSide manages", deadline)
+
+
+async def _mark(client: lightkube.AsyncClient, namespace: str) -> None:
+    """Tell a running Sentinel that the cluster is being destroyed; the marker goes with all the rest."""
+    kind, _, name = TEARDOWN_MARKER.partition("/")
+    metadata = {"name": name, "namespace": namespace, "labels": _OURS}
+    marker: Any = ConfigMap.from_dict({"apiVersion": "v1", "kind": kind, "metadata": metadata})
+    creating: Any = client.create(marker)
+    try:
+        await creating
+    except ApiError as error:
+        if error.status.code != HTTPStatus.CONFLICT and not is_missing(error):  # no namespace: nothing to destroy
+            raise
+
+
+def _resource(kind: Kind) -> Any:
+    return resource_registry.load(kind.api_version, kind.kind)
+
+
+async def _delete_all(client: lightkube.AsyncClient, resource: Any, labels: Any) -> None:
+    names = [found.metadata.name async for found in client.list(resource, labels=labels)]
+    for name in names:
+        await _delete(client, resource, name)
+
+
+async def _delete(client: lightkube.AsyncClient, resource: Any, name: str) -> None:
+    try:
+        await client.delete(resource, name, cascade=CascadeType.BACKGROUND)
+    except ApiError as error:
+        if not is_missing(error):
+            raise

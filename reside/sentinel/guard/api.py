@@ -1,0 +1,187 @@
+"""The Kubernetes API as the Sentinel uses it, over lightkube: objects are plain dicts, errors are ours.
+
+Invariants: one field manager; every list and watch is narrowed to our namespace and our managed-by label; no error
+carries more of the API's answer than its message, cut.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager, contextmanager
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx2  # the HTTP client inside lightkube, whose errors it lets through
+import lightkube
+import yaml
+from lightkube.core.exceptions import ApiError, ConfigError
+from lightkube.generic_resource import GenericNamespacedResource, create_api_info
+from lightkube.types import CascadeType, PatchType
+
+from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
+from reside.model.errors import InvalidInput
+from reside.model.kinds import BY_KIND, KINDS, Kind
+from reside.sentinel.errors import ClusterRefused, ClusterUnavailable
+from reside.sentinel.objects.identity import metadata, split_key
+from reside.sentinel.objects.masking import mask, secret_values
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+    from pathlib import Path
+
+    from reside.model.stacks import K8sObject
+
+_OURS: Final[dict[str, Any]] = {MANAGED_BY_LABEL: FIELD_MANAGER}
+_MESSAGE_LENGTH: Final = 600
+_COME_BACK: Final = frozenset({408, 429, 500, 502, 503, 504})
+_TIMEOUT: Final = httpx2.Timeout(15.0)
+_SERVER_TIMEOUT_S: Final = 240
+"""After which the API server ends a watch, so that no connection lives for ever."""
+
+
+def _resource(kind: Kind) -> Any:
+    """A dict-like resource class of lightkube; made here, since its registry holds typed ones of the same name."""
+    group, _, version = kind.api_version.rpartition("/")
+    info = create_api_info(group, version, kind.kind, kind.plural)
+    return type(kind.kind, (GenericNamespacedResource,), {"_api_info": info})
+
+
+_RESOURCES: Final[dict[str, Any]] = {kind.kind: _resource(kind) for kind in KINDS}
+
+
+@contextmanager
+def _told(what: str, sent: K8sObject | None = None) -> Iterator[None]:
+    """Turn lightkube's and its HTTP client's errors into ours; the API server may quote the object that was sent."""
+    try:
+        yield
+    except ApiError as error:
+        status = int(error.status.code or 0)
+        said = mask(error.status.message or error.status.reason or "refused", secret_values([sent] if sent else []))
+        message = f"{what}: {said[:_MESSAGE_LENGTH]}"
+        if status in _COME_BACK:
+            raise ClusterUnavailable(message) from None
+        raise ClusterRefused(message, status) from None
+    except httpx2.HTTPStatusError as error:
+        status = error.response.status_code
+        if status in _COME_BACK:
+            raise ClusterUnavailable(f"{what}: HTTP {status}") from None
+        raise ClusterRefused(f"{what}: HTTP {status}", status) from None
+    except httpx2.HTTPError as error:
+        raise ClusterUnavailable(f"{what}: {type(error).__name__} {error}".rstrip()) from None
+
+
+class Cluster:
+    """Our namespace of a Kubernetes cluster.
+
+    Args:
+        client: the API client.
+        namespace: the only namespace that is looked at.
+    """
+
+    def __init__(self, client: lightkube.AsyncClient, namespace: str) -> None:
+        self._client = client
+        self.namespace = namespace
+
+    async def get(self, key: str) -> K8sObject | None:
+        """The object called ``Kind/name``, whoever manages it; None if there is none."""
+        kind, name = split_key(key)
+        try:
+            with _told(f"get {key}"):
+                found = await self._client.get(_RESOURCES[kind], name, namespace=self.namespace)
+        except ClusterRefused as error:
+            if error.status == HTTPStatus.NOT_FOUND:
+                return None
+            raise
+        return _plain(found, BY_KIND[kind])
+
+    async def list_all(self, kind: Kind) -> tuple[list[K8sObject], str]:
+        """All our objects of a kind, and the collection's version to watch from."""
+        with _told(f"list {kind.plural}"):
+            found = self._client.list(_RESOURCES[kind.kind], namespace=self.namespace, labels=_OURS)
+            objects = [_plain(item, kind) async for item in found]
+            return objects, found.resourceVersion
+
+    async def watch(self, kind: Kind, version: str) -> AsyncGenerator[tuple[str, K8sObject], None]:
+        """Events (``ADDED``, ``MODIFIED``, ``DELETED``) of our objects after ``version``; ends by an error."""
+        with _told(f"watch {kind.plural}"):
+            async for event, item in self._client.watch(
+                _RESOURCES[kind.kind],
+                namespace=self.namespace,
+                labels=_OURS,
+                resource_version=version,
+                server_timeout=_SERVER_TIMEOUT_S,
+            ):
+                yield event, _plain(item, kind)
+
+    async def apply(self, manifest: K8sObject) -> K8sObject:
+        """Server-side apply as our field manager, taking over fields that others wrote; returns the live object."""
+        kind, name = manifest["kind"], metadata(manifest)["name"]
+        with _told(f"apply {kind}/{name}", manifest):
+            return _plain(
+                await self._client.patch(
+                    _RESOURCES[kind],
+                    name,
+                    _RESOURCES[kind](manifest),
+                    namespace=self.namespace,
+                    patch_type=PatchType.APPLY,
+                    field_manager=FIELD_MANAGER,
+                    force=True,
+                ),
+                BY_KIND[kind],
+            )
+
+    async def set_managers(self, live: K8sObject, entries: list[dict[str, Any]]) -> None:
+        """Replace an object's ``managedFields``, if it did not change since ``live`` was read."""
+        kind, name = live["kind"], metadata(live)["name"]
+        operations = [
+            {"op": "test", "path": "/metadata/resourceVersion", "value": metadata(live)["resourceVersion"]},
+            {"op": "replace", "path": "/metadata/managedFields", "value": entries},
+        ]
+        with _told(f"take over {kind}/{name}"):
+            await self._client.patch(
+                _RESOURCES[kind], name, operations, namespace=self.namespace, patch_type=PatchType.JSON
+            )
+
+    async def delete(self, key: str) -> None:
+        """Delete an object with what hangs on it; one that is gone already is fine."""
+        kind, name = split_key(key)
+        try:
+            with _told(f"delete {key}"):
+                await self._client.delete(
+                    _RESOURCES[kind], name, namespace=self.namespace, cascade=CascadeType.BACKGROUND
+                )
+        except ClusterRefused as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+
+
+@asynccontextmanager
+async def connect(namespace: str, kubeconfig: Path | None, context: str | None = None) -> AsyncIterator[Cluster]:
+    """A connection to the API: with the pod's own account, or with a kubeconfig from outside of the cluster.
+
+    Raises:
+        InvalidInput: the kubeconfig can't be used, or there is none and this is no pod.
+    """
+    where = kubeconfig or "the pod's service account"
+    try:
+        read = lightkube.KubeConfig
+        found = read.from_service_account() if kubeconfig is None else read.from_file(kubeconfig)
+        config = found.get(context)
+    except (ConfigError, OSError) as error:
+        raise InvalidInput(f"Kubernetes can't be reached with {where}: {error}; set RESIDE_KUBECONFIG") from None
+    except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError):
+        # Not the error's own text: it quotes lines of the file, which holds credentials
+        raise InvalidInput(f"{where} is no kubeconfig, or lacks what it names: set RESIDE_KUBECONFIG") from None
+    if config is None:
+        raise InvalidInput(f"context {context!r} is not in {kubeconfig}: set RESIDE_KUBE_CONTEXT")
+    client = lightkube.AsyncClient(
+        config=config, namespace=namespace, field_manager=FIELD_MANAGER, timeout=_TIMEOUT, trust_env=False
+    )
+    try:
+        yield Cluster(client, namespace)
+    finally:
+        await client.close()
+
+
+def _plain(item: Any, kind: Kind) -> K8sObject:
+    """A plain dict that names its own kind, which items of a list do not."""
+    return {"apiVersion": kind.api_version, "kind": kind.kind} | dict(item)

@@ -1,0 +1,88 @@
+"""The live objects of our namespace that carry our label, as the watches show them. Plain state, no tasks."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from reside.model.constants import TEARDOWN_MARKER
+from reside.model.kinds import KINDS, Kind
+from reside.sentinel.objects.identity import live_key, split_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from reside.model.stacks import K8sObject
+
+
+"""While this object exists, with our label, the cluster is being destroyed: nothing is put back, applied or pruned."""
+
+
+class Mirror:
+    """Live objects by ``Kind/name``.
+
+    Listeners are called with the key, the object before and the object now (None: there is none). They must not raise.
+    """
+
+    def __init__(self, kinds: Iterable[Kind] = KINDS) -> None:
+        self._objects: dict[str, K8sObject] = {}
+        self._missing = {kind.kind for kind in kinds}
+        self._listeners: list[Callable[[str, K8sObject | None, K8sObject | None], None]] = []
+        self._listed: list[Callable[[Kind], None]] = []
+        self.ready = asyncio.Event()
+        """Set once every kind was listed."""
+
+    @property
+    def objects(self) -> Mapping[str, K8sObject]:
+        """All live objects; don't change them."""
+        return self._objects
+
+    @property
+    def is_teardown(self) -> bool:
+        """Whether the cluster is being destroyed."""
+        return TEARDOWN_MARKER in self._objects
+
+    def get(self, key: str) -> K8sObject | None:
+        """The live object, None if there is none with our label."""
+        return self._objects.get(key)
+
+    def knows(self, key: str) -> bool:
+        """Whether the key's kind was listed, so that a missing object is really missing."""
+        return split_key(key)[0] not in self._missing
+
+    def listen(self, listener: Callable[[str, K8sObject | None, K8sObject | None], None]) -> Callable[[], None]:
+        """Call ``listener`` at every change until what this returns is called."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def listen_lists(self, listener: Callable[[Kind], None]) -> None:
+        """Call ``listener`` each time that a kind was listed: what is missing now is missing indeed."""
+        self._listed.append(listener)
+
+    def replace(self, kind: Kind, objects: Iterable[K8sObject]) -> None:
+        """Take a list of all objects of a kind; every one of them, and every one that is gone, is told."""
+        found = {live_key(live): live for live in objects}
+        gone = [key for key in self._objects if split_key(key)[0] == kind.kind and key not in found]
+        self._missing.discard(kind.kind)
+        for key in gone:
+            self._put(key, None)
+        for key, live in found.items():
+            self._put(key, live)
+        if not self._missing:
+            self.ready.set()
+        for listener in self._listed:
+            listener(kind)
+
+    def note(self, event: str, live: K8sObject) -> None:
+        """Take one event of a watch."""
+        self._put(live_key(live), None if event == "DELETED" else live, last=live)
+
+    def _put(self, key: str, live: K8sObject | None, last: K8sObject | None = None) -> None:
+        before = self._objects.get(key)
+        if live is None:
+            self._objects.pop(key, None)
+            before = last or before  # the event carries the last state, which may be newer than ours
+        else:
+            self._objects[key] = live
+        for listener in list(self._listeners):
+            listener(key, before, live)

@@ -1,0 +1,71 @@
+"""One watch a kind: list, follow, list again when it ends; the result stands in the mirror.
+
+An end is always an error and logged, but for the API server's wish to list again (410) and for our own: after a while
+without an event we list anew, so that a connection that died silently is noticed. Each kind is guarded by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from prometheus_client import Counter, Gauge
+
+from reside.sentinel.backoff import CONNECT_BACKOFF
+from reside.sentinel.errors import ClusterRefused, ClusterUnavailable
+
+if TYPE_CHECKING:
+    from reside.model.kinds import Kind
+    from reside.sentinel.guard.api import Cluster
+    from reside.sentinel.guard.cache import Mirror
+
+_log = structlog.get_logger(__name__)
+
+QUIET_S: Final = 300.0
+"""Seconds without an event after which a kind is listed again."""
+WATCH_FAILURES = Counter("reside_sentinel_watch_failures_total", "Watches that ended by an error.", ["kind"])
+LAST_EVENT = Gauge("reside_sentinel_watch_last_event_seconds", "Unix time of a watch's last event or list.", ["kind"])
+
+
+async def follow(cluster: Cluster, mirror: Mirror, kind: Kind) -> None:
+    """Keep the mirror's objects of a kind as they are, without end.
+
+    Raises:
+        ClusterRefused: our credentials are no longer taken (401): only a new start reads new ones.
+    """
+    failures = 0
+    while True:
+        began = asyncio.get_running_loop().time()
+        try:
+            objects, version = await cluster.list_all(kind)
+            mirror.replace(kind, objects)
+            LAST_EVENT.labels(kind.kind).set_to_current_time()
+            await _events(cluster, mirror, kind, version)
+            failures = 0
+        except (ClusterUnavailable, ClusterRefused) as error:
+            status = getattr(error, "status", 0)
+            if status == HTTPStatus.UNAUTHORIZED:
+                raise
+            lasted = asyncio.get_running_loop().time() - began
+            failures = 1 if lasted > CONNECT_BACKOFF.longest else failures + 1
+            pause = CONNECT_BACKOFF.pause(failures)
+            if status != HTTPStatus.GONE:
+                WATCH_FAILURES.labels(kind.kind).inc()
+                _log.warning("watch ended", kind=kind.kind, seconds=pause, error=str(error))
+            await asyncio.sleep(pause)
+
+
+async def _events(cluster: Cluster, mirror: Mirror, kind: Kind, version: str) -> None:
+    """Take events until the watch has been quiet for long."""
+    async with aclosing(cluster.watch(kind, version)) as events:
+        while True:
+            try:
+                async with asyncio.timeout(QUIET_S):
+                    event, live = await anext(events)
+            except (TimeoutError, StopAsyncIteration):
+                return
+            LAST_EVENT.labels(kind.kind).set_to_current_time()
+            mirror.note(event, live)

@@ -1,0 +1,25 @@
+"""Live objects as the Sentinel reports them.
+
+Left out: bookkeeping of the API server (``managedFields``, ``resourceVersion``), so that a report changes only when
+the object does; values of Secrets; and kubectl's copy of the last applied manifest, which would repeat them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from reside.sentinel.objects.identity import masked, metadata
+
+if TYPE_CHECKING:
+    from reside.model.stacks import K8sObject
+
+_BOOKKEEPING: Final = frozenset({"managedFields", "resourceVersion"})
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def reported(live: K8sObject) -> K8sObject:
+    """The live object as it may stand in Jazz."""
+    meta = {name: value for name, value in metadata(live).items() if name not in _BOOKKEEPING}
+    if _LAST_APPLIED in (meta.get("annotations") or {}):
+        meta["annotations"] = {name: text for name, text in meta["annotations"].items() if name != _LAST_APPLIED}
+    return masked(live | {"metadata": meta})

@@ -1,0 +1,1 @@
+"""What the Sentinel keeps on its volume."""

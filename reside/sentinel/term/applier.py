@@ -1,0 +1,169 @@
+"""The slow path of one stack: read the present wish, check it, fill in secrets, let the engine work, keep the result.
+
+Level-triggered: ``handle`` may run at any time, for any reason. A stack whose revision was applied already costs no
+engine run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+from prometheus_client import Histogram
+
+from reside.jazz import JazzError
+from reside.locks import LockError
+from reside.model.constants import TEARDOWN_MARKER
+from reside.model.errors import NotAllowed, NotReady, ResideError
+from reside.model.stacks import DesiredStack
+from reside.sentinel.engine import EngineError, StackSpec
+from reside.sentinel.objects.secrets import all_references
+from reside.sentinel.store.stacks import StoredStack
+from reside.sentinel.term.secret_values import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reside.jazz import CoMap
+    from reside.model.stacks import K8sObject
+    from reside.sentinel.term.context import Desk
+    from reside.sentinel.term.reporter import Reporter
+
+_log = structlog.get_logger(__name__)
+
+EXPECTED = (ResideError, EngineError, JazzError, LockError)
+"""Errors that are reported and tried again; all others are bugs."""
+APPLY_SECONDS = Histogram("reside_sentinel_apply_seconds", "Time of an engine's apply.")
+
+
+class Applier:
+    """Brings stacks to what is declared.
+
+    Args:
+        desk: the term's parts.
+        reporter: told of every result.
+        changed: called with a stack's name when its map or a value that it refers to changes.
+    """
+
+    def __init__(self, desk: Desk, reporter: Reporter, changed: Callable[[str], None]) -> None:
+        self._desk = desk
+        self._reporter = reporter
+        self._changed = changed
+        self._watched: dict[str, dict[str, Callable[[], None]]] = {}
+        self._resolved: dict[str, set[tuple[str, str]]] = {}
+        """Stack → (owner, map) of the secret values that the vault keeps for it, also before it is applied."""
+        self.unread: set[str] = set()
+        """Stacks that could not be read, and of which nothing is stored: what they hold is not known."""
+
+    async def handle(self, name: str) -> None:
+        """Bring a stack to what is declared at this moment.
+
+        Raises:
+            InvalidInput: only a change of the declaration helps.
+            ResideError, EngineError, JazzError, LockError: trying again may help.
+        """
+        try:
+            await self._handle(name)
+        except EXPECTED as error:
+            self._reporter.fail(name, error)
+            raise
+
+    def close(self) -> None:
+        """Stop being told of changes."""
+        for name in list(self._watched):
+            self._watch(name, {})
+
+    async def _handle(self, name: str) -> None:
+        entry = self._desk.entry(name)
+        if entry is not None and entry.deleted:
+            await self._remove(name)
+            return
+        if entry is None:
+            if name in self._desk.data.desired:
+                raise NotAllowed(f"stack {name}: no account that wrote it may declare anything")
+            return
+        try:
+            source, stack = await self._desk.read(name, entry)
+        except NotReady:
+            if name not in self._desk.guardian.snapshot.stacks:
+                self.unread.add(name)
+            raise
+        self.unread.discard(name)
+        self._watch(name, {source.id: source})
+        self._reporter.take(stack)
+        self._desk.check(stack)
+        objects, values = await resolve(self._desk.context.node, self._desk.guardian, stack)
+        self._resolved[name] = _values_of(stack)
+        self._watch(name, {source.id: source, **values})
+        await self._bring(stack, objects)
+        self._reporter.succeed(name)
+
+    async def _bring(self, stack: DesiredStack, objects: tuple[K8sObject, ...]) -> None:
+        guardian = self._desk.guardian
+        stored = guardian.snapshot.stacks.get(stack.name)
+        if stored is not None and stored.applied == stack.revision and stored.settled:
+            guardian.keeper.take(stack.name)  # a secret's value may have changed
+            return
+        if not stack.objects and (stored is None or not (stored.objects or stored.pending or stored.leaving)):
+            guardian.snapshot.save(StoredStack(stack.name, stack.owner).taking(stack))
+            return
+        self._refuse_teardown()
+        await self._desk.check_adoption(objects)
+        async with self._desk.lane(stack.name):
+            await self._desk.lease.check()
+            with guardian.keeper.hold(stack.name):
+                before = guardian.snapshot.stacks.get(stack.name) or StoredStack(stack.name, stack.owner)
+                guardian.snapshot.save(before.preparing(stack))
+                self._reporter.touch(stack.name)
+                with APPLY_SECONDS.time():
+                    done = await self._desk.engine.apply(StackSpec(stack.name, objects))
+                guardian.snapshot.save(guardian.snapshot.stacks[stack.name].taking(stack))
+        changed = [f"{change.action} {change.object}" for change in done.changed]
+        _log.info("applied", of=stack.name, revision=stack.revision[:12], changes=changed, seconds=done.seconds)
+
+    async def _remove(self, name: str) -> None:
+        guardian = self._desk.guardian
+        self._resolved.pop(name, None)
+        if name in guardian.snapshot.stacks:
+            self._refuse_teardown()
+            async with self._desk.lane(name):
+                await self._desk.lease.check()
+                with guardian.keeper.hold(name):
+                    before = guardian.snapshot.stacks[name]
+                    guardian.snapshot.save(before.preparing(DesiredStack(name, before.owner, ())))
+                    await self._desk.engine.destroy(name)
+                    guardian.snapshot.remove(name)
+            _log.info("removed", of=name)
+            kept = [_values_of(stored) for stored in guardian.snapshot.stacks.values()]
+            guardian.vault.keep_only(set().union(*kept, *self._resolved.values()))
+        self.unread.discard(name)
+        self._watch(name, {})
+        self._reporter.remove(name)
+
+    def _refuse_teardown(self) -> None:
+        """Go on only if the cluster is not being destroyed.
+
+        Raises:
+            NotReady: it is.
+        """
+        if self._desk.guardian.mirror.is_teardown:
+            raise NotReady(f"{TEARDOWN_MARKER} exists: the cluster is being destroyed; nothing is applied or deleted")
+
+    def _watch(self, name: str, values: dict[str, CoMap]) -> None:
+        """Be told of changes of exactly these maps."""
+        present = self._watched.pop(name, {})
+        for co_id in present.keys() - values.keys():
+            present[co_id]()
+        kept = {co_id: present[co_id] for co_id in present.keys() & values.keys()}
+        added = {
+            co_id: value.on_change(lambda _: self._changed(name))
+            for co_id, value in values.items()
+            if co_id not in kept
+        }
+        if kept or added:
+            self._watched[name] = kept | added
+
+
+def _values_of(stack: DesiredStack | StoredStack) -> set[tuple[str, str]]:
+    """Owner and map of each secret value that a stack refers to."""
+    return {(stack.owner, reference.target) for reference in all_references(stack.objects)}

@@ -1,0 +1,76 @@
+"""Previews of candidate stacks: what an apply would do, broken rules included, before anybody approves.
+
+A candidate is checked like a declared stack, but by the account that wrote its entry; a refusal is a result, too. A
+result is made once for each candidate; only what may pass by itself (no engine, no cluster) is tried again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from reside.model.errors import Conflict, InvalidInput, NotAllowed
+from reside.model.stacks import StackPreview
+from reside.sentinel.contract.declared import check_rights, in_force
+from reside.sentinel.engine import ApplyConflict, ApplyRejected, EngineBroken, StackSpec
+from reside.sentinel.term.secret_values import resolve_loosely
+
+if TYPE_CHECKING:
+    from reside.jazz import Edit
+    from reside.model.stacks import DesiredStack
+    from reside.sentinel.term.context import Desk
+
+_CANDIDATE = "candidate"
+"""Member of a result's document: id of the map that was previewed."""
+
+
+class Previewer:
+    """Makes the results of one term."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def handle(self, key: str) -> None:
+        """Make the result of a candidate, or take it back with the candidate.
+
+        Raises:
+            NotReady, EngineUnavailable: trying again may help.
+        """
+        results = self._desk.data.results
+        entry = in_force(self._desk.data.previews.history(key), None, self._desk.rights())
+        if entry is None or entry.deleted:
+            if key in results:
+                results.delete(key)
+            return
+        found = results.get(key)
+        if isinstance(found, dict) and found.get(_CANDIDATE) == entry.value:
+            return
+        preview = await self._preview(entry)
+        results.set(key, {**preview.document(), _CANDIDATE: entry.value})
+
+    async def _preview(self, entry: Edit) -> StackPreview:
+        try:
+            _, stack = await self._desk.read(None, entry)
+        except (InvalidInput, NotAllowed) as error:
+            return StackPreview("", "", error=str(error))
+        result = StackPreview(stack.name, stack.revision, violations=self._desk.violations(stack))
+        try:
+            check_rights(stack, self._desk.rights())
+            self._check_owner(stack)
+            if result.violations:
+                return result
+            return await self._changes(stack, result)
+        except (InvalidInput, NotAllowed, Conflict, ApplyConflict, ApplyRejected, EngineBroken) as error:
+            return replace(result, error=str(error))
+
+    async def _changes(self, stack: DesiredStack, result: StackPreview) -> StackPreview:
+        objects = await resolve_loosely(self._desk.context.node, self._desk.guardian, stack)
+        await self._desk.check_adoption(objects)
+        async with self._desk.lane(stack.name):
+            done = await self._desk.engine.preview(StackSpec(stack.name, objects))
+        return replace(result, changes=done.changes)
+
+    def _check_owner(self, stack: DesiredStack) -> None:
+        owner = self._desk.owner(stack.name)
+        if owner not in (None, stack.owner):
+            raise NotAllowed(f"stack {stack.name} belongs to {owner}")

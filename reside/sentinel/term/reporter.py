@@ -1,0 +1,125 @@
+"""Writes the reports of stacks to Jazz whenever something about a stack changed; the leading Sentinel only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from reside.jazz import JazzError
+from reside.locks import LockError
+from reside.model.errors import NotReady
+from reside.sentinel.backoff import APPLY_BACKOFF
+from reside.sentinel.engine import EngineUnavailable
+from reside.sentinel.objects.identity import stack_of
+from reside.sentinel.queue import LaneQueue
+from reside.sentinel.term.reports import Fault, StackState, compose, difference, members
+
+if TYPE_CHECKING:
+    from reside.jazz import CoMap
+    from reside.model.stacks import DesiredStack, K8sObject
+    from reside.sentinel.term.context import Desk
+
+
+_PASSING: Final = (NotReady, EngineUnavailable, JazzError, LockError)
+PASSING_TRIES: Final = 3
+"""After so many failed tries in a row an error is told that may pass by itself."""
+
+
+class Reporter:
+    """The reports of one term."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.declared: dict[str, DesiredStack] = {}
+        """Stacks as declared last, as far as they could be read."""
+        self.faults: dict[str, Fault] = {}
+        self._tries: dict[str, int] = {}
+        self.queue = LaneQueue("report", self._write, limit=1, backoff=APPLY_BACKOFF, retry=(JazzError,))
+        guardian = desk.guardian
+        self._unlisten = (guardian.mirror.listen(self._seen), guardian.keeper.listen(self._told))
+
+    def close(self) -> None:
+        """Hear of no further change."""
+        for unlisten in self._unlisten:
+            unlisten()
+
+    def touch(self, name: str) -> None:
+        """Something about a stack changed."""
+        self.queue.add(name)
+
+    def take(self, stack: DesiredStack) -> None:
+        """A stack was declared."""
+        self.declared[stack.name] = stack
+        self.touch(stack.name)
+
+    def fail(self, name: str, error: Exception) -> None:
+        """A stack can't be applied; what may pass by itself is told only when it did not for several tries."""
+        tries = self._tries[name] = self._tries.get(name, 0) + 1
+        if isinstance(error, _PASSING) and tries < PASSING_TRIES:
+            return
+        blamed = getattr(error, "object", None)
+        self.faults[name] = Fault(str(error), blamed if isinstance(blamed, str) else None)
+        self.touch(name)
+
+    def succeed(self, name: str) -> None:
+        """A stack is applied."""
+        self.faults.pop(name, None)
+        self._tries.pop(name, None)
+        self.touch(name)
+
+    def remove(self, name: str) -> None:
+        """A stack is no more."""
+        self.declared.pop(name, None)
+        self.faults.pop(name, None)
+        self._tries.pop(name, None)
+        self.touch(name)
+
+    def known(self) -> set[str]:
+        """Names of the stacks of which something was declared or went wrong."""
+        return {*self.declared, *self.faults}
+
+    def _seen(self, key: str, before: K8sObject | None, live: K8sObject | None) -> None:
+        said = {stack_of(seen) for seen in (before, live) if seen is not None}
+        holders = {stack.name for stack in self.declared.values() if key in stack.keys()}  # noqa: SIM118 - no dict
+        for name in said | holders | {self._desk.guardian.snapshot.holder(key)}:
+            if name is not None and self._known(name):
+                self.touch(name)
+
+    def _told(self, key: str) -> None:
+        name = self._desk.guardian.snapshot.holder(key)
+        if name is not None:
+            self.touch(name)
+
+    def _known(self, name: str) -> bool:
+        return name in self.known() or name in self._desk.guardian.snapshot.stacks
+
+    async def _write(self, name: str) -> None:
+        reports = self._desk.data.reports
+        if not self._known(name):
+            if name in reports:
+                reports.delete(name)
+            return
+        guardian = self._desk.guardian
+        report = compose(
+            StackState(
+                name=name,
+                declared=self.declared.get(name),
+                stored=guardian.snapshot.stacks.get(name),
+                fault=self.faults.get(name),
+                problems=guardian.keeper.problems,
+                live=guardian.mirror.objects,
+            )
+        )
+        target = await self._target(reports, name)
+        to_set, to_delete = difference(target.as_dict(), members(report))
+        target.update(to_set)
+        for member in to_delete:
+            target.delete(member)
+
+    async def _target(self, reports: CoMap, name: str) -> CoMap:
+        """The stack's report map, made at its first report."""
+        found = reports.get(name)
+        if isinstance(found, str):
+            return await self._desk.context.node.load_map(found)
+        made = self._desk.data.readers.create_map()
+        reports.set(name, made.id)
+        return made

@@ -1,0 +1,87 @@
+"""What the Sentinel reports of a stack, composed by pure functions out of wishes and live state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reside.model.stacks import DesiredStack, ObjectReport, StackReport, object_key
+from reside.sentinel.objects.identity import stack_of
+from reside.sentinel.objects.live import reported
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reside.model.stacks import K8sObject
+    from reside.sentinel.store.stacks import StoredStack
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why the last try to apply a stack failed, and the one object that is to blame, if there is one."""
+
+    message: str
+    object: str | None = None
+
+
+@dataclass(frozen=True)
+class StackState:
+    """All that a report is composed of.
+
+    Attributes:
+        name: name of the stack.
+        declared: the stack as declared last, as far as it could be read.
+        stored: the stack as validated and applied last.
+        fault: why the declared stack is not applied.
+        problems: why single objects can't be kept as they should be, by ``Kind/name``.
+        live: the live objects by ``Kind/name``.
+    """
+
+    name: str
+    declared: DesiredStack | None
+    stored: StoredStack | None
+    fault: Fault | None
+    problems: Mapping[str, str]
+    live: Mapping[str, K8sObject]
+
+
+def compose(state: StackState) -> StackReport:
+    """The report of a stack: its objects are those declared, those applied, and those that are still to go."""
+    declared = {object_key(manifest): manifest for manifest in state.declared.objects} if state.declared else {}
+    applied = state.stored.by_key() if state.stored else {}
+    remaining = {key for key, live in state.live.items() if stack_of(live) == state.name}
+    objects = {
+        key: _object(state, key, declared.get(key), applied.get(key))
+        for key in sorted(declared.keys() | applied.keys() | remaining)
+    }
+    revision = state.stored.applied if state.stored and state.stored.settled else None
+    return StackReport(revision, state.fault.message if state.fault else None, objects)
+
+
+def _object(state: StackState, key: str, wish: K8sObject | None, applied: K8sObject | None) -> ObjectReport:
+    found = state.live.get(key)
+    live = reported(found) if found is not None else None
+    if live is None and state.stored is not None:
+        live = state.stored.finished.get(key)
+    new = wish is not None and wish != applied
+    if key in state.problems:
+        return ObjectReport("error", live, state.problems[key])
+    if new and state.fault is not None and state.fault.object in (None, key):
+        return ObjectReport("error", live, state.fault.message)
+    return ObjectReport("requested" if new or live is None else "updated", live)
+
+
+def members(report: StackReport) -> dict[str, Any]:
+    """The report as members of its map in Jazz."""
+    return {
+        "revision": report.revision,
+        "error": report.error,
+        **{key: found.document() for key, found in report.objects.items()},
+    }
+
+
+def difference(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Members to set and members to delete so that ``present`` becomes ``wanted``."""
+    absent = object()
+    to_set = {name: value for name, value in wanted.items() if present.get(name, absent) != value}
+    return to_set, [name for name in present if name not in wanted]

@@ -1,0 +1,116 @@
+"""One term of the leading Sentinel: its queues and what feeds them."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from reside.replica.background import in_background
+from reside.sentinel.backoff import APPLY_BACKOFF
+from reside.sentinel.contract.data import open_data
+from reside.sentinel.queue import LaneQueue
+from reside.sentinel.term.applier import EXPECTED, Applier
+from reside.sentinel.term.context import Desk
+from reside.sentinel.term.previews import Previewer
+from reside.sentinel.term.prune import Pruner
+from reside.sentinel.term.reporter import Reporter
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from reside.jazz import CoMap
+    from reside.locks import Held
+    from reside.replica import Context
+    from reside.sentinel.engine import StackEngine
+    from reside.sentinel.guard.guardian import Guardian
+
+_log = structlog.get_logger(__name__)
+
+LANES: Final = 4
+"""Stacks that are worked on at once. The engine bounds what costs more: see ``EngineSettings.processes``."""
+_DRAIN_S: Final = 10.0
+"""Seconds for running operations to end by themselves before the engine is told to stop."""
+_REPORT_S: Final = 3.0
+"""Seconds for the last reports to be written."""
+
+
+class Term:
+    """What works while this Sentinel leads."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._reporter = Reporter(desk)
+        self._stacks = LaneQueue("stack", self._handle, limit=LANES, backoff=APPLY_BACKOFF, retry=EXPECTED)
+        self._applier = Applier(desk, self._reporter, self._stacks.add)
+        self._previewer = Previewer(desk)
+        self._previews = LaneQueue("preview", self._previewer.handle, limit=1, backoff=APPLY_BACKOFF, retry=EXPECTED)
+        self._pruner = Pruner(desk, self._stacks, self._applier, self._reporter)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Work while the block is open; leaving it cancels what runs."""
+        self.look_again()
+        try:
+            async with in_background(
+                stacks=self._stacks.run,
+                previews=self._previews.run,
+                reports=self._reporter.queue.run,
+                prune=self._pruner.run,
+                declared=partial(_follow, self._desk.data.desired, self._declared),
+                candidates=partial(_follow, self._desk.data.previews, self._candidates),
+            ):
+                yield
+        finally:
+            self._pruner.close()
+            self._reporter.close()
+            self._applier.close()
+
+    def look_again(self, after: float = 0.0) -> None:
+        """Look at every stack and candidate, in ``after`` seconds: permissions may have changed."""
+        self._declared(self._desk.data.desired, after)
+        self._candidates(self._desk.data.previews, after)
+
+    async def finish(self) -> None:
+        """Begin nothing new, let running operations end, report, and let the reports reach the sync server."""
+        try:
+            async with asyncio.timeout(_DRAIN_S):
+                await asyncio.gather(self._stacks.drain(), self._previews.drain())
+        except TimeoutError:
+            _log.warning("operations are still running and are stopped", seconds=_DRAIN_S)
+        await self._desk.engine.stop()
+        try:
+            async with asyncio.timeout(_REPORT_S):
+                await self._reporter.queue.wait_idle()
+        except TimeoutError:
+            _log.warning("the last reports are not written; the next one to lead writes them")
+
+    async def _handle(self, name: str) -> None:
+        try:
+            await self._applier.handle(name)
+        finally:
+            self._pruner.wake()
+
+    def _declared(self, desired: CoMap, after: float = 0.0) -> None:
+        known = {*self._desk.guardian.snapshot.stacks, *self._reporter.known(), *self._desk.data.reports.keys()}
+        for name in {*desired.keys(), *known}:
+            self._stacks.add(name, after)
+
+    def _candidates(self, previews: CoMap, after: float = 0.0) -> None:
+        for key in set(previews.keys()) | set(self._desk.data.results.keys()):
+            self._previews.add(key, after)
+
+
+async def begin(context: Context, guardian: Guardian, engine: StackEngine, lease: Held) -> Term:
+    """A term on what stands in Jazz and on the volume now."""
+    guardian.reload()
+    return Term(Desk(context, await open_data(context), guardian, engine, lease))
+
+
+async def _follow(value: CoMap, tell: Callable[[CoMap], None]) -> None:
+    async with value.watch() as changes:
+        async for changed in changes:
+            tell(changed)

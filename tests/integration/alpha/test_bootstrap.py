@@ -1,0 +1,110 @@
+"""The system loads itself: seed, Sentinel and Alpha get their ids, with the accounts and blocks that they have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from support.alpha_cluster import AlphaCluster, Servers, alpha_cluster, servers, until
+from support.registry import registry
+
+from reside.alpha import bootstrap, records
+from reside.alpha.blocks import opened
+from reside.model import constants
+from reside.model.errors import LoadRefused
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    with servers(tmp_path_factory.mktemp("alpha")) as running:
+        yield running
+
+
+@pytest.fixture
+async def cluster(on: Servers) -> AsyncIterator[AlphaCluster]:
+    async with alpha_cluster(on) as made:
+        yield made
+
+
+async def push_system(on: Servers, variant: str = "") -> list[str]:
+    """The three images with the manifests that the real ones carry; returns them by digest in loading order."""
+    found = []
+    for name, identity, manifest in system_manifests():
+        path = identity.removeprefix(f"{constants.RESIDE_REGISTRY}/")
+        shown = {"displayInfo": {"en": {"title": f"{name}{variant}"}}}
+        digest = await on.push(f"{path}:{variant or 'v1'}", **manifest | shown)
+        found.append(f"{identity}@{digest}")
+    return found
+
+
+def system_manifests() -> list[tuple[str, str, dict[str, object]]]:
+    root = Path(__file__).parents[3] / "images"
+    names = (constants.SEED_NAME, constants.SENTINEL_NAME, constants.ALPHA_NAME)
+    manifests = [yaml.safe_load((root / name / "manifest.yaml").read_text()) for name in names]
+    return [(m["info"]["name"], m["identity"], m) for m in manifests]
+
+
+async def test_the_system_loads_itself_with_fixed_ids_and_what_it_has(cluster: AlphaCluster, on: Servers) -> None:
+    images = await push_system(on)
+    await bootstrap.load_system(cluster.alpha, images)
+    assert await cluster.names() == {0: "seed", 1: "alpha", 2: "kubernetes-sentinel"}
+    alpha, sentinel = await cluster.replica("alpha"), await cluster.replica("kubernetes-sentinel")
+    assert (alpha.account, alpha.control_block) == (cluster.credentials.account_id, cluster.blocks.alpha)
+    assert sentinel.control_block == cluster.blocks.sentinel
+    await cluster.has_status("seed", "completed")
+    await cluster.has_status("alpha", "running")
+    await cluster.has_status("kubernetes-sentinel", "running")
+    assert "seed" not in cluster.orders.seen
+    async with opened(cluster.alpha.node, cluster.blocks.sentinel) as block:
+        await until(lambda: all(p.settled for p in block.permissions()), "the Sentinel to carry them out")
+        assert all(p.expected.granted for p in block.permissions())
+        assert {p.ref.account for p in block.permissions()} == {alpha.account}
+
+
+async def test_loading_the_system_again_changes_nothing_and_another_image_makes_a_version(
+    cluster: AlphaCluster, on: Servers
+) -> None:
+    images = await push_system(on)
+    await bootstrap.load_system(cluster.alpha, images)
+    await bootstrap.load_system(cluster.alpha, images)
+    assert len(await records.all_requests(cluster.alpha.data)) == 3
+    await cluster.has_status("alpha", "running")
+    newer = await push_system(on, "newer")
+    await bootstrap.load_system(cluster.alpha, newer[2:])
+    await cluster.has_status("alpha", "stopped", "running")
+    await bootstrap.load_system(cluster.alpha, images[2:])
+    await cluster.has_status("alpha", "stopped", "stopped", "running")
+
+
+async def test_a_load_that_was_refused_is_tried_anew_by_the_next_run(
+    cluster: AlphaCluster, on: Servers, tmp_path: Path
+) -> None:
+    with registry(tmp_path) as elsewhere:
+        images = await push_system(replace(on, registry=elsewhere), "late")
+    for _ in range(2):
+        with pytest.raises(LoadRefused, match=r"seed@sha256.* can't be loaded"):
+            await bootstrap.load_system(cluster.alpha, images[:1])
+    assert await push_system(on, "late") == images
+    await bootstrap.load_system(cluster.alpha, images[:1])
+    requests = [record.value.status for record in await records.all_requests(cluster.alpha.data)]
+    assert requests == ["invalid", "invalid", "approved"]
+
+
+async def test_preparing_twice_finds_what_the_first_time_made(cluster: AlphaCluster, on: Servers) -> None:
+    again = await bootstrap.prepare(on.jazz.url, (on.etcd.url,), cluster.credentials, cluster.sentinel_credentials)
+    assert again == cluster.blocks
+    assert len(cluster.alpha.data.blocks.as_list()) == 2
+
+
+async def test_a_stack_of_alphas_own_reaches_the_sentinel(cluster: AlphaCluster) -> None:
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "jazz"}, "spec": {}}
+    await bootstrap.declare_stack(cluster.alpha, constants.PLATFORM_STACK, [service])
+    await until(lambda: constants.PLATFORM_STACK in cluster.orders.seen, "the stack to be applied")

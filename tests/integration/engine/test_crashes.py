@@ -1,0 +1,167 @@
+"""Killed anywhere, the engine converges at the next operation, with no lock, no orphan and no doubled object left."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.engine import ENGINES, Bench, actions, bench, session, stack
+from support.sentinel import config_map, until_true
+
+from reside.sentinel.engine import EngineKilled, EngineUnavailable, StackEvent
+from reside.sentinel.engine.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from reside.local import ClusterInfo
+
+pytestmark = pytest.mark.anyio
+MANY = tuple(config_map(f"m{number}", x="1") for number in range(25))
+
+
+@pytest.fixture(params=ENGINES)
+async def b(cluster: ClusterInfo, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
+    async with bench(cluster, tmp_path, engine=request.param) as found:
+        yield found
+
+
+def in_the_middle(act: Callable[[], None], after: int = 5) -> Callable[[StackEvent], None]:
+    """An event receiver that acts once, when the engine has finished some objects."""
+    done: list[StackEvent] = []
+
+    def on_event(event: StackEvent) -> None:
+        if event.phase == "done":
+            done.append(event)
+            if len(done) == after:
+                act()
+
+    return on_event
+
+
+def kill_engine(b: Bench) -> list[int]:
+    """Kill the engine of the running operation; returns the process ids of its session."""
+    (leader,) = b.leaders()
+    processes = session(leader)
+    for pid, name in processes.items():
+        if name in ("pulumi", "reside-engine"):
+            os.kill(pid, signal.SIGKILL)
+    return list(processes)
+
+
+async def converges(b: Bench) -> None:
+    """The stack of many objects is whole after one more operation, and settled after that."""
+    await b.engine.apply(stack(*MANY))
+    names = b.kubectl("get", "configmap", "-o", "name").split()
+    assert {f"configmap/m{number}" for number in range(25)} <= set(names)
+    assert set(actions(await b.engine.apply(stack(*MANY))).values()) == {"same"}
+    state = await b.engine.export("demo")
+    assert not state["deployment"].get("pending_operations")
+    resources = [r for r in state["deployment"]["resources"] if r["type"].startswith("kubernetes:")]
+    assert len(resources) == len({r["urn"] for r in resources}) == 25
+    assert not list((b.settings.workspace("demo") / ".pulumi" / "locks").rglob("*.json"))
+
+
+async def test_engine_killed_in_the_middle_of_a_creation(b: Bench) -> None:
+    seen: list[int] = []
+    with pytest.raises(EngineKilled):
+        await b.engine.apply(stack(*MANY), in_the_middle(lambda: seen.extend(kill_engine(b))))
+    assert len(seen) >= 2  # engine and provider
+    await until_true(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in seen))  # noqa: PTH110 - /proc
+    await converges(b)
+
+
+async def test_engine_killed_in_the_middle_of_a_deletion(b: Bench) -> None:
+    await b.engine.apply(stack(*MANY))
+    with pytest.raises(EngineKilled):
+        await b.engine.apply(stack(MANY[0]), in_the_middle(lambda: kill_engine(b) and None))
+    await converges(b)
+    with pytest.raises(EngineKilled):
+        await b.engine.apply(stack(MANY[0]), in_the_middle(lambda: kill_engine(b) and None))
+    await b.engine.destroy("demo")
+    assert b.kubectl("get", "configmap", "-o", "name", "-l", "app.kubernetes.io/managed-by").split() == []
+
+
+async def test_a_cancelled_operation_kills_its_engine(b: Bench) -> None:
+    middle = asyncio.Event()
+    task = asyncio.create_task(b.engine.apply(stack(*MANY), in_the_middle(middle.set)))
+    await middle.wait()
+    (leader,) = b.leaders()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert b.at_work(leader) == 0
+    await converges(b)
+
+
+async def test_a_graceful_stop_leaves_neither_lock_nor_pending_operation(b: Bench, cluster: ClusterInfo) -> None:
+    middle = asyncio.Event()
+    task = asyncio.create_task(b.engine.apply(stack(*MANY), in_the_middle(middle.set, 2)))
+    await middle.wait()
+    (leader,) = b.leaders()
+    await b.engine.stop()
+    with pytest.raises(EngineUnavailable, match="stopped before its end"):
+        await task
+    assert session(leader) == {}
+    assert not Store(b.settings, "demo").interrupted
+    assert not list((b.settings.workspace("demo") / ".pulumi" / "locks").rglob("*.json"))
+    with pytest.raises(EngineUnavailable, match="stopping"):
+        await b.engine.apply(stack(*MANY))
+    async with bench(cluster, b.settings.folder.parent, namespace=b.namespace, engine=b.settings.engine) as again:
+        state = await again.engine.export("demo")
+        assert not state["deployment"].get("pending_operations")
+        await converges(again)
+
+
+def start_owner(b: Bench) -> subprocess.Popen[bytes]:
+    """Another process that applies the stack of many objects and says by which engine."""
+    root = Path(__file__).parents[3]
+    environment = {**os.environ, "PYTHONPATH": f"{root}:{root / 'tests'}"}
+    command = [sys.executable, "-m", "support.engine_owner"]
+    owner = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+    assert owner.stdin is not None
+    pickle.dump((b.settings, stack(*MANY)), owner.stdin)
+    owner.stdin.flush()
+    return owner
+
+
+async def test_the_engine_ends_when_its_owner_dies(b: Bench) -> None:
+    """The owner is a process of its own here, killed in the middle of a creation."""
+    owner = start_owner(b)
+    assert owner.stdout is not None
+    leader = int(await asyncio.to_thread(owner.stdout.readline))
+    owner.kill()
+    owner.communicate()
+    await until_true(lambda: session(leader) == {})
+    await converges(b)
+
+
+async def test_a_dead_engines_lock_and_pending_operations_are_cleared(b: Bench) -> None:
+    await b.engine.apply(stack(*MANY))
+    leave_a_crash_behind(b)
+    await converges(b)
+
+
+def leave_a_crash_behind(b: Bench) -> None:
+    """What an engine leaves that was killed in a creation: lock, pending operation, our own mark."""
+    root = b.settings.workspace("demo") / ".pulumi"
+    lock = root / "locks" / "organization" / "reside" / "demo" / "0a0a0a0a-0000-4000-8000-000000000000.json"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.write_text(json.dumps({"pid": 1, "username": "root", "hostname": "h", "timestamp": "2026-01-01T00:00:00Z"}))
+    file = root / "stacks" / "reside" / "demo.json"
+    state: dict[str, Any] = json.loads(file.read_text())
+    latest = state["checkpoint"]["latest"]
+    pending = next(r for r in latest["resources"] if r["type"] == "kubernetes:core/v1:ConfigMap")
+    latest["resources"].remove(pending)
+    pending = {key: value for key, value in pending.items() if key not in ("id", "outputs")}
+    latest["pending_operations"] = [{"resource": pending, "type": "creating"}]
+    file.write_text(json.dumps(state))
+    Store(b.settings, "demo").begin()

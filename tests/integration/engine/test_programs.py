@@ -1,0 +1,67 @@
+"""What the Sentinel declares by RPC is what the same program declares through Pulumi's SDK."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pulumi.automation import LocalWorkspace, Stack, UpResult
+from support.engine import ENGINES, Bench, bench, secret, stack
+from support.sentinel import config_map, service, workload
+
+from reside.model.constants import PROVIDER_VERSION
+from reside.sentinel.engine.home import environment
+from reside.sentinel.engine.resources import ProviderSettings, program
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reside.local import ClusterInfo
+    from reside.sentinel.engine import StackSpec
+
+pytestmark = pytest.mark.anyio
+OWN = ("created", "modified", "sourcePosition", "stackTrace")
+"""Members of a resource in the state that tell when and where it was declared, and not what."""
+
+
+def up_with_the_sdk(b: Bench, spec: StackSpec) -> UpResult:
+    """An ``up`` of the same stack by the stock Automation API."""
+    declared = program(spec.objects, ProviderSettings(PROVIDER_VERSION, b.namespace, b.settings.context))
+    workspace = LocalWorkspace(str(b.settings.workspace(spec.name)), program=declared, env_vars=environment(b.settings))
+    return Stack.select(spec.name, workspace).up()
+
+
+async def resources(b: Bench) -> list[dict[str, Any]]:
+    state = await b.engine.export("demo")
+    found = [{key: value for key, value in r.items() if key not in OWN} for r in state["deployment"]["resources"]]
+    return sorted((_plain(resource) for resource in found), key=lambda resource: resource["urn"])
+
+
+def _plain(value: Any) -> Any:
+    """The value without cipher texts, since each encryption differs, and with URNs in one order."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items() if key != "ciphertext"}
+    if isinstance(value, list):
+        plain = [_plain(inner) for inner in value]
+        return sorted(plain) if all(isinstance(inner, str) for inner in plain) else plain
+    return value
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_the_sdk_finds_nothing_to_change_and_leaves_the_same_state(
+    cluster: ClusterInfo, tmp_path: Path, engine: str
+) -> None:
+    """The resident engine declares the program itself, for the command line we do so by RPC."""
+    objects = (
+        config_map("a", x="1"),
+        secret("s", key="value"),
+        service("web"),
+        workload("Deployment", "web", replicas=0),
+    )
+    async with bench(cluster, tmp_path, engine=engine) as b:
+        await b.engine.apply(stack(*objects))
+        before = await resources(b)
+        result = await asyncio.to_thread(up_with_the_sdk, b, stack(*objects))
+        assert result.summary.resource_changes == {"same": len(before)}
+        assert await resources(b) == before

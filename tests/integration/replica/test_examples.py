@@ -1,0 +1,95 @@
+"""The example replicas as processes, on a real sync server and etcd: what the tutorial promises."""
+
+from __future__ import annotations
+
+import json
+import sys
+from asyncio import subprocess
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from support.registry import free_port
+from support.replicas import GREETING, World, eventually
+
+from reside.jazz import Node
+from reside.model.permissions import Grant, PermissionRef
+from reside.replica.profile import load_profile
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from support.replicas import Identity
+
+pytestmark = pytest.mark.anyio
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "replicas"
+
+
+async def test_the_caller_is_refused_before_the_grant_and_greeted_after_it_and_by_the_next_version(
+    around: World,
+) -> None:
+    greeter, caller = await around.identity("greeter"), await around.identity("caller")
+    caller.rcb.require({"greeting": [greeter.credentials.account_id]})
+    await around.alpha.flush()
+    async with (
+        example("caller", caller, free_port()) as metrics,
+        Node(around.servers.jazz.url, await around.account("reader")) as reader,
+    ):
+        await reader.login()
+        async with example("greeter", greeter, port := free_port()):
+            refused = await last_result(reader, caller, "refused")
+            assert "needs the permission greet" in refused["message"]
+            ref = PermissionRef(caller.credentials.account_id, GREETING, "greet")
+            await around.expect(greeter, ref, Grant(granted=True))
+            greeted = await last_result(reader, caller, "ok")
+            assert greeted == {"outcome": "ok", "message": "Hello, caller", "version": 1}
+        async with example("greeter-v2", greeter, port):
+            greeted = await last_result(reader, caller, "ok", version=2)
+            assert greeted["message"] == "Good day, caller"
+        counted = (await metrics.get("/metrics")).text
+        assert 'caller_calls_total{outcome="ok"}' in counted
+        assert 'caller_calls_total{outcome="refused"}' in counted
+
+
+async def last_result(reader: Node, caller: Identity, outcome: str, **members: Any) -> dict[str, Any]:
+    """What the caller shows, once it shows this outcome."""
+
+    async def look() -> dict[str, Any] | None:
+        profile = await load_profile(reader, caller.credentials.account_id)
+        shown = await reader.find_unique_map(profile.group.id, "last-call")
+        result = shown.get("result") if shown is not None else None
+        fits = isinstance(result, dict) and result.items() >= {"outcome": outcome, **members}.items()
+        return result if fits else None
+
+    return await eventually(look, within_s=60)
+
+
+@asynccontextmanager
+async def example(name: str, identity: Identity, port: int) -> AsyncIterator[httpx.AsyncClient]:
+    """A running example and a client of its HTTP port; ended as Kubernetes does, which must leave exit code 0."""
+    environment = {**identity.environment(port), "RESIDE_INTERNAL_ENDPOINT": f"http://127.0.0.1:{port}"}
+    process = await subprocess.create_subprocess_exec(
+        sys.executable, "-m", "main", cwd=EXAMPLES / name, env=environment, stdout=subprocess.PIPE
+    )
+    try:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
+
+            async def ready() -> bool | None:
+                assert process.returncode is None
+                try:
+                    return True if (await http.get("/readyz")).status_code == httpx.codes.OK else None
+                except httpx.ConnectError:
+                    return None
+
+            # A caller is ready before its greeter is: it only says that it fails.
+            await eventually(ready, within_s=60)
+            yield http
+    finally:
+        process.terminate()
+        out, _ = await process.communicate()
+    log = [json.loads(line) for line in out.splitlines()]
+    assert process.returncode == 0, log
+    assert identity.credentials.agent_secret not in out.decode()

@@ -1,0 +1,231 @@
+"""The start of a replica: its account, profile and data; probes and metrics; what stops it, and how it stops."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import threading
+from asyncio import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+from support.registry import free_port
+from support.replicas import GREETING, endpoint_of, eventually, greeting_contract
+
+from reside.jazz import CoMap, InvalidCredentials, Node
+from reside.model.errors import InvalidInput
+from reside.replica import Context, Replica
+from reside.replica.profile import load_profile
+
+if TYPE_CHECKING:
+    from support.replicas import Identity, Servers, World
+
+    from reside.replica import Call, ReplicaSettings
+
+pytestmark = pytest.mark.anyio
+
+ROOT = Path(__file__).parents[3]
+
+
+def build_greeter() -> Replica:
+    replica = Replica(greeting_contract())
+
+    @replica.data(GREETING)
+    async def create(context: Context) -> CoMap:
+        return await context.node.unique_map(context.public, "greetings", {"schema": 1})
+
+    @replica.method(GREETING, "whoami")
+    async def whoami(call: Call) -> str:
+        return call.account
+
+    return replica
+
+
+async def test_a_start_publishes_profile_and_data_and_a_second_start_writes_nothing(
+    around: World, identity: Identity
+) -> None:
+    settings = identity.settings.model_copy(update={"internal_endpoint": "http://greeter"})
+    async with build_greeter().start(settings) as context:
+        data = context.data[GREETING].id
+    async with Node(around.servers.jazz.url, await around.account("reader")) as reader:
+        await reader.login()
+        profile = await load_profile(reader, identity.credentials.account_id)
+        assert profile.name == "greeter"
+        assert profile.replica_id == identity.rcb.number
+        assert profile.endpoints == {"internal": "http://greeter"}
+        assert profile.contracts == {GREETING: data}
+        assert (await reader.load_map(data))["schema"] == 1
+    async with build_greeter().start(settings) as context:
+        assert context.data[GREETING].id == data
+        assert len(context.node.account.profile.history("endpoints")) == 1
+
+
+async def test_probes_and_metrics(identity: Identity) -> None:
+    async with (
+        build_greeter().start(identity.settings) as context,
+        httpx.AsyncClient(base_url=endpoint_of(context), trust_env=False) as http,
+    ):
+        assert (await http.get("/healthz")).status_code == 200
+        assert (await http.get("/readyz")).json() == {"ready": True, "missing": []}
+        context.health.draining = True
+        unready = await http.get("/readyz")
+        assert unready.status_code == 503
+        assert unready.json() == {"ready": False, "missing": ["stopping"]}
+        assert unready.headers["connection"] == "close"
+        assert "reside_grants_pending" in (await http.get("/metrics")).text
+
+
+async def test_a_replica_without_its_sync_server_is_not_ready_and_comes_back(on: Servers, identity: Identity) -> None:
+    async with (
+        build_greeter().start(identity.settings) as context,
+        httpx.AsyncClient(base_url=endpoint_of(context), trust_env=False) as http,
+    ):
+
+        async def status(code: int) -> bool | None:
+            return True if (await http.get("/readyz")).status_code == code else None
+
+        on.jazz.kill()
+        try:
+            await eventually(lambda: status(503))
+        finally:
+            on.jazz.start()
+        await eventually(lambda: status(200))
+
+
+async def test_a_start_waits_for_a_sync_server_that_is_not_there_yet_and_tells_so(
+    on: Servers, identity: Identity
+) -> None:
+    on.jazz.kill()
+    settings = identity.settings.model_copy(update={"listen_port": free_port()})
+    starting = asyncio.create_task(_start_once(settings))
+    try:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{settings.listen_port}", trust_env=False) as http:
+
+            async def live() -> httpx.Response | None:
+                try:
+                    return await http.get("/healthz")
+                except httpx.ConnectError:
+                    return None
+
+            assert (await eventually(live)).status_code == 200
+            assert (await http.get("/readyz")).json()["missing"] == ["starting"]
+            refused = await http.post(f"/replicas/greeter/rpc/{GREETING}/whoami", content=b"{}")
+            assert (refused.status_code, refused.json()["error"]["code"]) == (503, "not-ready")
+    finally:
+        on.jazz.start()
+    await starting
+
+
+async def test_a_secret_of_another_account_is_refused_without_showing_it(around: World, identity: Identity) -> None:
+    other = await around.account("other")
+    settings = identity.settings.model_copy(update={"account_id": other.account_id})
+    with pytest.raises(InvalidCredentials, match="RESIDE_AGENT_SECRET belongs to") as caught:
+        await _start_once(settings)
+    assert identity.credentials.agent_secret not in str(caught.value)
+    assert identity.credentials.agent_secret not in repr(settings)
+
+
+async def test_a_port_in_use_is_named(identity: Identity) -> None:
+    async with build_greeter().start(identity.settings) as context:
+        port = int(endpoint_of(context).rpartition(":")[2])
+        with pytest.raises(InvalidInput, match=f"can't listen on 127.0.0.1:{port}: Address already in use"):
+            await _start_once(identity.settings.model_copy(update={"listen_port": port}))
+
+
+async def test_an_error_in_the_block_is_raised_as_it_is(identity: Identity) -> None:
+    with pytest.raises(KeyError, match="mine"):
+        await _start_and_fail(identity.settings)
+
+
+async def test_it_runs_in_a_thread_with_a_loop_of_its_own_and_leaves_signals_alone(identity: Identity) -> None:
+    """As in the seed, whose process belongs to Pulumi."""
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            asyncio.run(_start_once(identity.settings))
+        except BaseException as error:  # noqa: BLE001 - carried to the test's thread
+            failures.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    await asyncio.to_thread(thread.join, 60)
+    assert not thread.is_alive()
+    assert failures == []
+    async with build_greeter().start(identity.settings):
+        assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+
+
+async def test_as_a_process_it_logs_json_serves_and_ends_with_0_when_told_to_stop(identity: Identity) -> None:
+    process = await _launch("examples/replicas/greeter/main.py", identity)
+    started = await _log_line(process, "started")
+    assert started["replica"] == "greeter"
+    process.send_signal(signal.SIGTERM)
+    rest = await _end(process)
+    assert process.returncode == 0, rest
+    assert any(line["event"] == "stopping" for line in rest)
+    assert identity.credentials.agent_secret not in json.dumps([started, *rest])
+
+
+async def test_a_oneshot_process_ends_with_0_when_its_code_returns_and_its_writes_are_kept(
+    around: World, identity: Identity
+) -> None:
+    process = await _launch("examples/replicas/report/main.py", identity)
+    log = await _end(process)
+    assert process.returncode == 0, log
+    async with Node(around.servers.jazz.url, await around.account("reader")) as reader:
+        await reader.login()
+        profile = await load_profile(reader, identity.credentials.account_id)
+        written = await reader.find_unique_map(profile.group.id, "report")
+        assert written is not None
+        assert written["peers"] == {}
+
+
+async def test_a_process_without_its_settings_ends_with_2_and_names_them() -> None:
+    environment = {"PATH": os.environ["PATH"], "RESIDE_AGENT_SECRET": "sealerSecret_zNever/signerSecret_zShown"}
+    process = await subprocess.create_subprocess_exec(
+        sys.executable, "examples/replicas/report/main.py", cwd=ROOT, env=environment, stderr=subprocess.PIPE
+    )
+    _, complaint = await process.communicate()
+    assert process.returncode == 2
+    text = complaint.decode()
+    assert "RESIDE_CONTROL_BLOCK_ID" in text
+    assert "Shown" not in text
+
+
+async def _start_once(settings: ReplicaSettings) -> None:
+    async with build_greeter().start(settings):
+        pass
+
+
+async def _start_and_fail(settings: ReplicaSettings) -> None:
+    async with build_greeter().start(settings):
+        raise KeyError("mine")
+
+
+async def _launch(program: str, identity: Identity) -> subprocess.Process:
+    return await subprocess.create_subprocess_exec(
+        sys.executable, program, cwd=ROOT, env=identity.environment(free_port()), stdout=subprocess.PIPE
+    )
+
+
+async def _log_line(process: subprocess.Process, event: str) -> dict[str, object]:
+    assert process.stdout is not None
+    async with asyncio.timeout(60):
+        async for raw in process.stdout:
+            line: dict[str, object] = json.loads(raw)
+            if line["event"] == event:
+                return line
+    raise AssertionError(f"the process ended without saying {event}")
+
+
+async def _end(process: subprocess.Process) -> list[dict[str, object]]:
+    async with asyncio.timeout(60):
+        out, _ = await process.communicate()
+    return [json.loads(line) for line in out.splitlines()]

@@ -1,0 +1,107 @@
+"""What the bootstrap asks of the Kubernetes API itself, against a real control plane."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from lightkube.models.meta_v1 import ObjectMeta
+from lightkube.resources.core_v1 import ConfigMap, Secret, ServiceAccount
+
+from reside.access.client import connect
+from reside.access.objects import read_secret
+from reside.access.target import Target
+from reside.model.constants import CLAIM_SECRET, ENGINE_SECRET, FIELD_MANAGER, MANAGED_BY_LABEL, REPLICA_LABEL
+from reside.model.errors import InvalidInput, NotReady
+from reside.seed import accounts, kubernetes, platform
+from reside.seed.sweep import sweep
+
+if TYPE_CHECKING:
+    import lightkube
+
+    from reside.local import ClusterInfo
+
+pytestmark = pytest.mark.anyio
+OURS = {MANAGED_BY_LABEL: FIELD_MANAGER}
+
+
+@pytest.fixture
+async def target(cluster: ClusterInfo, request: pytest.FixtureRequest) -> Target:
+    """A namespace of the test's own."""
+    name = request.node.name.replace("_", "-")[:60].rstrip("-")
+    found = Target(name, "direct", str(cluster.kubeconfig), cluster.context, 20.0)
+    async with connect(found) as client:
+        for _ in range(2):
+            await kubernetes.ensure_namespace(client, name)
+    return found
+
+
+async def names(client: lightkube.AsyncClient, kind: type[ConfigMap | Secret]) -> set[str]:
+    return {str(found.metadata.name) async for found in client.list(kind) if found.metadata}
+
+
+async def test_identities_are_made_once(target: Target) -> None:
+    first = await accounts.ensure_identities(target)
+    again = await accounts.ensure_identities(target)
+    assert again == first
+    assert await accounts.read_identities(target) == first
+    assert first.alpha.account_id != first.sentinel.account_id
+
+
+async def test_secrets_have_the_keys_that_pods_read(target: Target) -> None:
+    await accounts.ensure_identities(target)
+    async with connect(target) as client:
+        for name in ("alpha", "kubernetes-sentinel"):
+            assert set(await read_secret(client, name) or {}) == {"accountId", "agentSecret"}
+        assert set(await read_secret(client, ENGINE_SECRET) or {}) == {"passphrase"}
+        assert set(await read_secret(client, CLAIM_SECRET) or {}) == {"code"}
+
+
+async def test_an_interrupted_phase_keeps_what_it_made(target: Target) -> None:
+    async with connect(target) as client:
+        made = platform.secret("alpha", target.namespace, {"accountId": "x", "agentSecret": "kept"})
+        assert await kubernetes.ensure_secret(client, made) == {"accountId": "x", "agentSecret": "kept"}
+        other = platform.secret("alpha", target.namespace, {"accountId": "y", "agentSecret": "lost"})
+        assert (await kubernetes.ensure_secret(client, other))["agentSecret"] == "kept"
+
+
+async def test_missing_identities_are_named(target: Target) -> None:
+    with pytest.raises(NotReady, match="Secret alpha is missing"):
+        await accounts.read_identities(target)
+
+
+async def test_forgetting_deletes_the_secrets_and_may_be_repeated(target: Target) -> None:
+    await accounts.ensure_identities(target)
+    async with connect(target) as client:
+        for _ in range(2):
+            await kubernetes.delete_secrets(client, platform.SECRETS)
+        assert await names(client, Secret) == set()
+
+
+async def test_a_sweep_deletes_all_that_is_ours_and_nothing_else(target: Target) -> None:
+    async with connect(target) as client:
+        for name, labels in (("ours", OURS), ("theirs", {})):
+            await client.create(ConfigMap(metadata=ObjectMeta(name=name, labels=dict(labels))))
+        await client.create(ServiceAccount(metadata=ObjectMeta(name="ours", labels=dict(OURS))))
+        await sweep(client, target.namespace, "kubernetes-sentinel", 20)
+        assert await names(client, ConfigMap) - {"kube-root-ca.crt"} == {"theirs"}
+        await sweep(client, target.namespace, "kubernetes-sentinel", 20)
+
+
+async def test_readiness_that_does_not_come_says_what_is_missing(target: Target) -> None:
+    async with connect(target) as client:
+        with pytest.raises(NotReady, match=r"readiness of jazz was not reached .*no StatefulSet jazz"):
+            await kubernetes.wait_for_stateful_set(client, "jazz", 0.5)
+        with pytest.raises(NotReady, match="no pod of alpha is ready"):
+            await kubernetes.wait_for_replica(client, "alpha", 0.5)
+        assert REPLICA_LABEL  # the label that pods are found by
+
+
+async def test_a_kubeconfig_that_is_wrong_is_named(target: Target) -> None:
+    for wrong, message in (
+        (Target("ns", "direct", "/does/not/exist", None, 1), "/does/not/exist"),
+        (Target("ns", "direct", target.kubeconfig, "nowhere", 1), "nowhere"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            async with connect(wrong):
+                pass

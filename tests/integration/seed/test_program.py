@@ -1,0 +1,137 @@
+"""The bootstrap program under the real engine, against a real control plane: what a preview shows, what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import pytest
+from support.platform import until, until_none
+
+from reside.seed import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reside.local import ClusterInfo
+
+pytestmark = pytest.mark.timeout(300)
+ROOT = Path(__file__).parents[3]
+PHASES = ("Storage", "Accounts", "Launch", "Load", "Handover")
+PROVIDERS = ("pulumi-resource-kubernetes", "pulumi.dynamic")
+DIGEST = "sha256:" + "e" * 64
+
+
+class Program:
+    """The root project with a state and settings of its own; nothing in the checkout is written."""
+
+    def __init__(self, folder: Path, scratch: str, cluster: ClusterInfo) -> None:
+        self.state = folder / "state"
+        self.state.mkdir(parents=True)
+        self.project = folder / "project"
+        self.project.mkdir()
+        document = {
+            "name": "reside",
+            "runtime": {"name": "python", "options": {"virtualenv": str(Path(sys.prefix))}},
+            "main": str(ROOT),
+        }
+        (self.project / "Pulumi.yaml").write_text(json.dumps(document))
+        wanted = settings.parse(
+            {
+                "namespace": "program",
+                "kubeconfig": str(cluster.kubeconfig),
+                "kube_context": cluster.context,
+                "access": "direct",
+                "deadline": 2,
+                "images": {
+                    name: f"registry.reside.internal/reside/{name}@{DIGEST}"
+                    for name in ("alpha", "kubernetes-sentinel", "seed", "jazz", "etcd")
+                },
+            },
+            "test",
+        )
+        self.environment = {
+            **os.environ,
+            settings.SETTINGS_VARIABLE: wanted.to_json(),
+            "PULUMI_BACKEND_URL": f"file://{self.state}",
+            "PULUMI_CONFIG_PASSPHRASE": "test",
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "TMPDIR": scratch,
+        }
+        self.pulumi("stack", "init", "test")
+
+    def pulumi(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run the engine."""
+        done = subprocess.run(
+            ["pulumi", *arguments, "--non-interactive"],
+            cwd=self.project,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert not check or done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    def providers(self) -> set[str]:
+        """Which providers run for this program, known by their environment."""
+        found = set()
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(FileNotFoundError, ProcessLookupError, PermissionError):  # ended, or of another user
+                if str(self.state).encode() in (process / "environ").read_bytes():
+                    command = (process / "cmdline").read_text()
+                    found |= {name for name in PROVIDERS if name in command}
+        return found
+
+
+@pytest.fixture(scope="module")
+def program(cluster: ClusterInfo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    with TemporaryDirectory() as scratch:  # for the kubeconfigs that the Kubernetes provider leaves behind
+        yield Program(tmp_path_factory.mktemp("program"), scratch, cluster)
+
+
+def test_a_preview_before_the_first_up_shows_all_phases_with_their_steps(program: Program) -> None:
+    shown = json.loads(program.pulumi("preview", "--json").stdout)
+    urns = [step["urn"] for step in shown["steps"]]
+    for phase in PHASES:
+        assert any(urn.endswith(f"reside:bootstrap:{phase}::{phase.lower()}") for urn in urns), phase
+    for kind, name in (("apps/v1:StatefulSet", "statefulset-jazz"), ("apps/v1:StatefulSet", "statefulset-etcd")):
+        assert any(f"reside:bootstrap:Storage$kubernetes:{kind}::{name}" in urn for urn in urns), name
+    for phase, step in zip(PHASES, ("ready", "identities", "launched", "loaded", "handed-over"), strict=True):
+        assert any(urn.endswith(f"reside:bootstrap:{phase}$pulumi-python:dynamic:Resource::{step}") for urn in urns)
+
+
+def test_the_policy_pack_accepts_the_program(program: Program) -> None:
+    done = program.pulumi("preview", "--policy-pack", str(ROOT / "policy"), check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "[mandatory]" not in done.stdout
+
+
+def test_the_providers_end_with_a_killed_engine_whose_lock_is_cancelled(program: Program) -> None:
+    command = ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive"]
+    with subprocess.Popen(
+        command, cwd=program.project, env=program.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as engine:
+        until("the start of both providers", 30, lambda: program.providers() == set(PROVIDERS))
+        engine.kill()
+    until_none("the providers", 10, program.providers)
+    refused = program.pulumi("up", "--yes", "--skip-preview", check=False)
+    assert "pulumi cancel" in refused.stderr
+    program.pulumi("cancel", "--yes")
+
+
+def test_a_phase_that_fails_says_what_it_waited_for_and_the_next_run_goes_on(program: Program) -> None:
+    """Without a kubelet nothing gets ready: the first phase fails with its reason, and what it made stays."""
+    for _ in range(2):
+        done = program.pulumi("up", "--yes", "--skip-preview", check=False)
+        assert done.returncode != 0
+        assert "readiness of jazz was not reached in 2 s" in done.stdout + done.stderr
+    state = program.pulumi("stack", "export").stdout
+    assert "statefulset-jazz" in state
+    program.pulumi("destroy", "--yes", "--skip-preview")

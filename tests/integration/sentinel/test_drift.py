@@ -1,0 +1,250 @@
+"""Objects that were deleted or changed by hand are put back, seen by a watch, without engine, Jazz or etcd."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.sentinel import (
+    config_map,
+    get,
+    kubectl,
+    metadata,
+    new_namespace,
+    service,
+    settings,
+    until_true,
+    workload,
+)
+
+from reside.local import ClusterInfo
+from reside.model.constants import MANAGED_BY_LABEL, SECRET_REFERENCES_ANNOTATION
+from reside.model.stacks import DesiredStack
+from reside.sentinel.guard.guardian import Guardian, guarding
+from reside.sentinel.store.stacks import Snapshot, StoredStack
+from reside.sentinel.store.vault import Vault
+
+pytestmark = pytest.mark.anyio
+OWNER = "co_zowner"
+
+
+@pytest.fixture
+def namespace(cluster: ClusterInfo) -> str:
+    return new_namespace(cluster)
+
+
+def store(folder: Path, *objects: dict[str, Any], name: str = "demo") -> StoredStack:
+    """Leave a stack on the volume, as a Sentinel that applied it would."""
+    stored = StoredStack(name, OWNER).taking(DesiredStack(name, OWNER, objects))
+    Snapshot(folder / "stacks").save(stored)
+    return stored
+
+
+async def shell(function: Callable[..., Any], *arguments: Any) -> Any:
+    return await asyncio.to_thread(function, *arguments)
+
+
+def files_with(folder: Path, text: bytes) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and text in path.read_bytes()]
+
+
+def leading(guardian: Guardian) -> Guardian:
+    guardian.mandate.lead()
+    return guardian
+
+
+async def test_a_restarted_sentinel_restores_the_platform_without_jazz_and_etcd(
+    cluster: ClusterInfo, namespace: str, tmp_path: Path
+) -> None:
+    """StatefulSets and Services that are missing at the start come back from the volume, before any login."""
+    store(tmp_path, workload("StatefulSet", "jazz"), service("jazz"), workload("StatefulSet", "etcd"), service("etcd"))
+    async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
+        await until_true(lambda: len(guardian.mirror.objects) == 4)
+    for key in ("StatefulSet/jazz", "Service/jazz", "StatefulSet/etcd", "Service/etcd"):
+        assert await shell(get, cluster, namespace, key)
+
+
+async def test_a_deleted_object_comes_back(cluster: ClusterInfo, namespace: str, tmp_path: Path) -> None:
+    store(tmp_path, workload("Deployment", "web"), config_map("settings", a="1"))
+    async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
+        leading(guardian)
+        await until_true(lambda: len(guardian.mirror.objects) == 2)
+        uid = guardian.mirror.objects["Deployment/web"]["metadata"]["uid"]
+        await shell(kubectl, cluster, "-n", namespace, "delete", "deployment", "web", "--wait=false")
+        await until_true(
+            lambda: (
+                "Deployment/web" in guardian.mirror.objects
+                and guardian.mirror.objects["Deployment/web"]["metadata"]["uid"] != uid
+            )
+        )
+
+
+async def test_an_edited_object_is_put_back(cluster: ClusterInfo, namespace: str, tmp_path: Path) -> None:
+    """Image, scale, an added variable and a removed label: all as declared again, and the object is the same one."""
+    store(tmp_path, workload("Deployment", "web"))
+    async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
+        leading(guardian)
+        await until_true(lambda: "Deployment/web" in guardian.mirror.objects)
+        await guardian.keeper.settled()
+        before = guardian.mirror.objects["Deployment/web"]
+        edits = {
+            "spec": {
+                "replicas": 5,
+                "paused": True,
+                "template": {
+                    "spec": {
+                        "nodeSelector": {"some": "node"},
+                        "containers": [
+                            {"name": "main", "image": "nginx:latest", "env": [{"name": "B", "value": "added"}]},
+                            {"name": "more", "image": "busybox"},
+                        ],
+                    }
+                },
+            }
+        }
+        await shell(
+            kubectl, cluster, "-n", namespace, "patch", "deployment", "web", "--patch", json.dumps(edits),
+            "--field-manager", "kubectl-edit",
+        )  # fmt: skip
+        await until_true(
+            lambda: (
+                guardian.mirror.objects["Deployment/web"]["metadata"]["generation"] > before["metadata"]["generation"]
+                and guardian.mirror.objects["Deployment/web"]["spec"] == before["spec"]
+            )
+        )
+        assert guardian.mirror.objects["Deployment/web"]["metadata"]["uid"] == before["metadata"]["uid"]
+        await shell(kubectl, cluster, "-n", namespace, "scale", "deployment", "web", "--replicas=3")
+        await until_true(lambda: guardian.mirror.objects["Deployment/web"]["spec"] == before["spec"])
+
+
+async def test_an_object_whose_label_was_removed_is_ours_again(
+    cluster: ClusterInfo, namespace: str, tmp_path: Path
+) -> None:
+    store(tmp_path, config_map("settings", a="1"))
+    async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
+        leading(guardian)
+        await until_true(lambda: "ConfigMap/settings" in guardian.mirror.objects)
+        uid = guardian.mirror.objects["ConfigMap/settings"]["metadata"]["uid"]
+        version = guardian.mirror.objects["ConfigMap/settings"]["metadata"]["resourceVersion"]
+        await shell(kubectl, cluster, "-n", namespace, "label", "configmap", "settings", f"{MANAGED_BY_LABEL}-")
+        await until_true(
+            lambda: (
+                "ConfigMap/settings" in guardian.mirror.objects
+                and guardian.mirror.objects["ConfigMap/settings"]["metadata"]["resourceVersion"] != version
+            )
+        )
+        assert guardian.mirror.objects["ConfigMap/settings"]["metadata"]["uid"] == uid
+
+
+async def test_a_foreign_object_in_its_place_is_left_alone_and_named(
+    cluster: ClusterInfo, namespace: str, tmp_path: Path
+) -> None:
+    store(tmp_path, config_map("settings", a="1"))
+    await shell(kubectl, cluster, "-n", namespace, "create", "configmap", "settings", "--from-literal=mine=yes")
+    async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
+        leading(guardian)
+        await until_true(lambda: "ConfigMap/settings" in guardian.keeper.problems)
+        assert "kubectl-create" in guardian.keeper.problems["ConfigMap/settings"]
+    live = await shell(get, cluster, namespace, "ConfigMap/settings")
+    assert live["data"] == {"mine": "yes"}
+
+
+async def test_a_finished_job_is_not_run_again_when_deleted(
+    cluster: ClusterInfo, namespace: str, tmp_path: Path
+) -> None:
+    """Not by the one that saw it end, and not by its successor; an unfinished one comes back."""
+    store(tmp_path, workload("Job", "report"), workload("Job", "open"))
+    chosen = settings(cluster, namespace, tmp_path)
+    async with guarding(chosen.guard) as guardian:
+        leading(guardian)
+        await until_true(
+            lambda: (
+                guardian.mirror.objects.get("Job/report", {}).get("status", {}).get("active") == 1
+                and "Job/open" in guardian.mirror.objects
+            )
+        )
+        ended = {
+            "status": {
+                "active": 0,
+                "ready": 0,
+                "conditions": [
+                    {"type": "FailureTarget", "status": "True", "lastTransitionTime": "2026-01-01T00:00:01Z"},
+                    {"type": "Failed", "status": "True", "lastTransitionTime": "2026-01-01T00:00:01Z"},
+                ],
+            }
+        }
+        await shell(
+            kubectl, cluster, "-n", namespace, "patch", "job", "report", "--subresource=status", "--type=merge",
+            "--patch", json.dumps(ended),
+        )  # fmt: skip
+        await until_true(lambda: "Job/report" in guardian.snapshot.stacks["demo"].finished)
+        uid = guardian.mirror.objects["Job/open"]["metadata"]["uid"]
+        await shell(kubectl, cluster, "-n", namespace, "delete", "job", "report", "open")
+        await until_true(
+            lambda: (
+                "Job/open" in guardian.mirror.objects and guardian.mirror.objects["Job/open"]["metadata"]["uid"] != uid
+            )
+        )
+        assert "Job/report" not in guardian.mirror.objects
+    async with guarding(chosen.guard) as guardian:
+        leading(guardian)
+        await guardian.keeper.settled()
+        assert set(guardian.mirror.objects) == {"Job/open"}
+
+
+async def test_a_secret_comes_back_with_its_value_from_the_vault(
+    cluster: ClusterInfo, namespace: str, tmp_path: Path
+) -> None:
+    """The value stands encrypted on the volume, and in no other file there."""
+    references = {SECRET_REFERENCES_ANNOTATION: json.dumps({"agentSecret": "co_zvalue"})}
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata("web", **references),
+        "stringData": {"accountId": "co_zaccount"},
+    }
+    store(tmp_path, secret)
+    chosen = settings(cluster, namespace, tmp_path)
+    Vault(chosen.guard.vault_file, chosen.engine_passphrase).put(OWNER, "co_zvalue", "very-secret-value")
+    async with guarding(chosen.guard) as guardian:
+        leading(guardian)
+        await until_true(lambda: "Secret/web" in guardian.mirror.objects)
+        await shell(kubectl, cluster, "-n", namespace, "delete", "secret", "web")
+        await guardian.keeper.settled()
+        await until_true(lambda: "Secret/web" in guardian.mirror.objects)
+    live = await shell(
+        kubectl,
+        cluster,
+        "-n",
+        namespace,
+        "get",
+        "secret",
+        "web",
+        "-o",
+        "go-template={{.data.agentSecret | base64decode}}",
+    )
+    assert live == "very-secret-value"
+    assert not files_with(tmp_path, b"very-secret-value")
+
+
+async def test_nothing_is_changed_by_one_that_does_not_lead(
+    cluster: ClusterInfo, namespace: str, tmp_path: Path
+) -> None:
+    """A follower leaves a missing object missing; one that hears of no leader restores it but changes nothing."""
+    store(tmp_path, config_map("settings", a="1"))
+    async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
+        await until_true(lambda: "ConfigMap/settings" in guardian.mirror.objects)
+        await shell(
+            kubectl, cluster, "-n", namespace, "patch", "configmap", "settings", "--patch", '{"data":{"a":"2"}}'
+        )
+        await until_true(lambda: guardian.mirror.objects["ConfigMap/settings"]["data"] == {"a": "2"})
+        await guardian.keeper.settled()
+        guardian.mandate.follow()
+        await shell(kubectl, cluster, "-n", namespace, "delete", "configmap", "settings")
+        await until_true(lambda: "ConfigMap/settings" not in guardian.mirror.objects)
+        await guardian.keeper.settled()
+        assert await shell(get, cluster, namespace, "ConfigMap/settings") is None
+        guardian.mandate.lead()
+        await until_true(lambda: guardian.mirror.objects.get("ConfigMap/settings", {}).get("data") == {"a": "1"})

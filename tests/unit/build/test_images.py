@@ -1,0 +1,168 @@
+"""What decides whether an image is built again: everything that goes into it, and nothing else."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from images import builder, cache, debootstrap
+from images.recipes import Recipe
+from reside.build.archive import read_archive
+from reside.build.context import Context, digest
+from reside.local.errors import LocalError
+from reside.registry import Extension
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Text:
+    """Content that is one text."""
+
+    text: str
+
+    def key(self) -> str:
+        """Its hash."""
+        return digest(self.text)
+
+    def write(self, context: Context, progress: Callable[[str], None]) -> None:
+        """Into one file."""
+        context.data("text", self.text.encode())
+
+
+BASE = Recipe("base", "reside/base", content=Text("a"), dockerfile="FROM scratch")
+CHILD = Recipe("child", "reside/child", "base", extension=Extension({"a": "b"}))
+OTHER = Recipe("other", "reside/other", dockerfile="FROM scratch")
+KNOWN = {recipe.name: recipe for recipe in (BASE, CHILD, OTHER)}
+
+
+def tags(known: dict[str, Recipe]) -> dict[str, str]:
+    return {name: item.tag for name, item in builder._items(known, known).items()}
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        (replace(BASE, content=Text("b")), {"base", "child"}),
+        (replace(BASE, dockerfile="FROM scratch\nUSER 1"), {"base", "child"}),
+        (replace(CHILD, extension=Extension({"a": "c"})), {"child"}),
+        (replace(OTHER, repository="reside/moved"), {"other"}),
+        (BASE, set()),
+    ],
+)
+def test_a_change_reaches_the_image_and_those_that_stand_on_it(changed: Recipe, expected: set[str]) -> None:
+    before, after = tags(KNOWN), tags(KNOWN | {changed.name: changed})
+    assert {name for name in before if before[name] != after[name]} == expected
+
+
+def test_what_an_image_stands_on_is_brought_as_well_and_first() -> None:
+    assert list(builder._items(KNOWN, ["child"])) == ["base", "child"]
+
+
+class Store:
+    """A daemon that has some images; records what is pulled."""
+
+    def __init__(self, *has: str) -> None:
+        self._has = has
+        self.pulled: list[str] = []
+
+    def has(self, item: builder.Item) -> bool:
+        """Whether it was told to have it."""
+        return item.recipe.name in self._has
+
+    def pull(self, item: builder.Item) -> None:
+        """Note it."""
+        self.pulled.append(item.recipe.name)
+
+
+@pytest.mark.parametrize(
+    ("present", "local", "built", "pulled"),
+    [
+        ((), (), ["base", "above"], []),
+        ((), ("base",), ["above"], []),
+        (("base",), (), ["above"], ["base"]),
+        (("base",), ("base",), ["above"], []),
+        (("base", "above"), (), [], []),
+        ((), ("base", "above"), [], []),
+        (("above",), (), ["base"], []),
+    ],
+)
+def test_only_what_neither_registry_nor_daemon_has_is_built(
+    present: tuple[str, ...], local: tuple[str, ...], built: list[str], pulled: list[str]
+) -> None:
+    items = builder._items({"base": BASE, "above": replace(CHILD, name="above", dockerfile="FROM base")}, ["above"])
+    store = Store(*local)
+    assert builder._to_build(items, present, store) == built
+    assert store.pulled == pulled
+
+
+def test_a_mirrors_password_is_not_shown() -> None:
+    said = "I: Retrieving http://user:hunter2@debian.example.org/debian/a@b and file:/srv/a@b"
+    expected = "I: Retrieving http://debian.example.org/debian/a@b and file:/srv/a@b"
+    assert debootstrap._shown(said) == expected
+
+
+def test_what_another_build_takes_away_while_old_things_are_looked_for_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link to nothing is what a folder's list shows of a thing that got its name a moment later."""
+    monkeypatch.setenv("RESIDE_CACHE", str(tmp_path))
+    (cache.folder() / f"{cache.HALF_MADE}x").symlink_to(tmp_path / "nowhere")
+    assert cache.cached("thing", "key", lambda folder: (folder / "a").touch()).name == "thing-key"
+
+
+def test_a_context_is_the_same_for_the_same_content(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "inner").mkdir(parents=True)
+    (tree / "inner/run").write_text("x")
+    (tree / "inner/run").chmod(0o700)
+    (tree / "link").symlink_to("inner/run")
+    written = []
+    for _ in range(2):
+        buffer = io.BytesIO()
+        context = Context(buffer)
+        context.tree("files", tree)
+        context.close()
+        written.append(buffer.getvalue())
+    assert written[0] == written[1]
+    with tarfile.open(fileobj=io.BytesIO(written[0])) as tar:
+        found = {member.name: (member.mode, member.linkname) for member in tar}
+    assert found == {
+        "files": (0o755, ""),
+        "files/inner": (0o755, ""),
+        "files/inner/run": (0o755, ""),
+        "files/link": (0o777, "inner/run"),
+    }
+
+
+def test_a_saved_image_gives_its_layers_even_where_they_are_links(tmp_path: Path) -> None:
+    config = json.dumps({"rootfs": {"diff_ids": ["sha256:1", "sha256:2"]}}).encode()
+    entry = {"Config": "c.json", "RepoTags": ["reside/a:1"], "Layers": ["x/layer.tar", "y/layer.tar"]}
+    path = tmp_path / "saved.tar"
+    with path.open("wb") as file:
+        context = Context(file)
+        context.data("c.json", config)
+        context.data("z/layer.tar", b"first")
+        context.link("x/layer.tar", "../z/layer.tar")
+        context.data("y/layer.tar", b"second")
+        context.data("manifest.json", json.dumps([entry]).encode())
+        context.close()
+    image = read_archive(path)["reside/a:1"]
+    assert image.config == config
+    assert [(layer.digest, layer.size) for layer in image.layers] == [("sha256:1", 5), ("sha256:2", 6)]
+    with image.layers[0].open() as reader:
+        assert reader.read() == b"first"
+
+
+def test_an_archive_that_is_none_is_said_so(tmp_path: Path) -> None:
+    path = tmp_path / "saved.tar"
+    path.write_bytes(b"no tar")
+    with pytest.raises(LocalError, match="can't be read"):
+        read_archive(path)

@@ -1,0 +1,122 @@
+"""What the inline program sends for a manifest, and whom adoption refuses."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from reside.model.applied import ANNOTATIONS, as_applied, token
+from reside.sentinel.engine import ForeignObject, StackSpec, check_adoption
+from reside.sentinel.engine.adoption import foreign, manager_of
+from reside.sentinel.engine.declaration import declaration
+from reside.sentinel.engine.resources import ProviderSettings, resources
+
+LABELS = {"app.kubernetes.io/managed-by": "kubernetes-sentinel"}
+WISH = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": LABELS}}
+
+
+def test_annotations_are_frozen() -> None:
+    """They stand in clusters and in engine states."""
+    assert ANNOTATIONS == {
+        "pulumi.com/patchFieldManager": "kubernetes-sentinel",
+        "pulumi.com/skipAwait": "true",
+        "pulumi.com/deletionPropagationPolicy": "background",
+    }
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "expected"),
+    [
+        ("v1", "Secret", "kubernetes:core/v1:Secret"),
+        ("apps/v1", "Deployment", "kubernetes:apps/v1:Deployment"),
+        ("rbac.authorization.k8s.io/v1", "Role", "kubernetes:rbac.authorization.k8s.io/v1:Role"),
+    ],
+)
+def test_tokens(version: str, kind: str, expected: str) -> None:
+    assert token({"apiVersion": version, "kind": kind}) == expected
+
+
+def test_namespace_and_annotations_are_added_and_the_wish_is_left_alone() -> None:
+    wish = {**WISH, "metadata": {**WISH["metadata"], "annotations": {"mine": "1"}}}  # type: ignore[dict-item]
+    before = copy.deepcopy(wish)
+    sent = as_applied(wish, "reside")
+    assert sent["metadata"]["namespace"] == "reside"
+    assert sent["metadata"]["annotations"] == {"mine": "1", **ANNOTATIONS}
+    assert sent["metadata"]["labels"] == LABELS
+    assert wish == before
+    assert as_applied(sent, "reside") == sent
+
+
+def test_string_data_becomes_data() -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "eA=="}}
+    sent = as_applied({**secret, "stringData": {"b": "y"}}, "reside")
+    assert sent["data"] == {"a": "eA==", "b": base64.b64encode(b"y").decode()}
+    assert "stringData" not in sent
+
+
+def test_a_specs_repr_shows_no_objects() -> None:
+    assert "hunter2" not in repr(StackSpec("demo", ({"kind": "Secret", "stringData": {"k": "hunter2"}},)))
+
+
+def test_importing_the_engine_does_not_import_pulumi() -> None:
+    code = "import reside.sentinel.engine, reside.sentinel.engine.resources, sys; sys.exit('pulumi' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def live(labels: dict[str, str] | None = None, **managers: str) -> dict[str, Any]:
+    fields = [{"manager": manager, "time": time} for manager, time in managers.items()]
+    return {"metadata": {"name": "a", "labels": labels, "managedFields": fields}}
+
+
+def test_absent_and_own_objects_are_no_matter() -> None:
+    assert foreign(WISH, None) is None
+    assert foreign(WISH, live(LABELS, kubectl="2026-01-01")) is None
+
+
+@pytest.mark.parametrize("labels", [None, {}, {"app.kubernetes.io/managed-by": "Helm"}])
+def test_a_live_object_without_our_label_is_refused(labels: dict[str, str] | None) -> None:
+    assert foreign(WISH, live(labels, helm="2026-01-01")) == ForeignObject("ConfigMap/a", "helm")
+
+
+def test_the_manager_is_the_last_writer_of_anything_but_the_status() -> None:
+    found = live(None, first="2026-01-01T00:00:00Z", last="2026-02-01T00:00:00Z")
+    status = {"manager": "controller", "time": "2026-03-01T00:00:00Z", "subresource": "status"}
+    found["metadata"]["managedFields"].append(status)
+    assert manager_of(found) == "last"
+    assert manager_of({"metadata": {"labels": {"app.kubernetes.io/managed-by": "Helm"}}}) == "Helm"
+    assert manager_of({}) == "an unknown manager"
+
+
+@pytest.mark.anyio
+async def test_check_adoption_looks_at_every_object_and_keeps_their_order() -> None:
+    wishes = [{**WISH, "metadata": {"name": name}} for name in ("a", "b", "c")]
+
+    async def get_live(wish: dict[str, Any]) -> dict[str, Any] | None:
+        return None if wish["metadata"]["name"] == "b" else live(None, somebody="2026-01-01")
+
+    assert [refusal.object for refusal in await check_adoption(wishes, get_live)] == ["ConfigMap/a", "ConfigMap/c"]
+
+
+def test_the_declaration_names_stack_provider_and_what_workloads_come_after() -> None:
+    manifests = [
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": None},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"k": "v"}},
+        WISH,
+    ]
+    found = declaration("demo", resources(manifests, ProviderSettings("4.25.0", "ns")))["resources"]
+    assert [(r["type"], r["name"], r["parent"], r["provider"], r["custom"]) for r in found] == [
+        ("pulumi:pulumi:Stack", "reside-demo", -1, -1, False),
+        ("pulumi:providers:kubernetes", "kubernetes", 0, -1, True),
+        ("kubernetes:core/v1:Secret", "s", 0, 1, True),
+        ("kubernetes:core/v1:ConfigMap", "a", 0, 1, True),
+        ("kubernetes:apps/v1:Deployment", "web", 0, 1, True),
+    ]
+    assert found[2]["secrets"] == ["data"]
+    assert found[4]["after"] == [2, 3]
+    assert "spec" not in found[4]["inputs"]
+    assert {r["version"] for r in found[1:]} == {"4.25.0"}

@@ -1,0 +1,222 @@
+"""What the engine's events, its last words and its state mean: the pure parts of the engine room."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reside.model.stacks import ObjectChange
+from reside.sentinel.engine.diagnosis import LONGEST, diagnose
+from reside.sentinel.engine.errors import (
+    ApplyConflict,
+    ApplyRejected,
+    EngineBroken,
+    EngineError,
+    EngineKilled,
+    EngineUnavailable,
+    StackLocked,
+)
+from reside.sentinel.engine.events import Complaint, EventReader, object_of
+from reside.sentinel.engine.in_cluster import write_kubeconfig
+from reside.sentinel.engine.port import StackEvent
+from reside.sentinel.engine.settings import EngineSettings
+from reside.sentinel.engine.store import Store, move_states, without_pending
+from reside.sentinel.objects.masking import mask, secret_values
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+URN = "urn:pulumi:demo::reside::kubernetes:core/v1:ConfigMap::a"
+PROVIDER = "urn:pulumi:demo::reside::pulumi:providers:kubernetes::kubernetes"
+
+
+def step(event: str, op: str, urn: str = URN, **more: Any) -> dict[str, Any]:
+    return {event: {"metadata": {"op": op, "urn": urn, **more}}}
+
+
+@pytest.mark.parametrize(
+    ("urn", "expected"),
+    [
+        (URN, "ConfigMap/a"),
+        ("urn:pulumi:s::reside::kubernetes:apps/v1:Deployment::greeter-1", "Deployment/greeter-1"),
+        ("urn:pulumi:s::reside::x:y:Z$kubernetes:core/v1:Secret::s", "Secret/s"),
+        (PROVIDER, None),
+        ("urn:pulumi:s::reside::pulumi:pulumi:Stack::reside-s", None),
+        ("", None),
+    ],
+)
+def test_object_of_a_urn(urn: str, expected: str | None) -> None:
+    assert object_of(urn) == expected
+
+
+@pytest.mark.parametrize("op", ["same", "create", "update", "delete"])
+def test_a_step_is_a_change_and_progress(op: str) -> None:
+    reader = EventReader()
+    assert reader.read(step("resourcePreEvent", op)) == StackEvent("ConfigMap/a", op, "started")
+    assert reader.read(step("resOutputsEvent", op)) == StackEvent("ConfigMap/a", op, "done")
+    assert [(c.object, c.action) for c in reader.changes] == [("ConfigMap/a", op)]
+
+
+def test_a_replacement_is_one_update_with_its_paths() -> None:
+    reader = EventReader()
+    diff = {"spec.template": {"kind": "update"}, "__fieldManager": {"kind": "update"}}
+    for op in ("delete-replaced", "replace", "create-replacement"):
+        reader.read(step("resourcePreEvent", op, detailedDiff=diff if op == "replace" else None))
+        reader.read(step("resOutputsEvent", op))
+    assert reader.changes == (ObjectChange("ConfigMap/a", "update", ("spec.template",)),)
+
+
+def test_other_resources_and_other_events_are_left_out() -> None:
+    reader = EventReader()
+    for event in (
+        step("resourcePreEvent", "create", PROVIDER),
+        step("resourcePreEvent", "refresh"),
+        {"preludeEvent": {}},
+    ):
+        assert reader.read(event) is None
+    assert reader.changes == ()
+
+
+def test_only_errors_are_complaints() -> None:
+    reader = EventReader()
+    for severity in ("info", "warning", "error"):
+        reader.read({"diagnosticEvent": {"severity": severity, "message": severity, "urn": URN}})
+    assert reader.complaints == [Complaint("ConfigMap/a", "error")]
+
+
+CONFLICT = (
+    "Server-Side Apply field conflict detected. See https://example.org for troubleshooting help.\n"
+    'The resource managed by field manager "kubernetes-sentinel" had an apply conflict: '
+    'Apply failed with 2 conflicts: conflicts with "other" using v1:\n- .data.x\n- .data.y'
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "complaints", "stderr", "kind"),
+    [
+        (-9, [], "", EngineKilled),
+        (255, [Complaint("ConfigMap/a", CONFLICT)], "", ApplyConflict),
+        (255, [Complaint("Deployment/d", "is invalid: spec: Required value")], "", ApplyRejected),
+        (255, [Complaint("ConfigMap/a", "configured Kubernetes cluster is unreachable: x")], "", EngineUnavailable),
+        (255, [Complaint(None, "dial tcp 127.0.0.1:9: connect: connection refused")], "", EngineUnavailable),
+        (255, [], "error: the stack is currently locked by 1 lock(s).", StackLocked),
+        (255, [], "error: incorrect passphrase", EngineBroken),
+        (255, [], "error: something else", EngineBroken),
+    ],
+)
+def test_each_end_is_one_error(code: int, complaints: list[Complaint], stderr: str, kind: type[EngineError]) -> None:
+    assert type(diagnose(code, complaints, stderr, ())) is kind
+
+
+def test_a_conflict_names_object_manager_and_fields() -> None:
+    error = diagnose(255, [Complaint(None, "update failed"), Complaint("ConfigMap/a", CONFLICT)], "", ())
+    assert isinstance(error, ApplyConflict)
+    assert (error.object, error.manager) == ("ConfigMap/a", "other")
+    assert ".data.x - .data.y" in str(error)
+
+
+def test_messages_are_cut_and_masked() -> None:
+    text = "is invalid: " + "word " * 300 + "hunter2"
+    error = diagnose(255, [Complaint("Secret/s", "hunter2 " + text)], "", ("hunter2",))
+    assert "hunter2" not in str(error)
+    assert len(error.message) <= LONGEST
+
+
+def test_a_secret_that_the_cut_of_the_last_words_divides_is_masked() -> None:
+    secret = "hunter2-" * 10
+    stderr = "panic: " + secret + "x" * (LONGEST - 20)
+    assert "hunter2" not in str(diagnose(2, [], stderr, (secret,)))
+
+
+def secret_of(**values: str) -> dict[str, Any]:
+    return {"kind": "Secret", "stringData": values}
+
+
+def test_values_are_masked_plain_and_encoded_but_not_other_objects() -> None:
+    encoded = base64.b64encode(b"other-value").decode()
+    secrets = secret_values(
+        [secret_of(a="some-value"), {"kind": "Secret", "data": {"b": encoded}}, {"kind": "ConfigMap"}]
+    )
+    text = f"some-value other-value {encoded} {base64.b64encode(b'some-value').decode()} kept"
+    assert mask(text, secrets) == "[secret] [secret] [secret] [secret] kept"
+
+
+@given(st.text(min_size=4), st.text(), st.text())
+def test_no_secret_survives_masking(value: str, before: str, after: str) -> None:
+    assert value not in mask(before + value + after, secret_values([secret_of(key=value)])).replace("[secret]", "")
+
+
+def test_pending_operations_are_dropped_and_nothing_else() -> None:
+    state = {"version": 3, "deployment": {"resources": [1], "pending_operations": [{"type": "creating"}]}}
+    assert without_pending(state) == {"version": 3, "deployment": {"resources": [1]}}
+    assert without_pending({"version": 3, "deployment": {"resources": [1]}}) is None
+    assert without_pending({}) is None
+
+
+def test_a_store_removes_dead_locks_and_drafts_of_its_own_stack_only(tmp_path: Path) -> None:
+    settings = EngineSettings(tmp_path, "p", "reside")
+    ours, theirs = (
+        settings.workspace(name) / ".pulumi/locks/organization/reside" / name / "1.json" for name in ("demo", "demo-2")
+    )
+    draft, kept = (
+        settings.workspace("demo") / ".pulumi/stacks/reside" / name for name in ("demo.json.18ab.tmp", "demo.json")
+    )
+    for file in (ours, theirs, draft, kept):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("{}")
+    store = Store(settings, "demo")
+    store.prepare()
+    assert [file.exists() for file in (ours, theirs, draft, kept)] == [False, True, False, True]
+    assert store.exists
+    store.forget()
+    assert not store.exists
+    assert theirs.exists()
+
+
+def test_states_of_the_former_layout_go_to_their_workspaces(tmp_path: Path) -> None:
+    settings = EngineSettings(tmp_path, "p", "reside")
+    common = tmp_path / "state" / ".pulumi"
+    for file in ("stacks/reside/a.json", "stacks/reside/b.json", "stacks/reside/a.json.bak", "meta.yaml"):
+        (common / file).parent.mkdir(parents=True, exist_ok=True)
+        (common / file).write_text(file)
+    for _ in range(2):  # the second time there is nothing to do
+        move_states(settings)
+        assert not (tmp_path / "state").exists()
+        assert [Store(settings, name).exists for name in ("a", "b", "c")] == [True, True, False]
+    moved = settings.workspace("a") / ".pulumi" / "stacks" / "reside" / "a.json"
+    assert moved.read_text() == "stacks/reside/a.json"
+
+
+def test_an_operation_that_did_not_end_is_remembered(tmp_path: Path) -> None:
+    store = Store(EngineSettings(tmp_path, "p", "reside"), "demo")
+    store.prepare()
+    assert not store.interrupted
+    store.begin()
+    assert Store(EngineSettings(tmp_path, "p", "reside"), "demo").interrupted
+    store.end()
+    assert not store.interrupted
+
+
+def test_settings_hide_the_passphrase(tmp_path: Path) -> None:
+    assert "the-passphrase" not in repr(EngineSettings(tmp_path, "the-passphrase", "reside"))
+
+
+@pytest.mark.parametrize(
+    ("host", "server"), [("10.96.0.1", "https://10.96.0.1:443"), ("fd00::1", "https://[fd00::1]:443")]
+)
+def test_a_pods_kubeconfig_names_the_rotating_token_by_its_path(tmp_path: Path, host: str, server: str) -> None:
+    file = tmp_path / "kubeconfig"
+    write_kubeconfig(file, "reside", {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": "443"})
+    config = json.loads(file.read_text())
+    assert config["clusters"][0]["cluster"]["server"] == server
+    assert config["users"][0]["user"] == {"tokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token"}
+
+
+def test_no_pod_and_no_kubeconfig_is_said_with_the_cure(tmp_path: Path) -> None:
+    with pytest.raises(EngineBroken, match="RESIDE_KUBECONFIG"):
+        write_kubeconfig(tmp_path / "kubeconfig", "reside", {})

@@ -1,0 +1,83 @@
+"""The bootstrap's dynamic resources: names that old states hold, and what counts as a change."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from reside.seed import settings
+from stacks.bootstrap import dynamic
+
+DIGEST = "sha256:" + "c" * 64
+DATA = {
+    "namespace": "ns",
+    "images": {
+        name: f"registry.reside.internal/reside/{name}@{DIGEST}"
+        for name in ("alpha", "kubernetes-sentinel", "seed", "jazz", "etcd")
+    },
+}
+PROVIDERS = [
+    dynamic.NamespaceProvider,
+    dynamic.ReadyProvider,
+    dynamic.IdentitiesProvider,
+    dynamic.LaunchedProvider,
+    dynamic.LoadedProvider,
+    dynamic.HandedOverProvider,
+]
+
+
+def props(**change: Any) -> dict[str, Any]:
+    return {"settings": settings.parse({**DATA, **change}, "test").to_json()}
+
+
+def test_names_are_frozen_because_states_hold_them_pickled() -> None:
+    assert [f"{p.__module__}.{p.__qualname__}" for p in PROVIDERS] == [
+        "stacks.bootstrap.dynamic.NamespaceProvider",
+        "stacks.bootstrap.dynamic.ReadyProvider",
+        "stacks.bootstrap.dynamic.IdentitiesProvider",
+        "stacks.bootstrap.dynamic.LaunchedProvider",
+        "stacks.bootstrap.dynamic.LoadedProvider",
+        "stacks.bootstrap.dynamic.HandedOverProvider",
+    ]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_equal_settings_are_no_change(provider: type[dynamic.StepProvider]) -> None:
+    assert not provider().diff("id", props(), props()).changes
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_another_way_to_the_same_cluster_is_no_change(provider: type[dynamic.StepProvider]) -> None:
+    assert not provider().diff("id", props(), props(kubeconfig="/elsewhere", access="direct")).changes
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_another_namespace_is_another_cluster(provider: type[dynamic.StepProvider]) -> None:
+    found = provider().diff("id", props(), props(namespace="other"))
+    assert found.changes
+    assert found.replaces == ["settings"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "changes"),
+    [
+        (dynamic.ReadyProvider, False),
+        (dynamic.IdentitiesProvider, False),
+        (dynamic.LaunchedProvider, False),
+        (dynamic.LoadedProvider, True),
+        (dynamic.HandedOverProvider, True),
+    ],
+)
+def test_new_images_are_loaded_and_handed_over(provider: type[dynamic.StepProvider], changes: bool) -> None:
+    images = {**DATA["images"], "alpha": f"registry.reside.internal/reside/alpha@sha256:{'d' * 64}"}  # type: ignore[dict-item]
+    found = provider().diff("id", props(), props(images=images))
+    assert found.changes is changes
+    assert not found.replaces
+
+
+def test_inputs_and_outputs_hold_no_secret() -> None:
+    """Only ids of accounts leave the steps; a new output must be judged here."""
+    assert "passphrase" not in props()["settings"]
+    assert "agentSecret" not in inspect.getsource(dynamic)

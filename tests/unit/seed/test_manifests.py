@@ -1,0 +1,111 @@
+"""The platform's and the seed's manifests: within policy, labelled for adoption and sweep, placeholders kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from policy import rules
+from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
+from reside.model.errors import InvalidInput
+from reside.seed import manifest, platform, settings
+
+DIGEST = "sha256:" + "b" * 64
+SETTINGS = settings.parse(
+    {
+        "namespace": "ns",
+        "access": "direct",
+        "kubeconfig": "/home/me/kubeconfig",
+        "images": {
+            name: f"registry.reside.internal/reside/{name}@{DIGEST}"
+            for name in ("alpha", "kubernetes-sentinel", "seed", "jazz", "etcd")
+        },
+    },
+    "test",
+)
+PLATFORM = platform.platform_stack(SETTINGS, "co_zEngine")
+SEED = manifest.seed_objects(SETTINGS)
+
+
+def pods(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [o["spec"]["template"]["spec"] for o in objects if "template" in o.get("spec", {})]
+
+
+@pytest.mark.parametrize("objects", [PLATFORM, SEED])
+def test_everything_is_within_policy(objects: list[dict[str, Any]]) -> None:
+    assert rules.check(objects, rules.Context("ns")) == []
+
+
+@pytest.mark.parametrize("objects", [PLATFORM, SEED])
+def test_everything_carries_the_label_and_the_namespace(objects: list[dict[str, Any]]) -> None:
+    for found in objects:
+        assert found["metadata"]["labels"][MANAGED_BY_LABEL] == FIELD_MANAGER
+        assert found["metadata"]["namespace"] == "ns"
+
+
+def test_the_claim_outlives_the_sweep() -> None:
+    assert MANAGED_BY_LABEL not in platform.claim_secret("ns", "code")["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("pod", [*pods(PLATFORM), *pods(SEED)])
+def test_pods_are_unprivileged_and_have_no_service_links(pod: dict[str, Any]) -> None:
+    assert pod["enableServiceLinks"] is False
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert all("requests" in c["resources"] for c in pod["containers"])
+
+
+@pytest.mark.parametrize("pod", pods(PLATFORM))
+def test_the_platform_has_probes_and_time_to_stop(pod: dict[str, Any]) -> None:
+    for container in pod["containers"]:
+        assert {"livenessProbe", "readinessProbe"} <= container.keys()
+    assert pod["terminationGracePeriodSeconds"] >= 30
+
+
+def test_the_platform_stack_holds_no_secret_value() -> None:
+    secrets = [o for o in PLATFORM if o["kind"] == "Secret"]
+    assert [s["metadata"]["name"] for s in secrets] == [platform.ENGINE_SECRET]
+    assert all("data" not in s and "stringData" not in s for s in secrets)
+
+
+def test_the_seed_may_do_exactly_what_the_sentinel_may() -> None:
+    [seed] = [o for o in SEED if o["kind"] == "Role"]
+    [sentinel] = [o for o in PLATFORM if o["kind"] == "Role"]
+    assert seed["rules"] == sentinel["rules"]
+
+
+def test_the_seed_is_told_to_work_from_inside() -> None:
+    [pod] = pods(SEED)
+    environment = {e["name"]: e["value"] for e in pod["containers"][0]["env"]}
+    found = settings.from_environment(environment)
+    assert found is not None
+    assert (found.access, found.kubeconfig, found.namespace) == ("in-cluster", None, "ns")
+
+
+def test_placeholders_stand_in_the_manifest_and_mean_nothing_until_filled() -> None:
+    text = manifest.render(SETTINGS)
+    assert "${RESIDE_BOOTSTRAP_DOMAIN}" in text
+    assert "${RESIDE_BOOTSTRAP_CLUSTER_ISSUER}" in text
+    assert [d["kind"] for d in yaml.safe_load_all(text)] == ["ServiceAccount", "Role", "RoleBinding", "Job"]
+    left = {v: manifest.placeholder(v) for v in (manifest.DOMAIN_VARIABLE, manifest.ISSUER_VARIABLE)}
+    assert manifest.external_names(left) == {}
+
+
+def test_filled_placeholders_are_the_settings() -> None:
+    filled = {manifest.DOMAIN_VARIABLE: "example.org", manifest.ISSUER_VARIABLE: "letsencrypt"}
+    assert manifest.external_names(filled) == {"domain": "example.org", "cluster_issuer": "letsencrypt"}
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [(manifest.DOMAIN_VARIABLE, manifest.ISSUER_VARIABLE), (manifest.ISSUER_VARIABLE, manifest.DOMAIN_VARIABLE)],
+)
+def test_one_placeholder_without_the_other_is_an_error(given: str, missing: str) -> None:
+    with pytest.raises(InvalidInput, match=missing):
+        manifest.external_names({given: "something"})
+
+
+def test_settings_fill_the_placeholders() -> None:
+    named = SETTINGS.model_copy(update={"domain": "example.org", "cluster_issuer": "letsencrypt"})
+    assert "${" not in manifest.render(named)

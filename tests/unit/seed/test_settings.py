@@ -1,0 +1,91 @@
+"""Settings of the bootstrap: validated at the edge, travelling as JSON, clear about what is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reside.model.errors import InvalidInput
+from reside.seed import settings
+
+DIGEST = "sha256:" + "a" * 64
+IMAGES = {
+    name: f"registry.reside.internal/reside/{name}@{DIGEST}"
+    for name in ("alpha", "kubernetes-sentinel", "seed", "jazz", "etcd")
+}
+DATA = {"namespace": "reside", "images": IMAGES}
+
+
+def test_settings_survive_their_journey_as_json() -> None:
+    found = settings.parse({**DATA, "registry_mirrors": {"registry.reside.internal": "10.0.0.1:5000"}}, "test")
+    assert settings.BootstrapSettings.from_json(found.to_json()) == found
+
+
+@pytest.mark.parametrize("given", [{"domain": "example.org"}, {"cluster_issuer": "letsencrypt"}])
+def test_a_domain_needs_an_issuer_and_the_other_way_round(given: dict[str, str]) -> None:
+    with pytest.raises(InvalidInput, match="give both"):
+        settings.parse({**DATA, **given}, "test")
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"namespace": "Not A Name"}, "namespace"),
+        ({"images": {**IMAGES, "jazz": "jazz:latest"}}, "images.jazz"),
+        ({"images": {k: v for k, v in IMAGES.items() if k != "etcd"}}, "images.etcd"),
+        ({"nonsense": 1}, "nonsense"),
+        ({"access": "telepathy"}, "access"),
+    ],
+)
+def test_each_fault_is_named(change: dict[str, object], fault: str) -> None:
+    with pytest.raises(InvalidInput, match=fault.replace(".", r"\.")):
+        settings.parse({**DATA, **change}, "test")
+
+
+def test_settings_come_out_of_the_stack_and_the_images_file(tmp_path: Path) -> None:
+    (tmp_path / "images.json").write_text(json.dumps({**IMAGES, "runtime": "ignored"}))
+    config = {"namespace": "ns", "imagesFile": "images.json", "storageClass": "fast", "kubeContext": "there"}
+    found = settings.from_stack(config.get, tmp_path)
+    assert (found.namespace, found.storage_class, found.kube_context) == ("ns", "fast", "there")
+    assert found.images.kubernetes_sentinel == IMAGES["kubernetes-sentinel"]
+
+
+def test_missing_images_say_how_to_get_them(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="make up"):
+        settings.from_stack({"namespace": "ns"}.get, tmp_path)
+
+
+def test_mirrors_that_are_no_json_are_named(tmp_path: Path) -> None:
+    (tmp_path / "images.json").write_text(json.dumps(IMAGES))
+    config = {"namespace": "ns", "imagesFile": "images.json", "registryMirrors": "host=address"}
+    with pytest.raises(InvalidInput, match="registryMirrors is not JSON"):
+        settings.from_stack(config.get, tmp_path)
+
+
+def test_a_settings_file_that_is_not_there_is_named() -> None:
+    with pytest.raises(InvalidInput, match="/nowhere can't be read: No such file"):
+        settings.from_environment({settings.SETTINGS_FILE_VARIABLE: "/nowhere"})
+
+
+def test_a_local_cluster_that_was_never_up_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESIDE_LOCAL_STATE", str(tmp_path))
+    with pytest.raises(InvalidInput, match="'default' was never up"):
+        settings.local_cluster("default")
+
+
+def test_the_environment_wins_by_value_then_by_file(tmp_path: Path) -> None:
+    by_value, by_file = settings.parse(DATA, "a"), settings.parse({**DATA, "namespace": "other"}, "b")
+    file = tmp_path / "settings.json"
+    file.write_text(by_file.to_json())
+    environment = {settings.SETTINGS_FILE_VARIABLE: str(file)}
+    assert settings.from_environment(environment) == by_file
+    assert settings.from_environment({**environment, settings.SETTINGS_VARIABLE: by_value.to_json()}) == by_value
+    assert settings.from_environment({}) is None
+
+
+def test_the_committed_stack_has_no_digest_and_no_salt() -> None:
+    text = (Path(__file__).parents[3] / "stacks/Pulumi.local.yaml").read_text()
+    assert "sha256" not in text
+    assert "encryptionsalt" not in text

@@ -1,0 +1,157 @@
+"""The slow path of one stack, with an engine that only notes: what is removed, when, and which secret values stay."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, SECRET_REFERENCES_ANNOTATION, TEARDOWN_MARKER
+from reside.model.errors import NotReady
+from reside.model.stacks import DesiredStack
+from reside.sentinel.engine import ChangeSet, StackSpec
+from reside.sentinel.guard.cache import Mirror
+from reside.sentinel.store.stacks import Snapshot, StoredStack
+from reside.sentinel.store.vault import Vault
+from reside.sentinel.term.applier import Applier
+
+pytestmark = pytest.mark.anyio
+OWNER = "co_zowner"
+
+
+def secret(name: str) -> dict[str, Any]:
+    """A Secret whose value stands in the map ``co_z<name>``."""
+    annotations = {SECRET_REFERENCES_ANNOTATION: json.dumps({"value": f"co_z{name}"})}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "annotations": annotations}}
+
+
+class Value:
+    """A map in Jazz that holds a value, or a stack."""
+
+    def __init__(self, co_id: str) -> None:
+        self.id = co_id
+        self.value = "" if co_id == "co_zempty" else f"of {co_id}"
+
+    def edit(self, _: str) -> Any:
+        """Its one edit."""
+        return SimpleNamespace(by=OWNER, value=self.value, deleted=False)
+
+    def on_change(self, _: Any) -> Any:
+        """Nothing changes."""
+        return lambda: None
+
+
+class FakeDesk:
+    """What the applier uses of a term: a volume and a vault that are real, and the rest that only notes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.declared: dict[str, DesiredStack] = {}
+        self.destroyed: list[str] = []
+        self.applying, self.may_end = asyncio.Event(), asyncio.Event()
+        self.engine: Any = self
+        self.lease: Any = SimpleNamespace(check=self._nothing)
+        self.context = SimpleNamespace(node=SimpleNamespace(load_map=self._load))
+        self.snapshot, self.vault = Snapshot(folder / "stacks"), Vault(folder / "vault.json", SecretStr("x"))
+        self.mirror = Mirror()
+        keeper = SimpleNamespace(hold=self._held)
+        self.guardian = SimpleNamespace(snapshot=self.snapshot, vault=self.vault, mirror=self.mirror, keeper=keeper)
+
+    def entry(self, name: str) -> Any:
+        """Deleted unless it is declared."""
+        return SimpleNamespace(deleted=name not in self.declared)
+
+    async def read(self, name: str, _: Any) -> tuple[Value, DesiredStack]:
+        """The declared stack."""
+        return Value(f"co_zstack-{name}"), self.declared[name]
+
+    def check(self, _: DesiredStack) -> None:
+        """All may be declared."""
+
+    async def check_adoption(self, _: Any) -> None:
+        """Nothing is somebody else's."""
+
+    @asynccontextmanager
+    async def lane(self, _: str) -> AsyncIterator[None]:
+        """Nobody else."""
+        yield
+
+    async def apply(self, _: StackSpec) -> ChangeSet:
+        """As the engine's: takes until ``may_end``."""
+        self.applying.set()
+        await self.may_end.wait()
+        return ChangeSet((), 0.0)
+
+    async def destroy(self, name: str) -> ChangeSet:
+        """As the engine's."""
+        self.destroyed.append(name)
+        return ChangeSet((), 0.0)
+
+    async def _nothing(self) -> None:
+        pass
+
+    async def _load(self, co_id: str, **_: Any) -> Value:
+        return Value(co_id)
+
+    @contextmanager
+    def _held(self, _: str) -> Iterator[None]:
+        yield
+
+
+class Silent:
+    """A reporter that tells nobody."""
+
+    def __getattr__(self, _: str) -> Any:
+        return lambda *_: None
+
+
+def applier_on(desk: FakeDesk) -> Applier:
+    return Applier(desk, Silent(), lambda _: None)  # type: ignore[arg-type]  # fakes
+
+
+def stored(name: str, *objects: dict[str, Any]) -> StoredStack:
+    return StoredStack(name, OWNER).taking(DesiredStack(name, OWNER, objects))
+
+
+async def test_a_stack_is_not_removed_while_the_cluster_is_being_destroyed(tmp_path: Path) -> None:
+    desk = FakeDesk(tmp_path)
+    desk.snapshot.save(stored("demo"))
+    labels = {MANAGED_BY_LABEL: FIELD_MANAGER}
+    marker = {"kind": "ConfigMap", "metadata": {"name": TEARDOWN_MARKER.partition("/")[2], "labels": labels}}
+    desk.mirror.note("ADDED", marker)
+    applier = applier_on(desk)
+    with pytest.raises(NotReady, match="being destroyed"):
+        await applier.handle("demo")
+    assert desk.destroyed == []
+    desk.mirror.note("DELETED", marker)
+    await applier.handle("demo")
+    assert desk.destroyed == ["demo"]
+
+
+async def test_removing_a_stack_keeps_the_secret_values_of_one_that_is_just_being_applied(tmp_path: Path) -> None:
+    """Its objects are not stored yet; the value may be gone from Jazz as soon as its Secret is live."""
+    desk = FakeDesk(tmp_path)
+    desk.snapshot.save(stored("old", secret("old")))
+    desk.vault.put(OWNER, "co_zold", "unused soon")
+    desk.declared["new"] = DesiredStack("new", OWNER, (secret("new"),))
+    applier = applier_on(desk)
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        tasks.create_task(applier.handle("new"))
+        await desk.applying.wait()
+        await applier.handle("old")
+        assert desk.vault.get(OWNER, "co_znew") == "of co_znew"
+        assert desk.vault.get(OWNER, "co_zold") is None
+        desk.may_end.set()
+
+
+async def test_a_secret_value_that_was_emptied_is_not_what_it_was_before(tmp_path: Path) -> None:
+    desk = FakeDesk(tmp_path)
+    desk.vault.put(OWNER, "co_zempty", "before")
+    desk.declared["demo"] = DesiredStack("demo", OWNER, (secret("empty"),))
+    desk.may_end.set()
+    await applier_on(desk).handle("demo")
+    assert desk.vault.get(OWNER, "co_zempty") == ""

@@ -1,0 +1,150 @@
+"""Who may say what: which edit of an entry counts, and which stacks may be acted on."""
+
+from typing import Any
+
+import pytest
+
+from reside.jazz import Edit, SessionId
+from reside.model.errors import Conflict, InvalidInput, NotAllowed
+from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef
+from reside.model.stacks import DesiredStack
+from reside.sentinel.contract.access import granted_names, roles
+from reside.sentinel.contract.declared import Rights, check_rights, in_force, read_stack
+from reside.sentinel.contract.manifest import CONTRACT
+
+NOW = 1_000_000
+ALPHA, OTHER, STRANGER = "co_zalpha", "co_zother", "co_zstranger"
+
+
+def rights(**granted: set[str]) -> Rights:
+    """Rights by account name (lower case) → permissions; no object is held."""
+    table = {ALPHA: granted.get("alpha", set()), OTHER: granted.get("other", set())}
+    return Rights(lambda account, name: name in table.get(account, set()), lambda _: None, NOW)
+
+
+BOTH = rights(alpha={"config-map:manage:all"}, other={"config-map:manage:all"})
+
+
+def edit(by: str, value: Any = "co_zmap", at: int = NOW, *, deleted: bool = False) -> Edit:
+    return Edit(by, at, SessionId(f"{by}_session_zx"), value, deleted)
+
+
+def config_map(name: str, **more: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, **more}
+
+
+def members(*objects: Any, name: str = "demo", owner: str = ALPHA) -> dict[str, Any]:
+    return {"name": name, "owner": owner, "objects": list(objects)}
+
+
+def test_the_first_who_may_declare_owns_the_entry() -> None:
+    history = [edit(STRANGER, "first"), edit(ALPHA, "second"), edit(OTHER, "third"), edit(ALPHA, "fourth")]
+    found = in_force([*history, edit(OTHER, None, deleted=True)], None, BOTH)
+    assert found is not None
+    assert found.value == "fourth"
+
+
+def test_an_owner_that_is_known_stays_the_owner() -> None:
+    found = in_force([edit(ALPHA, "a"), edit(OTHER, "b")], OTHER, BOTH)
+    assert found is not None
+    assert found.value == "b"
+    assert in_force([edit(ALPHA, "a")], OTHER, BOTH) is None
+
+
+def test_an_edit_from_the_future_does_not_count() -> None:
+    found = in_force([edit(ALPHA, "now"), edit(ALPHA, "later", NOW + 60_001)], None, BOTH)
+    assert found is not None
+    assert found.value == "now"
+
+
+def test_an_entry_of_nobody_who_may_declare_is_none() -> None:
+    assert in_force([edit(STRANGER)], None, BOTH) is None
+
+
+def test_a_stack_is_read() -> None:
+    stack = read_stack("demo", edit(ALPHA), members(config_map("a")), edit(ALPHA))
+    assert stack == DesiredStack("demo", ALPHA, (config_map("a"),))
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (members(config_map("a"), name="else"), "must have that name"),
+        (members("nonsense"), "list of manifests"),
+        ({"name": "demo", "owner": ALPHA}, "list of manifests"),
+        (members({"kind": "Pod", "metadata": {"name": "x"}}), "can't stand in a stack"),
+        (members({**config_map("a"), "apiVersion": "v2"}), "must have apiVersion v1"),
+        (members(config_map("a"), config_map("a")), "twice"),
+        (members(config_map("../secrets/alpha")), "name that Kubernetes can't use"),
+        (members({**config_map("a"), "metadata": ["a"]}), "no metadata"),
+        (members({**config_map("a"), "metadata": {"name": "a", "labels": ["x"]}}), "labels of ConfigMap/a"),
+        (
+            members({**config_map("a"), "metadata": {"name": "a", "annotations": {"x": 1}}}),
+            "annotations of ConfigMap/a",
+        ),
+        (members({**config_map("a"), "kind": "Secret", "data": "x"}), "data of Secret/a"),
+    ],
+)
+def test_what_is_no_stack_is_refused_with_the_reason(found: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        read_stack("demo", edit(ALPHA), found, edit(ALPHA))
+
+
+@pytest.mark.parametrize("name", ["../up", "Upper", "", "a" * 64, "-a", "1a"])
+def test_a_stack_name_is_a_label(name: str) -> None:
+    with pytest.raises(InvalidInput, match="DNS label"):
+        read_stack(None, edit(ALPHA), members(name=name), edit(ALPHA))
+
+
+def test_entry_owner_and_objects_must_be_of_one_account() -> None:
+    with pytest.raises(NotAllowed, match=OTHER):
+        read_stack("demo", edit(ALPHA), members(config_map("a")), edit(OTHER))
+    with pytest.raises(NotAllowed, match=OTHER):
+        read_stack("demo", edit(ALPHA), members(config_map("a"), owner=OTHER), edit(ALPHA))
+
+
+def test_each_kind_needs_its_permission_and_all_missing_ones_are_named() -> None:
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "a"}}
+    stack = DesiredStack("demo", ALPHA, (config_map("a"), service, role))
+    with pytest.raises(NotAllowed, match="role:manage:all, service:manage:all"):
+        check_rights(stack, BOTH)
+    check_rights(DesiredStack("demo", ALPHA, (config_map("a"),)), BOTH)
+
+
+def test_an_object_of_another_stack_is_refused() -> None:
+    held = Rights(BOTH.granted, lambda _: "platform", NOW)
+    with pytest.raises(Conflict, match="platform"):
+        check_rights(DesiredStack("demo", ALPHA, (config_map("a"),)), held)
+    check_rights(DesiredStack("platform", ALPHA, (config_map("a"),)), held)
+
+
+def test_only_what_is_in_force_counts_as_granted() -> None:
+    """An expected permission, a revoked one, one of another contract and one of another account grant nothing."""
+
+    def entry(account: str, name: str, current: Grant | None, contract: str = CONTRACT.identity) -> Any:
+        return ControlBlockPermission(PermissionRef(account, contract, name), Grant(granted=True), current)
+
+    found = granted_names(
+        [
+            entry(ALPHA, "job:manage:all", None),
+            entry(ALPHA, "role:manage:all", Grant(granted=False)),
+            entry(ALPHA, "secret:read:all", Grant(granted=True)),
+            entry(ALPHA, "service:manage:all", Grant(granted=True), "another/contract"),
+            entry(OTHER, "ingress:manage:all", Grant(granted=True)),
+        ],
+        ALPHA,
+    )
+    assert found == {"secret:read:all"}
+
+
+def test_who_manages_may_write_and_read_and_who_reads_may_read() -> None:
+    assert roles(frozenset({"job:manage:all"})) == ("writer", "reader")
+    assert roles(frozenset({"job:read:all"})) == (None, "reader")
+    assert roles(frozenset()) == (None, None)
+
+
+def test_the_contract_has_a_pair_of_permissions_for_each_kind_and_no_methods() -> None:
+    assert len(CONTRACT.permissions) == 24
+    assert {"stateful-set:manage:all", "persistent-volume-claim:read:all"} <= CONTRACT.permissions.keys()
+    assert not CONTRACT.methods

@@ -1,0 +1,207 @@
+"""Stored stacks through an apply, reports composed of wishes and live state, what is unknown, and the mandate."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, STACK_LABEL
+from reside.model.errors import NotReady
+from reside.model.stacks import DesiredStack
+from reside.sentinel.guard.authority import Mandate
+from reside.sentinel.store.stacks import Snapshot, StoredStack
+from reside.sentinel.term.prune import unknown
+from reside.sentinel.term.reports import Fault, StackState, compose, difference, members
+
+OWNER = "co_zowner"
+
+
+def config_map(name: str, value: str = "1") -> dict[str, Any]:
+    labels = {MANAGED_BY_LABEL: FIELD_MANAGER, STACK_LABEL: "demo"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels}, "data": {"v": value}}
+
+
+def stack(*objects: dict[str, Any]) -> DesiredStack:
+    return DesiredStack("demo", OWNER, objects)
+
+
+def stored(*objects: dict[str, Any]) -> StoredStack:
+    return StoredStack("demo", OWNER).taking(stack(*objects))
+
+
+def state(declared: DesiredStack | None, kept: StoredStack | None, **more: Any) -> StackState:
+    values: dict[str, Any] = {"fault": None, "problems": {}, "live": {}, **more}
+    return StackState("demo", declared, kept, values["fault"], values["problems"], values["live"])
+
+
+# Stored stacks
+
+
+def test_while_an_apply_runs_what_it_changes_and_deletes_is_noted() -> None:
+    before = stored(config_map("same"), config_map("changed"), config_map("leaving"))
+    during = before.preparing(stack(config_map("same"), config_map("changed", "2"), config_map("new")))
+    assert during.pending == {"ConfigMap/changed", "ConfigMap/new"}
+    assert during.leaving == {"ConfigMap/leaving"}
+    assert not during.settled
+    assert during.objects == before.objects
+
+
+def test_after_a_failed_apply_the_next_one_remembers_what_was_touched() -> None:
+    """Also when it goes back to what was there before, and when it drops what the failed one made."""
+    before = stored(config_map("a"))
+    failed = before.preparing(stack(config_map("a", "2"), config_map("made")))
+    back = failed.preparing(stack(config_map("a")))
+    assert back.pending == {"ConfigMap/a"}
+    assert back.leaving == {"ConfigMap/made"}
+    assert back.applied == before.applied
+
+
+def test_an_applied_stack_is_settled_and_forgets_jobs_that_left() -> None:
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}}
+    before = StoredStack("demo", OWNER, (job,), "r", {"Job/j": job})
+    assert before.taking(stack(job)).finished == {"Job/j": job}
+    after = before.preparing(stack(config_map("a"))).taking(stack(config_map("a")))
+    assert after.settled
+    assert after.finished == {}
+    assert after.applied == stack(config_map("a")).revision
+
+
+def test_the_snapshot_survives_a_restart_and_a_broken_file(tmp_path: Path) -> None:
+    snapshot = Snapshot(tmp_path / "stacks")
+    kept = stored(config_map("a")).preparing(stack(config_map("b")))
+    snapshot.save(kept)
+    (tmp_path / "stacks" / "broken.json").write_text("{")
+    again = Snapshot(tmp_path / "stacks")
+    assert again.stacks == {"demo": kept}
+    assert again.holder("ConfigMap/a") == "demo"
+    assert again.holder("ConfigMap/else") is None
+    again.remove("demo")
+    assert Snapshot(tmp_path / "stacks").stacks == {}
+
+
+# Reports
+
+
+def test_a_saved_stack_is_on_the_disk_with_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(Path(f"/proc/self/fd/{descriptor}").readlink()))
+    Snapshot(tmp_path).save(stored(config_map("a")))
+    assert len(synced) == 2
+    assert synced[-1] == tmp_path
+
+
+def test_a_stack_that_the_leader_removes_while_another_one_reads_is_none(tmp_path: Path) -> None:
+    """A link to nothing is what the folder's list shows of a file that is gone a moment later."""
+    kept = Snapshot(tmp_path)
+    kept.save(stored(config_map("a")))
+    (tmp_path / "removed.json").symlink_to(tmp_path / "nowhere")
+    assert Snapshot(tmp_path).stacks.keys() == {"demo"}
+
+
+def test_a_stack_that_can_not_be_removed_from_the_volume_is_kept_and_tried_again(tmp_path: Path) -> None:
+    kept = Snapshot(tmp_path)
+    kept.save(stored(config_map("a")))
+    (tmp_path / "demo.json").unlink()
+    (tmp_path / "demo.json").mkdir()  # no file can be removed there
+    with pytest.raises(NotReady, match=r"demo\.json can't be written"):
+        kept.remove("demo")
+    assert "demo" in kept.stacks
+
+
+def test_what_is_applied_and_live_is_updated() -> None:
+    kept, live = stored(config_map("a")), {"ConfigMap/a": config_map("a")}
+    report = compose(state(stack(config_map("a")), kept, live=live))
+    assert report.revision == kept.applied
+    assert report.error is None
+    assert report.objects["ConfigMap/a"].status == "updated"
+
+
+def test_what_is_declared_and_not_yet_applied_is_requested() -> None:
+    report = compose(state(stack(config_map("a")), None))
+    assert report.revision is None
+    assert report.objects["ConfigMap/a"].status == "requested"
+
+
+def test_a_fault_marks_what_is_new_and_leaves_what_is_accepted() -> None:
+    kept, live = (
+        stored(config_map("a"), config_map("b")),
+        {"ConfigMap/a": config_map("a"), "ConfigMap/b": config_map("b")},
+    )
+    wish = stack(config_map("a"), config_map("b", "2"), config_map("c"))
+    report = compose(state(wish, kept, live=live, fault=Fault("broken")))
+    assert report.error == "broken"
+    assert {key: found.status for key, found in report.objects.items()} == {
+        "ConfigMap/a": "updated",
+        "ConfigMap/b": "error",
+        "ConfigMap/c": "error",
+    }
+    blamed = compose(state(wish, kept, live=live, fault=Fault("broken", "ConfigMap/c")))
+    assert blamed.objects["ConfigMap/b"].status == "requested"
+    assert blamed.objects["ConfigMap/c"].error == "broken"
+
+
+def test_an_object_that_can_not_be_put_back_is_an_error() -> None:
+    report = compose(state(stack(config_map("a")), stored(config_map("a")), problems={"ConfigMap/a": "refused"}))
+    assert report.objects["ConfigMap/a"].status == "error"
+    assert report.objects["ConfigMap/a"].error == "refused"
+
+
+def test_a_finished_job_that_was_deleted_is_reported_as_it_was() -> None:
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "status": {"succeeded": 1}}
+    kept = StoredStack("demo", OWNER, (job,), "r", {"Job/j": job})
+    report = compose(state(stack(job), kept))
+    assert report.objects["Job/j"].status == "updated"
+    assert report.objects["Job/j"].live == job
+
+
+def test_what_left_the_stack_is_reported_until_it_is_gone() -> None:
+    kept = stored(config_map("a"))
+    report = compose(state(stack(config_map("a")), kept, live={"ConfigMap/old": config_map("old")}))
+    assert report.objects["ConfigMap/old"].status == "updated"
+    assert "ConfigMap/old" not in compose(state(stack(config_map("a")), kept)).objects
+
+
+def test_only_differences_are_written() -> None:
+    report = compose(state(stack(config_map("a")), stored(config_map("a")), live={"ConfigMap/a": config_map("a")}))
+    wanted = members(report)
+    assert difference(wanted, wanted) == ({}, [])
+    assert difference({**wanted, "error": "x", "ConfigMap/old": {}}, wanted) == ({"error": None}, ["ConfigMap/old"])
+    assert difference({}, wanted) == (wanted, [])
+
+
+# Unknown objects
+
+
+def test_unknown_is_what_no_stack_knows_and_nobody_else_controls() -> None:
+    owned = config_map("owned")
+    owned["metadata"]["ownerReferences"] = [{"controller": True, "kind": "StatefulSet"}]
+    going = config_map("going")
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    live = {
+        "Role/seed": config_map("seed"),
+        "ConfigMap/known": config_map("known"),
+        "ConfigMap/owned": owned,
+        "ConfigMap/going": going,
+        "ConfigMap/stray": config_map("stray"),
+    }
+    assert unknown(live, {"ConfigMap/known"}) == ["ConfigMap/stray", "Role/seed"]
+
+
+# The mandate
+
+
+def test_who_led_goes_on_repairing_when_etcd_is_away_and_who_followed_restores_only() -> None:
+    mandate, told = Mandate(), []
+    mandate.listen(lambda: told.append(mandate.state))
+    assert mandate.may_restore
+    assert not mandate.may_change
+    mandate.lead()
+    mandate.lose_etcd()
+    assert mandate.may_change
+    mandate.follow()
+    assert not mandate.may_restore
+    mandate.lose_etcd()
+    assert mandate.may_restore
+    assert not mandate.may_change
+    assert told == ["leading", "orphaned", "following", "starting"]
