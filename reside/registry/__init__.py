@@ -1,4 +1,4 @@
-"""Images in an OCI registry: their references, digests and labels. Knows nothing of ReSide."""
+"""A client of OCI registries: image references, digests, labels, and uploads. Independent of ReSide."""
 
 from reside.registry.assemble import Extension
 from reside.registry.client import RegistryClient

@@ -1,6 +1,6 @@
-"""Writes the documents of new images: one of labels only, one of given layers, one that extends another by a layer.
+"""Build the documents of new images: labels only, given layers, or another image plus one layer.
 
-Equal input gives equal bytes, so pushing twice gives one digest: nothing written here holds a time.
+Invariant: the output is deterministic. It contains no timestamps, so pushing twice gives one digest.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Extension:
-    """What an image adds to the one that it stands on, as a Dockerfile would say it.
+    """What an image adds to its base image, in the terms of a Dockerfile.
 
     Args:
-        labels: Added to the labels below.
-        working_directory: ``WORKDIR``; the one below if empty.
-        entrypoint: ``ENTRYPOINT``, and the command below is dropped, as Docker does; both as below if empty.
-        author: What the history names as the maker.
+        labels: added to the labels of the base image.
+        working_directory: `WORKDIR`; empty: inherited from the base image.
+        entrypoint: `ENTRYPOINT`, which also resets `CMD`, as in Docker; empty: both are inherited.
+        author: `created_by` of the history entry.
     """
 
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -43,10 +43,7 @@ class Extension:
 
 
 def label_image(labels: dict[str, str], platform: Platform) -> tuple[bytes, bytes]:
-    """Configuration and manifest of an image without layers that only carries ``labels``.
-
-    Equal labels give equal bytes, so pushing twice gives one digest.
-    """
+    """Return configuration and manifest of an image without layers that carries `labels`."""
     config = _canonical(
         {
             "architecture": platform.architecture,
@@ -59,7 +56,7 @@ def label_image(labels: dict[str, str], platform: Platform) -> tuple[bytes, byte
 
 
 def image_manifest(config: bytes, layers: Sequence[tuple[str, int]]) -> bytes:
-    """The manifest of an image with this configuration and these layers: digest and size of plain tars."""
+    """Return the manifest of an image; `layers` are digest and size of uncompressed tars."""
     return _canonical(
         {
             "schemaVersion": 2,
@@ -73,12 +70,12 @@ def image_manifest(config: bytes, layers: Sequence[tuple[str, int]]) -> bytes:
 def extended_image(
     image: str, manifest: bytes, config: bytes, layer: tuple[str, int] | None, extension: Extension
 ) -> tuple[bytes, bytes, str]:
-    """Configuration, manifest and media type of an image that has one plain layer more than another one, or none more.
+    """Return configuration, manifest and media type of a base image plus `extension` and at most one layer.
 
-    The layers below are named as they are, in the dialect (Docker or OCI) of the image below.
+    The result refers to the base image's layers unchanged and uses its media types (Docker or OCI).
 
     Raises:
-        MalformedImage: the image below has no readable documents, or its configuration does not list its layers.
+        MalformedImage: the documents of the base image can't be read, or do not list its layers.
     """
     below, settings = parse_object(image, manifest), parse_object(image, config)
     docker = below.get("mediaType") == DOCKER_MANIFEST
@@ -108,7 +105,7 @@ def extended_image(
 
 
 def _rootfs(image: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """What a configuration says of its layers; an image without any may leave it out."""
+    """Return the `rootfs` of a configuration; an image without layers may omit it."""
     rootfs = settings.get("rootfs") or {"type": "layers", "diff_ids": []}
     if not isinstance(rootfs, dict) or not isinstance(rootfs.get("diff_ids"), list):
         raise MalformedImage(image, "its configuration does not list its layers: push it with a current tool")

@@ -1,4 +1,4 @@
-"""What ReSide asks of a registry: the digest of a reference, the labels of a digest, and an image of labels only."""
+"""The registry client: resolve references, read labels, push and extend images."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ _GO_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def node_architecture() -> str:
-    """This machine's architecture in Go's words, as registries use them."""
+    """Return this machine's architecture as registries name it (GOARCH)."""
     machine = platform.machine()
     return _GO_ARCHITECTURES.get(machine, machine)
 
 
 class RegistryClient:
-    """Reads and writes images.
+    """Read and write images.
 
     Args:
-        mirrors: registry host → the plain address that really serves it, as
-            ``{"registry.reside.internal": "http://127.0.0.1:5000"}``; other hosts are spoken to over TLS.
-        architecture: of the nodes, in Go's words; this machine's unless told.
+        mirrors: registry host → plain HTTP address that serves it, such as
+            `{"registry.reside.internal": "http://127.0.0.1:5000"}`; other hosts are contacted over TLS.
+        architecture: GOARCH of the Kubernetes nodes; None: this machine's.
     """
 
     def __init__(self, mirrors: Mapping[str, str], *, architecture: str | None = None) -> None:
@@ -58,7 +58,7 @@ class RegistryClient:
         self._platform = Platform("linux", architecture or node_architecture())
 
     async def resolve(self, reference: ImageReference) -> str:
-        """The digest of an image or of an index, which the registry is shown to have.
+        """Return the digest of an image or index after checking that the registry has it.
 
         Raises:
             RegistryError: see `reside.registry.errors`.
@@ -72,7 +72,7 @@ class RegistryClient:
         return digest
 
     async def labels(self, reference: ImageReference, digest: str) -> dict[str, str]:
-        """The labels of the image with this digest; of an index, those that all its platforms carry.
+        """Return the labels of the image with this digest; of an index, the labels common to all platforms.
 
         Raises:
             RegistryError: see `reside.registry.errors`.
@@ -94,12 +94,12 @@ class RegistryClient:
         return common_labels(image, configs, self._platform)
 
     async def push_label_image(self, reference: ImageReference, labels: Mapping[str, str], *, push: bool = True) -> str:
-        """Push an image without layers that carries ``labels``, under the reference's tag.
+        """Push an image without layers that carries `labels`, under the reference's tag.
 
         Args:
-            reference: Repository and tag.
-            labels: The image's labels.
-            push: Whether to push it; its digest is the same either way.
+            reference: repository and tag.
+            labels: the image's labels.
+            push: whether to push it; the digest is the same either way.
 
         Returns:
             the image's digest.
@@ -117,15 +117,15 @@ class RegistryClient:
     async def push_image(
         self, reference: ImageReference, config: bytes, layers: Sequence[Blob], mount_from: str | None = None
     ) -> str:
-        """Push an image with plain (not compressed) layers; what the registry has already is not sent again.
+        """Push an image with uncompressed layers; skip blobs that the registry has.
 
-        Not compressing is right for a registry on the same machine: gzip costs a hundred times the copy.
+        Layers are not compressed because gzip costs a hundred times the copy to a registry on the same machine.
 
         Args:
-            reference: Its repository and tag.
-            config: The image's configuration, as Docker or OCI write it.
-            layers: Tars, lowest first.
-            mount_from: Another repository of the registry that may have some of the layers.
+            reference: repository and tag.
+            config: the image's configuration document.
+            layers: tars, lowest first.
+            mount_from: another repository of the registry from which blobs may be mounted.
 
         Returns:
             the image's digest.
@@ -148,20 +148,20 @@ class RegistryClient:
         *,
         push: bool = True,
     ) -> str:
-        """Make an image of another one in the same registry and one more layer, without moving the layers below.
+        """Extend a base image in the same registry by one layer, without transferring the base image's layers.
 
         Args:
-            below: The other image.
-            reference: Repository and tag of the new one.
-            layer: A plain tar; None if only the extension differs.
-            extension: What else it adds.
-            push: Whether to push it; its digest is the same either way.
+            below: the base image.
+            reference: repository and tag of the new image.
+            layer: an uncompressed tar; None: only the configuration changes.
+            extension: additions to the configuration.
+            push: whether to push it; the digest is the same either way.
 
         Returns:
             the new image's digest.
 
         Raises:
-            RegistryError: see `reside.registry.errors`; also if ``below`` is an index.
+            RegistryError: see `reside.registry.errors`; also if `below` is an index.
         """
         image = str(below)
         async with self._open(below) as connection:
@@ -181,7 +181,7 @@ class RegistryClient:
         return digest_of(manifest)
 
     async def tag(self, reference: ImageReference, tag: str) -> None:
-        """Let another tag of the same repository name the image that ``reference`` names.
+        """Add `tag` to the image of `reference`, in the same repository.
 
         Raises:
             RegistryError: see `reside.registry.errors`.
@@ -197,7 +197,7 @@ class RegistryClient:
 
     @asynccontextmanager
     async def _open(self, reference: ImageReference, deadline: float = DEADLINE) -> AsyncIterator[Connection]:
-        """A connection whose whole use has a deadline."""
+        """Open a connection; the deadline covers its whole use."""
         try:
             with anyio.fail_after(deadline):
                 async with connect(reference, self._mirrors) as connection:
@@ -224,5 +224,5 @@ async def _blob(connection: Connection, digest: str) -> bytes:
 def _single(image: str, content: bytes) -> Manifest:
     document = parse_manifest(image, content)
     if isinstance(document, Index):
-        raise MalformedImage(image, "it is an index of several platforms: name one of its images by digest")
+        raise MalformedImage(image, "it is an index of several platforms: use the digest of one of its images")
     return document

@@ -1,7 +1,7 @@
-"""The documents of an image: manifest, index and configuration, as pure functions over their bytes.
+"""Parse the documents of an image: OCI manifest, index and configuration. Pure functions over bytes.
 
-Docker's schema 2 and OCI's are the same documents under other media types; both are read.
-Invariant: bytes are believed only after their SHA-256 is the digest they were asked for by.
+Docker schema 2 and OCI documents differ in media types only; both are accepted.
+Invariant: content is used only after its SHA-256 was compared with the requested digest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_PLATFORMS: Final = 32  # far more than any image has; bounds what one reques
 
 @dataclass(frozen=True)
 class Platform:
-    """Operating system and architecture, in Go's words: ``linux``, ``amd64``."""
+    """Operating system and architecture (GOOS, GOARCH), such as `linux` and `amd64`."""
 
     os: str
     architecture: str
@@ -44,7 +44,7 @@ class Manifest:
 
     @property
     def layered(self) -> bool:
-        """Whether it has any layer; one without is data and runs nowhere."""
+        """Whether the image has layers; an image without layers is data and never runs."""
         return bool(self.layers)
 
 
@@ -57,33 +57,35 @@ class Index:
 
 @dataclass(frozen=True)
 class Config:
-    """What an image's configuration says about it."""
+    """Platform and labels of an image."""
 
     platform: Platform
     labels: dict[str, str]
 
 
 def digest_of(content: bytes) -> str:
-    """Content address of ``content``."""
+    """Return the content address (SHA-256) of `content`."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 def verified(image: str, content: bytes, digest: str) -> bytes:
-    """``content``, which must have ``digest``.
+    """Return `content` if it has `digest`.
 
     Raises:
-        MalformedImage: it has another one, so the registry or somebody on the way changed it.
+        MalformedImage: the digest differs: the content was changed in the registry or on the way.
     """
     if digest_of(content) != digest:
-        raise MalformedImage(image, f"the registry sent other content than {digest}: push the image again")
+        raise MalformedImage(
+            image, f"the content that the registry sent does not have digest {digest}: push the image again"
+        )
     return content
 
 
 def parse_manifest(image: str, content: bytes) -> Manifest | Index:
-    """A manifest or an index.
+    """Parse a manifest or an index.
 
     Raises:
-        MalformedImage: neither of the two.
+        MalformedImage: it is neither.
     """
     document = parse_object(image, content)
     if isinstance(document.get("manifests"), list):
@@ -98,7 +100,7 @@ def parse_manifest(image: str, content: bytes) -> Manifest | Index:
 
 
 def _entries(image: str, manifests: list[Any]) -> tuple[tuple[Platform, str], ...]:
-    """Platform and digest of each image in an index; attestations (platform ``unknown``) are no images."""
+    """Return platform and digest of each image of an index; skip attestations (platform `unknown`)."""
     found = []
     for entry in manifests:
         platform = entry.get("platform") if isinstance(entry, dict) else None
@@ -112,10 +114,10 @@ def _entries(image: str, manifests: list[Any]) -> tuple[tuple[Platform, str], ..
 
 
 def parse_config(image: str, content: bytes) -> Config:
-    """Platform and labels out of an image's configuration.
+    """Parse an image's configuration.
 
     Raises:
-        MalformedImage: not a configuration, as that of a Helm chart or another artifact is not.
+        MalformedImage: it is not an image configuration, but for example that of a Helm chart.
     """
     document = parse_object(image, content)
     inner = document.get("config") or {}
@@ -126,45 +128,47 @@ def parse_config(image: str, content: bytes) -> Config:
 
 
 def parse_object(image: str, content: bytes) -> dict[str, Any]:
-    """A JSON object.
+    """Parse a JSON object.
 
     Raises:
-        MalformedImage: it is none.
+        MalformedImage: it is not a JSON object.
     """
     try:
         document = json.loads(content)
     except ValueError:
-        raise MalformedImage(image, "the registry sent no JSON where an image's document belongs") from None
+        raise MalformedImage(image, "the registry sent a document that is not JSON: push the image again") from None
     if not isinstance(document, dict):
-        raise MalformedImage(image, "the registry sent no JSON object where an image's document belongs")
+        raise MalformedImage(image, "the registry sent a document that is not a JSON object: push the image again")
     return document
 
 
-def check_platform(image: str, config: Config, wanted: Platform, *, layered: bool) -> None:
-    """Refuse an image that the nodes can't run; one without layers is data and runs nowhere.
+def check_platform(image: str, config: Config, required: Platform, *, layered: bool) -> None:
+    """Refuse an image that the nodes can't run. An image without layers never runs and is accepted.
 
     Raises:
-        UnsupportedPlatform: it is for another platform.
+        UnsupportedPlatform: the image is for another platform.
     """
-    if layered and config.platform != wanted:
-        raise UnsupportedPlatform(image, f"it is for {config.platform}, the nodes are {wanted}: build it for {wanted}")
+    if layered and config.platform != required:
+        raise UnsupportedPlatform(
+            image, f"it is for {config.platform}, the nodes are {required}: build it for {required}"
+        )
 
 
-def common_labels(image: str, configs: dict[Platform, dict[str, str]], wanted: Platform) -> dict[str, str]:
-    """The labels of an index: those of the wanted platform, which every other one must carry as well.
+def common_labels(image: str, configs: dict[Platform, dict[str, str]], required: Platform) -> dict[str, str]:
+    """Return the labels of an index, which must be equal on all platforms.
 
     Raises:
-        UnsupportedPlatform: the index has no image for the wanted platform.
-        LabelsDiffer: the platforms don't agree.
+        UnsupportedPlatform: the index has no image for the required platform.
+        LabelsDiffer: the labels of two platforms differ.
     """
-    if wanted not in configs:
+    if required not in configs:
         present = ", ".join(sorted(str(platform) for platform in configs))
-        raise UnsupportedPlatform(image, f"it has no image for {wanted}, only for {present}: build it for {wanted}")
-    labels = configs[wanted]
+        raise UnsupportedPlatform(image, f"it has no image for {required}, only for {present}: build it for {required}")
+    labels = configs[required]
     for platform, other in configs.items():
         if other != labels:
             names = ", ".join(sorted(k for k in labels.keys() | other.keys() if labels.get(k) != other.get(k)))
             raise LabelsDiffer(
-                image, f"{platform} and {wanted} carry different labels ({names}): build all platforms in one run"
+                image, f"{platform} and {required} carry different labels ({names}): build all platforms in one run"
             )
     return labels

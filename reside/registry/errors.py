@@ -1,22 +1,22 @@
-"""What can go wrong with an image in a registry, drawn as a tree.
+"""Errors of the registry client.
 
-    RegistryError               carries the image it is about
-    ├── RegistryUnavailable     transient: not reachable, too slow, or answering 5xx/429; come back later
-    ├── InvalidReference        not a reference, or one without a registry's name
-    ├── ImageNotFound           the registry answers, but has no such image
-    ├── RegistryDenied          the registry asks for credentials that are missing or not sufficient
-    ├── MalformedImage          what the registry sent is no image, or not the one that its digest names
-    ├── LabelsDiffer            the platforms of one index carry different labels
-    └── UnsupportedPlatform     no image for Linux on the wanted architecture
+    RegistryError               base; has the image reference
+    ├── RegistryUnavailable     transient: not reachable, too slow, or status 5xx/429
+    ├── InvalidReference        not an image reference, or without a registry host
+    ├── ImageNotFound           the registry has no such image
+    ├── RegistryDenied          credentials are missing or not sufficient
+    ├── MalformedImage          the content is not an image, or does not have its digest
+    ├── LabelsDiffer            the platforms of an index carry different labels
+    └── UnsupportedPlatform     no image for Linux on the required architecture
 
-Invariant: messages hold no credentials and no response bodies, so they may be logged and shown.
+Invariant: messages contain neither credentials nor response bodies, so they may be logged and shown.
 """
 
 from __future__ import annotations
 
 
 class RegistryError(Exception):
-    """Any failure about an image; ``image`` is the reference in question."""
+    """Base of all errors of the registry client; `image` is the reference."""
 
     def __init__(self, image: str, message: str) -> None:
         super().__init__(f"image {image!r}: {message}")
@@ -29,7 +29,7 @@ class RegistryError(Exception):
 
 
 class RegistryUnavailable(RegistryError):  # noqa: N818 - named after the state, like HTTP's 503
-    """The registry can't be reached at present; trying again later is right."""
+    """The registry can't be reached at the moment; retry later."""
 
 
 class InvalidReference(RegistryError):  # noqa: N818 - named after what is wrong
@@ -45,7 +45,7 @@ class RegistryDenied(RegistryError):  # noqa: N818 - named after what is wrong
 
 
 class MalformedImage(RegistryError):  # noqa: N818 - named after what is wrong
-    """What the registry sent is not an image that can be read."""
+    """The registry sent content that is not a readable image."""
 
 
 class LabelsDiffer(RegistryError):  # noqa: N818 - named after what is wrong
@@ -53,4 +53,4 @@ class LabelsDiffer(RegistryError):  # noqa: N818 - named after what is wrong
 
 
 class UnsupportedPlatform(RegistryError):  # noqa: N818 - named after what is wrong
-    """The image has no variant for Linux on the wanted architecture."""
+    """The image has no variant for Linux on the required architecture."""

@@ -1,7 +1,7 @@
-"""Image references: ``host[:port]/path[:tag][@sha256:…]``.
+"""Image references: `host[:port]/path[:tag][@sha256:…]`.
 
-Invariants: the registry is always named (no default registry is guessed, since the name is what authenticates an
-image); a reference without tag and digest has the tag ``latest``; where both stand, the digest decides.
+Invariants: the registry host is always explicit, because the full name authenticates an image; a reference without tag
+and digest has the tag `latest`; if both are present, the digest decides.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class ImageReference:
 
     @staticmethod
     def parse(text: str) -> ImageReference:
-        """The reference that ``text`` writes.
+        """Parse a reference.
 
         Raises:
-            InvalidReference: ``text`` is no reference, or does not name its registry.
+            InvalidReference: `text` is not a reference, or has no registry host.
         """
         name, at, digest = text.partition("@")
         if at and not _DIGEST.fullmatch(digest):
@@ -43,27 +43,27 @@ class ImageReference:
         name, tag = _split_tag(text, name)
         registry, slash, repository = name.partition("/")
         if not slash or not _names_registry(registry):
-            raise InvalidReference(text, f"it names no registry: write the full name, such as {_EXAMPLE}")
+            raise InvalidReference(text, f"it has no registry host: write the full name, such as {_EXAMPLE}")
         if not _HOST.fullmatch(registry):
-            raise InvalidReference(text, f"{registry!r} is no registry: write host or host:port")
+            raise InvalidReference(text, f"{registry!r} is not a registry host: write host or host:port")
         if len(name) > _MAX_NAME or not all(_PATH_PART.fullmatch(part) for part in repository.split("/")):
             raise InvalidReference(
                 text,
-                f"{repository!r} is no repository: use lower-case letters, digits and single separators, "
+                f"{repository!r} is not a repository: use lower-case letters, digits and single separators, "
                 f"such as {_EXAMPLE}",
             )
         return ImageReference(registry, repository, tag or (None if at else "latest"), digest or None)
 
     @property
     def identity(self) -> str:
-        """``registry/path``, without tag and digest."""
+        """The full name `registry/path`, without tag and digest."""
         return f"{self.registry}/{self.repository}"
 
     def pinned(self, digest: str) -> ImageReference:
-        """The same repository at exactly this digest, without a tag.
+        """Return a reference to this repository at `digest`, without a tag.
 
         Raises:
-            InvalidReference: ``digest`` is not a SHA-256 digest.
+            InvalidReference: `digest` is not a SHA-256 digest.
         """
         if not _DIGEST.fullmatch(digest):
             raise InvalidReference(
@@ -72,17 +72,17 @@ class ImageReference:
         return replace(self, tag=None, digest=digest)
 
     def tagged(self, tag: str) -> ImageReference:
-        """The same repository at this tag, without a digest.
+        """Return a reference to this repository at `tag`, without a digest.
 
         Raises:
-            InvalidReference: ``tag`` is no tag.
+            InvalidReference: `tag` is not a valid tag.
         """
         _check_tag(f"{self.identity}:{tag}", tag)
         return replace(self, tag=tag, digest=None)
 
     @property
     def target(self) -> str:
-        """What to ask the registry for: the digest, else the tag."""
+        """The digest if there is one, else the tag: what to request from the registry."""
         return self.digest or self.tag or "latest"
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ class ImageReference:
 
 
 def _split_tag(text: str, name: str) -> tuple[str, str | None]:
-    """Name and tag; a colon before the last slash belongs to the port."""
+    """Split off the tag; a colon before the last slash belongs to the port."""
     head, slash, last = name.rpartition("/")
     last, colon, tag = last.partition(":")
     if not colon:
@@ -108,5 +108,5 @@ def _check_tag(text: str, tag: str) -> None:
 
 
 def _names_registry(first: str) -> bool:
-    """Whether the first part of a name is a host: ``library/nginx`` has none."""
+    """Return whether the first part of a name is a host; `library/nginx` has none."""
     return "." in first or ":" in first or first == "localhost"

@@ -1,11 +1,11 @@
 """HTTP to one registry: its address, credentials, deadlines and retries.
 
-httpx and not oras: oras 0.2 has no timeouts, and its own retries sleep for two minutes before they tell that a
-registry is down; it also drops the bytes whose digest has to be checked. Credentials come from Docker's own
-configuration, credential helpers included, through the docker SDK.
+This uses httpx instead of oras: oras 0.2 has no timeouts, retries for two minutes before it reports that a registry
+is down, and drops the bytes whose digest must be checked. Credentials come from Docker's configuration, credential
+helpers included, through the docker SDK.
 
-Invariants: every request has a deadline and every body a size limit; credentials go to TLS addresses only and never
-into a message; a host in the mirrors is spoken to without a proxy, since mirrors are addresses on this network.
+Invariants: every request has a deadline and every body a size limit; credentials are sent over TLS only and never
+appear in a message; mirrors are contacted without a proxy, because they are addresses on this network.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 MAX_BODY: Final = 8 * 1024 * 1024  # bytes; registries refuse manifests above 4 MiB
 _TIMEOUT: Final = httpx.Timeout(10, connect=5)  # seconds without progress
-_ATTEMPTS: Final = 3  # of one request; a registry that restarts comes back meanwhile
+_ATTEMPTS: Final = 3  # for one request, so that the restart of a registry is tolerated
 Content = bytes | Callable[[], AsyncIterator[bytes]] | None
 _CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A registry's answer that was not an error."""
+    """A successful response of a registry."""
 
     status: int
     headers: httpx.Headers
@@ -51,7 +51,7 @@ class Answer:
 
 @asynccontextmanager
 async def connect(reference: ImageReference, mirrors: Mapping[str, str]) -> AsyncIterator[Connection]:
-    """A connection to the registry of ``reference``, at its mirror's address if it has one."""
+    """Open a connection to the registry of `reference`, or to its mirror."""
     mirror = mirrors.get(reference.registry)
     base = (mirror or f"https://{reference.registry}").rstrip("/")
     async with httpx.AsyncClient(
@@ -62,7 +62,7 @@ async def connect(reference: ImageReference, mirrors: Mapping[str, str]) -> Asyn
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """The machine's own certificate authorities; loading them takes a while, so it happens once."""
+    """Load this machine's certificate authorities, once, because that is slow."""
     return ssl.create_default_context()
 
 
@@ -77,11 +77,11 @@ class Connection:
         self._authorization: str | None = None
 
     def url(self, path: str) -> str:
-        """Address of ``path`` (as ``blobs/…``) in the image's repository."""
+        """Return the URL of `path` (such as `blobs/…`) in the image's repository."""
         return f"{self._base}/v2/{self._reference.repository}/{path}"
 
     def join(self, location: str) -> str:
-        """A ``Location`` header's address, which may be relative."""
+        """Resolve a `Location` header, which may be relative."""
         return urljoin(self._base + "/", location)
 
     async def send(
@@ -93,14 +93,14 @@ class Connection:
         content: Content = None,
         missing_is_fine: bool = False,
     ) -> Answer:
-        """One request, repeated while the registry is not available.
+        """Send a request; retry while the registry is unavailable.
 
         Args:
-            method: HTTP's.
-            url: Of this registry.
-            headers: Sent along.
-            content: The body; a long one is a function that begins it anew, since it may be sent several times.
-            missing_is_fine: Whether a 404 is an answer like others.
+            method: HTTP method.
+            url: URL on this registry.
+            headers: request headers.
+            content: the body; a function returns a new iterator for each attempt.
+            missing_is_fine: whether to return a 404 instead of raising.
 
         Raises:
             RegistryUnavailable, ImageNotFound, RegistryDenied, MalformedImage: see `reside.registry.errors`.
@@ -115,7 +115,7 @@ class Connection:
         return answer
 
     async def _authorized(self, method: str, url: str, headers: dict[str, str], content: Content) -> Answer:
-        """One request; when challenged, once more with what the challenge asks for."""
+        """Send a request; on a 401, send it again with the credentials that the challenge asks for."""
         answer = await self._once(method, url, headers, content)
         if answer.status != HTTPStatus.UNAUTHORIZED:
             return answer
@@ -144,7 +144,7 @@ class Connection:
             ) from error
 
     async def _answer_challenge(self, challenge: str) -> str | None:
-        """The Authorization header that a 401 asks for; None if there is none to give."""
+        """Return the Authorization header that a 401 asks for; None if no credentials are available."""
         secure = self._base.startswith("https://")
         credentials = await anyio.to_thread.run_sync(_credentials, self._reference.registry) if secure else None
         scheme = challenge.partition(" ")[0].lower()
@@ -164,7 +164,7 @@ class Connection:
         return f"Bearer {token}" if token else None
 
     def _check(self, answer: Answer) -> None:
-        """Turn an HTTP error into ours; bodies stay out of it."""
+        """Raise the error for an HTTP status, without the response body."""
         status, registry = answer.status, self._reference.registry
         if status < HTTPStatus.BAD_REQUEST:
             return
@@ -174,7 +174,7 @@ class Connection:
             raise RegistryDenied(
                 self.image,
                 f"registry {registry!r} refuses access ({status}): the image may not exist, or log in with "
-                f"`docker login {registry}` as somebody who may use it",
+                f"`docker login {registry}` as a user with access",
             )
         if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             raise RegistryUnavailable(self.image, f"registry {registry!r} answers {status}: try again later")
@@ -182,14 +182,14 @@ class Connection:
 
 
 def _credentials(registry: str) -> tuple[str, str] | None:
-    """User and password out of Docker's configuration; None without any."""
-    import docker.auth  # noqa: PLC0415 - slow to import, and needed only where a registry asks who we are
+    """Return user and password from Docker's configuration, or None."""
+    import docker.auth  # noqa: PLC0415 - slow to import, and needed only for registries that require credentials
     import docker.errors  # noqa: PLC0415 - as above
 
     try:
         found = docker.auth.load_config().resolve_authconfig(registry)
     except docker.errors.DockerException:
-        return None  # no usable credentials is what the registry will say, and that message names the cure
+        return None  # the registry then refuses access, and that error names the cure
     fields = {key.lower(): value for key, value in (found or {}).items()}  # files and helpers differ in case
     if not fields.get("username"):
         return None

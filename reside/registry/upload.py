@@ -1,4 +1,4 @@
-"""Sends blobs and manifests to a registry: nothing that it has already is sent again."""
+"""Push blobs and manifests; skip blobs that the registry has."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ _CHUNK = 1 << 20
 
 
 class Blob(Protocol):
-    """Content to push; opened anew for each attempt."""
+    """Content to push; opened once for each attempt."""
 
     @property
     def digest(self) -> str:
-        """Its content address."""
+        """The content address (SHA-256)."""
 
     @property
     def size(self) -> int:
-        """Its length in bytes."""
+        """The length in bytes."""
 
     def open(self) -> AbstractContextManager[BinaryIO]:
-        """A reader at its beginning."""
+        """Open a reader at the start of the content."""
 
 
 @dataclass(frozen=True)
 class Bytes:
-    """A short blob."""
+    """A blob in memory."""
 
     content: bytes
 
@@ -63,7 +63,7 @@ class Bytes:
 
 @dataclass(frozen=True)
 class FileBlob:
-    """A blob in a file; made by ``of``."""
+    """A blob in a file; use `of` to create one."""
 
     path: Path
     digest: str
@@ -71,7 +71,7 @@ class FileBlob:
 
     @staticmethod
     def of(path: Path) -> FileBlob:
-        """The blob that a file holds."""
+        """Return the blob of a file's content."""
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         return FileBlob(path, f"sha256:{digest}", path.stat().st_size)
@@ -82,7 +82,7 @@ class FileBlob:
 
 
 async def push_blob(connection: Connection, blob: Blob, mount_from: str | None = None) -> None:
-    """Upload a blob unless the registry has it, in this repository or in the other one."""
+    """Upload a blob unless the registry has it; mount it from repository `mount_from` if possible."""
     present = await connection.send("HEAD", connection.url(f"blobs/{blob.digest}"), missing_is_fine=True)
     if present.status != HTTPStatus.NOT_FOUND:
         return
@@ -92,7 +92,9 @@ async def push_blob(connection: Connection, blob: Blob, mount_from: str | None =
         return  # mounted
     location = started.headers.get("Location")
     if location is None:
-        raise MalformedImage(connection.image, "the registry does not say where to upload to: is it a registry?")
+        raise MalformedImage(
+            connection.image, "the registry returned no upload location: check that the host is a registry"
+        )
     target = connection.join(location)
     separator = "&" if "?" in target else "?"
     await connection.send(
@@ -104,10 +106,10 @@ async def push_blob(connection: Connection, blob: Blob, mount_from: str | None =
 
 
 async def mount_blob(connection: Connection, digest: str, source: str) -> None:
-    """Let this repository have a blob of another one of the same registry.
+    """Mount a blob of another repository of the same registry into this one.
 
     Raises:
-        RegistryError: see `reside.registry.errors`; the registry does not let it be shared.
+        RegistryError: see `reside.registry.errors`; also if the registry refuses the mount.
     """
     present = await connection.send("HEAD", connection.url(f"blobs/{digest}"), missing_is_fine=True)
     if present.status != HTTPStatus.NOT_FOUND:
@@ -115,13 +117,15 @@ async def mount_blob(connection: Connection, digest: str, source: str) -> None:
     query = urlencode({"mount": digest, "from": source})
     answer = await connection.send("POST", connection.url(f"blobs/uploads/?{query}"))
     if answer.status != HTTPStatus.CREATED:
-        raise MalformedImage(connection.image, f"the registry does not share a layer of {source}: build it with Docker")
+        raise MalformedImage(
+            connection.image, f"the registry refuses to mount a layer of {source}: build the image with Docker"
+        )
 
 
 async def push_manifest(
     connection: Connection, reference: ImageReference, manifest: bytes, media_type: str = OCI_MANIFEST
 ) -> str:
-    """Put a manifest whose blobs the registry has under the reference's tag; returns its digest."""
+    """Push a manifest under the reference's tag, after its blobs; return the digest."""
     digest = digest_of(manifest)
     url = connection.url(f"manifests/{reference.tag or digest}")
     await connection.send("PUT", url, headers={"Content-Type": media_type}, content=manifest)
@@ -129,7 +133,7 @@ async def push_manifest(
 
 
 async def _chunks(blob: Blob) -> AsyncIterator[bytes]:
-    """The blob's content, read beside the event loop."""
+    """Yield the blob's content, read in a thread."""
     with blob.open() as file:
         while chunk := await anyio.to_thread.run_sync(file.read, _CHUNK):
             yield chunk

@@ -51,7 +51,7 @@ def encoded(text: str) -> str:
     ("image", "message"),
     [
         ("bad/nothing:v1", "has no such image"),
-        ("Bad Reference", "is no repository"),
+        ("Bad Reference", "is not a repository"),
         ("bad/nolabel:v1", r"has no label io.reside.manifest: build it with `reside build`"),
         ("bad/nobase64:v1", "not base64"),
         ("bad/nojson:v1", "not JSON"),

@@ -137,7 +137,7 @@ def test_a_dockerfile_that_fails_is_told_with_dockers_reason(
             ["--runtime", f"{NAME}/test/absent"],
             f"image '{NAME}/test/absent:latest': registry '{NAME}' has no such image",
         ),
-        (["--runtime", "python"], "image 'python': it names no registry"),
+        (["--runtime", "python"], "image 'python': it has no registry host"),
         (["--runtime", RUNTIME, "--tag", "no tag"], "its tag must be"),
     ],
 )

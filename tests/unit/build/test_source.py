@@ -71,7 +71,7 @@ def test_a_tag_that_is_none_is_refused(tmp_path: Path, tag: str) -> None:
 
 
 def test_an_identity_without_a_registry_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidReference, match="names no registry"):
+    with pytest.raises(InvalidReference, match="has no registry host"):
         read_source(folder(tmp_path, contract_yaml="identity: contracts/greeting\n"), "latest")
 
 

@@ -16,5 +16,5 @@ async def test_a_server_that_names_no_place_for_a_blob_is_said_to_be_no_registry
 
     async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
         connection = Connection(client, "http://registry", ImageReference.parse("registry.example.org/a/b:v1"))
-        with pytest.raises(MalformedImage, match="does not say where to upload"):
+        with pytest.raises(MalformedImage, match="returned no upload location"):
             await push_blob(connection, Bytes(b"content"))
