@@ -1,11 +1,11 @@
-"""Takes images out of a Docker daemon as they are, to push them without its compression.
+"""Export images from a Docker daemon, to push them uncompressed.
 
-A daemon compresses every layer that it pushes, on one core and at a few megabytes a second; a registry on the same
-machine gains nothing by it, and the nodes would have to undo it. So images for such a registry are saved (one archive
-for all of them, in which shared layers stand once) and pushed as plain tars.
+A daemon compresses every layer that it pushes, on one core at a few megabytes a second. A registry on the same machine
+gains nothing from this, and nodes would have to decompress the layers. So images for such a registry are exported into
+one archive, which contains shared layers once, and pushed as plain tars.
 
-Invariant: a layer's digest is the one that the image's own configuration gives it (``rootfs.diff_ids``), so a registry
-that is given other bytes refuses them.
+Invariant: the digest of a layer is the one in the image's configuration (`rootfs.diff_ids`), so that a registry refuses
+any other content.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SavedLayer:
     member: str
 
     def open(self) -> AbstractContextManager[BinaryIO]:
-        """A reader at the layer's beginning."""
+        """Open a reader at the start of the layer."""
         return self._open()
 
     @contextmanager
@@ -45,14 +45,14 @@ class SavedLayer:
         with tarfile.open(self.archive) as tar:
             file = tar.extractfile(self.member)
             if file is None:
-                raise LocalError(f"{self.member} is no file in Docker's archive")
+                raise LocalError(f"{self.member} is not a file in Docker's archive")
             with file:
-                yield file  # type: ignore[misc]  # tarfile's reader is a BinaryIO in all but its declared type
+                yield file  # type: ignore[misc]  # tarfile declares IO[bytes]
 
 
 @dataclass(frozen=True)
 class SavedImage:
-    """An image's configuration, byte by byte, and its layers, lowest first."""
+    """An image: the exact bytes of its configuration, and its layers, lowest first."""
 
     config: bytes
     layers: tuple[SavedLayer, ...]
@@ -60,18 +60,18 @@ class SavedImage:
 
 @contextmanager
 def saved_images(daemon: DockerClient, names: Sequence[str], scratch: Path) -> Iterator[dict[str, SavedImage]]:
-    """Images by the names that the daemon knows them by, for as long as the block.
+    """Export images; yield them by name. They are valid inside the block.
 
     Args:
-        daemon: Has the images.
-        names: With their tags.
-        scratch: A folder with room for all layers.
+        daemon: the daemon that has the images.
+        names: names with tags.
+        scratch: a folder with room for all layers.
 
     Raises:
         LocalError: the daemon's archive can't be read.
     """
     with tempfile.NamedTemporaryFile(dir=scratch, suffix=".tar") as file:
-        # The SDK's own get_image takes one name only, and would save shared layers once for each image.
+        # The SDK's get_image accepts a single name, and would export shared layers once for each image.
         answer = daemon.api.get(
             daemon.api._url("/images/get"),  # type: ignore[attr-defined]  # noqa: SLF001 - as above
             params={"names": list(names)},
@@ -87,10 +87,10 @@ def saved_images(daemon: DockerClient, names: Sequence[str], scratch: Path) -> I
 
 
 def read_archive(path: Path) -> dict[str, SavedImage]:
-    """The images of an archive that ``docker save`` wrote, by name and tag.
+    """Read an archive in the format of `docker save`; return its images by name and tag.
 
     Raises:
-        LocalError: it is not one.
+        LocalError: the file is not such an archive.
     """
     try:
         with tarfile.open(path) as tar:
@@ -112,7 +112,7 @@ def _image(path: Path, tar: tarfile.TarFile, members: dict[str, tarfile.TarInfo]
 
 
 def _followed(members: dict[str, tarfile.TarInfo], name: str) -> tarfile.TarInfo:
-    """A member, or the one that it links to: a layer of several images stands in the archive once."""
+    """Return a member, or the target of its link: a layer shared by several images is stored once."""
     member = members[name]
     if not member.issym():
         return member

@@ -1,7 +1,7 @@
-"""A Docker build context, or a layer, as one tar: the same bytes for the same content.
+"""Write a Docker build context, or a layer, as a reproducible tar.
 
-Invariant: owners are root and times are zero, whatever the files on this machine say; what belongs to somebody else
-in the image is given to them by the Dockerfile's ``COPY --chown``.
+Invariant: the owner of every file is root and every timestamp is zero, so equal content gives equal bytes. A Dockerfile
+sets another owner with `COPY --chown`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EXECUTABLE = 0o111
 
 
 class Context:
-    """Writes a tar into ``file``; to be closed. The folders above a file are added by themselves."""
+    """A tar writer; the caller closes it. Parent folders of a file are added automatically."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._tar = tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT)  # noqa: SIM115 - closed by close()
@@ -32,7 +32,7 @@ class Context:
         self._tar.addfile(info, io.BytesIO(content))
 
     def copy(self, name: str, source: Path, *, executable: bool | None = None) -> None:
-        """Add a file of this machine; its execute bit is kept unless told otherwise."""
+        """Add a file of this machine; keep its execute bit unless `executable` says otherwise."""
         status = source.stat()
         runs = bool(status.st_mode & _EXECUTABLE) if executable is None else executable
         info = self._info(name, tarfile.REGTYPE, 0o755 if runs else 0o644)
@@ -54,7 +54,7 @@ class Context:
         self._tar.addfile(self._info(name, tarfile.DIRTYPE, 0o755))
 
     def tree(self, name: str, source: Path, keep: Callable[[Path], bool] = lambda _path: True) -> None:
-        """Add a folder with all of its files that shall be kept; symbolic links stay what they are."""
+        """Add the files of a folder for which `keep` returns true; symbolic links are kept as links."""
         for path in files_in(source, keep):
             inner = f"{name}/{path.relative_to(source)}"
             if path.is_symlink():
@@ -63,7 +63,7 @@ class Context:
                 self.copy(inner, path)
 
     def close(self) -> None:
-        """Write the end of the tar."""
+        """Finish the tar."""
         self._tar.close()
 
     def _info(self, name: str, kind: bytes, mode: int) -> tarfile.TarInfo:
@@ -76,7 +76,7 @@ class Context:
 
 
 def files_in(folder: Path, keep: Callable[[Path], bool] = lambda _path: True) -> Iterator[Path]:
-    """All files and symbolic links below a folder, in a fixed order."""
+    """Yield all files and symbolic links below a folder, in a fixed order."""
     for path in sorted(folder.iterdir()):
         if path.is_dir() and not path.is_symlink():
             yield from files_in(path, keep)
@@ -85,7 +85,7 @@ def files_in(folder: Path, keep: Callable[[Path], bool] = lambda _path: True) ->
 
 
 def digest(*parts: str | bytes) -> str:
-    """One SHA-256 over several values, each with its length, so that none runs into the next."""
+    """Return one SHA-256 over several values, each prefixed with its length to keep them apart."""
     state = hashlib.sha256()
     for part in parts:
         raw = part.encode() if isinstance(part, str) else part
@@ -94,6 +94,6 @@ def digest(*parts: str | bytes) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file's content."""
+    """Return the SHA-256 of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

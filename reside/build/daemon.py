@@ -1,13 +1,13 @@
-"""A Docker daemon to build images with: the user's if there is one, otherwise one of our own for the moment.
+"""A Docker daemon for builds: the user's daemon if one responds, otherwise a private one for the duration of a block.
 
-Ours keeps its images in the cache folder, so that a second build finds its layers, and touches nothing else of the
-machine: no bridge, no iptables rule, no forwarding. It has no network for containers either, so images are made of
-``FROM``, ``COPY`` and metadata only; what they hold is put together outside. That also works where root lacks the
-capabilities that a running container needs.
+The private daemon keeps its images in the cache folder, so that a second build reuses its layers. It changes nothing
+else on the machine: no bridge, no iptables rules, no forwarding. Containers have no network, so images consist of
+`FROM`, `COPY` and metadata only, and their contents are collected outside. This also works where root lacks the
+capabilities to run containers.
 
-Invariants: one process at a time uses our daemon (a file lock); it is stopped by its process id when the block ends,
-and by the kernel when the thread that started it dies. What is left of an earlier one nevertheless is found by the mark
-in its environment and stopped before a new one starts.
+Invariants: one process at a time uses the private daemon (a file lock); it is stopped by its pid when the block ends,
+and by the kernel when the thread that started it dies. A daemon that survives nevertheless is identified by a marker in
+its environment and stopped before a new one starts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CALL_TIMEOUT = 600  # seconds without an answer of the daemon; the push of a lar
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where ReSide keeps what can be made again: ``RESIDE_CACHE``, else ``reside`` in the user's cache folder."""
+    """Return the folder for reproducible files: `RESIDE_CACHE`, else `reside` in the user's cache folder."""
     if explicit := environ.get("RESIDE_CACHE"):
         return Path(explicit).absolute()
     home = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or Path.home()) / ".cache"
@@ -52,19 +52,19 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 @contextmanager
 def private_dockerd(progress: Callable[[str], None] = lambda _line: None) -> Iterator[docker.DockerClient]:
-    """A client of a daemon that runs as long as the block; of the user's own daemon where there is one.
+    """Yield a client of the user's daemon, or of a private one that runs as long as the block.
 
     Args:
-        progress: Called with one line when there is something to wait for.
+        progress: called with one line when the build has to wait.
 
     Raises:
-        UsageError: There is no daemon and we may not start one, or ``DOCKER_HOST`` does not answer.
-        LocalError: Our daemon did not start; the message has the end of its log.
+        UsageError: no daemon responds and this user may not start one, or `DOCKER_HOST` does not respond.
+        LocalError: the private daemon did not start; the message contains the end of its log.
     """
     client = _users_daemon()
     if client is None:
         if os.geteuid() != 0:
-            raise UsageError("no Docker daemon answers: start one, name it in DOCKER_HOST, or run this as root")
+            raise UsageError("no Docker daemon responds: start one, set DOCKER_HOST, or run this as root")
         with _own_daemon(cache_folder() / "docker", progress) as socket:
             client = docker.DockerClient(base_url=f"unix://{socket}", timeout=CALL_TIMEOUT)
             try:
@@ -79,7 +79,7 @@ def private_dockerd(progress: Callable[[str], None] = lambda _line: None) -> Ite
 
 
 def _users_daemon() -> docker.DockerClient | None:
-    """The daemon named in the environment, or the one on the usual socket if it answers."""
+    """Return a client of the daemon in `DOCKER_HOST`, else of the default socket if a daemon responds there."""
     host = os.environ.get("DOCKER_HOST")
     if host is None and not DEFAULT_SOCKET.exists():
         return None
@@ -88,17 +88,17 @@ def _users_daemon() -> docker.DockerClient | None:
         client.ping()
     except docker.errors.DockerException as error:
         if host is None:
-            return None  # a socket that nobody listens on
-        raise UsageError(f"no Docker daemon answers at DOCKER_HOST={host}: start it, or unset DOCKER_HOST") from error
+            return None  # nothing listens on the socket
+        raise UsageError(f"no Docker daemon responds at DOCKER_HOST={host}: start it, or unset DOCKER_HOST") from error
     return client
 
 
 @contextmanager
 def _own_daemon(folder: Path, progress: Callable[[str], None]) -> Iterator[Path]:
-    """Run containerd and dockerd on this folder; yields the daemon's socket."""
+    """Run containerd and dockerd on this folder; yield the daemon's socket."""
     tools = {name: _find(name, package) for name, package in PACKAGES.items()}
     folder.mkdir(parents=True, exist_ok=True)
-    # A socket's path has at most 107 bytes, which a cache folder may exceed.
+    # The path of a socket is limited to 107 bytes, which a path in the cache folder may exceed.
     runtime = RUNTIME_ROOT / f"docker-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}"
     with _locked(folder / "lock", progress), ExitStack() as stack:
         _stop_leftovers(folder)
@@ -114,7 +114,7 @@ def _own_daemon(folder: Path, progress: Callable[[str], None]) -> Iterator[Path]
                 stdout=log,
                 stderr=log,
                 env=environment,
-                start_new_session=True,  # Ctrl-C is for us; we end the daemons in their order
+                start_new_session=True,  # so that Ctrl-C does not reach the daemons, which are stopped in order
             )
             stack.callback(_stop, process)
             _await_socket(name, process, socket, Path(log.name))
@@ -124,22 +124,20 @@ def _own_daemon(folder: Path, progress: Callable[[str], None]) -> Iterator[Path]
 def _find(tool: str, package: str) -> str:
     found = shutil.which(tool, path=default_search())
     if found is None:
-        raise ToolMissingError(
-            tool, f"run `apt-get install {package}` as root, or name a Docker daemon in DOCKER_HOST."
-        )
+        raise ToolMissingError(tool, f"run `apt-get install {package}` as root, or set DOCKER_HOST to a Docker daemon.")
     return found
 
 
 def _await_socket(name: str, process: subprocess.Popen[bytes], socket: Path, log: Path) -> None:
     if not wait_until(lambda: socket.exists() or process.poll() is not None, START_DEADLINE):
-        raise LocalError(f"{name} made no socket within {START_DEADLINE:.0f} s; see {log}")
+        raise LocalError(f"{name} created no socket within {START_DEADLINE:.0f} s; see {log}")
     if process.poll() is not None:
         tail = log.read_text(errors="replace")[-2000:]
-        raise LocalError(f"{name} ended with {process.returncode} at its start; its log {log} ends with:\n{tail}")
+        raise LocalError(f"{name} exited with {process.returncode} during startup; its log {log} ends with:\n{tail}")
 
 
 def _commands(folder: Path, runtime: Path) -> tuple[tuple[str, list[str], Path], ...]:
-    """Name, arguments and socket of both daemons, in the order of their start."""
+    """Return name, arguments and socket of both daemons, in start order."""
     containerd = runtime / "containerd.sock"
     config = runtime / "containerd.toml"
     config.write_text(
@@ -154,7 +152,7 @@ def _commands(folder: Path, runtime: Path) -> tuple[tuple[str, list[str], Path],
         f"--exec-root={runtime / 'exec'}",
         f"--pidfile={runtime / 'docker.pid'}",
         f"--containerd={containerd}",
-        f"--config-file={runtime / 'no-daemon.json'}",  # the machine's own settings are for its own daemon
+        f"--config-file={runtime / 'no-daemon.json'}",  # ignores the machine's daemon.json
         "--bridge=none",
         "--iptables=false",
         "--ip6tables=false",
@@ -169,12 +167,12 @@ def _commands(folder: Path, runtime: Path) -> tuple[tuple[str, list[str], Path],
 
 @contextmanager
 def _locked(path: Path, progress: Callable[[str], None]) -> Iterator[None]:
-    """Hold an exclusive lock on a file, which the kernel releases even if we are killed."""
+    """Hold an exclusive file lock, which the kernel releases if this process is killed."""
     with path.open("wb") as file:
         if not _try_lock(file.fileno()):
-            progress("another build uses the image cache: waiting for it")
+            progress("waiting for another build that uses the image cache")
             if not wait_until(lambda: _try_lock(file.fileno()), LOCK_DEADLINE):
-                raise UsageError(f"{path} is held by another build since {LOCK_DEADLINE:.0f} s: end that one first")
+                raise UsageError(f"another build has held {path} for {LOCK_DEADLINE:.0f} s: stop it, then try again")
         yield
 
 
@@ -187,7 +185,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a daemon that we started: politely, then not."""
+    """Stop a daemon that this process started: SIGTERM, then SIGKILL."""
     process.terminate()
     try:
         process.wait(timeout=STOP_DEADLINE)
@@ -197,11 +195,11 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _stop_leftovers(folder: Path) -> None:
-    """End what a killed process left; since we hold the lock, nobody uses it."""
+    """Stop the daemons of a killed build. The lock is held, so no other build uses them."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         for process in marked(folder):
             if is_alive(process):
                 os.kill(process.pid, number)
         if wait_until(lambda: not any(marked(folder)), STOP_DEADLINE):
             return
-    raise LocalError(f"processes of an earlier build still use {folder}: end them, then try again")
+    raise LocalError(f"processes of an earlier build still use {folder}: stop them, then try again")

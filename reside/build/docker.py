@@ -1,4 +1,4 @@
-"""A replica's image made by Docker: where its folder has a Dockerfile, or stands on an image of another registry."""
+"""Build a replica's image with Docker: if its folder has a Dockerfile, or its base image is in another registry."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ ENTRYPOINT ["/opt/reside/.venv/bin/python", "-m", "main"]
 def build_by_docker(
     source: Source, below: ImageReference, mirrors: Mapping[str, str], push: bool, progress: Callable[[str], None]
 ) -> str | None:
-    """Build a folder's image; its Dockerfile gets the runtime as the build argument ``RUNTIME``.
+    """Build a folder's image; its Dockerfile receives the runtime as build argument `RUNTIME`.
 
     Returns:
-        the image's digest if it was pushed; otherwise it lies in the daemon's store under its full name.
+        the image's digest if it was pushed; None if it is only in the daemon's store, under its full name.
 
     Raises:
-        LocalError: Docker can't be used, or can't build it.
-        RegistryError: a registry does not have the runtime, or does not take the image.
+        LocalError: Docker is not available, or the build failed.
+        RegistryError: a registry does not have the runtime, or refused the image.
     """
     client = RegistryClient(mirrors)
     pinned = below.pinned(anyio.run(client.resolve, below))
@@ -58,7 +58,7 @@ def build_by_docker(
 def _ensure(
     daemon: DockerClient, runtime: ImageReference, mirrors: Mapping[str, str], progress: Callable[[str], None]
 ) -> str:
-    """Bring the runtime into the daemon's store; returns its name there, which holds the digest."""
+    """Pull the runtime into the daemon's store; return its name there, which contains the digest."""
     name = f"{_RUNTIMES}:{runtime.target.removeprefix('sha256:')}"
     try:
         daemon.images.get(name)
@@ -66,7 +66,7 @@ def _ensure(
         progress(f"pulling {runtime}")
         daemon.images.pull(f"{_served_name(runtime, mirrors)}@{runtime.digest}").tag(name)
         for tag in {tag for image in daemon.images.list(name=_RUNTIMES) for tag in image.tags} - {name}:
-            daemon.images.remove(tag)  # of an earlier runtime; layers stay where an image needs them
+            daemon.images.remove(tag)  # an earlier runtime; layers that other images use are kept
     return name
 
 
@@ -75,7 +75,7 @@ def _build(daemon: DockerClient, source: Source, runtime: str) -> None:
         context = Context(file)
         own = source.folder / DOCKERFILE
         context.data(DOCKERFILE, own.read_bytes() if own.exists() else _DEFAULT.encode())
-        context.data(IGNORE_FILE, f"{DOCKERFILE}\n{IGNORE_FILE}\n".encode())  # so that COPY leaves them out
+        context.data(IGNORE_FILE, f"{DOCKERFILE}\n{IGNORE_FILE}\n".encode())  # so that COPY excludes them
         for name in source.files():
             context.copy(name, source.folder / name)
         context.close()
@@ -92,7 +92,7 @@ def _build(daemon: DockerClient, source: Source, runtime: str) -> None:
         )
         for line in lines:
             if "error" in line:
-                raise UsageError(f"Docker can't build {source.folder}: {line['error']}")
+                raise UsageError(f"Docker failed to build {source.folder}: {line['error']}")
 
 
 def _push(daemon: DockerClient, reference: ImageReference, mirrors: Mapping[str, str]) -> None:
@@ -100,11 +100,11 @@ def _push(daemon: DockerClient, reference: ImageReference, mirrors: Mapping[str,
     daemon.images.get(str(reference)).tag(name, tag=reference.tag)
     for line in daemon.api.push(name, tag=reference.tag, stream=True, decode=True):
         if "error" in line:
-            raise UsageError(f"image {str(reference)!r} was not taken by its registry: {line['error']}")
+            raise UsageError(f"the registry refused image {str(reference)!r}: {line['error']}")
 
 
 def _served_name(reference: ImageReference, mirrors: Mapping[str, str]) -> str:
-    """The repository's name for the daemon, which knows nothing of our mirrors."""
+    """Return the repository's name at its mirror, because the daemon does not know the mirrors."""
     mirror = mirrors.get(reference.registry)
     if mirror is None:
         return reference.identity

@@ -1,4 +1,4 @@
-"""What `reside build` reads: a folder with a manifest, and where registries are."""
+"""The input of a build: a folder with a manifest, and the mirrors of registries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _IGNORED: Final = ("**/__pycache__", "**/*.pyc", "**/.git", "**/.venv", "**/.myp
 
 @dataclass(frozen=True)
 class Source:
-    """A folder to build an image from, and what its manifest says."""
+    """A folder to build an image from, with its parsed manifest."""
 
     folder: Path
     manifest: Manifest
@@ -40,14 +40,14 @@ class Source:
 
     @property
     def has_dockerfile(self) -> bool:
-        """Whether the folder says itself how its image is built."""
+        """Whether the folder has a Dockerfile."""
         return (self.folder / DOCKERFILE).exists()
 
     def files(self) -> list[str]:
-        """Paths of the files that go into the image, in a fixed order.
+        """Return the paths of the files that go into the image, in a fixed order.
 
-        All but caches, the Dockerfile, and what .dockerignore names. A link is followed, out of the folder as well: an
-        image holds contents.
+        Excluded are caches, the Dockerfile, and what .dockerignore excludes. Symbolic links are followed, also out of
+        the folder, because an image holds contents.
         """
         ignore = self.folder / IGNORE_FILE
         patterns = [*_IGNORED]
@@ -61,22 +61,24 @@ class Source:
 
 
 def read_source(folder: Path, tag: str) -> Source:
-    """What a folder holds.
+    """Read a folder and its manifest.
 
     Raises:
-        InvalidInput: it has no manifest, two of them, or one that is not right; the message names the file.
-        InvalidReference: the identity or the tag is none.
+        InvalidInput: the manifest is missing, ambiguous or invalid; the message names the file.
+        InvalidReference: the identity or the tag is invalid.
     """
     if not folder.is_dir():
-        raise InvalidInput(f"{folder} is no folder: name one that holds {' or '.join(FILES.values())}")
+        raise InvalidInput(f"{folder} is not a folder: name one that contains {' or '.join(FILES.values())}")
     present = [name for name in FILES if (folder / FILES[name]).exists()]
     if len(present) != 1:
         count = "both" if present else "neither"
-        raise InvalidInput(f"{folder} holds {count} replica.yaml and contract.yaml: it must hold one of the two")
+        raise InvalidInput(
+            f"{folder} contains {count} replica.yaml and contract.yaml: it must contain exactly one of them"
+        )
     file = folder / FILES[present[0]]
     manifest = _parse(file, present[0])
     if manifest.type != present[0]:
-        raise InvalidManifest(f"{file} describes a {manifest.type}: call the file {FILES[manifest.type]}")
+        raise InvalidManifest(f"{file} describes a {manifest.type}: rename the file to {FILES[manifest.type]}")
     return Source(folder, manifest, ImageReference.parse(manifest.identity).tagged(tag))
 
 
@@ -86,7 +88,7 @@ def _parse(file: Path, kind: str) -> Manifest:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidManifest(f"{file} is not YAML: {error}") from None
     if not isinstance(data, dict):
-        raise InvalidManifest(f"{file} holds no manifest: write members such as `identity: registry.example.org/name`")
+        raise InvalidManifest(f"{file} contains no manifest: add members such as `identity: registry.example.org/name`")
     try:
         return parse_manifest({"type": kind, **data})
     except InvalidManifest as error:
@@ -94,10 +96,10 @@ def _parse(file: Path, kind: str) -> Manifest:
 
 
 def registry_mirrors(local_cluster: str) -> dict[str, str]:
-    """Where registries are really served: RESIDE_REGISTRY_MIRRORS (JSON), else the local cluster's registry.
+    """Return the mirrors of registries: `RESIDE_REGISTRY_MIRRORS` (JSON), else the embedded cluster's registry.
 
     Raises:
-        InvalidInput: the variable is no JSON object of texts.
+        InvalidInput: the variable is not a JSON object of strings.
     """
     if text := os.environ.get(MIRRORS_VARIABLE):
         return parse_mirrors(text)
@@ -108,10 +110,10 @@ def registry_mirrors(local_cluster: str) -> dict[str, str]:
 
 
 def parse_mirrors(text: str) -> dict[str, str]:
-    """Mirrors out of their JSON form; an address without a scheme is plain HTTP.
+    """Parse mirrors from JSON; an address without a scheme is plain HTTP.
 
     Raises:
-        InvalidInput: it is no JSON object of texts.
+        InvalidInput: it is not a JSON object of strings.
     """
     try:
         data = yaml.safe_load(text)  # reads JSON as well
@@ -123,13 +125,13 @@ def parse_mirrors(text: str) -> dict[str, str]:
 
 
 def check_reachable(reference: ImageReference, mirrors: Mapping[str, str]) -> None:
-    """Refuse an image of ReSide's own registry name where no mirror says what that name stands for.
+    """Refuse an image in ReSide's built-in registry name if no mirror defines its address.
 
     Raises:
-        InvalidInput: it is one; the message names the cures.
+        InvalidInput: there is no mirror; the message names the cures.
     """
     if reference.registry == RESIDE_REGISTRY and RESIDE_REGISTRY not in mirrors:
         raise InvalidInput(
-            f"nobody knows where {RESIDE_REGISTRY} is: run `reside local up`, name your cluster with --local-cluster, "
-            f"or set {MIRRORS_VARIABLE}"
+            f"the address of {RESIDE_REGISTRY} is unknown: run `reside local up`, name your cluster with "
+            f"--local-cluster, or set {MIRRORS_VARIABLE}"
         )

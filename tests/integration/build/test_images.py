@@ -196,7 +196,7 @@ def test_the_script_prints_one_line_for_a_users_mistake() -> None:
 
 def test_a_docker_host_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
-    with pytest.raises(LocalError, match=r"no Docker daemon answers at DOCKER_HOST=unix:///nowhere\.sock"):
+    with pytest.raises(LocalError, match=r"no Docker daemon responds at DOCKER_HOST=unix:///nowhere\.sock"):
         private_dockerd().__enter__()
 
 

@@ -41,10 +41,10 @@ def test_the_label_is_made_from_the_file(tmp_path: Path) -> None:
         ({}, "neither replica.yaml and contract.yaml"),
         ({"replica_yaml": REPLICA, "contract_yaml": CONTRACT}, "both replica.yaml and contract.yaml"),
         ({"replica_yaml": "a: ["}, "replica.yaml is not YAML"),
-        ({"replica_yaml": "just words"}, "replica.yaml holds no manifest"),
-        ({"replica_yaml": "- a\n- b\n"}, "replica.yaml holds no manifest"),
+        ({"replica_yaml": "just words"}, "replica.yaml contains no manifest"),
+        ({"replica_yaml": "- a\n- b\n"}, "replica.yaml contains no manifest"),
         ({"replica_yaml": CONTRACT}, "replica.yaml: the manifest does not fit.*info: Field required"),
-        ({"replica_yaml": "type: contract\n" + CONTRACT}, "describes a contract: call the file contract.yaml"),
+        ({"replica_yaml": "type: contract\n" + CONTRACT}, "describes a contract: rename the file to contract.yaml"),
         ({"contract_yaml": CONTRACT + "mehtods: {}\n"}, "mehtods: Extra inputs"),
         ({"replica_yaml": REPLICA.replace("greeter,", "Greeter,")}, "info.name"),
     ],
@@ -60,7 +60,7 @@ def test_a_manifest_that_does_not_fit_is_an_invalid_manifest(tmp_path: Path) -> 
 
 
 def test_what_is_no_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="nowhere is no folder"):
+    with pytest.raises(InvalidInput, match="nowhere is not a folder"):
         read_source(tmp_path / "nowhere", "latest")
 
 
