@@ -12,7 +12,7 @@ from stacks.bootstrap import Accounts, Cluster, Handover, Launch, Load, Storage
 
 
 def read_settings() -> settings.BootstrapSettings:
-    """The settings out of the environment or the stack; a mistake in them is told without a traceback."""
+    """Read the settings from the environment or the stack; report an error in them without a traceback."""
     try:
         return settings.from_environment() or settings.from_stack(pulumi.Config().get, Path(__file__).parent)
     except ResideError as error:
@@ -21,14 +21,14 @@ def read_settings() -> settings.BootstrapSettings:
 
 def main() -> None:
     """Read the stack's settings and wire the phases."""
-    wanted = read_settings()
-    cluster = Cluster(wanted)
-    storage = Storage(wanted, cluster)
-    accounts = Accounts(wanted, cluster, after=storage)
-    launch = Launch(wanted, after=accounts)
-    load = Load(wanted, after=launch)
-    Handover(wanted, after=load)
-    pulumi.export("namespace", wanted.namespace)
+    found = read_settings()
+    cluster = Cluster(found)
+    storage = Storage(found, cluster)
+    accounts = Accounts(found, cluster, after=storage)
+    launch = Launch(found, after=accounts)
+    load = Load(found, after=launch)
+    Handover(found, after=load)
+    pulumi.export("namespace", found.namespace)
     pulumi.export("alphaAccountId", accounts.identities.alpha)
     pulumi.export("sentinelAccountId", accounts.identities.sentinel)
 

@@ -1,7 +1,7 @@
-"""The seed as a process: runs the bootstrap program on the cluster that it is in, then ends.
+"""The seed as a process: run the bootstrap program on the cluster that this pod runs in, then exit.
 
-The engine's state is thrown away: every step finds what an earlier run made, and after the hand-over the Sentinel
-adopts the objects. SIGTERM reaches the engine once, which then finishes what it began and stops.
+The state of Pulumi's engine is discarded: every step finds what an earlier run created, and after the hand-over the
+Sentinel adopts the objects. SIGTERM is forwarded to the engine once; the engine then finishes the step in progress.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ PROJECT = Path(os.environ.get("RESIDE_PROJECT", "/opt/reside"))
 
 
 def settings_of(environment: Mapping[str, str]) -> stack_settings.BootstrapSettings:
-    """The Job's settings, with the placeholders filled in.
+    """Return the Job's settings, with the values of the placeholders.
 
     Raises:
-        InvalidInput: they are missing, malformed or contradict each other.
+        InvalidInput: settings are missing, malformed or contradictory.
     """
     found = stack_settings.from_environment(environment)
     if found is None:
@@ -44,7 +44,7 @@ def settings_of(environment: Mapping[str, str]) -> stack_settings.BootstrapSetti
 
 
 def engine_environment(settings: stack_settings.BootstrapSettings, folder: Path) -> dict[str, str]:
-    """The environment of the engine: everything in one folder, a passphrase for a state that nobody reads again."""
+    """Return the engine's environment: all its files in one folder, a random passphrase for the discarded state."""
     state = folder / "state"
     state.mkdir()
     return os.environ | {
@@ -59,7 +59,7 @@ def engine_environment(settings: stack_settings.BootstrapSettings, folder: Path)
 
 
 def project_in(folder: Path) -> Path:
-    """A project folder whose program is the image's own: the root's Pulumi.yaml names paths of a checkout."""
+    """Create a project folder for the program in the image; the root's Pulumi.yaml contains paths of a checkout."""
     project = folder / "project"
     project.mkdir()
     runtime = {"name": "python", "options": {"virtualenv": str(PROJECT / ".venv")}}
@@ -69,7 +69,7 @@ def project_in(folder: Path) -> Path:
 
 
 def main() -> int:
-    """Run `pulumi up`; returns its exit code, 2 for bad settings."""
+    """Run `pulumi up`; return its exit code, or 2 for invalid settings."""
     try:
         settings = settings_of(os.environ)
     except ResideError as error:
@@ -92,7 +92,9 @@ def _bootstrap(project: Path, environment: dict[str, str]) -> int:
     process = subprocess.Popen(command, cwd=project, env=environment, start_new_session=True)
 
     def forward(_number: int, _frame: FrameType | None) -> None:
-        process.send_signal(signal.SIGINT)  # once is graceful; the kubelet's SIGKILL comes after the grace period
+        process.send_signal(
+            signal.SIGINT
+        )  # the first signal stops gracefully; the kubelet sends SIGKILL after the grace period
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     signal.signal(signal.SIGTERM, forward)

@@ -1,7 +1,8 @@
-"""Phase 2: who Alpha and the Sentinel are. What stands in the cluster's Secrets is never replaced.
+"""Phase 2: create the accounts of Alpha and the Sentinel.
 
-Invariant: a Secret is written before the account it describes is published, so an interrupted run never leaves an
-account in Jazz whose secret nobody knows, and a later run, even without Pulumi's state, finds the same Alpha.
+Invariants: existing Secrets are never replaced; a Secret is written before its account is published in Jazz. So an
+interrupted run never leaves an account whose secret is lost, and a later run finds the same Alpha, even without
+Pulumi's state.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Identities:
 
 
 async def ensure_identities(target: Target) -> Identities:
-    """Read the Secrets of phase 2, making those that are missing."""
+    """Read the Secrets of phase 2; create those that are missing."""
     async with connect(target) as client:
         alpha = await _account(client, target.namespace, ALPHA_NAME)
         sentinel = await _account(client, target.namespace, SENTINEL_NAME)
@@ -59,8 +60,8 @@ async def read_identities(target: Target) -> Identities:
             values = await read_secret(client, name)
             if values is None:
                 raise NotReady(
-                    f"Secret {name} is missing in namespace {target.namespace}, although phase Accounts is done: this "
-                    "state belongs to another cluster; remove it with `pulumi stack rm --force` and bootstrap again"
+                    f"Secret {name} is missing in namespace {target.namespace}, although phase Accounts is complete: "
+                    "the state belongs to another cluster; remove it with `pulumi stack rm --force` and bootstrap again"
                 )
             found[name] = values
     return Identities(

@@ -1,7 +1,7 @@
-"""The bootstrap's provider process, and the replicas in it, never outlive the engine that started them.
+"""Make the bootstrap's provider process, and the replicas in it, exit with the engine that started it.
 
-A killed engine does not take its dynamic provider's process along, and Alpha and the Sentinel in there would go on,
-with leases that the next run waits for. So a thread looks for the engine once a second, and ends the process without.
+Killing Pulumi's engine does not kill its dynamic provider process. Alpha and the Sentinel in that process would keep
+their leases, and the next run would wait for them. So a thread checks once a second whether the engine runs.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pathlib import Path
 
 ENGINE = "pulumi"
 _ENDED = ("Z", "X")
-"""States of proc(5): a zombie, and dead."""
+"""Process states of proc(5): zombie and dead."""
 _INTERVAL = 1.0
 _EXIT_CODE = 70
 _started = threading.Lock()
 
 
 def is_engine(processes: Path, pid: int | str) -> bool:
-    """Whether an engine runs under this process id; one that has ended and was not reaped does not run."""
+    """Return whether the process with this pid is a running engine; a zombie is not."""
     try:
         stat = (processes / str(pid) / "stat").read_text()
     except OSError:
@@ -30,7 +30,7 @@ def is_engine(processes: Path, pid: int | str) -> bool:
 
 
 def engine_above(processes: Path = Path("/proc"), pid: int | None = None) -> int | None:
-    """Process id of the nearest ancestor that is Pulumi's engine; None if there is none (a test, a shell)."""
+    """Return the pid of the nearest ancestor that is Pulumi's engine; None if there is none (a test, a shell)."""
     current = os.getpid() if pid is None else pid
     while current > 1:
         current = _parent(processes, current)
@@ -40,7 +40,7 @@ def engine_above(processes: Path = Path("/proc"), pid: int | None = None) -> int
 
 
 def end_with_engine() -> None:
-    """From now on this process ends when the engine above it is gone; further calls do nothing."""
+    """Exit this process as soon as the engine above it has exited; only the first call has an effect."""
     if not _started.acquire(blocking=False):
         return
     engine = engine_above()
@@ -56,4 +56,4 @@ def _watch(engine: int) -> None:
 
 def _parent(processes: Path, pid: int) -> int:
     stat = (processes / str(pid) / "stat").read_text()
-    return int(stat.rpartition(")")[2].split()[1])  # the name may hold spaces and brackets
+    return int(stat.rpartition(")")[2].split()[1])  # the command name may contain spaces and parentheses

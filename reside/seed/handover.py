@@ -1,10 +1,10 @@
-"""Phase 5: the platform's manifests become a stack of the Sentinel in the cluster; then it leaves its careful mode.
+"""Phase 5: make the platform's objects a stack of the Sentinel in the cluster, then end careful mode.
 
-Invariant: careful mode ends only after the Sentinel reported the platform's stack as applied, so nothing of the
-platform is ever unknown to a Sentinel that sweeps.
+Invariant: careful mode ends only after the Sentinel has reported the stack `platform` as applied. A Sentinel that
+prunes therefore knows all objects of the platform.
 
-What the Sentinel can't apply it tries again, with a growing pause, and reports the last error until it succeeds. So an
-error may pass by itself, or be one of a declaration before; it ends the hand-over only when it stays.
+The Sentinel retries a failed apply with back-off and reports the last error until it succeeds. A reported error may
+thus be temporary, or belong to an earlier declaration. The hand-over fails only if the same error persists.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 ENGINE_VALUE = f"{SENTINEL_NAME}.engine-passphrase"
 PATIENCE_S = 40.0
-"""Seconds that one and the same error may stand: the Sentinel's tries 1, 3, 7, 15 and 31 seconds after the first."""
+"""Seconds for which the same error may persist: the Sentinel retries 1, 3, 7, 15 and 31 seconds after the first."""
 
 
 async def hand_over(settings: BootstrapSettings) -> None:
-    """Declare the stack ``platform``, wait until it is applied, end careful mode."""
+    """Declare the stack `platform`, wait until it is applied, end careful mode."""
     identities, blocks = await prepare(settings)
     async with open_alpha(settings, identities, blocks) as alpha:
         value = await alpha.node.unique_map(alpha.data.secrets_group, ENGINE_VALUE)
@@ -45,11 +45,11 @@ async def hand_over(settings: BootstrapSettings) -> None:
         await sentinel.end_careful_mode(where.jazz, identities.sentinel)
 
 
-class Standing:
-    """For how long the same error has been reported.
+class PersistentError:
+    """Track for how long the same error has been reported.
 
     Args:
-        patience: seconds after which an error that stays counts as one that does not pass by itself.
+        patience: seconds after which an unchanged error counts as permanent.
     """
 
     def __init__(self, patience: float) -> None:
@@ -57,8 +57,8 @@ class Standing:
         self._error: str | None = None
         self._since = 0.0
 
-    def lasts(self, error: str | None, now: float) -> bool:
-        """Note what is reported at the time ``now`` (seconds); whether it is an error that has stayed too long."""
+    def persists(self, error: str | None, now: float) -> bool:
+        """Record the error reported at time `now` (seconds); return whether it has persisted too long."""
         if error != self._error:
             self._error, self._since = error, now
         return error is not None and now - self._since >= self._patience
@@ -66,12 +66,12 @@ class Standing:
 
 async def _until_applied(alpha: Alpha, revision: str, deadline: float) -> None:
     view = await declared.connect(alpha.context)
-    standing = Standing(PATIENCE_S)
+    persistent = PersistentError(PATIENCE_S)
 
     async def look() -> None:
         report = await declared.read_report(alpha.node, view, PLATFORM_STACK)
-        if standing.lasts(report.error, time.monotonic()):
-            raise ResideError(f"the Sentinel can't apply the stack {PLATFORM_STACK}, and tries on: {report.error}")
+        if persistent.persists(report.error, time.monotonic()):
+            raise ResideError(f"the Sentinel can't apply the stack {PLATFORM_STACK} and keeps retrying: {report.error}")
         if report.error:
             raise Missing(f"the Sentinel reports: {report.error}")
         if report.revision != revision:

@@ -1,6 +1,6 @@
-"""What the seed makes and waits for in Kubernetes: Secrets, the namespace, readiness.
+"""Create Secrets and the namespace, and wait for readiness.
 
-Invariant: nothing here replaces a Secret that exists, so a second run finds what the first one made.
+Invariant: an existing Secret is never replaced, so a second run finds what the first one created.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 async def ensure_secret(client: lightkube.AsyncClient, manifest: dict[str, Any]) -> dict[str, str]:
-    """Create a Secret unless it exists; returns the values that are there afterwards."""
+    """Create a Secret unless it exists; return its values."""
     name = manifest["metadata"]["name"]
     kept = await read_secret(client, name)
     if kept is not None:
@@ -40,7 +40,8 @@ async def ensure_secret(client: lightkube.AsyncClient, manifest: dict[str, Any])
 async def ensure_namespace(client: lightkube.AsyncClient, name: str) -> None:
     """Create a namespace unless it exists.
 
-    Who may not create namespaces was given one; if it was not, the next step says so.
+    A user without the right to create namespaces was given one. If it does not exist, the next step fails with the
+    reason.
     """
     try:
         await client.create(Namespace(metadata=ObjectMeta(name=name)))
@@ -50,7 +51,7 @@ async def ensure_namespace(client: lightkube.AsyncClient, name: str) -> None:
 
 
 async def delete_secrets(client: lightkube.AsyncClient, names: tuple[str, ...]) -> None:
-    """Delete Secrets; those that are gone already are fine."""
+    """Delete Secrets; ignore those that do not exist."""
     for name in names:
         try:
             await client.delete(Secret, name)
@@ -69,10 +70,10 @@ async def wait_for_stateful_set(client: lightkube.AsyncClient, name: str, deadli
             if is_missing(error):
                 raise Missing(f"no StatefulSet {name}") from None
             raise
-        wanted = (found.spec.replicas if found.spec else None) or 1
+        desired = (found.spec.replicas if found.spec else None) or 1
         ready = (found.status.readyReplicas if found.status else None) or 0
-        if ready < wanted:
-            raise Missing(f"{ready} of {wanted} pods are ready")
+        if ready < desired:
+            raise Missing(f"{ready} of {desired} pods are ready")
 
     await until(look, f"readiness of {name}", deadline)
 
@@ -88,7 +89,7 @@ async def wait_for_replica(client: lightkube.AsyncClient, name: str, deadline: f
 
 
 async def has_ready_pod(client: lightkube.AsyncClient, name: str) -> bool:
-    """Whether a pod of this replica is ready, and not on its way out."""
+    """Return whether a pod of this replica is ready and not being deleted."""
     async for pod in client.list(Pod, labels={REPLICA_LABEL: name}):
         if pod.metadata and pod.metadata.deletionTimestamp is not None:
             continue

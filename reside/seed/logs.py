@@ -1,4 +1,4 @@
-"""The seed's log: JSON lines on standard error, because Pulumi reads its provider's standard output itself."""
+"""The seed's log: JSON lines on standard error, because Pulumi reads the provider's standard output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import structlog
 
 
 def configure() -> None:
-    """Send structlog's and logging's records to standard error, from INFO on; chatty libraries from WARNING on."""
+    """Write log records to standard error: structlog's from INFO, those of libraries from WARNING."""
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

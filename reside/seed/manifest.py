@@ -1,8 +1,8 @@
-"""The seed as a manifest for ``kubectl apply``: a Job with its ServiceAccount, Role and RoleBinding.
+"""Render the seed for `kubectl apply`: a Job with its ServiceAccount, Role and RoleBinding.
 
-Everything carries the managed-by label and is in no stack, so that the Sentinel sweeps it once it has left its careful
-mode. Domain and issuer stand as ``${RESIDE_BOOTSTRAP_DOMAIN}`` and ``${RESIDE_BOOTSTRAP_CLUSTER_ISSUER}``, for envsubst
-or an editor; a placeholder that is left as it is means none.
+All objects carry the managed-by label and are in no stack, so that the Sentinel prunes them when careful mode ends.
+Domain and issuer are the placeholders `${RESIDE_BOOTSTRAP_DOMAIN}` and `${RESIDE_BOOTSTRAP_CLUSTER_ISSUER}`, to be
+replaced by envsubst or an editor. An unchanged placeholder means that there is none.
 """
 
 from __future__ import annotations
@@ -25,45 +25,45 @@ DOMAIN_VARIABLE = "RESIDE_BOOTSTRAP_DOMAIN"
 ISSUER_VARIABLE = "RESIDE_BOOTSTRAP_CLUSTER_ISSUER"
 GRACE_SECONDS = 60
 RETRIES = 10
-"""How often the Job starts a new pod; each goes on where the last one was killed."""
+"""How many pods the Job starts at most; each resumes where the previous one was killed."""
 
 
 def placeholder(variable: str) -> str:
-    """How a variable that is to be filled in stands in the manifest."""
+    """Return the placeholder of a variable."""
     return f"${{{variable}}}"
 
 
 def filled(environment: Mapping[str, str], variable: str) -> str | None:
-    """A placeholder's value; None if it is empty or was never filled in."""
+    """Return the value of a placeholder; None if it is empty or unchanged."""
     value = environment.get(variable, "").strip()
     return None if value in ("", placeholder(variable)) else value
 
 
 def external_names(environment: Mapping[str, str]) -> dict[str, str]:
-    """Domain and issuer as settings' members, out of the Job's environment.
+    """Return domain and issuer from the Job's environment, as members of the settings.
 
     Raises:
-        InvalidInput: only one of the two is given.
+        InvalidInput: only one of them is set.
     """
     domain, issuer = filled(environment, DOMAIN_VARIABLE), filled(environment, ISSUER_VARIABLE)
     if bool(domain) != bool(issuer):
         missing = ISSUER_VARIABLE if domain else DOMAIN_VARIABLE
-        raise InvalidInput(f"{missing} is not filled in: a domain needs a cluster issuer, and an issuer a domain")
+        raise InvalidInput(f"{missing} is not set: a domain needs a cluster issuer, and an issuer needs a domain")
     return {"domain": domain, "cluster_issuer": issuer} if domain and issuer else {}
 
 
 def seed_objects(settings: BootstrapSettings) -> list[dict[str, Any]]:
-    """The seed's objects; the settings' domain and issuer fill in the placeholders if they are given."""
+    """Return the seed's objects; the settings' domain and issuer replace the placeholders if they are set."""
     return [*platform.seed_access(settings.namespace), _job(settings)]
 
 
 def render(settings: BootstrapSettings) -> str:
-    """The whole manifest as YAML."""
+    """Return all objects as YAML."""
     return yaml.dump_all(seed_objects(settings), Dumper=_Plain, sort_keys=False)
 
 
 class _Plain(yaml.SafeDumper):
-    """Writes a value that occurs twice twice: anchors are legal, but nobody expects them in a manifest."""
+    """A YAML dumper without anchors, which readers of Kubernetes objects do not expect."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - the base class's signature
         return True

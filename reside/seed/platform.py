@@ -1,8 +1,9 @@
-"""The platform's Kubernetes objects as plain manifests: Jazz, etcd and what the Sentinel and the seed may do.
+"""The platform's Kubernetes objects: Jazz, etcd, and the access rights of the Sentinel and the seed. Pure functions.
 
-Pure functions. Phase Storage creates these objects; after the hand-over the same manifests are the Sentinel's stack
-``platform``. Invariants: everything carries the managed-by label, or the Sentinel would refuse to adopt it; images are
-named by digest; no wildcard stands in RBAC; the seed may do no less than the Sentinel, or it could not bind its Role.
+Phase Storage creates these objects; after the hand-over they are the Sentinel's stack `platform`. Invariants: every
+object carries the managed-by label, because the Sentinel refuses to adopt others; images are pinned by digest; RBAC
+rules contain no wildcards; the seed has at least the Sentinel's rights, because Kubernetes does not let it bind a Role
+with more rights than its own.
 """
 
 from __future__ import annotations
@@ -44,27 +45,27 @@ _RBAC_GROUP = "rbac.authorization.k8s.io"
 
 
 def metadata(name: str, namespace: str, labels: dict[str, str] | None = None) -> Manifest:
-    """Metadata of an object that the Sentinel manages."""
+    """Return the metadata of an object that the Sentinel manages."""
     return {"name": name, "namespace": namespace, "labels": {MANAGED_BY_LABEL: FIELD_MANAGER, **(labels or {})}}
 
 
 def storage(settings: BootstrapSettings) -> list[Manifest]:
-    """Jazz and etcd: volume claim, Service and StatefulSet each."""
+    """Return the objects of Jazz and etcd: volume claim, Service and StatefulSet each."""
     return [*_jazz(settings), *_etcd(settings)]
 
 
 def sentinel_access(namespace: str) -> list[Manifest]:
-    """The Sentinel's permanent ServiceAccount, Role and RoleBinding."""
+    """Return the Sentinel's permanent ServiceAccount, Role and RoleBinding."""
     return _access(SENTINEL_NAME, namespace)
 
 
 def seed_access(namespace: str) -> list[Manifest]:
-    """The seed's ServiceAccount, Role and RoleBinding: the same rights, for as long as its Job lives."""
+    """Return the seed's ServiceAccount, Role and RoleBinding: the Sentinel's rights while the seed's Job exists."""
     return _access(SEED_NAME, namespace)
 
 
 def secret(name: str, namespace: str, values: dict[str, str] | None = None) -> Manifest:
-    """A Secret; without values only its frame."""
+    """Return a Secret; None for `values` returns it without data."""
     manifest: Manifest = {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -75,7 +76,7 @@ def secret(name: str, namespace: str, values: dict[str, str] | None = None) -> M
 
 
 def claim_secret(namespace: str, code: str) -> Manifest:
-    """The Secret with the one-time code of the super admin's claim. The bootstrap's own: no managed-by label."""
+    """Return the Secret with the one-time code of the super admin claim; unmanaged, so without managed-by label."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -86,18 +87,18 @@ def claim_secret(namespace: str, code: str) -> Manifest:
 
 
 def referring_secret(name: str, namespace: str, references: dict[str, str]) -> Manifest:
-    """A Secret whose values the Sentinel fills in: key → CoId of a map with the member ``value``."""
+    """Return a Secret whose values the Sentinel resolves: key → CoId of a map with the member `value`."""
     manifest = secret(name, namespace)
     manifest["metadata"]["annotations"] = {SECRET_REFERENCES_ANNOTATION: json.dumps(references, sort_keys=True)}
     return manifest
 
 
 def platform_stack(settings: BootstrapSettings, engine_secret: str) -> list[Manifest]:
-    """What the Sentinel's stack ``platform`` holds.
+    """Return the objects of the Sentinel's stack `platform`.
 
     Args:
         settings: images, storage, namespace.
-        engine_secret: CoId of the map that holds the engine's passphrase.
+        engine_secret: CoId of the map with the engine's passphrase.
     """
     return [
         *storage(settings),
@@ -108,17 +109,17 @@ def platform_stack(settings: BootstrapSettings, engine_secret: str) -> list[Mani
 
 
 def pod_security() -> Manifest:
-    """No pod of the platform runs as root; its volumes belong to its group."""
+    """Return the security context of the platform's pods: not root, volumes owned by the pod's group."""
     return {"fsGroup": system.USER, "runAsGroup": system.USER, "runAsNonRoot": True, "runAsUser": system.USER}
 
 
 def sentinel_volume(settings: BootstrapSettings) -> Manifest:
-    """The volume claim of the Sentinel: engine state and the stacks it validated last."""
+    """Return the Sentinel's volume claim, for the engine's state and the last validated stacks."""
     return _claim(SENTINEL_NAME, settings)
 
 
 def sentinel_rules() -> list[Manifest]:
-    """What the Sentinel may do in its namespace: exactly the kinds that a stack may hold, and to look at pods."""
+    """Return the Sentinel's RBAC rules: manage exactly the kinds that a stack may contain, and read pods."""
     groups: dict[str, list[str]] = {}
     for kind in KINDS:
         group = kind.api_version.rpartition("/")[0]

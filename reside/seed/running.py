@@ -1,7 +1,7 @@
-"""Alpha and the Sentinel inside the seed: started once a process, on demand, with settings as if they were pods.
+"""Run Alpha and the Sentinel inside the seed: on demand, once a process, configured as their pods will be.
 
-Their own connections go through the addresses that this machine can use; what they publish and render bears in-cluster
-names. The Sentinel's state is thrown away: the pod in the cluster adopts the same objects with a state of its own.
+Their own connections use addresses that this machine can reach; what they publish and render contains in-cluster names.
+The Sentinel's state is discarded: its pod adopts the same objects with a state of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reside.alpha.loop import lead
 from reside.alpha.settings import AlphaSettings
 from reside.model.constants import ALPHA_NAME, SENTINEL_NAME
 from reside.seed.accounts import Identities, read_identities
-from reside.seed.resident import Resident
+from reside.seed.thread import ReplicaThread
 from reside.sentinel.app import Sentinel
 from reside.sentinel.settings import SentinelSettings
 
@@ -40,15 +40,15 @@ STOP_S = 30.0
 class Seed:
     """The running replicas and what they were started with."""
 
-    alpha: Resident[Alpha]
-    sentinel: Resident[Sentinel]
+    alpha: ReplicaThread[Alpha]
+    sentinel: ReplicaThread[Sentinel]
     blocks: SystemBlocks
     folder: TemporaryDirectory[str]
     """The Sentinel's state."""
 
     @property
     def alive(self) -> bool:
-        """Whether both still run."""
+        """Whether both replicas are running."""
         return self.alpha.alive and self.sentinel.alive
 
 
@@ -57,11 +57,11 @@ _running: list[Seed] = []
 
 
 def ensure_running(settings: BootstrapSettings) -> Seed:
-    """The seed of this process, started if it does not run; returns when both replicas are started."""
+    """Return the seed of this process; start it if necessary and wait until both replicas have started."""
     with _lock:
         if _running and _running[0].alive:
             return _running[0]
-        _stop()  # where one of the two has failed the other still lives, with a lease that a new one would wait for
+        _stop()  # if one replica has failed, the other still holds a lease that its successor would wait for
         seed = _start(settings)
         _running.append(seed)
         seed.sentinel.ready(settings.deadline)
@@ -70,7 +70,7 @@ def ensure_running(settings: BootstrapSettings) -> Seed:
 
 
 def stop() -> None:
-    """End the seed's replicas gracefully, so that their leases are free at once; does nothing if none run."""
+    """Stop the seed's replicas gracefully, which releases their leases; do nothing if none run."""
     with _lock:
         _stop()
 
@@ -98,8 +98,8 @@ def _start(settings: BootstrapSettings) -> Seed:
             yield Sentinel(sentinel_settings(settings, identities, blocks.sentinel, where, Path(folder.name)))
 
     seed = Seed(
-        Resident(ALPHA_NAME, alpha, lead),
-        Resident(SENTINEL_NAME, sentinel, lambda running: running.run(serve=False), Sentinel.stop),
+        ReplicaThread(ALPHA_NAME, alpha, lead),
+        ReplicaThread(SENTINEL_NAME, sentinel, lambda running: running.run(serve=False), Sentinel.stop),
         blocks,
         folder,
     )
@@ -109,7 +109,7 @@ def _start(settings: BootstrapSettings) -> Seed:
 
 
 async def prepare(settings: BootstrapSettings) -> tuple[Identities, SystemBlocks]:
-    """Credentials out of the cluster, and the control blocks (which phase 2 made, and this finds)."""
+    """Return the credentials in the cluster's Secrets, and the control blocks; create them if they are missing."""
     identities = await read_identities(settings.target)
     async with addresses(settings.target) as where:
         blocks = await bootstrap.prepare(where.jazz, [where.etcd], identities.alpha, identities.sentinel)
@@ -118,7 +118,7 @@ async def prepare(settings: BootstrapSettings) -> tuple[Identities, SystemBlocks
 
 @asynccontextmanager
 async def open_alpha(settings: BootstrapSettings, identities: Identities, blocks: SystemBlocks) -> AsyncIterator[Alpha]:
-    """Alpha, started, without its loop."""
+    """Start Alpha without its loop."""
     async with (
         addresses(settings.target) as where,
         alpha_app.started(alpha_settings(settings, identities, blocks.alpha, where), serve=False) as running,
@@ -127,7 +127,7 @@ async def open_alpha(settings: BootstrapSettings, identities: Identities, blocks
 
 
 def alpha_settings(settings: BootstrapSettings, identities: Identities, block: str, where: Addresses) -> AlphaSettings:
-    """Alpha's environment, as its pod will have it, but with our addresses."""
+    """Return Alpha's settings as its pod has them, but with addresses that this machine can reach."""
     return AlphaSettings(
         **_common(ALPHA_NAME, identities.alpha, block, where),
         namespace=settings.namespace,
@@ -141,7 +141,7 @@ def alpha_settings(settings: BootstrapSettings, identities: Identities, block: s
 def sentinel_settings(
     settings: BootstrapSettings, identities: Identities, block: str, where: Addresses, folder: Path
 ) -> SentinelSettings:
-    """The Sentinel's environment, as its pod will have it, but with our addresses and a throw-away state."""
+    """Return the Sentinel's settings as its pod has them, but with our addresses and a temporary state."""
     return SentinelSettings(
         **_common(SENTINEL_NAME, identities.sentinel, block, where),
         namespace=settings.namespace,

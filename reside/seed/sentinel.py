@@ -1,6 +1,6 @@
-"""The Sentinel's careful mode, a value in its data.
+"""Begin and end the Sentinel's careful mode, which is a member of its data in Jazz.
 
-Every Sentinel reads that value, so a pod that starts early deletes nothing, whoever started it.
+Every Sentinel reads it, so a pod that starts before the hand-over prunes nothing.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 async def begin_carefully(sync_server_url: str, credentials: Credentials) -> None:
-    """Make the root of the Sentinel's data, in careful mode, unless it exists."""
+    """Create the root of the Sentinel's data in careful mode, unless it exists."""
     async with Node(sync_server_url, credentials) as node:
         await _root(node)
         await node.flush()
 
 
 async def end_careful_mode(sync_server_url: str, credentials: Credentials) -> None:
-    """From now on the Sentinel deletes what carries its label and stands in no stack."""
+    """End careful mode: the Sentinel begins to prune objects that carry its label and are in no stack."""
     async with Node(sync_server_url, credentials) as node:
         root = await _root(node)
         if root.get(CAREFUL) is not False:

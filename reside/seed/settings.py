@@ -1,8 +1,8 @@
-"""Settings of the bootstrap program: one validated value, from the stack, the seed's environment or the CLI.
+"""Settings of the bootstrap program, validated.
 
-Where they come from, first wins: the JSON in the environment variable ``RESIDE_BOOTSTRAP_SETTINGS`` (the seed's Job),
-the file named by ``RESIDE_BOOTSTRAP_SETTINGS_FILE`` (the CLI), the stack's configuration (`pulumi up` by hand).
-A settings value travels to dynamic providers as JSON, because their process sees none of the program's environment.
+Sources, in order of precedence: the JSON in the environment variable `RESIDE_BOOTSTRAP_SETTINGS` (the seed's Job), the
+file named by `RESIDE_BOOTSTRAP_SETTINGS_FILE` (the CLI), the stack's configuration (`pulumi up` by hand). Dynamic
+providers receive the settings as JSON inputs, because their process does not inherit the program's environment.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Settings(BaseModel):
 
 
 class Images(_Settings):
-    """The images of the platform, each ``<identity>@<digest>``; other names in the same file are ignored."""
+    """The images of the platform, each `<identity>@<digest>`; other names in the same file are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
@@ -43,47 +43,49 @@ class Images(_Settings):
 
 
 class BootstrapSettings(_Settings):
-    """What the bootstrap must know of the cluster that it makes."""
+    """Settings of the cluster to bootstrap."""
 
     namespace: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
     images: Images
     access: Access = "port-forward"
-    """How Jazz and etcd are reached: by their names (in a pod), by cluster addresses, or through the Kubernetes API."""
+    """How to reach Jazz and etcd: by Service names (in a pod), by cluster IP addresses, or by port-forward."""
     kubeconfig: str | None = None
-    """Path of the kubeconfig; None: the usual places, and the service account in a pod."""
+    """Path of the kubeconfig; None: the default locations, or the service account in a pod."""
     kube_context: str | None = None
     registry_mirrors: dict[str, str] = Field(default_factory=dict)
-    """Registry host in image references → ``host:port`` where it answers (plain HTTP) for pods and this machine."""
+    """Registry host in image references → `host:port` that serves it over plain HTTP, for pods and this machine."""
     domain: str | None = None
     cluster_issuer: str | None = None
     default_placement_group: str | None = None
     storage_class: str | None = None
-    """StorageClass of the volumes; None: the cluster's default one."""
+    """StorageClass of the volumes; None: the cluster's default."""
     storage_size: str = "1Gi"
     deadline: float = Field(default=300, gt=0)
-    """Seconds that any one wait of the bootstrap may take."""
+    """Seconds that a single wait of the bootstrap may take."""
 
     @model_validator(mode="after")
     def _domain_needs_issuer(self) -> BootstrapSettings:
         if bool(self.domain) != bool(self.cluster_issuer):
-            raise ValueError("a domain needs a cluster issuer for its certificates, and an issuer a domain: give both")
+            raise ValueError(
+                "a domain needs a cluster issuer for its certificates, and an issuer needs a domain: set both"
+            )
         return self
 
     @property
     def target(self) -> Target:
-        """Which cluster, and how it is reached."""
+        """The cluster, and how to reach it."""
         return Target(self.namespace, self.access, self.kubeconfig, self.kube_context, self.deadline)
 
     def to_json(self) -> str:
-        """Canonical JSON, the form in which settings travel."""
+        """Return the settings as canonical JSON."""
         return json.dumps(self.model_dump(mode="json", by_alias=True, exclude_none=True), sort_keys=True)
 
     @staticmethod
     def from_json(text: str, source: str = "settings") -> BootstrapSettings:
-        """From JSON.
+        """Parse settings from JSON.
 
         Raises:
-            InvalidInput: not JSON or not settings; names ``source`` and every faulty member.
+            InvalidInput: the text is not JSON or not valid settings; names `source` and every invalid member.
         """
         try:
             return parse(json.loads(text), source)
@@ -95,7 +97,7 @@ def parse(data: Mapping[str, Any], source: str) -> BootstrapSettings:
     """Validate settings.
 
     Raises:
-        InvalidInput: something is missing, unknown or malformed; the message names every faulty member.
+        InvalidInput: a member is missing, unknown or malformed; the message names every invalid member.
     """
     try:
         return BootstrapSettings.model_validate(data)
@@ -105,10 +107,10 @@ def parse(data: Mapping[str, Any], source: str) -> BootstrapSettings:
 
 
 def read_images(path: Path) -> dict[str, str]:
-    """The images that ``images/build.py`` made: name → ``identity@digest``.
+    """Read the images that `images/build.py` built: name → `identity@digest`.
 
     Raises:
-        InvalidInput: there is no such file, or it is not JSON.
+        InvalidInput: the file does not exist, or is not JSON.
     """
     try:
         images = json.loads(path.read_text())
@@ -117,15 +119,15 @@ def read_images(path: Path) -> dict[str, str]:
     except ValueError:
         raise InvalidInput(f"{path} is not JSON: remove it and build the images with `make up`") from None
     if not isinstance(images, dict):
-        raise InvalidInput(f"{path} is no JSON object: remove it and build the images with `make up`")
+        raise InvalidInput(f"{path} is not a JSON object: remove it and build the images with `make up`")
     return images
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> BootstrapSettings | None:
-    """Settings out of the environment, or None if it has none.
+    """Read the settings from the environment; return None if it has none.
 
     Raises:
-        InvalidInput: see ``parse``; also if the named file can't be read.
+        InvalidInput: see `parse`; also if the named file can't be read.
     """
     if text := environment.get(SETTINGS_VARIABLE):
         return BootstrapSettings.from_json(text, SETTINGS_VARIABLE)
@@ -138,14 +140,14 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> BootstrapSe
 
 
 def from_stack(get: Callable[[str], str | None], root: Path) -> BootstrapSettings:
-    """Settings out of a stack's configuration.
+    """Read the settings from a stack's configuration.
 
     Args:
-        get: value of a configuration key of the project, or None.
-        root: folder that relative paths start from.
+        get: returns the value of a configuration key of the project, or None.
+        root: base folder of relative paths.
 
     Raises:
-        InvalidInput: see ``parse``; also if the named local cluster was never up.
+        InvalidInput: see `parse`; also if the named embedded cluster does not exist.
     """
     data: dict[str, Any] = {"images": read_images(root / (get("imagesFile") or ".state/images.json"))}
     if local := get("localCluster"):
@@ -171,10 +173,10 @@ def from_stack(get: Callable[[str], str | None], root: Path) -> BootstrapSetting
 
 
 def local_cluster(name: str) -> dict[str, Any]:
-    """The settings that follow from an embedded cluster: how to reach it and its registry.
+    """Return the settings for an embedded cluster: how to reach it and its registry.
 
     Raises:
-        InvalidInput: it was never up.
+        InvalidInput: it does not exist.
     """
     from reside.local import LocalCluster, NoSuchInstanceError  # noqa: PLC0415 - needed only for the embedded cluster
 
@@ -182,7 +184,7 @@ def local_cluster(name: str) -> dict[str, Any]:
         info = LocalCluster(name).info()
     except NoSuchInstanceError:
         raise InvalidInput(
-            f"the local cluster {name!r} was never up: `make up` or `reside local up` starts it"
+            f"the embedded cluster {name!r} does not exist: start it with `make up` or `reside local up`"
         ) from None
     mirrors = {info.registry_host: info.registry_bridge} if info.registry_bridge else {}
     return {
@@ -194,5 +196,5 @@ def local_cluster(name: str) -> dict[str, Any]:
 
 
 def missing(variable: str) -> InvalidInput:
-    """The error for settings that nobody gave."""
+    """Return the error for missing settings."""
     return InvalidInput(f"{variable} is not set: render the seed with `reside cluster manifest`")

@@ -1,7 +1,7 @@
-"""The bootstrap's steps as plain functions: what its dynamic resources call. Each may be run again at any time.
+"""The steps of the bootstrap as plain functions, called by its dynamic resources.
 
-They are synchronous, because Pulumi's provider process calls them so; each runs one coroutine in a loop of its own, or
-hands it to a replica inside the seed. Nothing secret is among the outputs.
+Invariants: every step is idempotent; outputs contain no secrets. The functions are synchronous, because Pulumi's
+provider process calls them so. Each runs a coroutine in a new loop, or submits it to a replica inside the seed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Outputs = dict[str, Any]
 
 
 def namespace(settings: BootstrapSettings) -> Outputs:
-    """Make the namespace unless it exists; in a pod it is the pod's own."""
+    """Create the namespace unless it exists; inside a pod it is the pod's own."""
     if settings.access == "in-cluster":
         return {}
 
@@ -53,8 +53,8 @@ def ready(settings: BootstrapSettings) -> Outputs:
 
 
 def identities(settings: BootstrapSettings) -> Outputs:
-    """Make or find Secrets, accounts, Alpha's data, control blocks, and the Sentinel's data in careful mode."""
-    from reside.access.addresses import addresses  # noqa: PLC0415 - as above
+    """Create Secrets, accounts, Alpha's data, control blocks, and the Sentinel's data in careful mode."""
+    from reside.access.addresses import addresses  # noqa: PLC0415 - as below
     from reside.seed import accounts, running, sentinel  # noqa: PLC0415 - imports much, and only creates need it
 
     async def make() -> accounts.Identities:
@@ -70,7 +70,7 @@ def identities(settings: BootstrapSettings) -> Outputs:
 
 
 def launch(settings: BootstrapSettings) -> Outputs:
-    """Start Alpha and the Sentinel in this process, and wait until Alpha has what its manifest asks for."""
+    """Start Alpha and the Sentinel in this process; wait until Alpha's required permissions are granted."""
     from reside.alpha import bootstrap  # noqa: PLC0415 - see identities
     from reside.seed import running  # noqa: PLC0415 - as above
 
@@ -82,7 +82,7 @@ def launch(settings: BootstrapSettings) -> Outputs:
 
 
 def load(settings: BootstrapSettings) -> Outputs:
-    """Load seed, Sentinel and Alpha, wait for the latter's pods, and leave the leadership to them."""
+    """Load seed, Sentinel and Alpha; wait for the pods of the latter two, which then take over the leadership."""
     images = [settings.images.seed, settings.images.kubernetes_sentinel, settings.images.alpha]
     if asyncio.run(_alpha_runs(settings)):
         _load_from_outside(settings, images)
@@ -121,13 +121,13 @@ async def _until_ready(settings: BootstrapSettings) -> None:
 
 
 async def _alpha_runs(settings: BootstrapSettings) -> bool:
-    """Whether the Alpha in the cluster serves: it is loaded last, so everything before it is done."""
+    """Return whether the Alpha in the cluster is ready. It is loaded last, so all earlier loads are complete then."""
     async with connect(settings.target) as client:
         return await has_ready_pod(client, ALPHA_NAME)
 
 
 def hand_over(settings: BootstrapSettings) -> Outputs:
-    """Make the platform a stack of the Sentinel in the cluster, and then end its careful mode."""
+    """Make the platform a stack of the Sentinel in the cluster, then end careful mode."""
     from reside.seed import handover  # noqa: PLC0415 - see identities
 
     logs.configure()
@@ -136,7 +136,7 @@ def hand_over(settings: BootstrapSettings) -> Outputs:
 
 
 def take_back(settings: BootstrapSettings) -> None:
-    """Stop the Sentinel and delete all that it manages; needs the Kubernetes API only."""
+    """Stop the Sentinel and delete all objects that it manages; needs only the Kubernetes API."""
 
     async def delete() -> None:
         async with connect(settings.target) as client:
@@ -146,7 +146,7 @@ def take_back(settings: BootstrapSettings) -> None:
 
 
 def take_back_all(settings: BootstrapSettings) -> None:
-    """As ``take_back``, and the bootstrap's own Secrets too, so that an interrupted bootstrap leaves nothing either."""
+    """Run `take_back`, and delete the bootstrap's Secrets, so that an interrupted bootstrap leaves nothing."""
     take_back(settings)
 
     async def forget() -> None:

@@ -1,7 +1,7 @@
-"""Phase 4 on a cluster that runs already: new images are loaded by the Alpha in the cluster, asked by RPC.
+"""Phase 4 on a running cluster: the Alpha in the cluster loads new images.
 
-The code here may be newer than that Alpha's and render otherwise, so nothing is decided here: requests are made in
-Alpha's name, previewed by the cluster, and approved by a call of the leading Alpha's own method.
+This code may be newer than that Alpha and may render other objects, so it decides nothing: it creates the requests as
+Alpha's account, the cluster previews them, and an RPC call to the Alpha in the cluster approves them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 async def upgrade(settings: BootstrapSettings, images: Sequence[str]) -> None:
-    """Load what is not current yet, one after the other, and wait until all of it runs."""
+    """Load the images that are not current, one after the other, and wait until all of them run."""
     identities, found = await prepare(settings)
     async with (
         open_alpha(settings, identities, found) as alpha,
@@ -55,29 +55,29 @@ async def load_in_time(alpha: Alpha, image: str, approve: bootstrap.Approver, de
     """Load one image.
 
     Raises:
-        NotReady: the Alpha in the cluster, or the Sentinel, did not do its part in ``deadline`` seconds.
+        NotReady: the Alpha in the cluster or the Sentinel did not finish within `deadline` seconds.
     """
     try:
         async with asyncio.timeout(deadline):
             await bootstrap.load(alpha, image, approve)
     except TimeoutError:
         raise NotReady(
-            f"{image} was not loaded in {deadline:.0f} s by the Alpha in the cluster: the logs of Alpha and the "
-            "Sentinel tell what they wait for; then run the bootstrap again"
+            f"the Alpha in the cluster did not load {image} in {deadline:.0f} s: see the logs of Alpha and the "
+            "Sentinel for what they wait for, then run the bootstrap again"
         ) from None
 
 
 async def _allow_itself(alpha: Alpha, block: str, deadline: float) -> None:
-    """Let Alpha's account approve on Alpha, and wait until the Alpha in the cluster has granted it."""
-    wanted = PermissionRef(alpha.account, ALPHA_CONTRACT, contract.APPROVE_REQUESTS)
-    await blocks.add_expected(alpha.node, block, {wanted: Grant(granted=True)})
+    """Expect the permission to approve for Alpha's own account, and wait until Alpha has granted it."""
+    permission = PermissionRef(alpha.account, ALPHA_CONTRACT, contract.APPROVE_REQUESTS)
+    await blocks.add_expected(alpha.node, block, {permission: Grant(granted=True)})
     await alpha.node.flush()
 
     async def look() -> None:
         async with blocks.opened(alpha.node, block) as opened:
-            entry = opened.find(wanted)
+            entry = opened.find(permission)
         if entry is None or entry.current is None or not entry.current.granted:
-            raise Missing(f"{wanted.name} is not granted to Alpha itself")
+            raise Missing(f"{permission.name} is not granted to Alpha itself")
 
     await until(look, "Alpha's permission on itself", deadline)
 

@@ -1,4 +1,4 @@
-"""Phase 2: who Alpha and the Sentinel are: Secrets, Jazz accounts, control blocks; and what the Sentinel may do."""
+"""Phase 2: Secrets, Jazz accounts and control blocks of Alpha and the Sentinel; access rights of the Sentinel."""
 
 from __future__ import annotations
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from reside.seed.settings import BootstrapSettings
 
 ANNOTATIONS = {"pulumi.com/patchFieldManager": FIELD_MANAGER, "pulumi.com/skipAwait": "true"}
-"""The Sentinel's field manager, so that it adopts the objects without a conflict; readiness is waited for by us."""
+"""The Sentinel's field manager, so that it adopts the objects without conflicts; the bootstrap awaits readiness."""
 HANDED_OVER = ["metadata.labels", "spec", "rules", "roleRef", "subjects"]
-"""After the hand-over the Sentinel's stack ``platform`` says what these are."""
+"""Ignored by `pulumi up`, because the Sentinel's stack `platform` defines them after the hand-over."""
 
 
 class Cluster:
-    """The provider for one Kubernetes cluster, and how to make objects with it."""
+    """The Kubernetes provider of one cluster, and the objects declared with it."""
 
     def __init__(self, settings: BootstrapSettings) -> None:
         config = {
@@ -60,7 +60,7 @@ class Cluster:
 
 
 def annotated(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The manifest with the annotations that every object of the bootstrap carries."""
+    """Return the object with the annotations that every object of the bootstrap carries."""
     metadata = manifest["metadata"]
     return {
         **manifest,

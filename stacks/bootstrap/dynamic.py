@@ -1,9 +1,9 @@
-"""The bootstrap's own resources: each is one step whose create may be run again at any time.
+"""The dynamic resources of the bootstrap: each is one step, whose create is idempotent.
 
-Pulumi's state holds these providers pickled by the names of this module and its classes: neither may ever be renamed,
-or old stacks could not be destroyed ("No module named"); a test freezes them. Their code runs in the dynamic provider's
-process, which sees neither the program nor its environment: all they know are their inputs. They are chained, since
-that process runs at most four creates at a time. Nothing secret is among inputs and outputs.
+Pulumi's state contains these providers pickled by the names of this module and its classes. Renaming one would make
+`destroy` of existing stacks fail ("No module named"); a test freezes the names. The code runs in the dynamic provider's
+process, which has neither the program's memory nor its environment: it depends on its inputs only. The resources form a
+chain, because that process runs at most four creates at a time. Inputs and outputs contain no secrets.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 
 class StepProvider(ResourceProvider, ABC):
-    """One step; ``watched`` names the settings whose change runs it again."""
+    """A step; a change of one of the settings named by `watched` runs it again."""
 
     watched: tuple[str, ...] = ()
 
     @abstractmethod
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
-        """Do the step, or find that it is done; returns the outputs."""
+        """Run the step, or find that it is complete; return the outputs."""
 
     def configure(self, _request: ConfigureRequest) -> None:
-        """Called once before anything else: from now on the provider's process ends when its engine is gone."""
+        """Make the provider's process exit when its engine exits; Pulumi calls this first."""
         from reside.seed import guard  # noqa: PLC0415 - see _settings
 
         guard.end_with_engine()
 
     def undo(self, settings: BootstrapSettings) -> None:
-        """Remove what the step made; nothing, if an earlier or later step does so."""
+        """Remove what the step created; do nothing if another step does so."""
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         """Run the step; its id is the step's name and namespace."""
@@ -45,14 +45,14 @@ class StepProvider(ResourceProvider, ABC):
         return UpdateResult(outs=self._outputs(news))
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
-        """Another namespace is another cluster; otherwise only watched settings count."""
+        """Compare the settings: another namespace is another cluster; otherwise only watched settings count."""
         old, new = _settings(olds), _settings(news)
         replaces = ["settings"] if old.namespace != new.namespace else []
         changed = any(getattr(old, member) != getattr(new, member) for member in self.watched)
         return DiffResult(changes=changed or bool(replaces), replaces=replaces, delete_before_replace=True)
 
     def delete(self, _id: str, props: dict[str, Any]) -> None:
-        """Undo the step; needs the Kubernetes API at most, never the program."""
+        """Undo the step; needs at most the Kubernetes API, never the program."""
         self.undo(_settings(props))
 
     def _outputs(self, props: dict[str, Any]) -> dict[str, Any]:
@@ -60,55 +60,55 @@ class StepProvider(ResourceProvider, ABC):
 
 
 def _settings(props: dict[str, Any]) -> BootstrapSettings:
-    from reside.seed.settings import BootstrapSettings  # noqa: PLC0415 - the provider's process imports when it needs to
+    from reside.seed.settings import BootstrapSettings  # noqa: PLC0415 - imported when the provider's process needs it
 
     return BootstrapSettings.from_json(props["settings"])
 
 
 class NamespaceProvider(StepProvider):
-    """Makes the namespace unless it exists; it is never deleted, since it may hold things of others."""
+    """Create the namespace unless it exists; never delete it, because others may use it."""
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
-        """Make or find it."""
+        """Create or find the namespace."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
         return steps.namespace(settings)
 
     def undo(self, settings: BootstrapSettings) -> None:
-        """Delete what an interrupted phase left without Pulumi's knowing; the namespace stays."""
+        """Delete what an interrupted phase left and Pulumi does not know; keep the namespace."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
         steps.take_back_all(settings)
 
 
 class ReadyProvider(StepProvider):
-    """Waits until Jazz and etcd are ready."""
+    """Wait until Jazz and etcd are ready."""
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
-        """Wait."""
+        """Wait for both."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
         return steps.ready(settings)
 
 
 class IdentitiesProvider(StepProvider):
-    """Makes, or finds, the accounts of Alpha and the Sentinel and their data."""
+    """Create the accounts of Alpha and the Sentinel and their data, unless they exist."""
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
-        """Make or find them; the outputs are their account ids."""
+        """Create or find the accounts; output their ids."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
         return steps.identities(settings)
 
     def undo(self, settings: BootstrapSettings) -> None:
-        """Delete what an interrupted later phase left, and the Secrets: without them nobody is Alpha any more."""
+        """Delete what an interrupted later phase left, and the Secrets with the credentials of Alpha."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
         steps.take_back_all(settings)
 
 
 class LaunchedProvider(StepProvider):
-    """Starts Alpha and the Sentinel in this process and waits for their permissions."""
+    """Start Alpha and the Sentinel in this process and wait for their permissions."""
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
         """Start and wait."""
@@ -118,19 +118,19 @@ class LaunchedProvider(StepProvider):
 
 
 class LoadedProvider(StepProvider):
-    """Loads the seed, the Sentinel and Alpha."""
+    """Load the seed, the Sentinel and Alpha."""
 
     watched = ("images", "registry_mirrors", "domain", "cluster_issuer", "default_placement_group")
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
-        """Load them; what is loaded already stays."""
+        """Load the images that are not current."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
         return steps.load(settings)
 
 
 class HandedOverProvider(StepProvider):
-    """Declares the stack ``platform`` and ends the careful mode."""
+    """Declare the stack `platform` and end careful mode."""
 
     watched = ("images", "storage_class", "storage_size")
 
@@ -141,7 +141,7 @@ class HandedOverProvider(StepProvider):
         return steps.hand_over(settings)
 
     def undo(self, settings: BootstrapSettings) -> None:
-        """Stop the Sentinel, then delete all that it manages."""
+        """Stop the Sentinel, then delete all objects that it manages."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
         steps.take_back(settings)

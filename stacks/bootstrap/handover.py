@@ -1,4 +1,4 @@
-"""Phase 5: the platform becomes a stack of the Sentinel, which then leaves its careful mode."""
+"""Phase 5: the platform becomes a stack of the Sentinel, and careful mode ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Phase 3: Alpha and the Sentinel inside the seed, until every expected permission is granted."""
+"""Phase 3: run Alpha and the Sentinel inside the seed until every expected permission is granted."""
 
 from __future__ import annotations
 

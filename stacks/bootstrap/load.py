@@ -1,4 +1,4 @@
-"""Phase 4: load requests and versions of the seed, the Sentinel and Alpha, until their pods lead."""
+"""Phase 4: load the seed, the Sentinel and Alpha, and wait until the pods of the latter two lead."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Storage(pulumi.ComponentResource):
-    """Volume claim, Service and StatefulSet of Jazz and of etcd; ``ready`` ends when both serve."""
+    """Volume claim, Service and StatefulSet of Jazz and of etcd; `ready` completes when both are ready."""
 
     def __init__(self, settings: BootstrapSettings, cluster: Cluster) -> None:
         super().__init__("reside:bootstrap:Storage", "storage")

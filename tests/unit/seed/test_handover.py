@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from reside.seed.handover import Standing
+from reside.seed.handover import PersistentError
 
 
 def test_an_error_that_stays_counts_after_a_while() -> None:
-    standing = Standing(40)
-    assert [standing.lasts("quota", now) for now in (100, 139, 140, 141)] == [False, False, True, True]
+    persistent = PersistentError(40)
+    assert [persistent.persists("quota", now) for now in (100, 139, 140, 141)] == [False, False, True, True]
 
 
 def test_an_error_that_passes_does_not_count() -> None:
-    standing = Standing(40)
+    persistent = PersistentError(40)
     reported = [("old", 100), (None, 110), ("old", 145), ("other", 150), ("old", 180), ("old", 219)]
-    assert not any(standing.lasts(error, now) for error, now in reported)
+    assert not any(persistent.persists(error, now) for error, now in reported)

@@ -25,7 +25,7 @@ def test_settings_survive_their_journey_as_json() -> None:
 
 @pytest.mark.parametrize("given", [{"domain": "example.org"}, {"cluster_issuer": "letsencrypt"}])
 def test_a_domain_needs_an_issuer_and_the_other_way_round(given: dict[str, str]) -> None:
-    with pytest.raises(InvalidInput, match="give both"):
+    with pytest.raises(InvalidInput, match="set both"):
         settings.parse({**DATA, **given}, "test")
 
 
@@ -71,7 +71,7 @@ def test_a_settings_file_that_is_not_there_is_named() -> None:
 
 def test_a_local_cluster_that_was_never_up_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESIDE_LOCAL_STATE", str(tmp_path))
-    with pytest.raises(InvalidInput, match="'default' was never up"):
+    with pytest.raises(InvalidInput, match="'default' does not exist"):
         settings.local_cluster("default")
 
 

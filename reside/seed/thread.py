@@ -1,7 +1,8 @@
-"""One replica inside the seed: a daemon thread with an event loop of its own, which outside threads hand work to.
+"""A replica inside the seed: a daemon thread with an event loop of its own; other threads submit work to it.
 
-Pulumi calls the bootstrap's steps in threads of its provider process; the replicas live on between these calls, so each
-has a loop that belongs to nobody's call. Invariant: a resident that failed makes every later call fail with its error.
+Pulumi calls the steps of the bootstrap in threads of its provider process. The replicas keep running between these
+calls, so each has a loop that is independent of them. Invariant: once a replica has failed, every later call raises its
+error.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Resident(Generic[T]):
-    """A running replica.
+class ReplicaThread(Generic[T]):
+    """A replica that runs in a thread.
 
     Args:
-        name: for errors and the thread.
-        opened: makes the context that the replica runs in; entered in the resident's own loop.
-        work: its own code.
-        end: asks the code to end by itself; without it, the code is cancelled when it is to stop.
+        name: name of the thread, used in errors.
+        opened: returns the context manager that the replica runs in; it is entered in the thread's loop.
+        work: the replica's code.
+        end: asks the code to end gracefully; None: the code is cancelled.
     """
 
     def __init__(
@@ -49,19 +50,19 @@ class Resident(Generic[T]):
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Start the thread; returns at once."""
+        """Start the thread without waiting for it."""
         self._thread.start()
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """Whether the replica is running."""
         return self._thread.is_alive() and not self._ended.done()
 
     def ready(self, deadline: float) -> T:
-        """Wait until the replica is started.
+        """Wait until the replica has started.
 
         Raises:
-            NotReady: it was not in ``deadline`` seconds.
+            NotReady: it has not started within `deadline` seconds.
         """
         return self._first(self._ready, deadline, "start")
 
@@ -69,11 +70,11 @@ class Resident(Generic[T]):
         """Run a coroutine function in the replica's loop and wait for its result.
 
         Raises:
-            NotReady: it took longer than ``deadline`` seconds, or the replica has ended.
+            NotReady: it took longer than `deadline` seconds, or the replica has ended.
         """
         value = self.ready(deadline)
         if self._ended.done():
-            raise self._end_of_it()
+            raise self._error()
         running = asyncio.run_coroutine_threadsafe(act(value), self._loop)
         try:
             return self._first(running, deadline, what)
@@ -81,10 +82,10 @@ class Resident(Generic[T]):
             running.cancel()
 
     def stop(self, deadline: float) -> None:
-        """End the replica gracefully and wait for its end.
+        """Stop the replica gracefully and wait until it has ended.
 
         Raises:
-            NotReady: it did not end in ``deadline`` seconds.
+            NotReady: it did not end within `deadline` seconds.
         """
         if self.alive:
             self._loop.call_soon_threadsafe(self._stop.set)
@@ -92,24 +93,24 @@ class Resident(Generic[T]):
         if self._thread.is_alive():
             raise NotReady(f"{self._name} inside the seed did not end in {deadline:.0f} s")
 
-    def _first(self, wanted: futures.Future[R], deadline: float, what: str) -> R:
-        both: list[futures.Future[Any]] = [wanted, self._ended]
+    def _first(self, result: futures.Future[R], deadline: float, what: str) -> R:
+        both: list[futures.Future[Any]] = [result, self._ended]
         futures.wait(both, timeout=deadline, return_when=futures.FIRST_COMPLETED)
-        if wanted.done():
-            return wanted.result()
+        if result.done():
+            return result.result()
         if self._ended.done():
-            raise self._end_of_it()
+            raise self._error()
         raise NotReady(f"{self._name} inside the seed did not finish in {deadline:.0f} s: {what}")
 
-    def _end_of_it(self) -> BaseException:
-        """Why a replica that has ended does nothing more."""
+    def _error(self) -> BaseException:
+        """Return the error to raise for a replica that has ended."""
         return self._ended.exception() or NotReady(f"{self._name} inside the seed has ended: run the bootstrap again")
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_until_complete(self._live())
-        except BaseException as error:  # noqa: BLE001 - handed to whoever waits for this thread
+        except BaseException as error:  # noqa: BLE001 - raised in the threads that wait for this one
             self._ended.set_exception(error)
         else:
             self._ended.set_result(None)

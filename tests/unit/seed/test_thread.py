@@ -12,7 +12,7 @@ import pytest
 from reside.alpha.bootstrap import SystemBlocks
 from reside.model.errors import NotReady, ResideError
 from reside.seed import running
-from reside.seed.resident import Resident
+from reside.seed.thread import ReplicaThread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -42,8 +42,8 @@ async def echo(value: str) -> str:
     return value
 
 
-def resident(work: Any) -> Resident[str]:
-    made = Resident("alpha", opened, work)
+def resident(work: Any) -> ReplicaThread[str]:
+    made = ReplicaThread("alpha", opened, work)
     made.start()
     made.ready(DEADLINE)
     if work is not lives:
@@ -51,7 +51,7 @@ def resident(work: Any) -> Resident[str]:
     return made
 
 
-def seed(alpha: Resident[str], sentinel: Resident[str]) -> running.Seed:
+def seed(alpha: ReplicaThread[str], sentinel: ReplicaThread[str]) -> running.Seed:
     return running.Seed(alpha, sentinel, SystemBlocks("a", "s"), TemporaryDirectory())
 
 
