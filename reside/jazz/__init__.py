@@ -6,8 +6,8 @@ transaction itself: what a caller reads was allowed, by the roles of the owning 
 Start at `Node`.
 """
 
-from .disk import SqliteStore
-from .errors import (
+from reside.jazz.disk import SqliteStore
+from reside.jazz.errors import (
     InvalidContent,
     InvalidCredentials,
     JazzError,
@@ -21,22 +21,22 @@ from .errors import (
     ValueNotFound,
     WrongKind,
 )
-from .groups.account import Account, Credentials
-from .groups.group import Group
-from .groups.invites import Invite, InviteRole
-from .ids import EVERYONE, AccountId, AgentId, CoId, Everyone, Json, Role, SessionId
-from .inbox import Inbox, InboxMessage, InboxSender, MessageRefused, make_inbox
-from .node import Node, now_ms
-from .removals import WritePolicy
-from .replay import UsedTokens, UsedTokensInMemory, UsedTokensOnDisk
-from .tokens import RequestVerifier, read_request_account, sign_jazz_token, sign_request, verify_jazz_token
-from .values.cofeed import CoFeed, FeedEntry
-from .values.colist import CoList, ListEdit
-from .values.comap import CoMap, Edit
-from .values.stream import FileInfo, FileStream
-from .values.text import CoPlainText
-from .values.value import Value
-from .watch import Watch
+from reside.jazz.events.watch import Watch
+from reside.jazz.groups.account import Account, Credentials
+from reside.jazz.groups.group import Group
+from reside.jazz.groups.invites import Invite, InviteRole
+from reside.jazz.ids import EVERYONE, AccountId, AgentId, CoId, Everyone, Json, Role, SessionId
+from reside.jazz.inbox import Inbox, InboxMessage, InboxSender, MessageRefused, make_inbox
+from reside.jazz.node import Node, now_ms
+from reside.jazz.removals import WritePolicy
+from reside.jazz.tokens import RequestVerifier, read_request_account, sign_jazz_token, sign_request, verify_jazz_token
+from reside.jazz.tokens.replay import UsedTokens, UsedTokensInMemory, UsedTokensOnDisk
+from reside.jazz.values.cofeed import CoFeed, FeedEntry
+from reside.jazz.values.colist import CoList, ListEdit
+from reside.jazz.values.comap import CoMap, Edit
+from reside.jazz.values.stream import FileInfo, FileStream
+from reside.jazz.values.text import CoPlainText
+from reside.jazz.values.value import Value
 
 __all__ = [
     "EVERYONE",

@@ -13,10 +13,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from .errors import InvalidCredentials, JazzError, JazzTimeout, JazzUnavailable, ValueNotFound
-from .groups.account import Credentials
-from .inspect import Report, inspect_value, render
-from .node import Node
+from reside.jazz.errors import InvalidCredentials, JazzError, JazzTimeout, JazzUnavailable, ValueNotFound
+from reside.jazz.groups.account import Credentials
+from reside.jazz.inspect import Report, inspect_value, render
+from reside.jazz.node import Node
 
 _EXITS: Final[tuple[tuple[type[JazzError], int], ...]] = (
     (InvalidCredentials, 2),

@@ -15,8 +15,8 @@ from support.jazz_nodes import Nodes
 
 from reside.jazz import AccountId, Credentials, Node
 from reside.jazz.__main__ import main
-from reside.jazz.covalue import Batch
 from reside.jazz.inspect import inspect_value
+from reside.jazz.memory.covalue import Batch
 
 pytestmark = pytest.mark.anyio
 

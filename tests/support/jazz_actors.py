@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from support.jazz_nodes import content
 
 from reside.jazz import Group, Invite, NotPermitted
-from reside.jazz.readiness import missing_for
+from reside.jazz.memory.readiness import missing_for
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

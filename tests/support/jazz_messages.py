@@ -9,7 +9,7 @@ from support.jazz_wire import Loose, connected_to
 
 if TYPE_CHECKING:
     from reside.jazz import CoMap
-    from reside.jazz.covalue import Core
+    from reside.jazz.memory.covalue import Core
 
 
 def core_of(node: Loose, value: CoMap) -> Core:

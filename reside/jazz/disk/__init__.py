@@ -1,6 +1,6 @@
 """A local copy of what a node holds, so that a restart syncs only the difference."""
 
-from .database import SqliteStore
-from .keeper import Keeper
+from reside.jazz.disk.database import SqliteStore
+from reside.jazz.disk.persistence import StorePersistence
 
-__all__ = ["Keeper", "SqliteStore"]
+__all__ = ["SqliteStore", "StorePersistence"]

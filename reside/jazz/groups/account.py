@@ -3,17 +3,16 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from reside.jazz.covalue import Core
 from reside.jazz.errors import InvalidContent
-from reside.jazz.host import Host
+from reside.jazz.groups.group import Group
+from reside.jazz.groups.invites import Invite, InviteRole
 from reside.jazz.ids import AccountId, AgentId, CoId, Everyone, Role
+from reside.jazz.memory.covalue import Core
 from reside.jazz.values.comap import CoMap
+from reside.jazz.values.host import Host
 from reside.jazz.values.value import Value
 from reside.jazz.wire.crypto import Agent, ReadKey, new_agent_secret
 from reside.jazz.wire.header import account_header
-
-from .group import Group
-from .invites import Invite, InviteRole
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from reside.jazz.errors import InvalidContent
+from reside.jazz.groups.group_writer import GroupWriter
+from reside.jazz.groups.invites import Invite, InviteRole, create_invite
+from reside.jazz.groups.membership import give_role
+from reside.jazz.groups.rotation import prepare_rotation
 from reside.jazz.ids import EVERYONE, AccountId, AgentId, CoId, Everyone, Json, Role, is_agent_id
 from reside.jazz.rules.group_state import ADMINS, GroupState, is_member_key
 from reside.jazz.values.value import Value
 from reside.jazz.wire.crypto import ReadKey
-
-from .group_writer import GroupWriter
-from .invites import Invite, InviteRole, create_invite
-from .membership import give_role
-from .rotation import prepare_rotation
 
 if TYPE_CHECKING:  # a group makes values, and a value names its group: the one circle of types
     from reside.jazz.values.cofeed import CoFeed

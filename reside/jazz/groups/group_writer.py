@@ -7,14 +7,14 @@ member's own sealer, and to the members of parent groups under the parent's read
 import asyncio
 import logging
 
-from reside.jazz.covalue import Core
 from reside.jazz.errors import InvalidContent, NotPermitted, ValueNotFound, WrongKind
-from reside.jazz.host import Host
 from reside.jazz.ids import CoId, Json, is_account_id
+from reside.jazz.memory.covalue import Core
 from reside.jazz.rules.group_state import KEY_HOLDERS, WRITE_ONLY, GroupState
 from reside.jazz.rules.keys import current_key_id, find_secret
 from reside.jazz.rules.permissions import refusal_of_role
 from reside.jazz.rules.reader import Reader
+from reside.jazz.values.host import Host
 from reside.jazz.wire.crypto import (
     Agent,
     ReadKey,

@@ -5,11 +5,10 @@ published again can't be read by the everyone that it names as a reader. Older v
 from the read key, so that admins who heal at the same time write the same.
 """
 
+from reside.jazz.groups.group import Group
 from reside.jazz.ids import EVERYONE
 from reside.jazz.rules.group_state import ADMINS, READERS
 from reside.jazz.wire.crypto import ReadKey, group_sealer_value
-
-from .group import Group
 
 
 def heal_once(group: Group) -> None:

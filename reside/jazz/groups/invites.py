@@ -14,12 +14,11 @@ from urllib.parse import urlsplit
 from blake3 import blake3
 
 from reside.jazz.errors import InvalidContent
+from reside.jazz.groups.membership import give_role
+from reside.jazz.groups.rotation import KeyedGroup
 from reside.jazz.ids import AgentId, CoId, is_co_id
 from reside.jazz.wire.crypto import Agent
 from reside.jazz.wire.encoding import b58decode, b58encode
-
-from .membership import give_role
-from .rotation import KeyedGroup
 
 InviteRole: TypeAlias = Literal["admin", "manager", "writer", "reader", "writeOnly"]
 """A role that an invite can give."""

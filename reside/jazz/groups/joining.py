@@ -4,16 +4,15 @@ import asyncio
 from typing import Final
 
 from reside.jazz.errors import InvalidContent, NotPermitted
-from reside.jazz.host import Host
+from reside.jazz.groups.account import Account
+from reside.jazz.groups.group import Group
+from reside.jazz.groups.group_writer import GroupWriter
+from reside.jazz.groups.invites import Invite
+from reside.jazz.groups.membership import give_role
 from reside.jazz.rules.group_state import INVITES
+from reside.jazz.values.host import Host
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.values.value import Value
-
-from .account import Account
-from .group import Group
-from .group_writer import GroupWriter
-from .invites import Invite
-from .membership import give_role
 
 _RANKS: Final = {"writeOnly": 1, "reader": 2, "writer": 3, "manager": 4, "admin": 5}
 

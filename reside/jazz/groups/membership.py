@@ -1,9 +1,8 @@
 """Giving somebody a role, with the keys that belong to it (jazz-protocol.md §5, "Operations")."""
 
+from reside.jazz.groups.group_writer import GroupWriter
+from reside.jazz.groups.rotation import KeyedGroup, prepare_rotation
 from reside.jazz.rules.group_state import READERS, WRITE_ONLY
-
-from .group_writer import GroupWriter
-from .rotation import KeyedGroup, prepare_rotation
 
 
 async def give_role(group: KeyedGroup, writer: GroupWriter, member: str, role: str) -> None:

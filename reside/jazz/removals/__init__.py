@@ -1,6 +1,6 @@
 """Refusing what comes after a removal, and remembering removals over restarts (jazz-protocol.md §5)."""
 
-from .guard import WriteGuard, WritePolicy
-from .memory import UNIQUE_NAME, RemovalMemory
+from reside.jazz.removals.guard import WriteGuard, WritePolicy
+from reside.jazz.removals.record import UNIQUE_NAME, RemovalRecord
 
-__all__ = ["UNIQUE_NAME", "RemovalMemory", "WriteGuard", "WritePolicy"]
+__all__ = ["UNIQUE_NAME", "RemovalRecord", "WriteGuard", "WritePolicy"]

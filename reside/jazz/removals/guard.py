@@ -9,17 +9,17 @@ clock that runs ahead wins over all others. A node can be told to refuse, beside
 * what is dated further ahead than a limit, by the node's clock, at the moment it arrives.
 
 Such a transaction is refused for as long as the node lives. These are decisions of one node: another that saw things in
-another order, or has no such policy, comes to another content. `RemovalMemory` carries the first one over restarts.
+another order, or has no such policy, comes to another content. `RemovalRecord` carries the first one over restarts.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from reside.jazz.covalue import Core
 from reside.jazz.ids import CoId, is_delete_session
+from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.store import Store
 from reside.jazz.rules.group_state import INVITES, WRITERS, GroupState
-from reside.jazz.store import Store
 from reside.jazz.wire.session import Transaction
 
 AFTER_REMOVAL: Final = "it was first seen here after its author lost the right to write it"
@@ -47,7 +47,7 @@ class WritePolicy:
 
 
 class Memory(Protocol):
-    """What carries removals over restarts: `RemovalMemory`."""
+    """What carries removals over restarts: `RemovalRecord`."""
 
     def mark(self, core: Core) -> None:
         """Has a value looked at soon."""

@@ -7,11 +7,10 @@ group changes. Groups and accounts can't be deleted, because other values depend
 
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import CoId, Json, is_delete_session
+from reside.jazz.rules.group_state import GroupState
 from reside.jazz.wire.encoding import parse_json
 from reside.jazz.wire.header import Header
 from reside.jazz.wire.session import Transaction
-
-from .group_state import GroupState
 
 
 def deletion_meta(co_id: CoId) -> dict[str, Json]:

@@ -1,8 +1,8 @@
-"""How far a group was judged: what a value keeps of the pass over it; see `judging`."""
+"""How far a group was judged: what a value keeps of the pass over it; see `memory.judging`."""
 
 from dataclasses import dataclass, field
 
-from .permissions import GroupJudge
+from reside.jazz.rules.permissions import GroupJudge
 
 
 @dataclass(slots=True)

@@ -8,11 +8,10 @@ recursion.
 from collections.abc import Generator, MutableMapping
 from typing import Protocol, TypeAlias
 
+from reside.jazz.rules.group_state import GroupState
+from reside.jazz.rules.reader import Reader
 from reside.jazz.wire.crypto import ReadKey, decrypt_key, transaction_material, unseal_key, unseal_key_for_group
 from reside.jazz.wire.session import Transaction
-
-from .group_state import GroupState
-from .reader import Reader
 
 _Goal: TypeAlias = tuple[str, str]
 """A key that is looked for: group id, key id."""

@@ -15,10 +15,9 @@ from typing import Any, Final
 
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import EVERYONE, Json, is_co_id
+from reside.jazz.rules.group_state import ADMINS, INHERITABLE, INVITES, NEVER, WRITERS, Entry, GroupState, Verdict
 from reside.jazz.wire.encoding import parse_json
 from reside.jazz.wire.session import Transaction
-
-from .group_state import ADMINS, INHERITABLE, INVITES, NEVER, WRITERS, Entry, GroupState, Verdict
 
 _ASSIGNABLE: Final = WRITERS | {"reader", "revoked"} | INVITES
 _EVERYONE_ROLES: Final = frozenset({"reader", "writer", "writeOnly", "revoked"})

@@ -6,9 +6,9 @@ Nothing is appended that its author's key did not sign, and nothing after a gap.
 import logging
 from collections.abc import Callable
 
-from reside.jazz.covalue import Batch, Core
 from reside.jazz.ids import author_of, is_delete_session
-from reside.jazz.store import Store
+from reside.jazz.memory.covalue import Batch, Core
+from reside.jazz.memory.store import Store
 from reside.jazz.wire.session import SessionLog
 
 _log = logging.getLogger(__name__)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from reside.jazz.covalue import Core
+from reside.jazz.memory.covalue import Core
 
 MAX_IN_FLIGHT: Final = 1000
 """As in the JavaScript client."""

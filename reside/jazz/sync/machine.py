@@ -14,19 +14,18 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from reside.jazz.covalue import Batch, Core
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import CoId, SessionId, is_co_id
-from reside.jazz.store import Store
+from reside.jazz.memory.covalue import Batch, Core
+from reside.jazz.memory.dependencies import by_dependency, needs
+from reside.jazz.memory.store import Store
+from reside.jazz.sync.intake import Intake
+from reside.jazz.sync.loads import Loads
+from reside.jazz.sync.messages import content_pieces, known_state, nothing_known, read_batches, read_counts
+from reside.jazz.sync.peer import Peer
 from reside.jazz.wire.encoding import parse_json
 from reside.jazz.wire.header import parse_header
 from reside.jazz.wire.session import SessionLog
-
-from .intake import Intake
-from .loads import Loads
-from .messages import content_pieces, known_state, nothing_known, read_batches, read_counts
-from .order import by_dependency, needs
-from .peer import Peer
 
 _log = logging.getLogger(__name__)
 _MAX_CORRECTIONS: Final = 3

@@ -6,13 +6,12 @@ What is read here has the right shape, and nothing more: whether it is signed an
 from collections.abc import Sequence
 from typing import Any, Final
 
-from reside.jazz.covalue import Batch, Core
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import SessionId, is_session_id
+from reside.jazz.memory.covalue import Batch, Core
+from reside.jazz.sync.peer import Counts, Peer
 from reside.jazz.wire.encoding import compact_json, quote
 from reside.jazz.wire.session import canonical, parse_transactions
-
-from .peer import Counts, Peer
 
 _MAX_PIECE_CHARACTERS: Final = 100_000
 

@@ -11,10 +11,9 @@ from typing import Final
 from websockets.exceptions import InvalidHandshake, InvalidURI
 
 from reside.jazz.errors import JazzUnavailable
-
-from .backoff import back_off
-from .outbox import Outbox
-from .socket import Socket, open_socket
+from reside.jazz.sync.backoff import back_off
+from reside.jazz.sync.outbox import Outbox
+from reside.jazz.sync.socket import Socket, open_socket
 
 _log = logging.getLogger(__name__)
 _SILENCE_S: Final = 10.0

@@ -3,18 +3,18 @@
 Start at `CoMapModel`; docs/jazz.md has a page of it.
 """
 
-from .base import Resolve, TypedValue
-from .creating import Inline
-from .errors import NotLoaded, ReferenceNotFound, SchemaError, SchemaMismatch
-from .feeds import FeedItem, FeedOf
-from .fields import field
-from .files import File
-from .lists import ListOf
-from .model import CoMapModel
-from .records import RecordOf
-from .resolving import EACH, tolerate
-from .texts import Text
-from .watching import DeepWatch
+from reside.jazz.typed.base import Resolve, TypedValue
+from reside.jazz.typed.creating import Inline
+from reside.jazz.typed.errors import NotLoaded, ReferenceNotFound, SchemaError, SchemaMismatch
+from reside.jazz.typed.feeds import FeedItem, FeedOf
+from reside.jazz.typed.fields import field
+from reside.jazz.typed.files import File
+from reside.jazz.typed.lists import ListOf
+from reside.jazz.typed.model import CoMapModel
+from reside.jazz.typed.records import RecordOf
+from reside.jazz.typed.resolving import EACH, tolerate
+from reside.jazz.typed.texts import Text
+from reside.jazz.typed.watching import DeepWatch
 
 __all__ = [
     "EACH",

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar
 
 from reside.jazz.errors import NotPermitted, ValueNotFound
 from reside.jazz.groups.group import Group
-from reside.jazz.host import Host
 from reside.jazz.ids import CoId, Json
 from reside.jazz.rules.group_state import WRITERS
+from reside.jazz.typed.codecs import RefCodec
+from reside.jazz.typed.creating import Inline, Wire, create
+from reside.jazz.typed.errors import ReferenceNotFound, SchemaError
+from reside.jazz.typed.loading import load_tree
+from reside.jazz.typed.resolving import read_resolve
+from reside.jazz.typed.watching import DeepWatch
+from reside.jazz.values.host import Host
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.wire.header import Unique, ValueType, unique_header
-
-from .codecs import RefCodec
-from .creating import Inline, Wire, create
-from .errors import ReferenceNotFound, SchemaError
-from .loading import load_tree
-from .resolving import read_resolve
-from .watching import DeepWatch
 
 if TYPE_CHECKING:
     from reside.jazz.node import Node

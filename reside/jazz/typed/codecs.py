@@ -12,8 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from reside.jazz.ids import Json, is_co_id
-
-from .errors import describe
+from reside.jazz.typed.errors import describe
 
 
 class Misfit(Exception):  # noqa: N818 - never leaves this package

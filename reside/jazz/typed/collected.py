@@ -3,13 +3,13 @@
 from abc import abstractmethod
 from typing import Any, ClassVar, Generic, TypeVar
 
-from .base import TypedValue
-from .codecs import Codec, RefCodec
-from .creating import Inline
-from .errors import SchemaError
-from .fields import codec_of, read_annotation
-from .loading import read
-from .resolving import EACH
+from reside.jazz.typed.base import TypedValue
+from reside.jazz.typed.codecs import Codec, RefCodec
+from reside.jazz.typed.creating import Inline
+from reside.jazz.typed.errors import SchemaError
+from reside.jazz.typed.fields import codec_of, read_annotation
+from reside.jazz.typed.loading import read
+from reside.jazz.typed.resolving import EACH
 
 T = TypeVar("T")
 

@@ -10,14 +10,13 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from reside.jazz.groups.account import Account
 from reside.jazz.groups.group import Group
-from reside.jazz.host import Host
 from reside.jazz.ids import Json
+from reside.jazz.typed.codecs import Codec, Misfit, RefCodec
+from reside.jazz.typed.errors import SchemaError, SchemaMismatch
+from reside.jazz.values.host import Host
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.values.value import Value
 from reside.jazz.wire.header import Unique, ValueType, unique_header
-
-from .codecs import Codec, Misfit, RefCodec
-from .errors import SchemaError, SchemaMismatch
 
 Inline: TypeAlias = Literal["extend", "same", "new", "reader", "writer", "manager", "admin"]
 """Who owns a draft that is created with the value that refers to it: a new group that extends the owner of that value,

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Generic, TypeVar
 
-from reside.jazz.dates import date_of
 from reside.jazz.ids import AccountId, Json
+from reside.jazz.typed.collected import Collected
+from reside.jazz.typed.creating import Wire, check
+from reside.jazz.typed.resolving import EACH
 from reside.jazz.values.cofeed import CoFeed, FeedEntry
 from reside.jazz.values.owned import OwnedValue
+from reside.jazz.wire.dates import date_of
 from reside.jazz.wire.header import ValueType
-
-from .collected import Collected
-from .creating import Wire, check
-from .resolving import EACH
 
 T = TypeVar("T")
 

@@ -16,13 +16,12 @@ from weakref import WeakValueDictionary
 from pydantic import PydanticUserError
 
 from reside.jazz.groups.group import Group
+from reside.jazz.typed.codecs import Codec, DateCodec, JsonCodec, RefCodec, ScalarCodec
+from reside.jazz.typed.errors import SchemaError
 from reside.jazz.values.value import Value
 
-from .codecs import Codec, DateCodec, JsonCodec, RefCodec, ScalarCodec
-from .errors import SchemaError
-
 if TYPE_CHECKING:
-    from .base import TypedValue
+    from reside.jazz.typed.base import TypedValue
 
 
 class _Missing:

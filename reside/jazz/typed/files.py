@@ -2,13 +2,12 @@
 
 from typing import ClassVar
 
+from reside.jazz.typed.base import TypedValue
+from reside.jazz.typed.creating import Wire
+from reside.jazz.typed.errors import SchemaError
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.values.stream import FileInfo, FileStream
 from reside.jazz.wire.header import ValueType
-
-from .base import TypedValue
-from .creating import Wire
-from .errors import SchemaError
 
 
 class File(TypedValue):

@@ -4,14 +4,13 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar, TypeVar, overload
 
 from reside.jazz.ids import Json
+from reside.jazz.typed.collected import Collected
+from reside.jazz.typed.creating import Wire, check
+from reside.jazz.typed.errors import NotLoaded
+from reside.jazz.typed.resolving import EACH
 from reside.jazz.values.colist import CoList
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.wire.header import ValueType
-
-from .collected import Collected
-from .creating import Wire, check
-from .errors import NotLoaded
-from .resolving import EACH
 
 T = TypeVar("T")
 

@@ -7,15 +7,14 @@ from typing import Any, Generic, TypeVar
 
 from reside.jazz.errors import NotPermitted, ValueNotFound
 from reside.jazz.groups.group import Group
-from reside.jazz.host import Host
 from reside.jazz.ids import CoId, Json
+from reside.jazz.typed.codecs import Codec, Misfit, RefCodec
+from reside.jazz.typed.errors import NotLoaded, ReferenceNotFound, SchemaMismatch
+from reside.jazz.typed.resolving import Spec
+from reside.jazz.typed.views import View
+from reside.jazz.values.host import Host
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.values.value import Value
-
-from .codecs import Codec, Misfit, RefCodec
-from .errors import NotLoaded, ReferenceNotFound, SchemaMismatch
-from .resolving import Spec
-from .views import View
 
 T = TypeVar("T", bound=View)
 _GRACE_S = 2.0

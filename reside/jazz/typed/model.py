@@ -4,16 +4,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, dataclass_transform, get_origin
 
 from reside.jazz.ids import Json
+from reside.jazz.typed.base import TypedValue
+from reside.jazz.typed.codecs import DateCodec, Misfit, RefCodec
+from reside.jazz.typed.creating import Inline, Wire, check, is_draft
+from reside.jazz.typed.errors import SchemaError, SchemaMismatch
+from reside.jazz.typed.fields import MISSING, Field, FieldSpec, field, fields_of, know
+from reside.jazz.typed.loading import read
 from reside.jazz.values.comap import CoMap
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.wire.header import ValueType
-
-from .base import TypedValue
-from .codecs import DateCodec, Misfit, RefCodec
-from .creating import Inline, Wire, check, is_draft
-from .errors import SchemaError, SchemaMismatch
-from .fields import MISSING, Field, FieldSpec, field, fields_of, know
-from .loading import read
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))

@@ -4,13 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar, TypeVar
 
 from reside.jazz.ids import Json
+from reside.jazz.typed.collected import Collected
+from reside.jazz.typed.creating import Wire, check
+from reside.jazz.typed.resolving import EACH
 from reside.jazz.values.comap import CoMap
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.wire.header import ValueType
-
-from .collected import Collected
-from .creating import Wire, check
-from .resolving import EACH
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast
 
-from .errors import SchemaError
-from .views import Referring
+from reside.jazz.typed.errors import SchemaError
+from reside.jazz.typed.views import Referring
 
 EACH: Final = "$each"
 _ON_ERROR: Final = "$onError"

@@ -2,12 +2,11 @@
 
 from typing import ClassVar
 
+from reside.jazz.typed.base import TypedValue
+from reside.jazz.typed.creating import Wire
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.values.text import CoPlainText
 from reside.jazz.wire.header import ValueType
-
-from .base import TypedValue
-from .creating import Wire
 
 
 class Text(TypedValue):

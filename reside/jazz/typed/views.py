@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Protocol, Self
 
 from reside.jazz.ids import Json
+from reside.jazz.typed.codecs import RefCodec
 from reside.jazz.values.owned import OwnedValue
-
-from .codecs import RefCodec
 
 
 class Referring(Protocol):

@@ -5,13 +5,12 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from reside.jazz.errors import NodeClosed
-from reside.jazz.host import Host
 from reside.jazz.ids import CoId
+from reside.jazz.typed.loading import load_tree
+from reside.jazz.typed.resolving import Spec
+from reside.jazz.typed.views import View
+from reside.jazz.values.host import Host
 from reside.jazz.values.value import Value
-
-from .loading import load_tree
-from .resolving import Spec
-from .views import View
 
 T = TypeVar("T", bound=View)
 

@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reside.jazz.covalue import Core
-from reside.jazz.host import Host
 from reside.jazz.ids import Json, SessionId
+from reside.jazz.memory.covalue import Core
+from reside.jazz.values.host import Host
+from reside.jazz.values.owned import OwnedValue, author
 from reside.jazz.wire.session import Transaction
-
-from .owned import OwnedValue, author
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, overload
 
-from reside.jazz.covalue import Core
-from reside.jazz.host import Host
 from reside.jazz.ids import Json, SessionId
+from reside.jazz.memory.covalue import Core
 from reside.jazz.rules.group_state import ADMINS, GroupState
+from reside.jazz.values.diff import Patch, patches
+from reside.jazz.values.host import Host
+from reside.jazz.values.listview import Item, ListView, op_id
+from reside.jazz.values.owned import OwnedValue, author
 from reside.jazz.wire.encoding import parse_json, stable_json
 from reside.jazz.wire.session import Transaction
-
-from .diff import Patch, patches
-from .listview import Item, ListView, op_id
-from .owned import OwnedValue, author
 
 
 @dataclass(frozen=True, slots=True)

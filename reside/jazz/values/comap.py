@@ -5,13 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from reside.jazz.covalue import Core
 from reside.jazz.errors import InvalidContent
-from reside.jazz.host import Host
 from reside.jazz.ids import Json, SessionId
+from reside.jazz.memory.covalue import Core
+from reside.jazz.values.host import Host
+from reside.jazz.values.owned import OwnedValue, author
 from reside.jazz.wire.session import Transaction
-
-from .owned import OwnedValue, author
 
 _Entry: TypeAlias = tuple[Transaction, bool, Json]
 """One assignment: its transaction, whether it removes the key, the value."""

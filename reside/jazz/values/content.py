@@ -9,15 +9,14 @@ here before sees what a new reader sees.
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from reside.jazz.covalue import Core
+from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.store import Store
 from reside.jazz.rules.deletion import refusal_of_deletion
 from reside.jazz.rules.group_state import GroupState
 from reside.jazz.rules.permissions import refusal_of_write
-from reside.jazz.store import Store
+from reside.jazz.values.decoding import Decoder
 from reside.jazz.wire.encoding import stable_json
 from reside.jazz.wire.session import Transaction
-
-from .decoding import Decoder
 
 
 class View(Protocol):

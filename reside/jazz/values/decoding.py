@@ -7,11 +7,11 @@ here (yet) or because it is malformed, is left out, and tried again when it is a
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from reside.jazz.covalue import Core
 from reside.jazz.errors import InvalidContent
+from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.store import Store
 from reside.jazz.rules.keys import find_secret
 from reside.jazz.rules.permissions import decode_trusting
-from reside.jazz.store import Store
 from reside.jazz.wire.crypto import opener
 from reside.jazz.wire.encoding import parse_each, parse_json
 from reside.jazz.wire.merging import origin_of

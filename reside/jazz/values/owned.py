@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from typing import Final
 
-from reside.jazz.covalue import Core
 from reside.jazz.errors import InvalidContent, NotPermitted, ValueDeleted
 from reside.jazz.groups.group import Group
-from reside.jazz.host import Host
 from reside.jazz.ids import Json, SessionId, author_of
+from reside.jazz.memory.covalue import Core
+from reside.jazz.values.content import Content, View
+from reside.jazz.values.host import Host
+from reside.jazz.values.value import Value
 from reside.jazz.wire.session import Transaction
-
-from .content import Content, View
-from .value import Value
 
 _FIRST: Final[dict[str, Json]] = {"fww": "init"}
 

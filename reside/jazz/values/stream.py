@@ -9,14 +9,13 @@ from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
-from reside.jazz.covalue import Core
 from reside.jazz.errors import InvalidContent, JazzTimeout, ValueDeleted
-from reside.jazz.host import Host
 from reside.jazz.ids import Json
+from reside.jazz.memory.covalue import Core
+from reside.jazz.values.host import Host
+from reside.jazz.values.owned import OwnedValue
 from reside.jazz.wire.encoding import b64decode, b64encode
 from reside.jazz.wire.session import Transaction
-
-from .owned import OwnedValue
 
 _CHUNK_BYTES: Final = 102_400
 """What the JavaScript library puts into a chunk; one transaction holds one chunk."""

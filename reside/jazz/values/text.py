@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from .colist import Ordered
-from .diff import Patch, patches
+from reside.jazz.values.colist import Ordered
+from reside.jazz.values.diff import Patch, patches
 
 if TYPE_CHECKING:
     import regex

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import ClassVar, Self
 
-from reside.jazz.covalue import Core
-from reside.jazz.host import Host
+from reside.jazz.events.watch import Watch
 from reside.jazz.ids import CoId
-from reside.jazz.watch import Watch
+from reside.jazz.memory.covalue import Core
+from reside.jazz.values.host import Host
 
 
 class Value:

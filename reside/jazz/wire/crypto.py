@@ -23,9 +23,8 @@ from nacl.bindings import (
 from nacl.exceptions import BadSignatureError, CryptoError
 
 from reside.jazz.errors import InvalidContent, InvalidCredentials
-
-from .encoding import b58decode, b58encode, b64decode, b64encode, parse_json, stable_json
-from .stream_cipher import XSalsa20
+from reside.jazz.wire.encoding import b58decode, b58encode, b64decode, b64encode, parse_json, stable_json
+from reside.jazz.wire.stream_cipher import XSalsa20
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 24

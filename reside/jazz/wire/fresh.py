@@ -4,8 +4,7 @@ import secrets
 from typing import Final
 
 from reside.jazz.ids import SessionId
-
-from .encoding import b58encode
+from reside.jazz.wire.encoding import b58encode
 
 _RANDOM_ID_BYTES: Final = 12
 _SESSION_BYTES: Final = 8

@@ -10,10 +10,9 @@ from typing import Any, Literal, TypeAlias
 
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import CoId, Json, is_co_id
-
-from .crypto import short_hash
-from .encoding import stable_json
-from .fresh import new_uniqueness
+from reside.jazz.wire.crypto import short_hash
+from reside.jazz.wire.encoding import stable_json
+from reside.jazz.wire.fresh import new_uniqueness
 
 ValueType: TypeAlias = Literal["comap", "colist", "costream", "coplaintext"]
 Unique: TypeAlias = str | Mapping[str, str]

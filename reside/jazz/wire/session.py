@@ -12,10 +12,9 @@ from blake3 import blake3
 
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import Json, SessionId, author_of
-
-from .crypto import Agent, verify
-from .encoding import b58encode, quote
-from .merging import Origin
+from reside.jazz.wire.crypto import Agent, verify
+from reside.jazz.wire.encoding import b58encode, quote
+from reside.jazz.wire.merging import Origin
 
 _MAX_TRANSACTION_CHARACTERS = 102_400
 MAX_TIME: Final = 2**53

@@ -6,10 +6,10 @@ import pytest
 from support.jazz_liar import carried
 from support.jazz_wire import Loose, connected_to, registered
 
-from reside.jazz.dates import date_of
 from reside.jazz.inspect import inspect_value
 from reside.jazz.typed import FeedOf
 from reside.jazz.typed.codecs import DateCodec, Misfit
+from reside.jazz.wire.dates import date_of
 from reside.jazz.wire.session import MAX_TIME
 
 pytestmark = pytest.mark.anyio

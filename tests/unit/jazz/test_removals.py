@@ -6,8 +6,8 @@ import pytest
 from support.jazz_wire import Loose
 
 from reside.jazz import WritePolicy
-from reside.jazz.removals import RemovalMemory, WriteGuard
-from reside.jazz.removals import memory as removal_memory
+from reside.jazz.removals import RemovalRecord, WriteGuard
+from reside.jazz.removals import record as removal_record
 
 pytestmark = pytest.mark.anyio
 
@@ -20,14 +20,14 @@ async def test_a_removal_is_found_out_once_for_all_values_of_a_group() -> None:
     group = node.create_group()
     values = [group.create_map({"x": number}) for number in range(50)]
     notes = node.create_group().create_map({})
-    memory = RemovalMemory(node.store, notes)
+    memory = RemovalRecord(node.store, notes)
     guard.remember_in(memory)
     for number in range(20):
         group.writer.set(f"co_zMember{number}", "writer")
     for value in values:
         memory.note(node.store.core(value.id))
     group.writer.set("co_zMember7", "revoked")
-    with patch.object(removal_memory, "_lost_at", side_effect=removal_memory._lost_at) as asked:
+    with patch.object(removal_record, "_lost_at", side_effect=removal_record._lost_at) as asked:
         for value in values:
             memory.note(node.store.core(value.id))
     assert asked.call_count == 22

@@ -6,7 +6,7 @@ from support.jazz_wire import Loose, registered
 from reside.jazz import Credentials, sign_request
 from reside.jazz.rules.group_state import GroupState
 from reside.jazz.rules.keys import current_key_id, find_secret
-from reside.jazz.tokens import _BOUND, _parse
+from reside.jazz.tokens.form import BOUND, parse
 
 pytestmark = pytest.mark.anyio
 
@@ -27,6 +27,6 @@ async def test_a_read_key_does_not_show_in_what_keeps_it() -> None:
 def test_a_token_does_not_show() -> None:
     caller = Credentials.generate()
     header = sign_request(caller, receiver=caller.account_id, method="GET", path="/", body=b"", now_ms=1)
-    token = _parse(header, _BOUND)
+    token = parse(header, BOUND)
     assert token.signature in header
     assert token.signature not in repr(token)

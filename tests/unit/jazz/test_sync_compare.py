@@ -9,7 +9,7 @@ from support.jazz_nodes import content
 from support.jazz_wire import Loose, registered
 
 from reside.jazz import CoMap
-from reside.jazz.store import Store
+from reside.jazz.memory.store import Store
 from reside.jazz.sync import Sync
 
 pytestmark = pytest.mark.anyio

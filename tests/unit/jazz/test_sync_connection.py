@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reside.jazz import Credentials, JazzUnavailable, Node
-from reside.jazz.covalue import Core
 from reside.jazz.ids import CoId
+from reside.jazz.memory.covalue import Core
 from reside.jazz.sync.backoff import back_off
 from reside.jazz.sync.loads import MAX_IN_FLIGHT, Loads
 from reside.jazz.sync.outbox import MAX_BUFFERED_CHARACTERS, MAX_FRAME_CHARACTERS, Outbox

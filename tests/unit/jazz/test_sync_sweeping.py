@@ -8,7 +8,7 @@ from support.jazz_nodes import content
 from support.jazz_wire import Loose, connected_to
 
 from reside.jazz import CoMap
-from reside.jazz.sweeping import unneeded
+from reside.jazz.memory.eviction import evictable
 
 pytestmark = pytest.mark.anyio
 
@@ -121,7 +121,7 @@ async def test_a_node_sweeps_by_itself(hub: Loose, writer: Loose) -> None:
 
 
 def test_nothing_is_needed_by_nobody() -> None:
-    assert unneeded(Loose().store, []) == []
+    assert evictable(Loose().store, []) == []
 
 
 async def test_what_a_value_refers_to_stays_with_it(hub: Loose, writer: Loose) -> None:

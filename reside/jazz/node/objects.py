@@ -5,20 +5,20 @@ from collections.abc import Iterable
 from typing import Final, TypeVar
 from weakref import WeakValueDictionary
 
-from .covalue import Core
-from .errors import ValueNotFound, WrongKind
-from .groups.account import Account
-from .groups.group import Group
-from .host import Host
-from .ids import CoId
-from .values.cofeed import CoFeed
-from .values.colist import CoList
-from .values.comap import CoMap
-from .values.stream import FileStream
-from .values.text import CoPlainText
-from .values.value import Value
-from .watch import Watchable
-from .wire.header import Header
+from reside.jazz.errors import ValueNotFound, WrongKind
+from reside.jazz.events.watch import Watchable
+from reside.jazz.groups.account import Account
+from reside.jazz.groups.group import Group
+from reside.jazz.ids import CoId
+from reside.jazz.memory.covalue import Core
+from reside.jazz.values.cofeed import CoFeed
+from reside.jazz.values.colist import CoList
+from reside.jazz.values.comap import CoMap
+from reside.jazz.values.host import Host
+from reside.jazz.values.stream import FileStream
+from reside.jazz.values.text import CoPlainText
+from reside.jazz.values.value import Value
+from reside.jazz.wire.header import Header
 
 T = TypeVar("T", bound=Watchable)
 

@@ -10,18 +10,17 @@ server had not acknowledged is sent by that next one, which writes in a session 
 
 from collections.abc import Callable, Iterable, Mapping
 
-from reside.jazz.covalue import Core
+from reside.jazz.disk.database import SqliteStore, StoredBatch, StoredValue
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import SessionId, author_of, is_session_id
-from reside.jazz.store import Store
+from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.store import Store
 from reside.jazz.wire.encoding import compact_json, parse_json
 from reside.jazz.wire.header import parse_header
 from reside.jazz.wire.session import SessionLog, Transaction, canonical, parse_transactions
 
-from .database import SqliteStore, StoredBatch, StoredValue
 
-
-class Keeper:
+class StorePersistence:
     """Keeps the values of a node in a file.
 
     Args:

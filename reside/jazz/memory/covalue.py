@@ -5,12 +5,12 @@ Nothing here says what counts: that is `permissions` and `content`.
 
 from dataclasses import dataclass, field
 
-from .ids import CoId, SessionId, is_delete_session
-from .rules.deletion import marks_deletion
-from .rules.group_state import NEVER, GroupState
-from .rules.judgement import Judgement
-from .wire.header import Header
-from .wire.session import SessionLog, Transaction
+from reside.jazz.ids import CoId, SessionId, is_delete_session
+from reside.jazz.rules.deletion import marks_deletion
+from reside.jazz.rules.group_state import NEVER, GroupState
+from reside.jazz.rules.judgement import Judgement
+from reside.jazz.wire.header import Header
+from reside.jazz.wire.session import SessionLog, Transaction
 
 
 @dataclass(slots=True)

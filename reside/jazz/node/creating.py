@@ -3,17 +3,17 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
-from .ids import Json
-from .objects import Objects
-from .values.cofeed import CoFeed
-from .values.colist import CoList
-from .values.comap import CoMap
-from .values.owned import OwnedValue
-from .values.stream import FileStream
-from .values.text import CoPlainText
-from .watch import Watchable
-from .wire.header import Header, owned_header
-from .writer import Writer
+from reside.jazz.events.watch import Watchable
+from reside.jazz.ids import Json
+from reside.jazz.node.objects import Objects
+from reside.jazz.operations.writer import Writer
+from reside.jazz.values.cofeed import CoFeed
+from reside.jazz.values.colist import CoList
+from reside.jazz.values.comap import CoMap
+from reside.jazz.values.owned import OwnedValue
+from reside.jazz.values.stream import FileStream
+from reside.jazz.values.text import CoPlainText
+from reside.jazz.wire.header import Header, owned_header
 
 V = TypeVar("V", bound=OwnedValue)
 

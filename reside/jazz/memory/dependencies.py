@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from reside.jazz.covalue import Core
 from reside.jazz.ids import author_of, is_account_id
-from reside.jazz.store import Store
+from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.store import Store
 
 
 def by_dependency(store: Store) -> list[Core]:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from .covalue import Core
-from .rules.group_state import GroupState
-from .store import Store
+from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.store import Store
+from reside.jazz.rules.group_state import GroupState
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
-from .covalue import Core
-from .errors import JazzError, JazzTimeout
-from .wire.session import SessionLog
+from reside.jazz.errors import JazzError, JazzTimeout
+from reside.jazz.memory.covalue import Core
+from reside.jazz.wire.session import SessionLog
 
 Wanted: TypeAlias = dict[str, tuple[Core, list[tuple[SessionLog, int]]]]
 """What must be acknowledged: for each value its logs, and how much of each."""

@@ -12,13 +12,12 @@ Not noted is what was not loaded at the time of a removal: the first load after 
 import asyncio
 from typing import Final, Protocol, TypeAlias
 
-from reside.jazz.covalue import Core
 from reside.jazz.ids import EVERYONE, CoId, Json, author_of
+from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.store import Store
+from reside.jazz.removals.guard import AFTER_REMOVAL, governing_state, power
 from reside.jazz.rules.group_state import GroupState
-from reside.jazz.store import Store
 from reside.jazz.wire.session import Transaction
-
-from .guard import AFTER_REMOVAL, governing_state, power
 
 UNIQUE_NAME: Final = "reside.jazz/removals"
 """Name of the map among those of the account; load-bearing: under another one, what was noted is forgotten."""
@@ -40,7 +39,7 @@ class Notes(Protocol):
         """Writes under a key."""
 
 
-class RemovalMemory:
+class RemovalRecord:
     """Notes removals, and recalls them.
 
     Args:

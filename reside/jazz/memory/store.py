@@ -8,15 +8,15 @@ Invariants:
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from typing import Protocol
 
-from .covalue import Core
-from .ids import CoId, is_account_id
-from .judging import Judging
-from .rules.deletion import refusal_of_deletion
-from .rules.group_state import GroupState
-from .rules.reader import Reader
-from .wire.crypto import Agent
-from .wire.header import Header
-from .wire.session import Transaction
+from reside.jazz.ids import CoId, is_account_id
+from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.judging import Judging
+from reside.jazz.rules.deletion import refusal_of_deletion
+from reside.jazz.rules.group_state import GroupState
+from reside.jazz.rules.reader import Reader
+from reside.jazz.wire.crypto import Agent
+from reside.jazz.wire.header import Header
+from reside.jazz.wire.session import Transaction
 
 
 class Guard(Protocol):
@@ -88,7 +88,7 @@ class Store:
             self.link(header.owner, core.co_id)
 
     def drop(self, gone: Iterable[Core]) -> None:
-        """Forgets values that nobody needs; see `sweeping`."""
+        """Forgets values that nobody needs; see `eviction`."""
         for core in gone:
             del self.cores[core.co_id]
         # All links are looked at: a group may be linked to one that it asked for once, and does not extend any more.

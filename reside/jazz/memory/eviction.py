@@ -6,13 +6,13 @@ next connection does not ask for it.
 
 from collections.abc import Iterable
 
-from .covalue import Core
-from .ids import CoId
-from .store import Store
-from .sync.order import needs
+from reside.jazz.ids import CoId
+from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.dependencies import needs
+from reside.jazz.memory.store import Store
 
 
-def unneeded(store: Store, held: Iterable[str]) -> list[Core]:
+def evictable(store: Store, held: Iterable[str]) -> list[Core]:
     """The values that are needed neither by themselves nor for what is held.
 
     Args:

@@ -1,4 +1,4 @@
-"""What a receiver of bound request tokens remembers, so that none is used twice (`tokens.RequestVerifier`).
+"""What a receiver of bound request tokens remembers, so that none is used twice (`RequestVerifier`).
 
 In memory, the default, it is one process's knowledge: a restart forgets it, and a second process of the same receiver
 does not share it. Against the restart the verifier refuses tokens made before it started. That leaves one gap: a caller

@@ -9,34 +9,34 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
-from .covalue import Core
-from .disk import Keeper, SqliteStore
-from .errors import (
+from reside.jazz.disk import SqliteStore, StorePersistence
+from reside.jazz.errors import (
     InvalidCredentials,
     JazzError,
     NodeClosed,
     StoreFailed,
 )
-from .groups.account import Account, Credentials
-from .loading import Loader
-from .objects import Objects
-from .removals import WriteGuard, WritePolicy
-from .statistics import Statistics
-from .store import Store
-from .sweeping import unneeded
-from .sync import Sync, Transport
-from .turn import Turn
-from .waiting import Waiting
-from .watch import Watches
-from .wire.crypto import Agent
-from .wire.header import account_header
-from .writer import Writer
+from reside.jazz.events.turn import Turn
+from reside.jazz.events.waiting import Waiting
+from reside.jazz.events.watch import Watches
+from reside.jazz.groups.account import Account, Credentials
+from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.eviction import evictable
+from reside.jazz.memory.store import Store
+from reside.jazz.node.objects import Objects
+from reside.jazz.node.statistics import Statistics
+from reside.jazz.operations.loader import Loader
+from reside.jazz.operations.writer import Writer
+from reside.jazz.removals import WriteGuard, WritePolicy
+from reside.jazz.sync import Sync, Transport
+from reside.jazz.wire.crypto import Agent
+from reside.jazz.wire.header import account_header
 
 _SWEEP_BEYOND: Final = 512
 """Up to so many values are kept in memory whether anybody holds them or not."""
 
 
-class Engine:
+class Runtime:
     """The machinery of a node; see `Node` for the arguments.
 
     Attributes:
@@ -86,7 +86,7 @@ class Engine:
             on_whole=self._on_whole,
         )
         self.writer = Writer(self.store, self._sync, clock, self._check_open, self._turn.plan)
-        self._keeper = self._keep(store)
+        self._persistence = self._keep(store)
         self._waiting = Waiting(self._check_open)
         self._loader = Loader(self.store, self._sync, self._transport, self._waiting, self._why_no_answer)
         self._unsaved = False
@@ -106,8 +106,8 @@ class Engine:
         if self._entered:
             raise NodeClosed("a node can be entered once; make a new one")
         self._entered = True
-        if self._keeper is not None:
-            for core in self._keeper.open():
+        if self._persistence is not None:
+            for core in self._persistence.open():
                 self._sync.unacknowledged[core.co_id] = None
         self._end = None
         self._runner = asyncio.create_task(self._transport.run(), name=f"jazz {self.account_id}")
@@ -174,16 +174,18 @@ class Engine:
     def _received(self, frame: str) -> None:
         self._sync.receive(frame)
 
-    def _keep(self, disk: SqliteStore | None) -> Keeper | None:
+    def _keep(self, disk: SqliteStore | None) -> StorePersistence | None:
         if disk is None:
             return None
-        keeper = Keeper(disk, self.store, self.writer.send, self._sync.unacknowledged, self._sync.own_sessions)
-        self.store.recall = keeper.recall
-        return keeper
+        persistence = StorePersistence(
+            disk, self.store, self.writer.send, self._sync.unacknowledged, self._sync.own_sessions
+        )
+        self.store.recall = persistence.recall
+        return persistence
 
     def _plan_save(self, core: Core) -> None:
-        if self._keeper is not None and self._end is None:
-            self._keeper.mark(core)
+        if self._persistence is not None and self._end is None:
+            self._persistence.mark(core)
             self._unsaved = True
             self._turn.plan()
 
@@ -202,9 +204,9 @@ class Engine:
 
     def _save(self) -> None:
         self._unsaved = False
-        if self._keeper is not None and self._end is None:
+        if self._persistence is not None and self._end is None:
             try:
-                self._keeper.save()
+                self._persistence.save()
             except StoreFailed as error:
                 self._finish(error)
 
@@ -216,7 +218,7 @@ class Engine:
     def _sweep(self) -> None:
         self._save()
         held = {self.account_id, *self._objects.held(), *self._loader.under_way, *self._waiting.waited_for()}
-        gone = unneeded(self.store, held | self._sync.unacknowledged.keys())
+        gone = evictable(self.store, held | self._sync.unacknowledged.keys())
         self.store.drop(gone)
         for core in gone:
             self._sync.forget(core)
@@ -251,9 +253,9 @@ class Engine:
         self._waiting.end(self._end)
         self._transport.connected.set()  # whoever waits for a connection finds the node closed
         self.watches.close()
-        keeper, self._keeper = self._keeper, None
-        if keeper is not None:
-            keeper.close(save=not isinstance(self._end, StoreFailed))
+        persistence, self._persistence = self._persistence, None
+        if persistence is not None:
+            persistence.close(save=not isinstance(self._end, StoreFailed))
 
     def _check_open(self) -> None:
         if self._end is not None:

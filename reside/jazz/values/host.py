@@ -6,12 +6,12 @@ A protocol, so that values know nothing of connections.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from .covalue import Core
-from .ids import AccountId, Json, SessionId
-from .store import Store
-from .watch import Watchable, Watches
-from .wire.header import Header
-from .writer import Writer
+from reside.jazz.events.watch import Watchable, Watches
+from reside.jazz.ids import AccountId, Json, SessionId
+from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.store import Store
+from reside.jazz.operations.writer import Writer
+from reside.jazz.wire.header import Header
 
 T = TypeVar("T", bound=Watchable)
 

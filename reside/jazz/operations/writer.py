@@ -13,19 +13,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from .covalue import Core
-from .errors import InvalidContent, NotPermitted
-from .ids import EVERYONE, CoId, Json, SessionId, author_of
-from .rules.deletion import deletion_meta
-from .rules.group_state import WRITERS, GroupState
-from .rules.keys import current_key_id, find_secret
-from .store import Store
-from .sync import Sync
-from .wire.crypto import Agent, encrypt_text, transaction_material
-from .wire.encoding import compact_json, parse_json
-from .wire.fresh import new_delete_session, new_session_tail
-from .wire.header import Header
-from .wire.session import MAX_TIME, Transaction
+from reside.jazz.errors import InvalidContent, NotPermitted
+from reside.jazz.ids import EVERYONE, CoId, Json, SessionId, author_of
+from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.store import Store
+from reside.jazz.rules.deletion import deletion_meta
+from reside.jazz.rules.group_state import WRITERS, GroupState
+from reside.jazz.rules.keys import current_key_id, find_secret
+from reside.jazz.sync import Sync
+from reside.jazz.wire.crypto import Agent, encrypt_text, transaction_material
+from reside.jazz.wire.encoding import compact_json, parse_json
+from reside.jazz.wire.fresh import new_delete_session, new_session_tail
+from reside.jazz.wire.header import Header
+from reside.jazz.wire.session import MAX_TIME, Transaction
 
 _MAX_UNSENT_CHARACTERS: Final = 102_400
 """A message is no longer than this by more than one transaction: servers refuse frames of 100 MB."""

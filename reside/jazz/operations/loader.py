@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from .covalue import Core
-from .errors import JazzTimeout, ValueDeleted, ValueNotFound
-from .ids import CoId, is_co_id
-from .readiness import Absent, missing_for
-from .store import Store
-from .sync import Sync, Transport
-from .waiting import Waiting
+from reside.jazz.errors import JazzTimeout, ValueDeleted, ValueNotFound
+from reside.jazz.events.waiting import Waiting
+from reside.jazz.ids import CoId, is_co_id
+from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.readiness import Absent, missing_for
+from reside.jazz.memory.store import Store
+from reside.jazz.sync import Sync, Transport
 
 ABSENT_GRACE_S: Final = 2.0
 """How long a load waits for a value that the server does not have: its writer may be uploading it right now."""

@@ -13,12 +13,12 @@ the extensions does not count, and which one depends on where the pass began.
 from collections.abc import Iterable
 from typing import Final, Protocol
 
-from .covalue import Core
-from .ids import CoId
-from .rules.group_state import NEVER, GroupState
-from .rules.judgement import Judgement
-from .rules.permissions import GroupJudge
-from .wire.session import Transaction
+from reside.jazz.ids import CoId
+from reside.jazz.memory.covalue import Core
+from reside.jazz.rules.group_state import NEVER, GroupState
+from reside.jazz.rules.judgement import Judgement
+from reside.jazz.rules.permissions import GroupJudge
+from reside.jazz.wire.session import Transaction
 
 _MAX_NESTING: Final = 64
 """So many passes may stand on each other; each takes some ten frames of Python's stack."""

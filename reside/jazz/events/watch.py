@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 from weakref import WeakSet
 
-from .errors import NodeClosed
-from .ids import CoId
+from reside.jazz.errors import NodeClosed
+from reside.jazz.ids import CoId
 
 _PRUNE_BEYOND: Final = 512
 """Beyond so many watched values those whose iterators were all dropped unclosed are forgotten."""

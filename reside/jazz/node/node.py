@@ -7,34 +7,34 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from .covalue import Core
-from .creating import Creator
-from .disk import SqliteStore
-from .engine import Engine
-from .errors import (
+from reside.jazz.disk import SqliteStore
+from reside.jazz.errors import (
     InvalidContent,
     InvalidCredentials,
     ValueDeleted,
     ValueNotFound,
 )
-from .groups.account import Account, Credentials
-from .groups.group import Group
-from .groups.healing import heal_once
-from .groups.invites import Invite
-from .groups.joining import accept_invite
-from .ids import EVERYONE, CoId, Json, SessionId
-from .loading import ABSENT_GRACE_S
-from .objects import Objects
-from .removals import UNIQUE_NAME, RemovalMemory, WritePolicy
-from .values.cofeed import CoFeed
-from .values.colist import CoList
-from .values.comap import CoMap, assigning
-from .values.owned import OwnedValue
-from .values.stream import FileStream
-from .values.text import CoPlainText
-from .values.value import Value
-from .watch import Watchable
-from .wire.header import Header, Unique, group_header, unique_header
+from reside.jazz.events.watch import Watchable
+from reside.jazz.groups.account import Account, Credentials
+from reside.jazz.groups.group import Group
+from reside.jazz.groups.healing import heal_once
+from reside.jazz.groups.invites import Invite
+from reside.jazz.groups.joining import accept_invite
+from reside.jazz.ids import EVERYONE, CoId, Json, SessionId
+from reside.jazz.memory.covalue import Core
+from reside.jazz.node.creating import Creator
+from reside.jazz.node.objects import Objects
+from reside.jazz.node.runtime import Runtime
+from reside.jazz.operations.loader import ABSENT_GRACE_S
+from reside.jazz.removals import UNIQUE_NAME, RemovalRecord, WritePolicy
+from reside.jazz.values.cofeed import CoFeed
+from reside.jazz.values.colist import CoList
+from reside.jazz.values.comap import CoMap, assigning
+from reside.jazz.values.owned import OwnedValue
+from reside.jazz.values.stream import FileStream
+from reside.jazz.values.text import CoPlainText
+from reside.jazz.values.value import Value
+from reside.jazz.wire.header import Header, Unique, group_header, unique_header
 
 V = TypeVar("V", bound=Watchable)
 W = TypeVar("W", bound=OwnedValue)
@@ -45,7 +45,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Node(Engine):
+class Node(Runtime):
     """One account's view: its values, and their sync with a server.
 
     Use it as an async context manager; `register` or `login` comes next::
@@ -261,7 +261,7 @@ class Node(Engine):
     async def _recall_removals(self) -> None:
         if self._policy.remember and self._guard is not None:
             notes = await self.unique_map(self.account, UNIQUE_NAME)
-            self._guard.remember_in(RemovalMemory(self.store, notes))
+            self._guard.remember_in(RemovalRecord(self.store, notes))
 
     # Creating
 

@@ -1,0 +1,138 @@
+"""Inspection of one value through a node."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, Final
+
+from reside.jazz.errors import ValueDeleted
+from reside.jazz.groups.account import Account
+from reside.jazz.groups.group import Group
+from reside.jazz.ids import Json
+from reside.jazz.inspect.report import Outcome, OwnerReport, Report, TransactionReport
+from reside.jazz.memory.covalue import Core
+from reside.jazz.node import Node
+from reside.jazz.rules.group_state import GroupState
+from reside.jazz.rules.permissions import refusal_of_write
+from reside.jazz.values.cofeed import CoFeed
+from reside.jazz.values.colist import CoList
+from reside.jazz.values.comap import CoMap
+from reside.jazz.values.owned import OwnedValue
+from reside.jazz.values.stream import FileStream
+from reside.jazz.values.text import CoPlainText
+from reside.jazz.values.value import Value
+from reside.jazz.wire.dates import date_of
+from reside.jazz.wire.session import Transaction
+
+_SECRET_STARTS: Final = ("keySecret_z", "sealed_U", "sealedForGroup_U", "encrypted_U")
+
+
+async def inspect_value(node: Node, co_id: str, *, timeout: float = 30.0) -> Report:  # noqa: ASYNC109 - as Node.load
+    """Loads a value and tells all of it.
+
+    Raises:
+        ValueNotFound: The server does not have it.
+        JazzTimeout: It did not come in time.
+    """
+    try:
+        value = await node.load(co_id, timeout=timeout)
+    except ValueDeleted:
+        value = node.object_of(node.store.core(co_id), Value)
+    value.refresh()
+    core = node.store.core(value.id)
+    group = value if isinstance(value, Group) else _owner(value)
+    transactions = _judged_group(value) if isinstance(value, Group) else _judged(value, core, group)
+    return Report(
+        value.id,
+        value.kind,
+        None if core.header is None else dict(core.header.raw),
+        None if group is None else _owner_report(group),
+        _content(value),
+        tuple(sorted(transactions, key=lambda report: (report.made_at, report.session, report.index))),
+        tuple(_notes(core)),
+    )
+
+
+def _owner(value: Value) -> Group | None:
+    return value.group if isinstance(value, OwnedValue) and value.has_owner else None
+
+
+def _owner_report(group: Group) -> OwnerReport:
+    parents = {str(parent): mapping for parent, mapping in group.parents().items()}
+    return OwnerReport(group.id, group.name, group.kind, group.my_role, group.members(), parents)
+
+
+def _judged_group(group: Group) -> Iterator[TransactionReport]:
+    state = group.state
+    for verdict in state.verdicts:
+        outcome: Outcome = "valid" if verdict.refusal is None else "invalid"
+        yield _report(verdict.transaction, state, outcome, verdict.refusal)
+
+
+def _judged(value: Value, core: Core, group: Group | None) -> Iterator[TransactionReport]:
+    reasons = {(session, index): reason for session, index, reason in _refusals(value)}
+    state = None if group is None else group.state
+    for item in core.transactions:
+        reason = reasons.get((item.session, item.index))
+        allowed = state is None or refusal_of_write(state, item) is None
+        unreadable = reason is not None and allowed and item.changes is None
+        outcome: Outcome = "valid" if reason is None else "unreadable" if unreadable else "invalid"
+        yield _report(item, state, outcome, reason)
+
+
+def _refusals(value: Value) -> list[tuple[Any, int, str | None]]:
+    return list(value.refusals()) if isinstance(value, OwnedValue) else []
+
+
+def _report(item: Transaction, state: GroupState | None, outcome: Outcome, reason: str | None) -> TransactionReport:
+    return TransactionReport(
+        item.session,
+        item.index,
+        item.author,
+        None if state is None else state.role_of(item.author, item.made_at),
+        date_of(item.made_at).isoformat(timespec="milliseconds"),
+        "private" if item.is_private else "trusting",
+        outcome,
+        reason,
+        _masked(item.changes),
+        item.meta_value,
+    )
+
+
+def _masked(raw: Json) -> Json:
+    """JSON without what reveals keys."""
+    if isinstance(raw, dict):
+        return {key: _masked(value) for key, value in raw.items()}
+    if isinstance(raw, list):
+        return [_masked(value) for value in raw]
+    if isinstance(raw, str) and raw.startswith(_SECRET_STARTS):
+        return f"({raw.partition('_')[0]}, not shown)"
+    return raw
+
+
+def _content(value: Value) -> Json:  # noqa: PLR0911 - one return a kind
+    if isinstance(value, Account):
+        return {"name": value.name, "profile": value.profile_id, "agent": value.agent_id}
+    if isinstance(value, Group):
+        return {"members": value.members(), "parents": {**value.parents()}, "readKey": value.state.get("readKey")}
+    if isinstance(value, CoMap):
+        return value.as_dict()
+    if isinstance(value, CoPlainText):
+        return str(value)
+    if isinstance(value, CoList):
+        return value.as_list()
+    if isinstance(value, FileStream):
+        info = value.info
+        return {**(asdict(info) if info is not None else {}), "received": value.received, "finished": value.finished}
+    if isinstance(value, CoFeed):
+        return [{"by": entry.by, "at": entry.at, "value": entry.value} for entry in value.entries()]
+    return None
+
+
+def _notes(core: Core) -> Iterator[str]:
+    if core.deleted:
+        yield "an admin of its group deleted it: nothing else of it counts, and nothing else is sent any more"
+    for session in core.rejected:
+        yield f"the log of {session} goes on with what does not verify; that was refused"
+    for author, batches in core.parked.items():
+        count = sum(len(batch.transactions) for batch in batches)
+        yield f"{count} transactions by {author} wait: that account is not on the server"
