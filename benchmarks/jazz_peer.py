@@ -63,14 +63,14 @@ class Peer:
         """Write to a map, in one event-loop turn or in one turn each."""
         target = await self._new_map(None)
         await self._flush()
-        core = self._node.store.core(target.id)
+        core = self._node._host.store.core(target.id)
         began = time.monotonic()
         for number in range(count):
             key, value = f"key{number % 100}", f"value {number}"
             if privacy == "private":
                 target.set(key, value)
             else:
-                self._node.write_trusting(core, key, value, latest=0)
+                self._node._host.write_trusting(core, key, value, latest=0)
             if turns:
                 await asyncio.sleep(0)
         check(target.get(f"key{(count - 1) % 100}"), f"value {count - 1}")

@@ -35,10 +35,10 @@ async def test_a_group_refuses_what_is_no_role_for_it(nodes: Nodes) -> None:
     with pytest.raises(InvalidContent, match="a parent's members can be"):
         await group.extend(other, "owner")
     await group.add_member("everyone", "reader")
-    count = len(group.state.verdicts)
+    count = len(group._state.verdicts)
     await group.add_member("everyone", "reader")
     await group.remove_member(bob.account_id)
-    assert len(group.state.verdicts) == count
+    assert len(group._state.verdicts) == count
     await group.add_member(bob.account_id, "manager")
     await alice.flush()
     managed = await bob.load_group(group.id)
@@ -53,7 +53,7 @@ async def test_a_group_refuses_what_is_no_role_for_it(nodes: Nodes) -> None:
     with pytest.raises(NotPermitted, match=other.id):
         theirs.create_map({"x": 1})
     with pytest.raises(NotPermitted, match="the read key"):
-        theirs.writer.read_key()
+        theirs._writer.read_key()
 
 
 @pytest.mark.parametrize(

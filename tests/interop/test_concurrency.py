@@ -135,7 +135,7 @@ async def test_watchers_see_every_final_state_and_no_backlog(nodes: Nodes) -> No
     assert len(seen) < 50
     await _poll(lambda: calls[-1:] == [100])
     unsubscribe()
-    assert reader.watches.count == 0
+    assert reader._host.watches.count == 0
 
 
 async def test_a_watcher_is_not_woken_by_what_does_not_count(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:

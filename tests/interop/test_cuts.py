@@ -61,7 +61,7 @@ async def _made_by(node: Node) -> CoMap:
 
 
 def _counts(node: Node, co_id: str) -> dict[str, int]:
-    return node.store.core(co_id).counts()
+    return node._host.store.core(co_id).counts()
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ async def test_a_silent_line_is_given_up_and_made_anew(jazz: JazzServer, guest: 
         await node.login()
         value = node.create_group().create_map({})
         await node.flush()
-        node._transport._silence = 2.5  # the server pings every 1.5 s
+        node._runtime._transport._silence = 2.5  # the server pings every 1.5 s
         line.deaf = True
         value.set("x", 1)
         await become(lambda: not node.connected)
@@ -146,7 +146,7 @@ async def test_a_server_that_hangs_up_at_once_is_asked_less_and_less_often(jazz:
         line.refuse = True
         async with Node(line.url, Credentials.generate()) as node:
             await become(lambda: line.connections == 4)
-            assert node._transport._failures >= 3
+            assert node._runtime._transport._failures >= 3
             line.refuse = False
             await node.register("someone")
-            assert node._transport._failures == 0
+            assert node._runtime._transport._failures == 0

@@ -106,7 +106,7 @@ async def test_a_forged_deletion_deletes_nothing_and_is_told_with_its_reason(
     await group.add_member(AccountId(writer.account_id), "writer")
     await python.flush()
     theirs = await writer.load_map(value.id)
-    writer.writer.delete(theirs._core, latest=group.state.latest)
+    writer._host.writer.delete(theirs._core, latest=group._state.latest)
     refusal = "only an admin deletes a value, its author's role is writer"
     assert [why for _, _, why in theirs.refusals()] == [None, refusal]
     assert content(theirs) == {"a": 1}
@@ -133,7 +133,7 @@ async def test_a_deletion_by_one_who_was_admin_at_its_time_stands(
 
 async def test_groups_and_accounts_are_not_deleted(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
     python, group = await _shared(jazz, js, nodes, "admin")
-    python.writer.delete(group._core, latest=0)
+    python._host.writer.delete(group._core, latest=0)
     assert group.my_role == "admin"
     assert not group._core.deleted
     with pytest.raises(JavaScriptError, match="Cannot delete Group or Account"):

@@ -205,12 +205,12 @@ async def test_whole_values_of_python_are_read_and_sent_on_unchanged(js: JavaScr
         group.id,
         *(value.id for value in (a_map, a_list, feed, text, unique, large)),
     ):
-        await js("until", actor="reader", id=co_id, count=len(python.store.core(co_id).transactions))
+        await js("until", actor="reader", id=co_id, count=len(python._host.store.core(co_id).transactions))
         messages = await js("messages", actor="reader", id=co_id)
         for message in messages:
             loose.give(message)
         assert _joined(_whole(loose, co_id)) == _joined(messages)
-        assert loose.store.core(co_id).counts() == python.store.core(co_id).counts()
+        assert loose._host.store.core(co_id).counts() == python._host.store.core(co_id).counts()
     for value in (a_map, a_list, feed, text, unique, large):
         assert content(value) == await js("load", actor="reader", id=value.id) == content(await loose.load(value.id))
     await python.leave()

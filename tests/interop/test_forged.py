@@ -35,14 +35,14 @@ async def on_stage() -> AsyncIterator[Stage]:
 def _batch(on_stage: Stage, **fields: Any) -> dict[str, Any]:
     """The owner's whole session of the map with something else in it."""
     message = on_stage.liar.whole(on_stage.value.id)
-    message["new"][on_stage.owner.writer.session] |= fields
+    message["new"][on_stage.owner._host.writer.session] |= fields
     return message
 
 
 def _transaction(on_stage: Stage, signature: str | None = None, **fields: Any) -> dict[str, Any]:
     """One more transaction of the owner, which it did not sign."""
     message = on_stage.liar.whole(on_stage.value.id)
-    batch = message["new"][on_stage.owner.writer.session]
+    batch = message["new"][on_stage.owner._host.writer.session]
     batch["lastSignature"] = signature or batch["lastSignature"]
     batch["newTransactions"].append(copy.deepcopy(batch["newTransactions"][-1]) | fields)
     return message
@@ -64,7 +64,7 @@ def _foreign_header(on_stage: Stage) -> dict[str, Any]:
 
 def _in_anothers_name(on_stage: Stage) -> dict[str, Any]:
     message = on_stage.liar.whole(on_stage.value.id)
-    message["new"] = {on_stage.mallory.writer.session: message["new"][on_stage.owner.writer.session]}
+    message["new"] = {on_stage.mallory._host.writer.session: message["new"][on_stage.owner._host.writer.session]}
     return message
 
 
@@ -134,7 +134,7 @@ async def test_what_a_server_forges_is_refused_with_a_reason(
 
 
 async def test_a_gap_is_answered_with_what_is_here(on_stage: Stage) -> None:
-    session = on_stage.owner.writer.session
+    session = on_stage.owner._host.writer.session
     await on_stage.liar.say(_batch(on_stage, after=HUGE))
     correction = await on_stage.liar.hear(action="known", id=on_stage.value.id, isCorrection=True)
     assert correction["sessions"] == {session: 1}
@@ -149,8 +149,8 @@ async def test_of_a_forked_session_the_branch_that_came_first_stays(
     mallory, value = on_stage.mallory, on_stage.value.id
     twin = Loose(on_stage.mallory.credentials)
     await on_stage.run(twin, twin.load_map(value))
-    twin.writer.session = mallory.writer.session
-    twin._sync.own_sessions.add(mallory.writer.session)
+    twin._host.writer.session = mallory._host.writer.session
+    twin._runtime._sync.own_sessions.add(mallory._host.writer.session)
     await _write(on_stage, mallory, {"first": 1})
     await until(on_stage.mine, {"x": 1, "first": 1})
     twin.take()
@@ -166,7 +166,7 @@ async def test_of_a_forked_session_the_branch_that_came_first_stays(
 async def test_what_is_announced_and_never_comes_is_an_error_in_time(on_stage: Stage) -> None:
     """A server that says that there is more than it sends can't make a caller wait for ever."""
     value = await _another_value(on_stage)
-    await on_stage.liar.say(value | {"expectContentUntil": {on_stage.owner.writer.session: HUGE}})
+    await on_stage.liar.say(value | {"expectContentUntil": {on_stage.owner._host.writer.session: HUGE}})
     with pytest.raises(JazzTimeout, match=rf"{value['id']} could not be loaded within 0.3 s"):
         await on_stage.victim.load_map(value["id"], timeout=0.3)
     await on_stage.is_unharmed()
@@ -194,7 +194,7 @@ async def test_a_load_that_is_answered_wrongly_says_what_was_wrong(
 
 async def test_made_up_acknowledgements_of_other_values_lose_nothing(on_stage: Stage) -> None:
     """What the server says to have of sessions of others is its own affair; ours are counted by us."""
-    await on_stage.liar.say(_known(on_stage, {on_stage.owner.writer.session: HUGE, "co_z1_session_z1": HUGE}))
+    await on_stage.liar.say(_known(on_stage, {on_stage.owner._host.writer.session: HUGE, "co_z1_session_z1": HUGE}))
     await on_stage.is_unharmed()
     await _write(on_stage, on_stage.owner, {"y": 2})
     await until(on_stage.mine, {"x": 1, "y": 2})
@@ -202,12 +202,12 @@ async def test_made_up_acknowledgements_of_other_values_lose_nothing(on_stage: S
 
 async def test_a_flood_of_loads_for_unknown_ids_is_answered_and_leaves_nothing(on_stage: Stage) -> None:
     victim = on_stage.victim
-    before = len(victim.store.cores)
+    before = len(victim._host.store.cores)
     flood = [{"action": "load", "id": f"co_z{'1' * (n % 40)}{_b58(n)}", "header": False, "sessions": {}} for n in FLOOD]
     await on_stage.liar.say("\n".join(map(json.dumps, flood)))
     await on_stage.liar.hear(action="known", id=flood[-1]["id"], header=False)
     await on_stage.is_unharmed()
-    assert len(victim.store.cores) == before
+    assert len(victim._host.store.cores) == before
 
 
 async def test_values_that_nobody_asked_for_do_not_reach_those_that_were_asked_for(on_stage: Stage) -> None:
@@ -219,7 +219,7 @@ async def test_values_that_nobody_asked_for_do_not_reach_those_that_were_asked_f
     await on_stage.liar.say(*(on_stage.liar.whole(co_id) for co_id in (value.id, group.id, stranger.account_id)))
     await on_stage.is_unharmed()
     assert content(on_stage.mine) == {"x": 1}
-    assert hub.store.core(value.id).counts() == on_stage.victim.store.core(value.id).counts()
+    assert hub._host.store.core(value.id).counts() == on_stage.victim._host.store.core(value.id).counts()
 
 
 async def _write(on_stage: Stage, node: Loose, values: dict[str, Any]) -> None:

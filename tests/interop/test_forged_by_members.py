@@ -57,7 +57,7 @@ class Scene:
     def refusal(self, co_id: str) -> str | None:
         """Why mallory's last transaction does not count for the victim; None if it does."""
         if co_id == self.group.id:
-            verdicts = [(item.transaction.session, item.refusal) for item in self.theirs.group.state.verdicts]
+            verdicts = [(item.transaction.session, item.refusal) for item in self.theirs.group._state.verdicts]
         else:
             verdicts = [(session, why) for session, _, why in self.theirs.refusals()]
         return [why for session, why in verdicts if session.startswith(self.mallory.account_id)][-1]
@@ -100,12 +100,12 @@ def _set(key: str, value: Any) -> dict[str, Any]:
 async def _judged_alike(js: JavaScript, jazz: JazzServer, scene: Scene, co_id: str) -> None:
     """JavaScript finds the same transactions valid."""
     await js("create", actor="judge", url=jazz.url, name="judge")  # anew: it loads all from the server
-    await js("until", actor="judge", id=co_id, count=len(scene.victim.store.core(co_id).transactions))
+    await js("until", actor="judge", id=co_id, count=len(scene.victim._host.store.core(co_id).transactions))
     theirs = {tuple(verdict) for verdict in await js("verdicts", actor="judge", id=co_id)}
     value: Any = await scene.victim.load(co_id)
     if isinstance(value, Group):
         ours = {
-            (item.transaction.session, item.transaction.index, item.refusal is None) for item in value.state.verdicts
+            (item.transaction.session, item.transaction.index, item.refusal is None) for item in value._state.verdicts
         }
     else:
         ours = {(session, index, why is None) for session, index, why in value.refusals()}
@@ -187,7 +187,7 @@ async def test_a_write_after_the_removal_does_not_count_but_one_dated_back_does(
 ) -> None:
     """The documented limit of the protocol: `madeAt` is the author's word. A caller may refuse what comes late."""
     await scene.give_role("writer")
-    during = scene.group.state.epochs()[-1]
+    during = scene.group._state.epochs()[-1]
     await scene.group.remove_member(scene.mallory.account_id)
     await scene.owner.flush()
     await until(
@@ -247,7 +247,7 @@ async def test_groups_in_a_circle_end_and_give_nobody_a_role(scene: Scene) -> No
     refused = [
         item.refusal
         for group in groups
-        for item in (await scene.victim.load_group(group.id)).state.verdicts
+        for item in (await scene.victim.load_group(group.id))._state.verdicts
         if item.refusal is not None
     ]
     assert refused == ["the parent group extends this group"]

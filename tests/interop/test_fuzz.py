@@ -44,10 +44,11 @@ class Recorder(Wired):
     def __init__(self, url: str) -> None:
         super().__init__(url, READER, clock=now_ms)
         self.frames: list[str] = []
+        self._runtime._transport._on_frame = self._record
 
-    def _received(self, frame: str) -> None:
+    def _record(self, frame: str) -> None:
         self.frames.append(frame)
-        super()._received(frame)
+        self._runtime._received(frame)
 
 
 @pytest.fixture(scope="module")
@@ -148,18 +149,18 @@ def _hear(node: Loose, frames: Sequence[str]) -> int:
     for frame in frames:
         node.give(frame)
         node.take()
-    for core in list(node.store.cores.values()):
+    for core in list(node._host.store.cores.values()):
         if core.header is not None and not core.deleted:
-            value = node._objects.of(core, Value)
+            value = node._host.objects.of(core, Value)
             content(value)
             if isinstance(value, OwnedValue):
                 value.refusals()
-    cores = node.store.cores.values()
+    cores = node._host.store.cores.values()
     kept = sum(
         len(core.transactions) + len(core.expected) + len(core.rejected) + sum(map(len, core.parked.values()))
         for core in cores
     )
-    return kept + len(cores) + len(node._sync._peers)
+    return kept + len(cores) + len(node._runtime._sync._peers)
 
 
 async def _fuzz(recorded: list[dict[str, Any]], damages: Sequence[Damage], genuine_first: bool) -> None:

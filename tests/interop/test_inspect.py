@@ -175,7 +175,7 @@ async def test_the_command_runs_as_a_module_and_says_what_is_not_there(jazz: Jaz
 async def test_what_waits_or_was_refused_is_noted(jazz: JazzServer, nodes: Nodes) -> None:
     node = await nodes("owner")
     a_map = node.create_group().create_map({"x": 1})
-    core = node.store.core(a_map.id)
+    core = node._host.store.core(a_map.id)
     core.rejected.add("co_zA_session_zS")
     log = core.log(next(iter(core.sessions)))
     core.parked["co_zB"] = [Batch(log.session, 0, log.transactions, "")]

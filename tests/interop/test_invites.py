@@ -174,10 +174,10 @@ async def test_an_agent_without_an_account_is_a_member(nodes: Nodes) -> None:
     await group.add_member(AgentId(agent.agent_id), "writer")
     await owner.flush()
     assert group.role_of(agent.agent_id) == "writer"
-    key_id = group.state.get("readKey")
-    assert group.state.get(f"{key_id}_for_{agent.agent_id}").startswith("sealed_U")
+    key_id = group._state.get("readKey")
+    assert group._state.get(f"{key_id}_for_{agent.agent_id}").startswith("sealed_U")
     await group.remove_member(AgentId(agent.agent_id))
-    assert group.state.get("readKey") != key_id
+    assert group._state.get("readKey") != key_id
     assert group.role_of(agent.agent_id) is None
 
 

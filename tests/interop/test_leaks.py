@@ -84,9 +84,9 @@ async def test_an_hours_updates_leave_nothing(rounds: int, nodes: Nodes) -> None
             await mine.uploaded()
         del mine, theirs
         for node in (writer, reader):
-            node._objects.release()
+            node._host.objects.release()
             gc.collect()
-            node._sweep()
+            node._runtime._evict()
         used.append(_used())
     assert len(asyncio.all_tasks()) == tasks
     assert max(used[1:]) - used[0] < 200_000, used

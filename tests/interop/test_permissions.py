@@ -157,7 +157,7 @@ async def test_a_write_after_the_removal_does_not_count_and_a_back_dated_one_doe
     changes = [{"op": "set", "key": "x", "value": "late"}]
     dated = [{"op": "set", "key": "dated", "value": True}]
     await group.remove_member(member)
-    removed_at = group.state.latest
+    removed_at = group._state.latest
     await python.flush()
     key = {"privacy": "trusting"}
     await js("transact", actor="js", id=value.id, changes=changes, madeAt=removed_at + 1, **key)
@@ -229,7 +229,9 @@ async def test_a_circle_of_groups_gives_nobody_more(nodes: Nodes) -> None:
     await first.extend(second)
     with pytest.raises(NotPermitted, match="circle"):
         await second.extend(first)
-    python.write_trusting(python.store.core(second.id), f"parent_{first.id}", "extend", latest=second.state.latest)
+    python._host.write_trusting(
+        python._host.store.core(second.id), f"parent_{first.id}", "extend", latest=second._state.latest
+    )
     assert first.parents() == {second.id: "extend"}
     assert second.parents() == {}
     other = await nodes("other")

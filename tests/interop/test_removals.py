@@ -116,7 +116,7 @@ async def test_a_removed_manager_gives_no_roles_in_its_past(js: JavaScript, node
     friend = await nodes("friend")
     await scene.group.add_member(scene.member, "manager")
     await scene.node.flush()
-    managed = scene.group.state.latest + 1
+    managed = scene.group._state.latest + 1
     await js("untilRole", actor="js", group=scene.group.id, account=scene.member, role="manager")
     await _remove(scene)
     await _write(js, scene.group.id, friend.account_id, managed, "writer")
@@ -139,7 +139,7 @@ async def until_refused(group: Group, count: int) -> None:
     """Waits until a group has so many refused transactions."""
 
     def enough(group: Group) -> bool:
-        return sum(verdict.refusal is not None for verdict in group.state.verdicts) >= count
+        return sum(verdict.refusal is not None for verdict in group._state.verdicts) >= count
 
     await until(group, enough)
 
@@ -164,7 +164,7 @@ async def test_a_removal_in_a_parent_group_counts(js: JavaScript, scene: Scene) 
     await js("load", actor="js", id=value.id)
     await _write(js, value.id, "honest", scene.node.now_ms())
     await until(value, {"x": 1, "honest": True})
-    between = child.state.epochs()[-1]
+    between = child._state.epochs()[-1]
     await _remove(scene)
     await _write(js, value.id, "dated", between)
     await until(value, lambda value: len(_reasons(value)) == 1)

@@ -18,7 +18,7 @@ async def _js_account(js: JavaScript, jazz: JazzServer, actor: str = "js") -> Ac
 
 
 def _key(group: Group) -> str:
-    return str(group.state.get("readKey"))
+    return str(group._state.get("readKey"))
 
 
 @pytest.mark.parametrize("remover", ["python", "js"])
@@ -37,7 +37,7 @@ async def test_a_removal_gives_write_only_members_new_keys_that_the_removed_one_
     theirs.set("before", True)
     seen = await removed.load_map(value.id)
     await until(seen, {"x": 1, "before": True})
-    write_key = group.state.get(f"writeKeyFor_{silent.account_id}")
+    write_key = group._state.get(f"writeKeyFor_{silent.account_id}")
     if remover == "python":
         await js("load", actor="js", id=group.id)
         await group.remove_member(removed.account_id)
@@ -45,10 +45,10 @@ async def test_a_removal_gives_write_only_members_new_keys_that_the_removed_one_
     else:
         await js("removeMember", actor="js", group=group.id, account=removed.account_id)
         await js("flush", actor="js")
-    await until(theirs.group, lambda group: group.state.get(f"writeKeyFor_{silent.account_id}") != write_key)
+    await until(theirs.group, lambda group: group._state.get(f"writeKeyFor_{silent.account_id}") != write_key)
     await until(theirs.group, lambda group: group.role_of(removed.account_id) is None)
-    new_key = theirs.group.state.get(f"writeKeyFor_{silent.account_id}")
-    assert f"{new_key}_for_{removed.account_id}" not in theirs.group.state.entries
+    new_key = theirs.group._state.get(f"writeKeyFor_{silent.account_id}")
+    assert f"{new_key}_for_{removed.account_id}" not in theirs.group._state.entries
     theirs.set("after", True)
     await until(value, {"x": 1, "before": True, "after": True})
     await js("until", actor="js", id=value.id, expected={"x": 1, "before": True, "after": True})
@@ -190,7 +190,7 @@ async def old_group(jazz: JazzServer, nodes: Nodes) -> tuple[Credentials, Group]
     owner = await nodes.again(credentials)
     group = owner.create_group()
     key = ReadKey.generate()
-    writer = group.writer
+    writer = group._writer
     writer.reveal(key, owner.account_id)
     writer.set("everyone", "reader")
     writer.set("readKey", key.key_id)
@@ -208,20 +208,20 @@ async def test_an_admin_that_loads_an_old_group_completes_it(
     reader = await nodes("reader")
     theirs = await reader.load_group(group.id)
     await reader.flush()
-    assert theirs.state.get("groupSealer") is None
+    assert theirs._state.get("groupSealer") is None
     healed = await owner.load_group(group.id)
     await owner.flush()
-    key = healed.writer.read_key()
-    assert healed.state.get("groupSealer") == group_sealer_value(key)
-    assert healed.state.get(f"{key.key_id}_for_everyone") == key.secret
+    key = healed._writer.read_key()
+    assert healed._state.get("groupSealer") == group_sealer_value(key)
+    assert healed._state.get(f"{key.key_id}_for_everyone") == key.secret
     await _js_account(js, jazz)
     await js("load", actor="js", id=group.id)
     assert await js("roleOf", actor="js", group=group.id, account=reader.account_id) == "reader"
-    count = len(group.state.verdicts)
+    count = len(group._state.verdicts)
     again = await nodes.again(credentials)
     await again.load_group(group.id)
     await again.flush()
-    assert len((await reader.load_group(group.id)).state.verdicts) == count
+    assert len((await reader.load_group(group.id))._state.verdicts) == count
 
 
 async def test_a_parent_without_a_sealer_is_extended_with_a_key_of_ones_own(
@@ -232,7 +232,7 @@ async def test_a_parent_without_a_sealer_is_extended_with_a_key_of_ones_own(
     member = await _js_account(js, jazz)
     parent = owner.create_group()
     await parent.add_member(member, "reader")
-    parent.writer.set("groupSealer", None)
+    parent._writer.set("groupSealer", None)
     await owner.flush()
     child = outsider.create_group()
     await child.extend(await outsider.load_group(parent.id))
@@ -248,13 +248,13 @@ async def test_a_strangers_reveal_of_the_read_key_is_not_believed(nodes: Nodes) 
     group = owner.create_group()
     await owner.flush()
     forged = ReadKey(_key(group), ReadKey.generate().secret)
-    evil = (await stranger.load_group(group.id)).writer
+    evil = (await stranger.load_group(group.id))._writer
     await stranger.load_account(member.account_id)
     evil.set(f"writeKeyFor_{stranger.account_id}", forged.key_id)
     evil.set(f"{forged.key_id}_for_everyone", forged.secret)
     evil.reveal(forged, member.account_id)
     await stranger.flush()
-    await until(group, lambda group: f"{forged.key_id}_for_everyone" in group.state.entries)
+    await until(group, lambda group: f"{forged.key_id}_for_everyone" in group._state.entries)
     await group.add_member(member.account_id, "writer")
     value = group.create_map({"x": 1})
     await owner.flush()

@@ -290,8 +290,8 @@ async def test_what_left_the_memory_comes_back_from_the_disk(jazz: JazzServer, l
     async with kept.node(line.url) as node:
         await node.login()
         assert (await node.load_map(kept.co_id))["mine"] == WRITES - 1
-        node._objects.release()
-        node._sweep()
+        node._host.objects.release()
+        node._runtime._evict()
         assert node.find(kept.co_id) is None
         async with Node(jazz.url, kept.credentials) as elsewhere:
             await elsewhere.login()

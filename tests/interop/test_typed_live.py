@@ -152,7 +152,7 @@ async def test_a_refused_write_names_field_and_role_and_makes_nothing(alice: Nod
     project = Project(name="p", tasks=ListOf([Task(title="t", score=None)])).create(team)
     await alice.flush()
     read = await Project.load(bob, project.id, resolve={"tasks": {"$each": True}, "labels": True, "events": True})
-    held = len(bob.store.cores)
+    held = len(bob._host.store.cores)
     task = Task(title="new", score=None)
     refusals: list[tuple[Any, str]] = [
         (lambda: setattr(read.tasks[0], "note", Note(text="n")), "set Task.note of"),
@@ -166,7 +166,7 @@ async def test_a_refused_write_names_field_and_role_and_makes_nothing(alice: Nod
     for write, act in refusals:
         with pytest.raises(NotPermitted, match=f"not permitted to {act}.* role in group .* is reader, needs writer"):
             write()
-    assert len(bob.store.cores) == held
+    assert len(bob._host.store.cores) == held
     assert task.is_draft
 
 
@@ -282,7 +282,7 @@ async def test_every_kind_can_be_unique(alice: Node, bob: Node, team: Group) -> 
     names = ["list", "record", "feed", "text", {"a": "b"}]
     for value, name in zip(made, names, strict=True):
         found = await type(value).load_unique(theirs, name)
-        assert (found.id, found.raw.refresh() > 0) == (value.id, True)
+        assert (found.id, found.raw._refresh() > 0) == (value.id, True)
     assert str(await Text().get_or_create_unique(team, "text")) == "abc"
     made[4].raw.set("theme", UNKNOWN)
     with pytest.raises(ReferenceNotFound):
@@ -305,15 +305,15 @@ async def test_a_watch_follows_references_that_change(alice: Node, bob: Node, te
             second = await anext(states)
         assert second.note is not None
         assert second.note.text == "2"
-        watched = bob.watches.count
+        watched = bob._host.watches.count
         old.text = "nobody sees this"
         second_note = task.note
         assert second_note is not None
         second_note.text = "3"
         third = await anext(states)
         assert third.note is not None
-        assert (third.note.text, bob.watches.count) == ("3", watched)
-    assert bob.watches.count == 0
+        assert (third.note.text, bob._host.watches.count) == ("3", watched)
+    assert bob._host.watches.count == 0
     with pytest.raises(StopAsyncIteration):
         await anext(states)
 

@@ -43,8 +43,12 @@ class PythonActor:
 
     async def has(self, co_id: str) -> bool:
         """Whether a value is here with all that it needs."""
-        core = self.node.store.cores.get(co_id)
-        return core is not None and core.header is not None and missing_for(self.node.store, core, connected=True) == []
+        core = self.node._host.store.cores.get(co_id)
+        return (
+            core is not None
+            and core.header is not None
+            and missing_for(self.node._host.store, core, connected=True) == []
+        )
 
     async def load(self, co_id: str) -> None:
         """Loads a value."""
@@ -63,7 +67,7 @@ class PythonActor:
 
     def counts(self, co_id: str) -> dict[str, int]:
         """How many transactions of each session of a value are here."""
-        core = self.node.store.cores.get(co_id)
+        core = self.node._host.store.cores.get(co_id)
         return {} if core is None else core.counts()
 
     async def views(self, ids: Sequence[str], members: Sequence[str], times: Sequence[int]) -> list[View]:
@@ -120,7 +124,7 @@ Actor: TypeAlias = PythonActor | JavaScriptActor
 def _view(value: Any, members: Sequence[str], times: Sequence[int]) -> View:
     if isinstance(value, Group):
         verdicts = {
-            (item.transaction.session, item.transaction.index, item.refusal is None) for item in value.state.verdicts
+            (item.transaction.session, item.transaction.index, item.refusal is None) for item in value._state.verdicts
         }
         roles = [[value.role_of(member, at) for member in members] for at in (None, *times)]
         return {"content": roles, "verdicts": verdicts}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def core_of(node: Loose, value: CoMap) -> Core:
     """The log that a node holds of a value."""
-    return node.store.core(value.id)
+    return node._host.store.core(value.id)
 
 
 async def public_map(writer: Loose, hub: Loose, init: dict[str, Any]) -> CoMap:

@@ -25,28 +25,28 @@ class Forger(Node):
         self, co_id: str, changes: list[Any], *, private: bool, made_at: int, meta: dict[str, Any] | None = None
     ) -> None:
         """Writes a transaction of any content and time, with no check: what a hostile or a slow client may send."""
-        core = self.store.core(co_id)
-        session = self.writer.session_for(core)
+        core = self._host.store.core(co_id)
+        session = self._host.writer.session_for(core)
         index, payload = core.count(session), compact_json(changes)
         text, key_id = None if meta is None else compact_json(meta), None
         if private:
-            state = self.store.group_state(core.header.owner if core.header and core.header.owner else "")
+            state = self._host.store.group_state(core.header.owner if core.header and core.header.owner else "")
             assert isinstance(state, GroupState), f"the owner of {co_id} is {state}"
             key_id = current_key_id(state, self.account_id)
-            secret = find_secret(self.store, state.co_id, key_id or "")
+            secret = find_secret(self._host.store, state.co_id, key_id or "")
             if secret is None:
                 raise NotPermitted(co_id, group=state.co_id, role=None, act="write to", needs="a read key")
             material = transaction_material(co_id, session, index)
             payload = encrypt_text(payload, secret, material)
             text = None if text is None else encrypt_text(text, secret, material)
-        self.writer._append(core, Transaction(session, index, made_at, payload, key_id, text, author_of(session)))
+        self._host.writer._append(core, Transaction(session, index, made_at, payload, key_id, text, author_of(session)))
 
     def transact_text(self, co_id: str, payload: str, *, made_at: int) -> None:
         """Writes a trusting transaction whose changes are any text."""
-        core = self.store.core(co_id)
-        session = self.writer.session_for(core)
+        core = self._host.store.core(co_id)
+        session = self._host.writer.session_for(core)
         item = Transaction(session, core.count(session), made_at, payload, None, None, author_of(session))
-        self.writer._append(core, item)
+        self._host.writer._append(core, item)
 
 
 class Loose(Forger):
@@ -55,29 +55,29 @@ class Loose(Forger):
     def __init__(self, credentials: Credentials | None = None, clock: Callable[[], int] = now_ms) -> None:
         self.credentials = credentials or Credentials.generate()
         super().__init__("ws://nowhere", self.credentials, clock=clock)
-        self._end = None
+        self._runtime._end = None
         self.connect()
 
     def connect(self) -> None:
         """A new connection begins."""
-        self._transport.outbox.take_all()
-        self._transport.connected.set()
-        self._sync.connect()
+        self._runtime._transport.outbox.take_all()
+        self._runtime._transport.connected.set()
+        self._runtime._sync.connect()
 
     def cut(self) -> None:
         """The connection ends, with what was not taken."""
-        self._transport.outbox.take_all()
-        self._transport.connected.clear()
-        self._disconnected()
+        self._runtime._transport.outbox.take_all()
+        self._runtime._transport.connected.clear()
+        self._runtime._disconnected()
 
     def give(self, *messages: Any) -> None:
         """Receives one frame of messages."""
-        self._received("\n".join(item if isinstance(item, str) else json.dumps(item) for item in messages))
+        self._runtime._received("\n".join(item if isinstance(item, str) else json.dumps(item) for item in messages))
 
     def take(self) -> list[dict[str, Any]]:
         """What was sent since the last time."""
-        self.writer.send()
-        return [json.loads(text) for text in self._transport.outbox.take_all()]
+        self._host.writer.send()
+        return [json.loads(text) for text in self._runtime._transport.outbox.take_all()]
 
 
 class Wired(Forger):
@@ -85,22 +85,22 @@ class Wired(Forger):
 
     def __init__(self, url: str, credentials: Credentials, *, clock: Callable[[], int]) -> None:
         super().__init__(url, credentials, clock=clock)
-        self._end = None
+        self._runtime._end = None
         self._connection: asyncio.Task[None] | None = None
 
     async def online(self) -> None:
         """Connects."""
-        socket = await self._transport._open()
-        assert socket is not None, self._transport._last_error
+        socket = await self._runtime._transport._open()
+        assert socket is not None, self._runtime._transport._last_error
 
         async def serve() -> None:
             try:
-                await self._transport._serve(socket)
+                await self._runtime._transport._serve(socket)
             finally:
                 await socket.close()
 
         self._connection = asyncio.create_task(serve())
-        await self._transport.wait_connected(5.0)
+        await self._runtime._transport.wait_connected(5.0)
 
     async def offline(self) -> None:
         """Cuts the connection."""

@@ -216,7 +216,7 @@ async def _views(
 
 def has_ties(world: World, ids: list[str]) -> bool:
     """Whether two sessions wrote to one value at the same time: JavaScript's readers may differ about those."""
-    store = world.python[0].node.store
+    store = world.python[0].node._host.store
     for co_id in ids:
         written = {(item.made_at, item.session) for item in store.core(co_id).transactions}
         if len(written) > len({made_at for made_at, _ in written}):
@@ -226,7 +226,7 @@ def has_ties(world: World, ids: list[str]) -> bool:
 
 def _moments(world: World, ids: list[str]) -> list[int]:
     """Some times at which roles may have changed."""
-    store = world.python[0].node.store
+    store = world.python[0].node._host.store
     times = sorted({item.made_at for co_id in ids for item in store.core(co_id).transactions})
     return times[:: max(1, len(times) // 5)]
 

@@ -23,7 +23,7 @@ class Watchable(Protocol):
     def id(self) -> CoId:
         """The value's id."""
 
-    def refresh(self) -> int:
+    def _refresh(self) -> int:
         """Brings the content up to date; the number it gives grows with every change of the valid content."""
 
 
@@ -33,7 +33,7 @@ T = TypeVar("T", bound=Watchable)
 class Wakeable(Protocol):
     """What a change of a value wakes."""
 
-    def wake(self) -> None:
+    def _wake(self) -> None:
         """Look again: something changed, or the node was closed."""
 
 
@@ -65,7 +65,7 @@ class Watch(Generic[T]):
             if self._watches.closed:
                 raise NodeClosed(f"the node was closed while {self._value.id} was watched")
             self._woken.clear()
-            revision = self._value.refresh()
+            revision = self._value._refresh()
             if revision != self._revision:
                 self._revision = revision
                 return self._value
@@ -84,7 +84,7 @@ class Watch(Generic[T]):
         self._watches.discard(self._value.id, self)
         self._woken.set()
 
-    def wake(self) -> None:
+    def _wake(self) -> None:
         """Makes the iterator look again."""
         self._woken.set()
 
@@ -95,7 +95,7 @@ class _Callback:
     def __init__(self, value: Watchable, callback: Callable[[Any], None]) -> None:
         self.value = value
         self.callback = callback
-        self.revision: int = value.refresh()
+        self.revision: int = value._refresh()
 
     def call(self) -> None:
         try:
@@ -165,9 +165,9 @@ class Watches:
         changed, self._changed = self._changed, {}
         for co_id in changed:
             for watch in list(self._iterators.get(co_id, ())):
-                watch.wake()
+                watch._wake()
             for entry in list(self._callbacks.get(co_id, ())):
-                revision = entry.value.refresh()
+                revision = entry.value._refresh()
                 if revision != entry.revision and entry in self._callbacks.get(co_id, ()):
                     entry.revision = revision
                     entry.call()
@@ -179,4 +179,4 @@ class Watches:
         self._callbacks.clear()
         for watches in list(self._iterators.values()):
             for watch in list(watches):
-                watch.wake()
+                watch._wake()

@@ -48,8 +48,8 @@ class Account(Group):
 
     kind: ClassVar[str] = "account"
 
-    def __init__(self, node: Host, core: Core) -> None:
-        super().__init__(node, core)
+    def __init__(self, host: Host, core: Core) -> None:
+        super().__init__(host, core)
         self._profile: CoMap | None = None
 
     @property
@@ -65,7 +65,7 @@ class Account(Group):
     @property
     def profile_id(self) -> CoId | None:
         """Id of the profile map; None for an account that was not completed."""
-        profile = self._state().get("profile")
+        profile = self._state.get("profile")
         return CoId(profile) if isinstance(profile, str) else None
 
     @property
@@ -95,7 +95,7 @@ class Account(Group):
         profile_id = self.profile_id
         if profile_id is None:
             raise InvalidContent(f"the account {self.id} has no profile")
-        self._profile = await self._node.load_as(profile_id, CoMap, timeout=timeout)
+        self._profile = await self._host.load_as(profile_id, CoMap, timeout=timeout)
         return self._profile
 
     async def add_member(self, member: AccountId | AgentId | Everyone, role: Role) -> None:
@@ -120,17 +120,17 @@ class Account(Group):
         """Refused: an account has no members."""
         raise self._no_members(f"extend {parent.id} as {role} with")
 
-    def initialise(self) -> None:
+    def _initialise(self) -> None:
         """Writes the first transactions of a fresh account, as its agent."""
-        agent = self._node.store.agent
+        agent = self._host.store.agent
         key = ReadKey.generate()
-        self.writer.set(agent.agent_id, "admin")
-        self.writer.reveal(key, agent.agent_id)
-        self.writer.set("readKey", key.key_id)
+        self._writer.set(agent.agent_id, "admin")
+        self._writer.reveal(key, agent.agent_id)
+        self._writer.set("readKey", key.key_id)
 
-    def set_profile(self, profile: CoMap) -> None:
+    def _set_profile(self, profile: CoMap) -> None:
         """Names the profile."""
-        self.writer.set("profile", profile.id)
+        self._writer.set("profile", profile.id)
         self._profile = profile
 
     def _no_members(self, act: str) -> InvalidContent:

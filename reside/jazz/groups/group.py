@@ -32,12 +32,12 @@ class Group(Value):
     """A group: who may read and write the values that it owns."""
 
     kind: ClassVar[str] = "group"
-    healed: bool = False
+    _healed: bool = False
 
-    def refresh(self) -> int:
+    def _refresh(self) -> int:
         """Brings the roles up to date; the number it gives grows with every change, also in a parent group."""
-        self._state()
-        return super().refresh()
+        _ = self._state  # judges what arrived since
+        return super()._refresh()
 
     @property
     def name(self) -> str | None:
@@ -47,7 +47,7 @@ class Group(Value):
     @property
     def my_role(self) -> str | None:
         """This node's account's effective role; None for none."""
-        return self._state().role_of(self._node.account_id)
+        return self._state.role_of(self._host.account_id)
 
     def role_of(self, member: str, at: int | None = None) -> str | None:
         """The effective role of an account, an agent or `everyone`: direct, through parent groups, or everyone's.
@@ -56,17 +56,17 @@ class Group(Value):
             member: Account id, agent id or `everyone`.
             at: Time in ms since the epoch; None for now.
         """
-        return self._state().role_of(member, at)
+        return self._state.role_of(member, at)
 
     def members(self) -> dict[str, str]:
         """The direct members and their roles; `everyone` is one of them if it has a role, and so are open invites."""
-        state = self._state()
+        state = self._state
         roles = {key: state.get(key) for key in state.entries if is_member_key(key) or key == EVERYONE}
         return {member: role for member, role in roles.items() if role != "revoked"}
 
     def parents(self) -> dict[CoId, str]:
         """The groups whose members are members here too, with the role they get (`extend`: the one they have there)."""
-        state = self._state()
+        state = self._state
         return {CoId(parent): state.parents[parent][-1][1] for parent in state.parent_ids()}
 
     async def add_member(self, member: AccountId | AgentId | Everyone, role: Role) -> None:
@@ -84,10 +84,10 @@ class Group(Value):
             await self._add_everyone(role)
             return
         if not is_agent_id(member):
-            await self._node.load_account(member)
-        if self._state().get(member) == role:
+            await self._host.load_account(member)
+        if self._state.get(member) == role:
             return
-        await give_role(self, self.writer, member, role)
+        await give_role(self, self._writer, member, role)
 
     async def remove_member(self, member: AccountId | AgentId | Everyone) -> None:
         """Takes away a role. The read key is changed first, so that what is written from now on is closed to it.
@@ -97,18 +97,18 @@ class Group(Value):
         Raises:
             NotPermitted: This account may not remove that member.
         """
-        if self._state().get(member) in (None, "revoked"):
+        if self._state.get(member) in (None, "revoked"):
             return
-        self.writer.check_role(member, "revoked")
-        rotates = self.writer.acting_role(self._node.account_id) in ADMINS
+        self._writer.check_role(member, "revoked")
+        rotates = self._writer.acting_role(self._host.account_id) in ADMINS
         rotation = await prepare_rotation(self) if rotates else None
         if member == EVERYONE:
             # First: whoever sees half of it must not take everyone for a reader of the new key.
-            self.writer.set(member, "revoked")
+            self._writer.set(member, "revoked")
         if rotation is not None:
             rotation.run(member)
         if member != EVERYONE:
-            self.writer.set(member, "revoked")
+            self._writer.set(member, "revoked")
 
     async def create_invite(self, role: InviteRole, *, value: Value | None = None, hint: str | None = None) -> Invite:
         """Makes an invite: whoever has its secret can give itself a role here.
@@ -133,8 +133,8 @@ class Group(Value):
         Raises:
             NotPermitted: This account is not an admin here, or the parent extends this group.
         """
-        if parent.state.get("groupSealer") is None:
-            await parent.writer.load_members()
+        if parent._state.get("groupSealer") is None:
+            await parent._writer.load_members()
         self._extend(parent, role)
 
     def create_child(self, role: str = "extend") -> "Group":
@@ -143,7 +143,7 @@ class Group(Value):
         Args:
             role: As in `extend`.
         """
-        child: Group = self._node.create_group()
+        child: Group = self._host.create_group()
         child._extend(self, role)
         return child
 
@@ -153,11 +153,11 @@ class Group(Value):
         Raises:
             NotPermitted: This account is neither admin nor manager here.
         """
-        if self.writer.acting_role(self._node.account_id) not in ADMINS:
-            raise self.writer.refusal("end the extension of", "admin or manager")
-        if parent.id in self._state().parent_ids():
+        if self._writer.acting_role(self._host.account_id) not in ADMINS:
+            raise self._writer.refusal("end the extension of", "admin or manager")
+        if parent.id in self._state.parent_ids():
             rotation = await prepare_rotation(self)
-            self.writer.set(f"parent_{parent.id}", "revoked")
+            self._writer.set(f"parent_{parent.id}", "revoked")
             rotation.run()
 
     def create_map(self, init: Mapping[str, Json] | None = None) -> "CoMap":
@@ -166,7 +166,7 @@ class Group(Value):
         Raises:
             NotPermitted: This account may not write here.
         """
-        value: CoMap = self._node.creator.map(self, init or {})
+        value: CoMap = self._host.creator.map(self, init or {})
         return value
 
     def create_list(self, items: Iterable[Json] = (), *, restrict_deletion: bool = False) -> "CoList":
@@ -179,7 +179,7 @@ class Group(Value):
         Raises:
             NotPermitted: This account may not write here.
         """
-        value: CoList = self._node.creator.list(self, items, restrict_deletion=restrict_deletion)
+        value: CoList = self._host.creator.list(self, items, restrict_deletion=restrict_deletion)
         return value
 
     def create_feed(self) -> "CoFeed":
@@ -188,7 +188,7 @@ class Group(Value):
         Raises:
             NotPermitted: This account may not write here.
         """
-        value: CoFeed = self._node.creator.feed(self)
+        value: CoFeed = self._host.creator.feed(self)
         return value
 
     def create_text(self, text: str = "") -> "CoPlainText":
@@ -197,7 +197,7 @@ class Group(Value):
         Raises:
             NotPermitted: This account may not write here.
         """
-        value: CoPlainText = self._node.creator.text(self, text)
+        value: CoPlainText = self._host.creator.text(self, text)
         return value
 
     def create_file(
@@ -233,49 +233,44 @@ class Group(Value):
         Raises:
             NotPermitted: This account may not write here.
         """
-        value: FileStream = self._node.creator.file(self, mime_type, name=name, size=size)
+        value: FileStream = self._host.creator.file(self, mime_type, name=name, size=size)
         return value
 
-    # For this package
-
-    @property
-    def state(self) -> GroupState:
-        """The validated state."""
-        return self._state()
-
     @cached_property
-    def writer(self) -> GroupWriter:
+    def _writer(self) -> GroupWriter:
         """Writes to this group as the node's account."""
-        return GroupWriter(self._node, self._core)
+        return GroupWriter(self._host, self._core)
 
-    def initialise(self) -> None:
+    def _initialise(self) -> None:
         """Writes the first transactions of a fresh group: admin, read key, its sealer."""
-        me, key = self._node.account_id, ReadKey.generate()
-        self.writer.set(me, "admin")
-        self.writer.reveal(key, me)
-        self.writer.set_read_key(key)
+        me, key = self._host.account_id, ReadKey.generate()
+        self._writer.set(me, "admin")
+        self._writer.reveal(key, me)
+        self._writer.set_read_key(key)
 
-    def make_own_write_key(self) -> None:
+    def _make_own_write_key(self) -> None:
         """Makes the key that this account writes with where everyone may write, but not read what others wrote."""
-        self.writer.new_write_key(self._node.account_id)
+        self._writer.new_write_key(self._host.account_id)
 
-    def has_read_key(self) -> bool:
+    def _has_read_key(self) -> bool:
         """Whether this account can read what is written in the group now."""
-        key_id = self._state().get("readKey")
-        return isinstance(key_id, str) and self.writer.secret(key_id) is not None
+        key_id = self._state.get("readKey")
+        return isinstance(key_id, str) and self._writer.secret(key_id) is not None
 
-    def children(self) -> "list[Group]":
+    def _children(self) -> "list[Group]":
         """The loaded groups that extend this one."""
-        store = self._node.store
+        store = self._host.store
         states = ((co_id, store.group_state(co_id)) for co_id in store.core(self.id).dependants)
         return [
-            self._node.object_of(store.core(co_id), Group)
+            self._host.object_of(store.core(co_id), Group)
             for co_id, state in states
             if isinstance(state, GroupState) and self.id in state.parent_ids()
         ]
 
+    @property
     def _state(self) -> GroupState:
-        state = self._node.store.group_state(self.id)
+        """The validated state."""
+        state = self._host.store.group_state(self.id)
         if not isinstance(state, GroupState):
             raise InvalidContent(f"{self.id} is {state}")
         return state
@@ -283,29 +278,29 @@ class Group(Value):
     def _extend(self, parent: "Group", role: str) -> None:
         if role not in _MAPPINGS:
             raise InvalidContent(f"a parent's members can be {', '.join(_MAPPINGS)}, not {role}")
-        if self._state().role_of(self._node.account_id) != "admin":
-            raise self.writer.refusal("extend", "admin")
-        if parent.state.extends(self.id):
-            raise self.writer.refusal("close a circle of groups with", f"a parent that does not extend {self.id}")
-        keys = [self.writer.read_key(), *self.writer.write_keys()]
-        self.writer.set(f"parent_{parent.id}", role)
+        if self._state.role_of(self._host.account_id) != "admin":
+            raise self._writer.refusal("extend", "admin")
+        if parent._state.extends(self.id):
+            raise self._writer.refusal("close a circle of groups with", f"a parent that does not extend {self.id}")
+        keys = [self._writer.read_key(), *self._writer.write_keys()]
+        self._writer.set(f"parent_{parent.id}", role)
         for key in keys:
-            if not self.writer.reveal_to_parent(key, parent.state):
+            if not self._writer.reveal_to_parent(key, parent._state):
                 # A parent without a sealer, as groups made long ago: its readers get a key of ours, as in JavaScript.
-                parent.writer.new_write_key(self._node.account_id)
-                self.writer.reveal_to_parent(key, parent.state)
+                parent._writer.new_write_key(self._host.account_id)
+                self._writer.reveal_to_parent(key, parent._state)
 
     async def _add_everyone(self, role: str) -> None:
         if role not in ("reader", "writer", "writeOnly"):
             raise InvalidContent(f"everyone can be reader, writer or writeOnly, not {role}")
-        previous = self._state().get(EVERYONE)
+        previous = self._state.get(EVERYONE)
         if previous == role:
             return
         closes = role == "writeOnly" and previous in ("reader", "writer")
         rotation = await prepare_rotation(self) if closes else None
-        key = self.writer.read_key()
-        self.writer.set_role(EVERYONE, role)
+        key = self._writer.read_key()
+        self._writer.set_role(EVERYONE, role)
         if role != "writeOnly":
-            self.writer.set(f"{key.key_id}_for_{EVERYONE}", key.secret)
+            self._writer.set(f"{key.key_id}_for_{EVERYONE}", key.secret)
         elif rotation is not None:
             rotation.run(EVERYONE)

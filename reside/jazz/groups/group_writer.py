@@ -33,17 +33,17 @@ class GroupWriter:
     """Writes to one group as one identity.
 
     Args:
-        node: Where the group is.
+        host: The node of the group.
         core: The group.
         guest: The agent of an invite, to write as; None for the node's account.
     """
 
-    def __init__(self, node: Host, core: Core, guest: Agent | None = None) -> None:
-        self.node = node
+    def __init__(self, host: Host, core: Core, guest: Agent | None = None) -> None:
+        self._host = host
         self.core = core
-        self._agent = node.store.agent if guest is None else guest
-        self._reader = node.store.reader if guest is None else Reader(guest.agent_id, guest)
-        self._session = node.writer.session_for(core) if guest is None else node.writer.guest_session(guest)
+        self._agent = host.store.agent if guest is None else guest
+        self._reader = host.store.reader if guest is None else Reader(guest.agent_id, guest)
+        self._session = host.writer.session_for(core) if guest is None else host.writer.guest_session(guest)
 
     @property
     def id(self) -> CoId:
@@ -58,7 +58,7 @@ class GroupWriter:
     @property
     def state(self) -> GroupState:
         """The group's validated content."""
-        state = self.node.store.group_state(self.id)
+        state = self._host.store.group_state(self.id)
         if not isinstance(state, GroupState):
             raise InvalidContent(f"{self.id} is {state}")
         return state
@@ -68,7 +68,7 @@ class GroupWriter:
         state = self.state
         epochs = state.epochs()
         latest = max(state.latest, epochs[-1] if epochs else 0)
-        self.node.write_trusting(self.core, key, value, latest=latest, session=self._session)
+        self._host.write_trusting(self.core, key, value, latest=latest, session=self._session)
 
     def set_role(self, member: str, role: str) -> None:
         """Gives a role.
@@ -92,7 +92,7 @@ class GroupWriter:
 
     def acting_role(self, member: str) -> str | None:
         """The role by which a member may change the group now: its own or one through a parent, never everyone's."""
-        now = max(self.node.now_ms(), self.state.latest)
+        now = max(self._host.now_ms(), self.state.latest)
         judgement = self.core.judgement
         return None if judgement is None else judgement.judge.acting_role(member, now)
 
@@ -109,7 +109,7 @@ class GroupWriter:
             NotPermitted: The writer can't have it.
         """
         key_id = current_key_id(self.state, self.member)
-        secret = None if key_id is None else find_secret(self.node.store, self.id, key_id, self._reader)
+        secret = None if key_id is None else find_secret(self._host.store, self.id, key_id, self._reader)
         if key_id is None or secret is None:
             raise self.refusal("use the read key of", "a role that can read")
         return ReadKey(key_id, secret)
@@ -123,7 +123,7 @@ class GroupWriter:
 
     def secret(self, key_id: str) -> str | None:
         """The secret of one of the group's keys."""
-        return find_secret(self.node.store, self.id, key_id, self._reader)
+        return find_secret(self._host.store, self.id, key_id, self._reader)
 
     def new_write_key(self, member: str) -> None:
         """A key of its own for a member who may write but not read what others write; whoever reads gets it too."""
@@ -154,8 +154,8 @@ class GroupWriter:
     async def load_members(self) -> None:
         """Loads the accounts of all who hold keys: sealing needs their public keys. Members whom nobody is stay out."""
         members = [*self.key_holders(), *self.write_only_members()]
-        absent = [member for member in members if is_account_id(member) and self.node.store.agent_of(member) is None]
-        found = await asyncio.gather(*(self.node.load_account(member) for member in absent), return_exceptions=True)
+        absent = [member for member in members if is_account_id(member) and self._host.store.agent_of(member) is None]
+        found = await asyncio.gather(*(self._host.load_account(member) for member in absent), return_exceptions=True)
         for error in found:
             if isinstance(error, BaseException) and not isinstance(error, ValueNotFound | WrongKind):
                 raise error
@@ -177,7 +177,7 @@ class GroupWriter:
         Raises:
             InvalidContent: The account is not here, or has no usable key.
         """
-        agent_id = self.node.store.agent_of(member)
+        agent_id = self._host.store.agent_of(member)
         if agent_id is None:
             raise InvalidContent(f"the account {member} of group {self.id} is not loaded")
         sealed = seal(key.secret, self._agent, agent_id.partition("/")[0], self._next_material())
@@ -185,7 +185,7 @@ class GroupWriter:
 
     def parent_states(self) -> list[GroupState]:
         """The groups whose members are members here."""
-        found = (self.node.store.group_state(parent) for parent in self.state.parent_ids())
+        found = (self._host.store.group_state(parent) for parent in self.state.parent_ids())
         return [parent for parent in found if isinstance(parent, GroupState)]
 
     def reveal_to_parents(self, key: ReadKey) -> None:
@@ -222,7 +222,7 @@ class GroupWriter:
         key_id = current_key_id(parent, self.member)
         if role not in _ROLES_WITH_READ_KEY and key_id == parent.get("readKey"):
             return None
-        secret = None if key_id is None else find_secret(self.node.store, parent.co_id, key_id, self._reader)
+        secret = None if key_id is None else find_secret(self._host.store, parent.co_id, key_id, self._reader)
         return None if key_id is None or secret is None else ReadKey(key_id, secret)
 
     def _next_material(self) -> str:

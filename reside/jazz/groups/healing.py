@@ -16,10 +16,10 @@ def heal_once(group: Group) -> None:
 
     Once for each object: what looks like a lack later may be another's change of keys that has arrived by half.
     """
-    if group.healed:
+    if group._healed:
         return
-    group.healed = True
-    state, writer = group.state, group.writer
+    group._healed = True
+    state, writer = group._state, group._writer
     key_id = state.get("readKey")
     if not isinstance(key_id, str) or state.get(writer.member) not in ADMINS:
         return

@@ -43,14 +43,14 @@ class Invite:
     hint: str | None = None
 
     @property
-    def agent(self) -> Agent:
+    def _agent(self) -> Agent:
         """The keys that stand for the invite in the group."""
         return _agent_of(self.secret)
 
     @property
     def agent_id(self) -> AgentId:
         """The member that stands for the invite in the group; public."""
-        return AgentId(self.agent.agent_id)
+        return AgentId(self._agent.agent_id)
 
     @property
     def ticket(self) -> str:
@@ -81,7 +81,7 @@ async def create_invite(group: KeyedGroup, role: InviteRole, *, value_id: CoId, 
     if role not in get_args(InviteRole):
         raise InvalidContent(f"an invite can give {', '.join(get_args(InviteRole))}, not {role}")
     invite = Invite(value_id, _PREFIX + b58encode(secrets.token_bytes(_SEED_BYTES)), hint)
-    await give_role(group, group.writer, invite.agent_id, f"{role}Invite")
+    await give_role(group, group._writer, invite.agent_id, f"{role}Invite")
     return invite
 
 

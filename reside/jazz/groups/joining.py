@@ -17,17 +17,17 @@ from reside.jazz.values.value import Value
 _RANKS: Final = {"writeOnly": 1, "reader": 2, "writer": 3, "manager": 4, "admin": 5}
 
 
-async def accept_invite(node: Host, invite: Invite, *, timeout: float) -> Value:  # noqa: ASYNC109 - as every load
+async def accept_invite(host: Host, invite: Invite, *, timeout: float) -> Value:  # noqa: ASYNC109 - as every load
     """Takes the role that an invite gives; see `Node.accept_invite`."""
-    value = await node.load_as(invite.value_id, Value, timeout=timeout)
+    value = await host.load_as(invite.value_id, Value, timeout=timeout)
     group = value.group if isinstance(value, OwnedValue) else value
     if isinstance(group, Account) or not isinstance(group, Group):
         raise InvalidContent(f"{invite.value_id} belongs to no group; only groups have invites")
-    agent = invite.agent
+    agent = invite._agent
     role = await _offered_role(group, agent.agent_id, timeout)
     # Unlike in JavaScript, no role that the member has directly is replaced by a lesser one.
-    if _RANKS.get(str(group.state.get(node.account_id)), 0) < _RANKS[role]:
-        await give_role(group, GroupWriter(node, node.store.core(group.id), agent), node.account_id, role)
+    if _RANKS.get(str(group._state.get(host.account_id)), 0) < _RANKS[role]:
+        await give_role(group, GroupWriter(host, host.store.core(group.id), agent), host.account_id, role)
     return value
 
 

@@ -22,13 +22,13 @@ class KeyedGroup(Protocol):
         """The group's id."""
 
     @property
-    def writer(self) -> GroupWriter:
+    def _writer(self) -> GroupWriter:
         """Writes to the group as the node's account."""
 
-    def children(self) -> Sequence["KeyedGroup"]:
+    def _children(self) -> Sequence["KeyedGroup"]:
         """The loaded groups that extend this one."""
 
-    def has_read_key(self) -> bool:
+    def _has_read_key(self) -> bool:
         """Whether this account can read what is written in the group now."""
 
 
@@ -41,7 +41,7 @@ class Rotation:
 
     def run(self, removed: str | None = None) -> None:
         """Changes the keys for all but one member (account, agent or `everyone`)."""
-        writer = self._group.writer
+        writer = self._group._writer
         if removed == EVERYONE or writer.state.get(EVERYONE) not in READERS:
             _change_key(writer, removed)
             for rotation in self._below:
@@ -54,11 +54,11 @@ async def prepare_rotation(group: KeyedGroup) -> Rotation:
 
 
 async def _prepare(group: KeyedGroup, seen: set[str]) -> Rotation:
-    await group.writer.load_members()
+    await group._writer.load_members()
     below = []
-    for child in group.children():
-        acts = child.writer.acting_role(child.writer.member) in ADMINS
-        if child.id in seen or not acts or not child.has_read_key():
+    for child in group._children():
+        acts = child._writer.acting_role(child._writer.member) in ADMINS
+        if child.id in seen or not acts or not child._has_read_key():
             continue
         seen.add(child.id)
         below.append(await _prepare(child, seen))

@@ -33,12 +33,13 @@ async def inspect_value(node: Node, co_id: str, *, timeout: float = 30.0) -> Rep
         ValueNotFound: The server does not have it.
         JazzTimeout: It did not come in time.
     """
+    host = node._host
     try:
         value = await node.load(co_id, timeout=timeout)
     except ValueDeleted:
-        value = node.object_of(node.store.core(co_id), Value)
-    value.refresh()
-    core = node.store.core(value.id)
+        value = host.object_of(host.store.core(co_id), Value)
+    value._refresh()
+    core = host.store.core(value.id)
     group = value if isinstance(value, Group) else _owner(value)
     transactions = _judged_group(value) if isinstance(value, Group) else _judged(value, core, group)
     return Report(
@@ -62,7 +63,7 @@ def _owner_report(group: Group) -> OwnerReport:
 
 
 def _judged_group(group: Group) -> Iterator[TransactionReport]:
-    state = group.state
+    state = group._state
     for verdict in state.verdicts:
         outcome: Outcome = "valid" if verdict.refusal is None else "invalid"
         yield _report(verdict.transaction, state, outcome, verdict.refusal)
@@ -70,7 +71,7 @@ def _judged_group(group: Group) -> Iterator[TransactionReport]:
 
 def _judged(value: Value, core: Core, group: Group | None) -> Iterator[TransactionReport]:
     reasons = {(session, index): reason for session, index, reason in _refusals(value)}
-    state = None if group is None else group.state
+    state = None if group is None else group._state
     for item in core.transactions:
         reason = reasons.get((item.session, item.index))
         allowed = state is None or refusal_of_write(state, item) is None
@@ -113,7 +114,7 @@ def _content(value: Value) -> Json:  # noqa: PLR0911 - one return a kind
     if isinstance(value, Account):
         return {"name": value.name, "profile": value.profile_id, "agent": value.agent_id}
     if isinstance(value, Group):
-        return {"members": value.members(), "parents": {**value.parents()}, "readKey": value.state.get("readKey")}
+        return {"members": value.members(), "parents": {**value.parents()}, "readKey": value._state.get("readKey")}
     if isinstance(value, CoMap):
         return value.as_dict()
     if isinstance(value, CoPlainText):

@@ -60,7 +60,7 @@ class Creator:
     def file(self, owner: Watchable, mime_type: str, *, name: str | None, size: int | None) -> FileStream:
         """A new file that is started; see `Group.open_file`."""
         value = self._make(owned_header("costream", owner.id, self._clock(), meta=_FILE_META), FileStream)
-        value.start(mime_type, name=name, size=size)
+        value._start(mime_type, name=name, size=size)
         return value
 
     def unique(self, header: Header, kind: type[V], changes: Sequence[Json]) -> V:
@@ -75,7 +75,7 @@ class Creator:
         if known is not None:
             return self._objects.of(known, kind)
         value = self._make(header, kind)
-        value.write_first(changes)
+        value._write_first(changes)
         return value
 
     def _make(self, header: Header, kind: type[V]) -> V:

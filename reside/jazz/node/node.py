@@ -5,7 +5,8 @@ Values are kept in memory, written locally at once, and synced in the background
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from types import TracebackType
+from typing import Self, TypeVar
 
 from reside.jazz.disk import SqliteStore
 from reside.jazz.errors import (
@@ -14,18 +15,13 @@ from reside.jazz.errors import (
     ValueDeleted,
     ValueNotFound,
 )
-from reside.jazz.events.watch import Watchable
 from reside.jazz.groups.account import Account, Credentials
 from reside.jazz.groups.group import Group
-from reside.jazz.groups.healing import heal_once
 from reside.jazz.groups.invites import Invite
 from reside.jazz.groups.joining import accept_invite
-from reside.jazz.ids import EVERYONE, CoId, Json, SessionId
-from reside.jazz.memory.covalue import Core
-from reside.jazz.node.creating import Creator
-from reside.jazz.node.objects import Objects
+from reside.jazz.ids import EVERYONE, CoId, Json
 from reside.jazz.node.runtime import Runtime
-from reside.jazz.operations.loader import ABSENT_GRACE_S
+from reside.jazz.node.statistics import Statistics
 from reside.jazz.removals import UNIQUE_NAME, RemovalRecord, WritePolicy
 from reside.jazz.values.cofeed import CoFeed
 from reside.jazz.values.colist import CoList
@@ -34,9 +30,8 @@ from reside.jazz.values.owned import OwnedValue
 from reside.jazz.values.stream import FileStream
 from reside.jazz.values.text import CoPlainText
 from reside.jazz.values.value import Value
-from reside.jazz.wire.header import Header, Unique, group_header, unique_header
+from reside.jazz.wire.header import Header, Unique, unique_header
 
-V = TypeVar("V", bound=Watchable)
 W = TypeVar("W", bound=OwnedValue)
 
 
@@ -45,7 +40,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Node(Runtime):
+class Node:
     """One account's view: its values, and their sync with a server.
 
     Use it as an async context manager; `register` or `login` comes next::
@@ -66,10 +61,6 @@ class Node(Runtime):
 
     Attributes:
         account_id: The account of the credentials.
-        watches: The watchers, for this package.
-        store: The values, for this package.
-        writer: What writes them, for this package.
-        creator: What makes new ones, for this package.
     """
 
     def __init__(
@@ -82,9 +73,48 @@ class Node(Runtime):
         connect_timeout: float = 15.0,
         policy: WritePolicy | None = None,
     ) -> None:
-        super().__init__(url, credentials, store=store, clock=clock, connect_timeout=connect_timeout, policy=policy)
-        self._objects = Objects(self)
-        self.creator = Creator(self.writer, self._objects, clock)
+        self.account_id = credentials.account_id
+        self._runtime = Runtime(
+            url, credentials, store=store, clock=clock, connect_timeout=connect_timeout, policy=policy
+        )
+        self._host = self._runtime.host
+
+    async def __aenter__(self) -> Self:
+        """Connects.
+
+        Raises:
+            JazzUnavailable: No connection within `connect_timeout`.
+            NodeClosed: It was entered before.
+            StoreFailed: The file of the local store can't be used.
+        """
+        await self._runtime.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Ends the connection. Everything that waits gets `NodeClosed`.
+
+        What was not flushed is lost, but with a local store, from which the next node sends it.
+        """
+        await self._runtime.close()
+
+    def now_ms(self) -> int:
+        """The node's clock: ms since the epoch."""
+        return self._host.now_ms()
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection now; without one, writes wait for the next."""
+        return self._runtime.connected
+
+    @property
+    def statistics(self) -> Statistics:
+        """How much it holds and does now."""
+        return self._runtime.statistics
 
     # Accounts
 
@@ -95,7 +125,7 @@ class Node(Runtime):
         Raises:
             InvalidContent: Neither was done yet.
         """
-        value = self._objects.find(self.account_id)
+        value = self._host.objects.find(self.account_id)
         if not isinstance(value, Account):
             raise InvalidContent("no account yet: await node.register(name) or node.login() first")
         return value
@@ -107,15 +137,15 @@ class Node(Runtime):
             name: The profile's name, for a new account.
         """
         try:
-            account = await self.load_as(self.account_id, Account, grace=0.0)
+            account = await self._host.load_as(self.account_id, Account, grace=0.0)
         except ValueNotFound:
-            core = self.writer.create(self._account_header)
-            account = self._objects.of(core, Account)
-            account.initialise()
+            core = self._host.writer.create(self._runtime.account_header)
+            account = self._host.object_of(core, Account)
+            account._initialise()
         if account.profile_id is None:
             group = self.create_group()
             await group.add_member(EVERYONE, "reader")
-            account.set_profile(group.create_map({"name": name}))
+            account._set_profile(group.create_map({"name": name}))
             await self.flush()
         else:
             await account.load_profile()
@@ -129,7 +159,7 @@ class Node(Runtime):
             ValueNotFound: The server does not have it: `register` it first.
             InvalidCredentials: It has no profile, so it was never completed: `register` it.
         """
-        account = await self.load_as(self.account_id, Account)
+        account = await self._host.load_as(self.account_id, Account)
         if account.profile_id is None:
             raise InvalidCredentials(f"the account {self.account_id} has no profile; register it first")
         await account.load_profile()
@@ -151,9 +181,9 @@ class Node(Runtime):
             InvalidContent: It is no invite, or leads to what belongs to no group.
             ValueNotFound: The server does not have what it leads to.
         """
-        self._check_open()
+        self._runtime.check_open()
         found = Invite.parse(invite) if isinstance(invite, str) else invite
-        return await accept_invite(self, found, timeout=timeout)
+        return await accept_invite(self._host, found, timeout=timeout)
 
     # Loading
 
@@ -164,23 +194,23 @@ class Node(Runtime):
             ValueNotFound: The server does not have it, or its owner.
             JazzTimeout: It did not come in time.
         """
-        return await self.load_as(co_id, Value, timeout=timeout)
+        return await self._host.load_as(co_id, Value, timeout=timeout)
 
     async def load_map(self, co_id: str, *, timeout: float = 30.0) -> CoMap:  # noqa: ASYNC109 - as load
         """Loads a map; `WrongKind` if it is none. See `load`."""
-        return await self.load_as(co_id, CoMap, timeout=timeout)
+        return await self._host.load_as(co_id, CoMap, timeout=timeout)
 
     async def load_list(self, co_id: str, *, timeout: float = 30.0) -> CoList:  # noqa: ASYNC109 - as load
         """Loads a list; `WrongKind` if it is none. See `load`."""
-        return await self.load_as(co_id, CoList, timeout=timeout)
+        return await self._host.load_as(co_id, CoList, timeout=timeout)
 
     async def load_feed(self, co_id: str, *, timeout: float = 30.0) -> CoFeed:  # noqa: ASYNC109 - as load
         """Loads a feed; `WrongKind` if it is none. See `load`."""
-        return await self.load_as(co_id, CoFeed, timeout=timeout)
+        return await self._host.load_as(co_id, CoFeed, timeout=timeout)
 
     async def load_text(self, co_id: str, *, timeout: float = 30.0) -> CoPlainText:  # noqa: ASYNC109 - as load
         """Loads a text; `WrongKind` if it is none. See `load`."""
-        return await self.load_as(co_id, CoPlainText, timeout=timeout)
+        return await self._host.load_as(co_id, CoPlainText, timeout=timeout)
 
     async def load_file(self, co_id: str, *, timeout: float = 30.0, max_bytes: int | None = None) -> FileStream:  # noqa: ASYNC109 - as load
         """Loads a file and waits for its end; `WrongKind` if it is none. See `load` and `FileStream.until_finished`.
@@ -201,49 +231,19 @@ class Node(Runtime):
             co_id: The file's id.
             timeout: In seconds, for the beginning.
         """
-        return await self.load_as(co_id, FileStream, timeout=timeout, whole=False)
+        return await self._host.load_as(co_id, FileStream, timeout=timeout, whole=False)
 
     async def load_group(self, co_id: str, *, timeout: float = 30.0) -> Group:  # noqa: ASYNC109 - as load
         """Loads a group; `WrongKind` if it is none. See `load`."""
-        return await self.load_as(co_id, Group, timeout=timeout)
+        return await self._host.load_as(co_id, Group, timeout=timeout)
 
     async def load_account(self, co_id: str, *, timeout: float = 30.0) -> Account:  # noqa: ASYNC109 - as load
         """Loads an account; `WrongKind` if it is none. See `load`."""
-        return await self.load_as(co_id, Account, timeout=timeout)
-
-    async def load_as(
-        self,
-        co_id: str,
-        kind: type[V],
-        *,
-        timeout: float = 30.0,  # noqa: ASYNC109 - as load
-        grace: float = ABSENT_GRACE_S,
-        whole: bool = True,
-    ) -> V:
-        """Loads a value of a class; `WrongKind` if it is another. See `load`.
-
-        Args:
-            co_id: The value's id.
-            kind: The class of its object.
-            timeout: In seconds.
-            grace: How long to wait for what the server does not have, in seconds: its writer may be uploading it.
-            whole: Wait for all of its content; if not, what is there at first may be the beginning of it only.
-        """
-        self._check_open()
-        value = self._objects.of(await self._loader.load(co_id, timeout, grace, whole=whole), kind)
-        group = value.group if isinstance(value, OwnedValue) else value
-        if isinstance(group, Group):
-            heal_once(group)
-        return value
+        return await self._host.load_as(co_id, Account, timeout=timeout)
 
     def find(self, co_id: str) -> Value | None:
         """A value that was loaded or made here; None if it was not. Asks nobody."""
-        core = self._objects.here(co_id)
-        return None if core is None else self._objects.of(core, Value)
-
-    def has(self, value: Value) -> bool:
-        """Whether all of a value is here, and all that it needs: loading it again would not wait."""
-        return self._loader.has(self.store.core(value.id))
+        return self._host.find(co_id)
 
     async def catch_up(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises our own error
         """Waits until what the server had of all loaded values when asked is here.
@@ -255,13 +255,14 @@ class Node(Runtime):
             JazzTimeout: The server did not answer in time.
             InvalidContent: Neither `register` nor `login` was done yet.
         """
-        self._check_open()
-        await self._loader.catch_up(self.store.core(self.account.profile.id), timeout)
+        self._runtime.check_open()
+        await self._runtime.catch_up(self._host.store.core(self.account.profile.id), timeout)
 
     async def _recall_removals(self) -> None:
-        if self._policy.remember and self._guard is not None:
+        guard = self._runtime.guard
+        if guard is not None and guard.policy.remember:
             notes = await self.unique_map(self.account, UNIQUE_NAME)
-            self._guard.remember_in(RemovalRecord(self.store, notes))
+            guard.remember_in(RemovalRecord(self._host.store, notes))
 
     # Creating
 
@@ -271,10 +272,7 @@ class Node(Runtime):
         Args:
             name: Shown by tools; readable by everybody, never changes.
         """
-        core = self.writer.create(group_header(self.account_id, name, self._clock()))
-        group = self._objects.of(core, Group)
-        group.initialise()
-        return group
+        return self._host.create_group(name)
 
     def unique_map_id(self, owner: str, unique: Unique) -> CoId:
         """The id of the one map of this name in a group: everybody computes the same."""
@@ -317,7 +315,7 @@ class Node(Runtime):
 
     async def _find_unique(self, header: Header, kind: type[W]) -> W | None:
         try:
-            return await self.load_as(header.co_id, kind, grace=0.0)
+            return await self._host.load_as(header.co_id, kind, grace=0.0)
         except ValueDeleted:
             raise
         except ValueNotFound:
@@ -325,7 +323,7 @@ class Node(Runtime):
 
     async def _unique(self, header: Header, kind: type[W], changes: Sequence[Json]) -> W:
         found = await self._find_unique(header, kind)
-        return self.creator.unique(header, kind, changes) if found is None else found
+        return self._host.creator.unique(header, kind, changes) if found is None else found
 
     # Sending
 
@@ -335,44 +333,11 @@ class Node(Runtime):
         Raises:
             JazzTimeout: It did not in time; the writes stay queued.
         """
-        self._check_open()
-        if self._guard is not None:
-            self._guard.settle()
-        self.writer.hasten()
-        logs = {co_id: self._sync.unacknowledged_logs(co_id) for co_id in self._sync.unacknowledged}
-        await self._waiting.flush(logs, timeout, self._why_no_answer)
+        await self._runtime.flush(timeout)
 
     async def drain(self) -> None:
         """Waits while more than 100 kB wait to be sent: for writers that make more than the network carries.
 
         It returns at once without a connection: then nothing waits, and the next one starts from what the server has.
         """
-        self._check_open()
-        self.writer.send()
-        await self._transport.outbox.room()
-
-    # For this package
-
-    async def uploaded(self, core: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
-        """Waits until the server acknowledged all that was written here to a value; see `Value.uploaded`."""
-        self._check_open()
-        self.writer.hasten()
-        wanted = {str(core.co_id): self._sync.unacknowledged_logs(core.co_id)}
-        if core.co_id in self._sync.unacknowledged:
-            await self._waiting.flush(wanted, timeout, self._why_no_answer)
-
-    def write_trusting(
-        self, core: Core, key: str, value: Json, *, latest: int, session: SessionId | None = None
-    ) -> None:
-        """Sets one key of a group or an account; see `Writer.trusting`. All such writes of a node come through here."""
-        self.writer.trusting(core, key, value, latest=latest, session=session)
-
-    def write_private(
-        self, core: Core, changes: Sequence[Json], *, latest: int, meta: dict[str, Json] | None = None
-    ) -> None:
-        """Writes to a value that a group owns; see `Writer.private`. All such writes of a node come through here."""
-        self.writer.private(core, changes, latest=latest, meta=meta)
-
-    def object_of(self, core: Core, kind: type[V]) -> V:
-        """The object of a value that is here, for this package."""
-        return self._objects.of(core, kind)
+        await self._runtime.drain()

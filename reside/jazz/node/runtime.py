@@ -6,8 +6,7 @@ is saved and sent, watchers are woken and their answers sent as well, and values
 
 import asyncio
 from collections.abc import Callable
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from reside.jazz.disk import SqliteStore, StorePersistence
 from reside.jazz.errors import (
@@ -23,8 +22,9 @@ from reside.jazz.groups.account import Account, Credentials
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.eviction import evictable
 from reside.jazz.memory.store import Store
-from reside.jazz.node.objects import Objects
+from reside.jazz.node.host import NodeHost
 from reside.jazz.node.statistics import Statistics
+from reside.jazz.operations.flusher import Flusher
 from reside.jazz.operations.loader import Loader
 from reside.jazz.operations.writer import Writer
 from reside.jazz.removals import WriteGuard, WritePolicy
@@ -32,21 +32,18 @@ from reside.jazz.sync import Sync, Transport
 from reside.jazz.wire.crypto import Agent
 from reside.jazz.wire.header import account_header
 
-_SWEEP_BEYOND: Final = 512
+_EVICT_BEYOND: Final = 512
 """Up to so many values are kept in memory whether anybody holds them or not."""
 
 
 class Runtime:
-    """The machinery of a node; see `Node` for the arguments.
+    """The connection, the local store, the memory and the events of one node; see `Node` for the arguments.
 
     Attributes:
-        account_id: The account of the credentials.
-        watches: The watchers.
-        store: The values.
-        writer: What writes them.
+        account_header: The header of the account's value.
+        guard: Applies the policy; None if there is none.
+        host: The node as its values see it.
     """
-
-    _objects: Objects
 
     def __init__(
         self,
@@ -59,17 +56,14 @@ class Runtime:
         policy: WritePolicy | None,
     ) -> None:
         agent = Agent.from_secret(credentials.agent_secret)
-        self._account_header = account_header(agent.agent_id)
-        if str(self._account_header.co_id) != credentials.account_id:
+        self.account_header = account_header(agent.agent_id)
+        if str(self.account_header.co_id) != credentials.account_id:
             raise InvalidCredentials(f"the agent secret belongs to another account than {credentials.account_id}")
-        self.account_id = credentials.account_id
-        self._clock = clock
         self._connect_timeout = connect_timeout
-        self.store = Store(agent, self.account_id, self._changed)
-        self._policy = policy or WritePolicy()
-        self._guard = None if policy is None else WriteGuard(self.store, policy, clock)
-        self.store.guard = self._guard
-        self.watches = Watches()
+        self._store = Store(agent, credentials.account_id, self._changed)
+        self.guard = None if policy is None else WriteGuard(self._store, policy, clock)
+        self._store.guard = self.guard
+        self._watches = Watches()
         self._turn = Turn(self._end_turn)
         self._transport = Transport(
             url,
@@ -79,23 +73,34 @@ class Runtime:
             on_queued=self._turn.plan,
         )
         self._sync = Sync(
-            self.store,
+            self._store,
             self._transport.send,
             self._transport.send_later,
             on_acknowledged=self._acknowledged,
             on_whole=self._on_whole,
         )
-        self.writer = Writer(self.store, self._sync, clock, self._check_open, self._turn.plan)
-        self._persistence = self._keep(store)
-        self._waiting = Waiting(self._check_open)
-        self._loader = Loader(self.store, self._sync, self._transport, self._waiting, self._why_no_answer)
+        self._writer = Writer(self._store, self._sync, clock, self.check_open, self._turn.plan)
+        self._persistence = self._persist_in(store)
+        self._waiting = Waiting(self.check_open)
+        self._loader = Loader(self._store, self._sync, self._transport, self._waiting, self._why_no_answer)
+        self._flusher = Flusher(self._writer, self._sync, self._waiting, self._why_no_answer)
+        self.host = NodeHost(
+            credentials.account_id,
+            store=self._store,
+            watches=self._watches,
+            writer=self._writer,
+            loader=self._loader,
+            flusher=self._flusher,
+            clock=clock,
+            check_open=self.check_open,
+        )
         self._unsaved = False
-        self._sweep_beyond = _SWEEP_BEYOND
+        self._evict_beyond = _EVICT_BEYOND
         self._runner: asyncio.Task[None] | None = None
-        self._entered = False
+        self._opened = False
         self._end: JazzError | None = NodeClosed("the node was not entered; use `async with Node(…)`")
 
-    async def __aenter__(self) -> Self:
+    async def open(self) -> None:
         """Connects.
 
         Raises:
@@ -103,27 +108,21 @@ class Runtime:
             NodeClosed: It was entered before.
             StoreFailed: The file of the local store can't be used.
         """
-        if self._entered:
+        if self._opened:
             raise NodeClosed("a node can be entered once; make a new one")
-        self._entered = True
+        self._opened = True
         if self._persistence is not None:
             for core in self._persistence.open():
                 self._sync.unacknowledged[core.co_id] = None
         self._end = None
-        self._runner = asyncio.create_task(self._transport.run(), name=f"jazz {self.account_id}")
+        self._runner = asyncio.create_task(self._transport.run(), name=f"jazz {self.host.account_id}")
         self._runner.add_done_callback(self._runner_ended)
         try:
             await self._transport.wait_connected(self._connect_timeout)
-            self._check_open()
+            self.check_open()
         except BaseException:
             await self.close()
             raise
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Ends the connection. Everything that waits gets `NodeClosed`.
@@ -136,9 +135,15 @@ class Runtime:
             await asyncio.wait([runner])
         self._finish(NodeClosed("the node was closed"))
 
-    def now_ms(self) -> int:
-        """The node's clock: ms since the epoch."""
-        return self._clock()
+    def check_open(self) -> None:
+        """Refuses to go on with a node that is closed, or was not entered.
+
+        Raises:
+            NodeClosed: It was closed.
+            JazzError: What ended it.
+        """
+        if self._end is not None:
+            raise self._end
 
     @property
     def connected(self) -> bool:
@@ -149,12 +154,29 @@ class Runtime:
     def statistics(self) -> Statistics:
         """How much it holds and does now."""
         return Statistics(
-            len(self.store.cores),
-            self.watches.count,
+            len(self._store.cores),
+            self._watches.count,
             self._sync.loads_in_flight,
             self._transport.outbox.buffered,
             len(self._sync.unacknowledged),
         )
+
+    async def catch_up(self, small: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
+        """Waits for one round trip to the server; see `Node.catch_up`."""
+        await self._loader.catch_up(small, timeout)
+
+    async def flush(self, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
+        """Waits until the server acknowledged everything written here; see `Node.flush`."""
+        self.check_open()
+        if self.guard is not None:
+            self.guard.settle()
+        await self._flusher.flush(timeout)
+
+    async def drain(self) -> None:
+        """Waits while more than 100 kB wait to be sent; see `Node.drain`."""
+        self.check_open()
+        self._writer.send()
+        await self._transport.outbox.room()
 
     def _why_no_answer(self) -> str:
         return "the server did not answer" if self.connected else "there is no connection"
@@ -167,20 +189,20 @@ class Runtime:
         self._waiting.disconnected()
 
     def _on_whole(self, core: Core) -> None:
-        account = self._objects.find(self.account_id)
+        account = self.host.objects.find(self.host.account_id)
         if isinstance(account, Account) and core.co_id == account.profile_id:
             self._waiting.answered()
 
     def _received(self, frame: str) -> None:
         self._sync.receive(frame)
 
-    def _keep(self, disk: SqliteStore | None) -> StorePersistence | None:
+    def _persist_in(self, disk: SqliteStore | None) -> StorePersistence | None:
         if disk is None:
             return None
         persistence = StorePersistence(
-            disk, self.store, self.writer.send, self._sync.unacknowledged, self._sync.own_sessions
+            disk, self._store, self._writer.send, self._sync.unacknowledged, self._sync.own_sessions
         )
-        self.store.recall = persistence.recall
+        self._store.recall = persistence.recall
         return persistence
 
     def _plan_save(self, core: Core) -> None:
@@ -191,13 +213,13 @@ class Runtime:
 
     def _end_turn(self) -> None:
         self._send_written()  # first, since others wait for it longer than watchers here do
-        if self.watches.wake():
+        if self._watches.wake():
             self._send_written()
         if self._has_too_many:
-            self._sweep()
+            self._evict()
 
     def _send_written(self) -> None:
-        self.writer.send_due()
+        self._writer.send_due()
         if self._unsaved:
             self._save()  # which signs and queues what a local store must have
         self._transport.flush_due()
@@ -213,21 +235,21 @@ class Runtime:
     @property
     def _has_too_many(self) -> bool:
         """Values that nobody holds go when there are twice as many as after the last time."""
-        return len(self.store.cores) > self._sweep_beyond and self.store.guard is None
+        return len(self._store.cores) > self._evict_beyond and self._store.guard is None
 
-    def _sweep(self) -> None:
+    def _evict(self) -> None:
         self._save()
-        held = {self.account_id, *self._objects.held(), *self._loader.under_way, *self._waiting.waited_for()}
-        gone = evictable(self.store, held | self._sync.unacknowledged.keys())
-        self.store.drop(gone)
+        held = {self.host.account_id, *self.host.objects.held(), *self._loader.under_way, *self._waiting.waited_for()}
+        gone = evictable(self._store, held | self._sync.unacknowledged.keys())
+        self._store.drop(gone)
         for core in gone:
             self._sync.forget(core)
-        self._sweep_beyond = max(_SWEEP_BEYOND, 2 * len(self.store.cores))
+        self._evict_beyond = max(_EVICT_BEYOND, 2 * len(self._store.cores))
 
     def _changed(self, core: Core) -> None:
         self._plan_save(core)
         self._waiting.changed(core)
-        if self.watches.mark(core.co_id) or self._has_too_many:
+        if self._watches.mark(core.co_id) or self._has_too_many:
             self._turn.plan()
 
     def _acknowledged(self, core: Core) -> None:
@@ -252,11 +274,7 @@ class Runtime:
         self._sync.disconnect()
         self._waiting.end(self._end)
         self._transport.connected.set()  # whoever waits for a connection finds the node closed
-        self.watches.close()
+        self._watches.close()
         persistence, self._persistence = self._persistence, None
         if persistence is not None:
             persistence.close(save=not isinstance(self._end, StoreFailed))
-
-    def _check_open(self) -> None:
-        if self._end is not None:
-            raise self._end

@@ -73,7 +73,7 @@ class WriteGuard:
 
     def __init__(self, store: Store, policy: WritePolicy, clock: Callable[[], int]) -> None:
         self._store = store
-        self._policy = policy
+        self.policy = policy
         self._clock = clock
         self._memory: Memory | None = None
         self._whole: set[CoId] = set()
@@ -90,13 +90,13 @@ class WriteGuard:
             transactions: Of one session, verified.
             new: The value was whole when they came.
         """
-        limit = self._policy.max_ahead_ms
+        limit = self.policy.max_ahead_ms
         if limit is not None:
             latest = self._clock() + limit
             for item in transactions:
                 if item.made_at > latest:
                     item.barred = f"it is dated {item.made_at - latest + limit} ms ahead of this node's clock"
-        if new and self._policy.refuse_after_removal:
+        if new and self.policy.refuse_after_removal:
             if self._memory is not None:
                 self._memory.note(core)
             for item in transactions:

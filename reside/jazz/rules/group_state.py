@@ -143,7 +143,7 @@ class GroupState:
         if not self.parents:
             return self._own_epochs
         if self._epochs is None:
-            times = {time for state in self.lineage() for time in state._own_epochs}  # noqa: SLF001 - the same class
+            times = {time for state in self.lineage() for time in state._own_epochs}
             self._epochs = sorted(times)
         return self._epochs
 
@@ -221,7 +221,7 @@ class GroupState:
         stack = [self]
         while stack:
             state = stack[-1]
-            above = list(state._parents_at(at))  # noqa: SLF001 - the same class
+            above = list(state._parents_at(at))
             if state.co_id not in opened:
                 opened.add(state.co_id)
                 waiting = [parent for parent, _ in above if parent.co_id not in opened]
@@ -231,7 +231,7 @@ class GroupState:
             stack.pop()
             if state.co_id not in found:
                 inherited = ((found.get(parent.co_id), mapping) for parent, mapping in above)
-                found[state.co_id] = state._role_with(member, at, inherited)  # noqa: SLF001 - the same class
+                found[state.co_id] = state._role_with(member, at, inherited)
         return found[self.co_id]
 
     def _parents_at(self, at: int | None) -> Iterator[tuple["GroupState", str]]:

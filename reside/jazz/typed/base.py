@@ -18,7 +18,6 @@ from reside.jazz.typed.errors import ReferenceNotFound, SchemaError
 from reside.jazz.typed.loading import load_tree
 from reside.jazz.typed.resolving import read_resolve
 from reside.jazz.typed.watching import DeepWatch
-from reside.jazz.values.host import Host
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.wire.header import Unique, ValueType, unique_header
 
@@ -101,7 +100,7 @@ class TypedValue(ABC):
     @classmethod
     async def load(
         cls,
-        node: Host,
+        node: "Node",
         co_id: str,
         *,
         resolve: Resolve[Self] = None,
@@ -122,15 +121,17 @@ class TypedValue(ABC):
             SchemaMismatch: A value is of another kind than the schema says.
             JazzTimeout: It did not come in time.
         """
-        tree = await load_tree(node, cls, co_id, read_resolve(cls, resolve), timeout=timeout)
+        tree = await load_tree(node._host, cls, co_id, read_resolve(cls, resolve), timeout=timeout)
         return tree.root
 
     async def ensure(self, resolve: Resolve[Self], *, timeout: float = 30.0) -> Self:  # noqa: ASYNC109 - as load
         """Loads more of its references; see `load`."""
-        return await type(self).load(self.raw.host, self.id, resolve=resolve, timeout=timeout)
+        model, host = type(self), self._live()._host
+        tree = await load_tree(host, model, self.id, read_resolve(model, resolve), timeout=timeout)
+        return tree.root
 
     @classmethod
-    def subscribe(cls, node: Host, co_id: str, *, resolve: Resolve[Self] = None) -> DeepWatch[Self]:
+    def subscribe(cls, node: "Node", co_id: str, *, resolve: Resolve[Self] = None) -> DeepWatch[Self]:
         """Yields it once it and what `resolve` reads is loaded, and again after each change of any of that.
 
         A slow consumer sees the latest state, never a backlog. Used as an async context manager, it is unsubscribed at
@@ -140,11 +141,12 @@ class TypedValue(ABC):
                 async for project in changes:
                     print([task.title for task in project.tasks])
         """
-        return DeepWatch(node, cls, co_id, read_resolve(cls, resolve))
+        return DeepWatch(node._host, cls, co_id, read_resolve(cls, resolve))
 
     def watch(self, resolve: Resolve[Self] = None) -> DeepWatch[Self]:
         """As `subscribe`, for one that is here."""
-        return type(self).subscribe(self.raw.host, self.id, resolve=resolve)
+        model = type(self)
+        return DeepWatch(self._live()._host, model, self.id, read_resolve(model, resolve))
 
     @classmethod
     async def load_unique(cls, owner: Group, unique: Unique, *, resolve: Resolve[Self] = None) -> Self | None:
@@ -158,7 +160,7 @@ class TypedValue(ABC):
         co_id = unique_header(cls.value_type, owner.id, unique).co_id
         spec = read_resolve(cls, resolve)
         try:
-            tree = await load_tree(owner.host, cls, co_id, spec, grace=0.0)
+            tree = await load_tree(owner._host, cls, co_id, spec, grace=0.0)
         except ReferenceNotFound:
             raise
         except ValueNotFound:

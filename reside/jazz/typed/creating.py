@@ -42,7 +42,7 @@ class Wire:
     @property
     def host(self) -> Host:
         """The node."""
-        return self.owner.host
+        return self.owner._host
 
     def encode(self, codec: Codec, value: Any, label: str, key: str) -> Json:
         """The JSON of a value; a draft is created on the way.
@@ -125,7 +125,7 @@ def _owner_of_child(draft: Draft, owner: Group) -> Group:
     if draft.inline == "same":
         return owner
     if draft.inline == "new" or isinstance(owner, Account):
-        group: Group = owner.host.create_group()
+        group: Group = owner._host.create_group()
         return group
     return owner.create_child(draft.inline)
 

@@ -40,7 +40,7 @@ class FeedItem(Generic[T]):
             SchemaMismatch: It does not fit.
             NotLoaded: It is a reference to what is not here.
         """
-        return self._feed._read(self.raw, f"by {self.by}")  # noqa: SLF001 - its own feed
+        return self._feed._read(self.raw, f"by {self.by}")
 
 
 class FeedOf(Collected[T]):

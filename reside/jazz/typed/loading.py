@@ -75,10 +75,10 @@ def read(codec: Codec, raw: Json, label: str, container: OwnedValue) -> Any:
         raise SchemaMismatch(label, codec.expected, misfit.found, container) from None
     if decoded is None or not isinstance(codec, RefCodec):
         return decoded
-    value = container.host.find(decoded)
+    value = container._host.find(decoded)
     if not isinstance(value, Value):
         raise NotLoaded(decoded, label)
-    container.hold(label, value)
+    container._hold(label, value)
     return view_of(codec, value, label, container)
 
 
@@ -153,7 +153,7 @@ class _Loading:
             if place.spec.tolerant:
                 return
             raise
-        place.container.hold(place.path, value)
+        place.container._hold(place.path, value)
         if place.spec.names and not isinstance(child, Group | Value):
             yield from self._absent(child, place.spec, place.path)
 

@@ -55,7 +55,7 @@ class DeepWatch(Generic[T]):
                 self._woken.set()
                 raise
             self._follow(tree.values)
-            state = {co_id: value.refresh() for co_id, value in tree.values.items()}
+            state = {co_id: value._refresh() for co_id, value in tree.values.items()}
             if state != self._last:
                 self._last = state
                 return tree.root
@@ -74,7 +74,7 @@ class DeepWatch(Generic[T]):
         self._follow({})
         self._woken.set()
 
-    def wake(self) -> None:
+    def _wake(self) -> None:
         """Makes the iterator look again."""
         self._woken.set()
 

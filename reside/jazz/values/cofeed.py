@@ -54,9 +54,9 @@ class CoFeed(OwnedValue):
 
     kind: ClassVar[str] = "feed"
 
-    def __init__(self, node: Host, core: Core) -> None:
+    def __init__(self, host: Host, core: Core) -> None:
         self._view = FeedView()
-        super().__init__(node, core, self._view)
+        super().__init__(host, core, self._view)
 
     def __len__(self) -> int:
         return len(self._items())
@@ -79,5 +79,5 @@ class CoFeed(OwnedValue):
 
     def _items(self) -> list[FeedEntry]:
         if self._core.stale:
-            self.refresh()
+            self._refresh()
         return self._view.items

@@ -31,9 +31,9 @@ class ListEdit:
 class Ordered(OwnedValue):
     """What lists and texts have in common: items in an order."""
 
-    def __init__(self, node: Host, core: Core) -> None:
+    def __init__(self, host: Host, core: Core) -> None:
         self._view = ListView(self._may_delete)
-        super().__init__(node, core, self._view)
+        super().__init__(host, core, self._view)
 
     def __len__(self) -> int:
         return len(self._items())
@@ -55,7 +55,7 @@ class Ordered(OwnedValue):
 
     def _items(self) -> list[Item]:
         if self._core.stale:
-            self.refresh()
+            self._refresh()
         return self._view.items()
 
     def _change(self, found: Sequence[Patch[Json]]) -> None:
@@ -77,7 +77,7 @@ class Ordered(OwnedValue):
         header = self._core.header
         if header is None or not header.restrict_deletion or header.owner is None:
             return True
-        owner = self._node.store.group_state(header.owner)
+        owner = self._host.store.group_state(header.owner)
         return isinstance(owner, GroupState) and owner.role_of(transaction.author, transaction.made_at) in ADMINS
 
 

@@ -72,9 +72,9 @@ class CoMap(OwnedValue):
 
     kind: ClassVar[str] = "map"
 
-    def __init__(self, node: Host, core: Core) -> None:
+    def __init__(self, host: Host, core: Core) -> None:
         self._view = MapView({})
-        super().__init__(node, core, self._view)
+        super().__init__(host, core, self._view)
 
     def get(self, key: str, default: Json = None) -> Json:
         """The value of a key. Treat it as frozen: it is the one that other readers see."""
@@ -153,7 +153,7 @@ class CoMap(OwnedValue):
 
     def _entries(self) -> dict[str, list[_Entry]]:
         if self._core.stale:
-            self.refresh()
+            self._refresh()
         return self._view.entries
 
 

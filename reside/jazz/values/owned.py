@@ -18,9 +18,9 @@ _FIRST: Final[dict[str, Json]] = {"fww": "init"}
 class OwnedValue(Value):
     """A value that belongs to a group (or an account), whose roles say who may read and write it."""
 
-    def __init__(self, node: Host, core: Core, view: View) -> None:
-        super().__init__(node, core)
-        self._content = Content(node.store, core, view)
+    def __init__(self, host: Host, core: Core, view: View) -> None:
+        super().__init__(host, core)
+        self._content = Content(host.store, core, view)
 
     @property
     def has_owner(self) -> bool:
@@ -33,26 +33,26 @@ class OwnedValue(Value):
         owner_id = None if self._core.header is None else self._core.header.owner
         if owner_id is None:
             raise InvalidContent(f"{self.id} has no owning group")
-        return self._node.object_of(self._node.store.core(owner_id), Group)
+        return self._host.object_of(self._host.store.core(owner_id), Group)
 
-    def refresh(self) -> int:
+    def _refresh(self) -> int:
         """Brings the content up to date; the number it gives grows with every change of the valid content."""
         self._content.refresh()
-        return super().refresh()
+        return super()._refresh()
 
     def refusals(self) -> list[tuple[SessionId, int, str | None]]:
         """For each transaction of the log (session, index) the reason why it does not count; None if it does."""
         return [(item.session, item.index, refusal) for item, refusal in self._content.refusals()]
 
-    def write_first(self, changes: Sequence[Json]) -> None:
-        """Writes the first content of a unique value, for this package: of several writers the earliest wins.
+    def _write_first(self, changes: Sequence[Json]) -> None:
+        """Writes the first content of a unique value: of several writers the earliest wins.
 
         Its header tells no time of creation, so even without content there is a transaction, which everybody can read.
         """
         if changes:
             self._write(changes, _FIRST)
         else:
-            self._node.writer.plain(self._core, _FIRST, latest=0)
+            self._host.writer.plain(self._core, _FIRST, latest=0)
 
     @property
     def deleted(self) -> bool:
@@ -73,15 +73,15 @@ class OwnedValue(Value):
         if self.group.my_role != "admin":
             raise self._refuse("delete", "admin")
         self._content.refresh()
-        self._node.writer.delete(self._core, latest=self._content.latest)
+        self._host.writer.delete(self._core, latest=self._content.latest)
 
     def _write(self, changes: Sequence[Json], meta: dict[str, Json] | None = None) -> None:
         self._content.refresh()
         if self._core.deleted:
             raise ValueDeleted(self.id)
-        if self._node.writer.needs_write_key(self._core):
-            self.group.make_own_write_key()
-        self._node.write_private(self._core, changes, latest=self._content.latest, meta=meta)
+        if self._host.writer.needs_write_key(self._core):
+            self.group._make_own_write_key()
+        self._host.write_private(self._core, changes, latest=self._content.latest, meta=meta)
 
     def _refuse(self, act: str, needs: str) -> NotPermitted:
         group = self.group

@@ -112,9 +112,9 @@ class FileStream(OwnedValue):
 
     kind: ClassVar[str] = "file"
 
-    def __init__(self, node: Host, core: Core) -> None:
+    def __init__(self, host: Host, core: Core) -> None:
         self._view = StreamView()
-        super().__init__(node, core, self._view)
+        super().__init__(host, core, self._view)
 
     @property
     def info(self) -> FileInfo | None:
@@ -195,7 +195,7 @@ class FileStream(OwnedValue):
                     self._check_size(total)
                     return
 
-    def start(self, mime_type: str, *, name: str | None = None, size: int | None = None) -> None:
+    def _start(self, mime_type: str, *, name: str | None = None, size: int | None = None) -> None:
         """Writes the description; chunks and the end follow.
 
         Raises:
@@ -261,7 +261,7 @@ class FileStream(OwnedValue):
 
     def _fresh(self) -> StreamView:
         if self._core.stale:
-            self.refresh()
+            self._refresh()
         return self._view
 
     def _bytes_of(self, chunk: _Chunk) -> bytes:

@@ -17,8 +17,8 @@ class Value:
 
     kind: ClassVar[str] = "value"
 
-    def __init__(self, node: Host, core: Core) -> None:
-        self._node = node
+    def __init__(self, host: Host, core: Core) -> None:
+        self._host = host
         self._core = core
         self._holds: dict[str, Value] = {}
 
@@ -30,18 +30,13 @@ class Value:
         """The value's id."""
         return self._core.co_id
 
-    @property
-    def host(self) -> Host:
-        """The node that holds it, for this package."""
-        return self._node
-
-    def refresh(self) -> int:
+    def _refresh(self) -> int:
         """Brings the content up to date; the number it gives grows with every change of the valid content."""
         self._core.stale = False
         return self._core.revision
 
-    def hold(self, place: str, value: "Value") -> None:
-        """Keeps another value in memory for as long as this one refers to it at a place, for this package."""
+    def _hold(self, place: str, value: "Value") -> None:
+        """Keeps another value in memory for as long as this one refers to it at a place."""
         self._holds[place] = value
 
     async def uploaded(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises our own error
@@ -53,7 +48,7 @@ class Value:
         Raises:
             JazzTimeout: It did not in time; the writes stay queued.
         """
-        await self._node.uploaded(self._core, timeout)
+        await self._host.uploaded(self._core, timeout)
 
     def watch(self) -> Watch[Self]:
         """Yields this value at once, and again after each change of its valid content.
@@ -65,8 +60,8 @@ class Value:
                 async for value in changes:
                     ...
         """
-        return Watch(self, self._node.watches)
+        return Watch(self, self._host.watches)
 
     def on_change(self, callback: Callable[[Self], None]) -> Callable[[], None]:
         """Calls back on the event loop after each change of the valid content; call what it gives to unsubscribe."""
-        return self._node.watches.add_callback(self, callback)
+        return self._host.watches.add_callback(self, callback)

@@ -8,10 +8,10 @@ import ctypes
 
 import nacl._sodium  # type: ignore[import-not-found] # the compiled library has no stub
 
-_ffi = nacl._sodium.ffi  # noqa: SLF001 - see above
+_ffi = nacl._sodium.ffi
 _xor = _ffi.cast(
     "int(*)(unsigned char *, unsigned char *, unsigned long long, unsigned char *, unsigned char *)",
-    ctypes.cast(ctypes.CDLL(nacl._sodium.__file__).crypto_stream_xsalsa20_xor, ctypes.c_void_p).value,  # noqa: SLF001
+    ctypes.cast(ctypes.CDLL(nacl._sodium.__file__).crypto_stream_xsalsa20_xor, ctypes.c_void_p).value,
 )
 
 

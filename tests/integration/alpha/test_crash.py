@@ -62,8 +62,8 @@ class Death(BaseException):
 @contextmanager
 def death_at(alpha: Alpha, point: int) -> Iterator[asyncio.Event]:
     """Let Alpha's node die at its ``point``-th write from now on; the event says that it has."""
-    node, count, dead = alpha.node, 0, asyncio.Event()
-    real_private, real_group = node.write_private, node.write_trusting
+    host, count, dead = alpha.node._host, 0, asyncio.Event()
+    real_private, real_group = host.write_private, host.write_trusting
 
     def counted(real: Any) -> Any:
         def write(*args: Any, **kwargs: Any) -> None:
@@ -78,11 +78,11 @@ def death_at(alpha: Alpha, point: int) -> Iterator[asyncio.Event]:
 
         return write
 
-    node.write_private, node.write_trusting = counted(real_private), counted(real_group)  # type: ignore[method-assign]
+    host.write_private, host.write_trusting = counted(real_private), counted(real_group)  # type: ignore[method-assign]
     try:
         yield dead
     finally:
-        node.write_private, node.write_trusting = real_private, real_group  # type: ignore[method-assign]
+        host.write_private, host.write_trusting = real_private, real_group  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize("point", POINTS)

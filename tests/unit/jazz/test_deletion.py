@@ -139,7 +139,7 @@ async def test_on_the_next_connection_only_the_deletion_is_asked_for_and_sent() 
 async def test_a_writers_marker_deletes_nothing_wherever_it_arrives() -> None:
     scene = await _Scene.make()
     theirs = await scene.theirs()
-    scene.writer.writer.delete(theirs._core, latest=scene.group.state.latest)
+    scene.writer._host.writer.delete(theirs._core, latest=scene.group._state.latest)
     await connected_to(scene.hub, scene.writer)
     for value in (theirs, scene.value):
         assert [why for _, _, why in value.refusals()] == [
@@ -156,11 +156,11 @@ async def test_a_marker_counts_from_when_the_groups_older_history_shows_its_auth
     """The value was judged by less than the whole group; what was no deletion becomes one, for its watchers too."""
     scene = await _Scene.make()
     theirs = await scene.theirs()
-    scene.writer.writer.delete(theirs._core, latest=scene.group.state.latest)
+    scene.writer._host.writer.delete(theirs._core, latest=scene.group._state.latest)
     await connected_to(scene.hub, scene.writer)
     assert not scene.value.deleted
-    before = scene.value.refresh()
-    key, session = scene.writer.account_id, scene.hub.writer.session_for(scene.group._core)
+    before = scene.value._refresh()
+    key, session = scene.writer.account_id, scene.hub._host.writer.session_for(scene.group._core)
     log = scene.group._core.log(session)
     promotion = Transaction(
         session,
@@ -173,9 +173,9 @@ async def test_a_marker_counts_from_when_the_groups_older_history_shows_its_auth
     )
     log.append_own(promotion)
     scene.group._core.add(promotion)
-    scene.hub.store.changed(scene.group._core)
+    scene.hub._host.store.changed(scene.group._core)
     assert scene.value.deleted
-    assert scene.value.refresh() > before
+    assert scene.value._refresh() > before
     assert scene.value.as_dict() == {}
 
 

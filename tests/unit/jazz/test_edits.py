@@ -36,8 +36,8 @@ _edits = st.lists(st.tuples(st.integers(0, 7), _places, _places), max_size=12)
 def _group() -> Group:
     """A group of a node that is connected to nobody; its account need not be known to anyone."""
     node = Loose()
-    core = node.writer.create(node._account_header)
-    node.object_of(core, Group).initialise()
+    core = node._host.writer.create(node._runtime.account_header)
+    node._host.object_of(core, Group)._initialise()
     return node.create_group()
 
 
@@ -86,7 +86,7 @@ def test_a_list_is_edited_as_a_list(start: list[int], edits: list[_Edit]) -> Non
         assert list(value) == model
         assert value[1:3] == model[1:3]
         assert len(value) == len(model)
-        rebuilt = CoList(value._node, value._core)
+        rebuilt = CoList(value._host, value._core)
         value._core.stale = True
         assert rebuilt.as_list() == model
 
@@ -167,7 +167,7 @@ async def test_edits_tell_who_made_them_and_when() -> None:
     value.append("b")
     first, second = value.edits()
     assert (first.value, second.value) == ("a", "b")
-    assert first.by == second.by == value._node.account_id
+    assert first.by == second.by == value._host.account_id
     assert first.at < second.at
 
 

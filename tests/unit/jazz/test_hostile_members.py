@@ -35,13 +35,13 @@ async def test_a_member_that_cannot_have_a_key_does_not_prevent_a_removal(member
     group = owner.create_group()
     await carried(hub, owner, group.add_member(good.account_id, "writer"))
     value = group.create_map({"x": 1})
-    key = group.state.get("readKey")
+    key = group._state.get("readKey")
     owner.transact(group.id, [{"op": "set", "key": member, "value": role}], private=False, made_at=owner.now_ms() + 50)
     await carried(hub, owner, group.remove_member(good.account_id))
     value.set("x", 2)
     await connected_to(hub, owner)
     assert group.members() == {owner.account_id: "admin", member: role}
-    assert group.state.get("readKey") != key
+    assert group._state.get("readKey") != key
     assert value["x"] == 2
 
 
@@ -66,8 +66,8 @@ async def test_a_parent_with_a_junk_sealer_keeps_only_its_own_members_out() -> N
     other.transact(parent.id, junk, private=False, made_at=other.now_ms() + 50)
     await connected_to(hub, other)
     await connected_to(hub, owner)
-    key = group.state.get("readKey")
+    key = group._state.get("readKey")
     third = await registered(hub, "third")
     await carried(hub, owner, group.add_member(third.account_id, "reader"))
     await carried(hub, owner, group.remove_member(third.account_id))
-    assert group.state.get("readKey") != key
+    assert group._state.get("readKey") != key

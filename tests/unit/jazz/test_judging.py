@@ -39,18 +39,18 @@ def judged() -> Iterator[list[str]]:
 async def group() -> Group:
     """A new group of a node without a server."""
     node = Loose()
-    node.writer.create(node._account_header)
+    node._host.writer.create(node._runtime.account_header)
     return node.create_group()
 
 
 def _grant(group: Group, number: int, latest: int = 0) -> None:
-    core = group.host.store.core(group.id)
-    latest = max(latest, group.state.latest)
-    group.host.write_trusting(core, f"co_zMember{number}", "writer", latest=latest)
+    core = group._host.store.core(group.id)
+    latest = max(latest, group._state.latest)
+    group._host.write_trusting(core, f"co_zMember{number}", "writer", latest=latest)
 
 
 async def test_a_group_that_grows_is_judged_once(judged: list[str], group: Group) -> None:
-    group.refresh()
+    group._refresh()
     judged.clear()
     for number in range(300):
         _grant(group, number)
@@ -78,7 +78,7 @@ async def test_a_child_is_not_judged_again_when_its_parent_grows(judged: list[st
     assert value["x"] == 0
     judged.clear()
     for number in range(100):
-        _grant(group, number, latest=child.state.latest)
+        _grant(group, number, latest=child._state.latest)
         assert child.role_of(f"co_zMember{number}") == "writer"
         assert value["x"] == 0
     assert judged == [group.id] * 100
@@ -86,11 +86,11 @@ async def test_a_child_is_not_judged_again_when_its_parent_grows(judged: list[st
 
 async def test_a_role_taken_in_the_parent_ends_in_the_child(group: Group) -> None:
     child = group.create_child()
-    group.writer.set("co_zMember", "writer")
+    group._writer.set("co_zMember", "writer")
     assert child.role_of("co_zMember") == "writer"
-    before = child.refresh()
-    group.writer.set("co_zMember", "revoked")
-    assert child.refresh() > before
+    before = child._refresh()
+    group._writer.set("co_zMember", "revoked")
+    assert child._refresh() > before
     assert child.role_of("co_zMember") is None
 
 
@@ -140,19 +140,19 @@ def test_going_on_and_beginning_anew_agree(seed: int) -> None:
 
 async def test_a_member_that_comes_after_many_changes_of_keys_reads_the_first(group: Group) -> None:
     """Each old key lies under the next one; such a chain is followed without recursion."""
-    first = group.writer.read_key()
+    first = group._writer.read_key()
     for _ in range(400):
         Rotation(group, []).run()
     agent = Agent.from_secret(new_agent_secret())
     await group.add_member(AgentId(agent.agent_id), "reader")
-    late = GroupWriter(group.host, group.host.store.core(group.id), guest=agent)
+    late = GroupWriter(group._host, group._host.store.core(group.id), guest=agent)
     assert late.secret(first.key_id) == first.secret
-    assert late.read_key() == group.writer.read_key()
+    assert late.read_key() == group._writer.read_key()
 
 
 def _judged_anew(chain: list[Group], order: list[int]) -> list[str | None]:
     """Everybody's role in each group, if the groups are looked at in this order and nothing was judged before."""
-    store = chain[0].host.store
+    store = chain[0]._host.store
     for each in chain:
         core = store.core(each.id)
         core.group_state = core.judgement = None
@@ -162,7 +162,7 @@ def _judged_anew(chain: list[Group], order: list[int]) -> list[str | None]:
 
 
 async def test_a_role_comes_through_any_number_of_parents_whichever_is_judged_first(group: Group) -> None:
-    group.writer.set("co_zMember", "writer")
+    group._writer.set("co_zMember", "writer")
     chain = [group]
     for _ in range(80):
         chain.append(chain[-1].create_child())
@@ -177,9 +177,9 @@ async def test_a_long_chain_is_judged_anew_when_its_far_end_changes(group: Group
     for _ in range(80):
         chain.append(chain[-1].create_child())
     assert _judged_anew(chain, [len(chain) - 1])[-1] is None
-    group.writer.set("co_zMember", "reader")
+    group._writer.set("co_zMember", "reader")
     assert chain[-1].role_of("co_zMember") == "reader"
-    group.writer.set("co_zMember", "revoked")
+    group._writer.set("co_zMember", "revoked")
     assert chain[-1].role_of("co_zMember") is None
 
 
@@ -188,8 +188,8 @@ async def test_a_circle_of_very_many_groups_is_judged_all_the_same(group: Group)
     chain = [group]
     for _ in range(80):
         chain.append(chain[-1].create_child())
-    host, last = group.host, chain[-1]
-    at = 1 + max(each.state.latest for each in chain)
+    host, last = group._host, chain[-1]
+    at = 1 + max(each._state.latest for each in chain)
     session = host.writer.session
     core = host.store.core(group.id)
     back = Transaction(

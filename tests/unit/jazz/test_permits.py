@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 def _keys_used(node: Loose, co_id: str) -> list[str | None]:
-    return [item.key_used for item in node.store.core(co_id).transactions]
+    return [item.key_used for item in node._host.store.core(co_id).transactions]
 
 
 async def _written_by(hub: Loose, writer: Loose, other: Loose) -> tuple[Group, CoMap]:
@@ -33,10 +33,10 @@ async def test_after_a_removal_a_write_is_encrypted_with_the_new_key(hub: Loose,
     await carried(hub, writer, group.add_member(other.account_id, "reader"))
     value = group.create_map({"x": 1})
     value.set("x", 2)
-    before = group.state.get("readKey")
+    before = group._state.get("readKey")
     await carried(hub, writer, group.remove_member(other.account_id))
     value.set("x", 3)
-    after = group.state.get("readKey")
+    after = group._state.get("readKey")
     assert before != after
     assert _keys_used(writer, value.id) == [before, before, after]
 
@@ -56,17 +56,17 @@ async def test_a_group_that_left_the_memory_and_came_back_changed_is_asked_anew(
     """It comes back with the number of revisions that it had, so the number alone does not tell."""
     other = await registered(hub, "other")
     group, theirs = await _written_by(hub, writer, other)
-    before, revision, value_id = group.state.get("readKey"), other.store.core(group.id).revision, theirs.id
+    before, revision, value_id = group._state.get("readKey"), other._host.store.core(group.id).revision, theirs.id
     del theirs
-    other._objects.release()
+    other._host.objects.release()
     gc.collect()
-    other._sweep()
-    assert group.id not in other.store.cores
+    other._runtime._evict()
+    assert group.id not in other._host.store.cores
     await carried(hub, writer, group.remove_member(writer.account_id))
     await connected_to(hub, writer)
     theirs = await carried(hub, other, other.load_map(value_id))
-    assert other.store.core(group.id).revision == revision
+    assert other._host.store.core(group.id).revision == revision
     theirs.set("x", 3)
-    after = theirs.group.state.get("readKey")
+    after = theirs.group._state.get("readKey")
     assert before != after
     assert _keys_used(other, value_id) == [before, before, after]

@@ -15,9 +15,9 @@ async def test_a_read_key_does_not_show_in_what_keeps_it() -> None:
     node = await registered(Loose(), "someone")
     group = node.create_group()
     group.create_map({"x": 1})
-    assert isinstance(group.state, GroupState)
-    secret = find_secret(node.store, group.id, current_key_id(group.state, node.account_id) or "")
-    core, permit = node.store.core(group.id), node.writer._permits[group.id]
+    assert isinstance(group._state, GroupState)
+    secret = find_secret(node._host.store, group.id, current_key_id(group._state, node.account_id) or "")
+    core, permit = node._host.store.core(group.id), node._host.writer._permits[group.id]
     assert secret is not None
     assert secret in core.secrets.values()
     assert secret == permit.secret

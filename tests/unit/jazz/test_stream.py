@@ -106,8 +106,8 @@ async def _group() -> Group:
 
 
 async def test_bytes_are_cut_into_chunks_each_sent_and_signed_by_itself() -> None:
-    group = await _group()
-    hub: Any = group.host
+    hub = await registered(Loose())
+    group = hub.create_group()
     hub.take()
     data = bytes(range(256)) * 1000
     file = group.create_file(data, mime_type="x/y", name="n")
@@ -130,7 +130,7 @@ async def test_a_file_that_is_not_finished_or_not_started_is_refused_in_words() 
     with pytest.raises(InvalidContent, match=f"{file.id} is not finished"):
         file.read()
     with pytest.raises(InvalidContent, match="was started already"):
-        file.start("x/y")
+        file._start("x/y")
     file.push(b"ab")
     with pytest.raises(InvalidContent, match="has 2 bytes, and not 3 as its writer said"):
         file.end()
@@ -139,14 +139,14 @@ async def test_a_file_that_is_not_finished_or_not_started_is_refused_in_words() 
     file.end()
     with pytest.raises(InvalidContent, match="was ended already"):
         file.push(b"d")
-    bare = file.host.object_of(file._core, FileStream)
+    bare = file._host.object_of(file._core, FileStream)
     assert bare is file
 
 
 async def test_nothing_is_pushed_before_the_start() -> None:
     group = await _group()
-    made = group.host.writer.create(owned_header("costream", group.id, 1, meta={"type": "binary"}))
-    file = group.host.object_of(made, FileStream)
+    made = group._host.writer.create(owned_header("costream", group.id, 1, meta={"type": "binary"}))
+    file = group._host.object_of(made, FileStream)
     for act in (lambda: file.push(b"x"), file.end):
         with pytest.raises(InvalidContent, match="was not started"):
             act()
@@ -204,8 +204,7 @@ async def test_reading_and_waiting_end_with_the_node_and_with_the_value() -> Non
         [part async for part in other.chunks()]
     with pytest.raises(JazzTimeout, match="was not ended by its writer within"):
         await file.until_finished(timeout=0.01)
-    node: Any = group.host
-    node.watches.close()
+    group._host.watches.close()
     with pytest.raises(NodeClosed):
         [part async for part in file.chunks()]
 

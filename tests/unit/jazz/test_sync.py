@@ -21,7 +21,7 @@ async def test_a_new_value_is_sent_at_once_with_all_that_it_needs_before(hub: Lo
     sent = writer.take()
     assert _actions(sent) == [("content", group.id), ("content", value.id)]
     assert sent[0]["priority"] == 0
-    assert len(sent[0]["new"][writer.writer.session]["newTransactions"]) == 4
+    assert len(sent[0]["new"][writer._host.writer.session]["newTransactions"]) == 4
     assert sent[1]["header"]["ruleset"] == {"type": "ownedByGroup", "group": group.id}
     assert hub.take() == []
 
@@ -37,7 +37,7 @@ async def test_writes_of_one_turn_to_one_value_share_a_message_and_keep_the_orde
     one.set("c", 3)
     sent = writer.take()
     assert _actions(sent) == [("content", one.id), ("content", two.id), ("content", one.id)]
-    batches = [message["new"][writer.writer.session] for message in sent]
+    batches = [message["new"][writer._host.writer.session] for message in sent]
     assert [(batch["after"], len(batch["newTransactions"])) for batch in batches] == [(1, 2), (1, 1), (3, 1)]
     assert all("header" not in message for message in sent)
 
@@ -48,7 +48,7 @@ async def test_nothing_is_sent_twice_while_an_acknowledgement_is_on_its_way(writ
     writer.take()
     value.set("y", 2)
     writer.take()
-    writer.give({"action": "known", "id": value.id, "header": True, "sessions": {writer.writer.session: 1}})
+    writer.give({"action": "known", "id": value.id, "header": True, "sessions": {writer._host.writer.session: 1}})
     assert writer.take() == []
 
 
@@ -61,8 +61,8 @@ async def test_a_correction_replaces_what_was_believed(writer: Loose) -> None:
     writer.give(correction)
     (message,) = writer.take()
     assert message["header"]
-    assert message["new"][writer.writer.session]["after"] == 0
-    assert len(message["new"][writer.writer.session]["newTransactions"]) == 2
+    assert message["new"][writer._host.writer.session]["after"] == 0
+    assert len(message["new"][writer._host.writer.session]["newTransactions"]) == 2
 
 
 @pytest.mark.anyio
@@ -77,7 +77,7 @@ async def test_flush_waits_for_all_acknowledgements(hub: Loose, writer: Loose) -
         writer.give(message)
     await asyncio.sleep(0)
     assert not flushing.done()
-    writer.give({"action": "known", "id": value.id, "header": True, "sessions": {writer.writer.session: 1}})
+    writer.give({"action": "known", "id": value.id, "header": True, "sessions": {writer._host.writer.session: 1}})
     await flushing
     await writer.flush()
 
@@ -102,7 +102,7 @@ async def test_a_reconnect_asks_for_everything_after_what_it_needs_and_sends_wha
         writer.give(message)
     sent = {message["id"]: message for message in writer.take()}
     assert set(sent) == {value.id, new.id}
-    assert sent[value.id]["new"][writer.writer.session]["after"] == 1
+    assert sent[value.id]["new"][writer._host.writer.session]["after"] == 1
     assert "header" in sent[new.id]
 
 
@@ -124,7 +124,7 @@ async def test_a_reconnect_answered_with_content_still_sends_the_own_writes(hub:
     writer.connect()
     await connected_to(hub, writer)
     assert content(value) == {"x": 1, "mine": 1, "theirs": 2}
-    assert hub.store.core(value.id).counts() == core_of(writer, value).counts()
+    assert hub._host.store.core(value.id).counts() == core_of(writer, value).counts()
     await writer.flush()
 
 
@@ -133,12 +133,12 @@ async def test_a_load_by_the_server_is_answered(writer: Loose) -> None:
     value = writer.create_group().create_map({"x": 1})
     writer.take()
     writer.give({"action": "load", "id": value.id, "header": False, "sessions": {}})
-    writer.give({"action": "load", "id": value.id, "header": True, "sessions": {writer.writer.session: 1}})
+    writer.give({"action": "load", "id": value.id, "header": True, "sessions": {writer._host.writer.session: 1}})
     absent = "co_zPfEHWFVK3AzWcsjBoGXmjTEAnLp"
     writer.give({"action": "load", "id": absent, "header": False, "sessions": {}})
     first, second, third = writer.take()
     assert first["action"] == "content"
-    assert second == {"action": "known", "id": value.id, "header": True, "sessions": {writer.writer.session: 1}}
+    assert second == {"action": "known", "id": value.id, "header": True, "sessions": {writer._host.writer.session: 1}}
     assert third == {"action": "known", "id": absent, "header": False, "sessions": {}}
 
 
@@ -153,7 +153,7 @@ async def test_content_without_a_header_is_asked_for_whole_if_wanted_and_dropped
     reader = Loose()
     reader.give(message)
     assert reader.take() == []
-    assert value.id not in reader.store.cores
+    assert value.id not in reader._host.store.cores
     loading = asyncio.create_task(reader.load_map(value.id))
     await asyncio.sleep(0)
     reader.take()
@@ -171,7 +171,7 @@ async def test_a_gap_is_corrected_a_few_times_and_an_overlap_is_dropped(hub: Loo
     await connected_to(hub, writer)
     whole = whole_of(hub, value)
     gap = copy.deepcopy(whole)
-    batch = gap["new"][writer.writer.session]
+    batch = gap["new"][writer._host.writer.session]
     batch["after"], batch["newTransactions"] = 2, batch["newTransactions"][2:]
     reader = Loose()
     await get_to_know(reader, hub, writer)
@@ -182,7 +182,7 @@ async def test_a_gap_is_corrected_a_few_times_and_an_overlap_is_dropped(hub: Loo
     reader.give(whole)
     reader.give(whole)
     reader.give(gap)
-    assert core_of(reader, value).counts() == {writer.writer.session: 3}
+    assert core_of(reader, value).counts() == {writer._host.writer.session: 3}
 
 
 @pytest.mark.anyio
@@ -197,7 +197,7 @@ async def test_content_of_an_unknown_author_waits_for_the_account(hub: Loose, wr
     (account,) = hub.take()
     reader.give(account)
     assert ("known", value.id) in _actions(reader.take())
-    assert core_of(reader, value).counts() == {writer.writer.session: 1}
+    assert core_of(reader, value).counts() == {writer._host.writer.session: 1}
 
 
 @pytest.mark.anyio
@@ -212,13 +212,13 @@ async def test_what_is_sent_again_while_it_waits_for_its_author_is_kept_once(hub
 @pytest.mark.anyio
 async def test_nothing_is_kept_of_ids_that_only_the_server_names(writer: Loose) -> None:
     writer.take()
-    before = len(writer.store.cores), len(writer._sync._peers)
+    before = len(writer._host.store.cores), len(writer._runtime._sync._peers)
     for number in range(50):
         co_id = "co_z" + "1" * number + "2"
         writer.give({"action": "load", "id": co_id, "header": False, "sessions": {}})
         writer.give({"action": "known", "id": co_id, "header": False, "sessions": {}})
         assert writer.take() == [{"action": "known", "id": co_id, "header": False, "sessions": {}}]
-    assert (len(writer.store.cores), len(writer._sync._peers)) == before
+    assert (len(writer._host.store.cores), len(writer._runtime._sync._peers)) == before
 
 
 @pytest.mark.anyio
@@ -230,13 +230,13 @@ async def test_a_load_waits_for_all_announced_pieces(hub: Loose, writer: Loose) 
     await asyncio.sleep(0)
     asked = reader.take()
     assert _actions(asked) == [("load", value.id)]
-    reader.give(whole | {"expectContentUntil": {writer.writer.session: 2}})
+    reader.give(whole | {"expectContentUntil": {writer._host.writer.session: 2}})
     for _ in range(3):
         await connected_to(hub, reader)
     assert not loading.done()
     value.set("y", 2)
     await connected_to(hub, writer)
-    batch = whole_of(hub, value)["new"][writer.writer.session]
+    batch = whole_of(hub, value)["new"][writer._host.writer.session]
     rest = batch | {"after": 1, "newTransactions": batch["newTransactions"][1:]}
-    reader.give({"action": "content", "id": value.id, "priority": 3, "new": {writer.writer.session: rest}})
+    reader.give({"action": "content", "id": value.id, "priority": 3, "new": {writer._host.writer.session: rest}})
     assert content(await loading) == {"x": 1, "y": 2}

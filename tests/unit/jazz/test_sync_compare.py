@@ -69,15 +69,15 @@ class _Pair:
 
 
 def _copied(store: Store) -> Store:
-    copy = Loose()
-    line = Sync(copy.store, lambda _: None, lambda _: None, on_acknowledged=lambda _: None, on_whole=lambda _: None)
+    copy = Loose()._host.store
+    line = Sync(copy, lambda _: None, lambda _: None, on_acknowledged=lambda _: None, on_whole=lambda _: None)
     sent: list[str] = []
     source = Sync(store, sent.append, sent.append, on_acknowledged=lambda _: None, on_whole=lambda _: None)
     for co_id in sorted(store.cores, key=lambda co_id: store.cores[co_id].header.priority):  # type: ignore[union-attr] # all have headers
         source.receive(json.dumps({"action": "load", "id": co_id, "header": False, "sessions": {}}))
     for text in sent:
         line.receive(text)
-    return copy.store
+    return copy
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ async def pair() -> _Pair:
     """Both hold the map and have written to it; nothing is connected."""
     hub = Loose()
     one, two = await registered(hub, "one"), await registered(hub, "two")
-    server = _Server(hub.store)
+    server = _Server(hub._host.store)
     group = one.create_group()
     await group.add_member("everyone", "writer")
     mine = group.create_map({"one": 0})
@@ -130,7 +130,7 @@ async def test_a_server_that_lost_a_part_gets_that_part_even_if_it_has_news(pair
     pair.theirs.set("two", 1)
     assert await backup.accept(pair.two).carry() == (1, 0)
     assert await backup.accept(pair.one).carry() == (1, 1)
-    assert backup.store.core(pair.mine.id).counts() == pair.one.store.core(pair.mine.id).counts()
+    assert backup.store.core(pair.mine.id).counts() == pair.one._host.store.core(pair.mine.id).counts()
 
 
 async def test_own_writes_go_out_although_a_foreign_batch_can_never_be_taken(pair: _Pair) -> None:
@@ -153,7 +153,7 @@ async def test_own_writes_go_out_although_a_foreign_batch_can_never_be_taken(pai
 
 async def test_a_stream_that_was_cut_is_not_taken_for_the_whole(pair: _Pair) -> None:
     """What the first piece announced still lacks after a reconnect, so that a load waits for the new answer."""
-    last = pair.two.writer.session
+    last = pair.two._host.writer.session
 
     def first_half(message: dict[str, Any]) -> dict[str, Any]:
         if last in message.get("new", {}) and message["id"] == pair.mine.id:

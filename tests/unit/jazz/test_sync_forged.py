@@ -39,7 +39,7 @@ async def test_what_is_not_signed_is_dropped_and_the_rest_goes_on(kind: str, hub
     await connected_to(hub, writer)
     whole = whole_of(hub, value)
     forged = copy.deepcopy(whole)
-    forged["new"][writer.writer.session] = FORGERIES[kind](forged["new"][writer.writer.session])
+    forged["new"][writer._host.writer.session] = FORGERIES[kind](forged["new"][writer._host.writer.session])
     reader = Loose()
     await get_to_know(reader, hub, writer)
     reader.give(forged)
@@ -52,7 +52,7 @@ async def test_what_is_not_signed_is_dropped_and_the_rest_goes_on(kind: str, hub
     assert content(await loading) == {"other": 1}
     reader.connect()
     reader.give(whole)
-    assert core_of(reader, value).counts() == {writer.writer.session: 2}
+    assert core_of(reader, value).counts() == {writer._host.writer.session: 2}
 
 
 @pytest.mark.anyio
@@ -71,8 +71,8 @@ async def test_a_session_in_anothers_name_does_not_verify(hub: Loose, writer: Lo
     value = await public_map(writer, hub, {"x": 1})
     other = await registered(hub, "other")
     forged = whole_of(hub, value)
-    session = other.writer.session
-    forged["new"] = {session: forged["new"][writer.writer.session]}
+    session = other._host.writer.session
+    forged["new"] = {session: forged["new"][writer._host.writer.session]}
     reader = Loose()
     await get_to_know(reader, hub, writer)
     await get_to_know(reader, hub, other)
@@ -116,7 +116,7 @@ async def test_a_malformed_frame_does_no_harm(frame: Any, hub: Loose, writer: Lo
     writer.give(frame)
     value = await public_map(writer, hub, {"x": 1})
     assert content(value) == {"x": 1}
-    assert hub.store.core(value.id).counts() == {writer.writer.session: 1}
+    assert hub._host.store.core(value.id).counts() == {writer._host.writer.session: 1}
 
 
 JSON = st.recursive(
@@ -162,9 +162,9 @@ def test_no_damaged_message_breaks_a_node(genuine: list[dict[str, Any]], data: s
         for item in (json.dumps(message), *genuine):
             reader.give(item)
         reader.take()
-        for core in list(reader.store.cores.values()):
+        for core in list(reader._host.store.cores.values()):
             if core.header is not None and core.header.is_group:
-                reader.store.group_state(core.co_id)
+                reader._host.store.group_state(core.co_id)
 
     asyncio.run(run())
 

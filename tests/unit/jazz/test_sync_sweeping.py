@@ -21,8 +21,8 @@ async def _loaded(hub: Loose, reader: Loose, value: CoMap) -> CoMap:
 
 
 def _sweep(node: Loose) -> None:
-    node._objects.release()
-    node._sweep()
+    node._host.objects.release()
+    node._runtime._evict()
 
 
 async def test_what_is_held_keeps_what_it_needs(hub: Loose, writer: Loose) -> None:
@@ -35,13 +35,13 @@ async def test_what_is_held_keeps_what_it_needs(hub: Loose, writer: Loose) -> No
     held, let_go = await _loaded(hub, reader, one), await _loaded(hub, reader, two)
     del let_go
     _sweep(reader)
-    assert reader.store.cores.keys() >= {one.id, child.id, parent.id, writer.account_id}
-    assert two.id not in reader.store.cores
-    assert two.id not in reader.store.core(child.id).dependants
+    assert reader._host.store.cores.keys() >= {one.id, child.id, parent.id, writer.account_id}
+    assert two.id not in reader._host.store.cores
+    assert two.id not in reader._host.store.core(child.id).dependants
     assert content(held) == {"x": 1}
     del held
     _sweep(reader)
-    assert reader.store.cores == {}
+    assert reader._host.store.cores == {}
 
 
 async def test_what_went_can_be_loaded_again_with_what_is_new(hub: Loose, writer: Loose) -> None:
@@ -55,17 +55,17 @@ async def test_what_went_can_be_loaded_again_with_what_is_new(hub: Loose, writer
     value.set("x", 2)
     await connected_to(hub, writer)
     await connected_to(hub, reader)
-    assert value.id not in reader.store.cores
+    assert value.id not in reader._host.store.cores
     assert content(await _loaded(hub, reader, value)) == {"x": 2}
 
 
 async def test_what_is_written_and_not_acknowledged_stays(hub: Loose, writer: Loose) -> None:
     co_id = writer.create_group().create_map({"x": 1}).id
     _sweep(writer)
-    assert co_id in writer.store.cores
+    assert co_id in writer._host.store.cores
     await connected_to(hub, writer)
     _sweep(writer)
-    assert co_id not in writer.store.cores
+    assert co_id not in writer._host.store.cores
     assert writer.account.name == "writer"
 
 
@@ -80,10 +80,10 @@ async def test_what_is_being_loaded_stays(hub: Loose, writer: Loose) -> None:
     (whole,) = (message for message in hub.take() if message["action"] == "content")
     reader.give(whole)
     await asyncio.sleep(0)
-    needed = set(reader.store.cores)
+    needed = set(reader._host.store.cores)
     assert needed >= {value.id, value.group.id, writer.account_id}
     _sweep(reader)
-    assert set(reader.store.cores) == needed
+    assert set(reader._host.store.cores) == needed
     loading.cancel()
 
 
@@ -121,7 +121,7 @@ async def test_a_node_sweeps_by_itself(hub: Loose, writer: Loose) -> None:
 
 
 def test_nothing_is_needed_by_nobody() -> None:
-    assert evictable(Loose().store, []) == []
+    assert evictable(Loose()._host.store, []) == []
 
 
 async def test_what_a_value_refers_to_stays_with_it(hub: Loose, writer: Loose) -> None:
@@ -131,7 +131,7 @@ async def test_what_a_value_refers_to_stays_with_it(hub: Loose, writer: Loose) -
     co_id = child.id
     parent.set("child", co_id)
     await connected_to(hub, writer)
-    parent.hold(".child", child)
+    parent._hold(".child", child)
     del child
     _sweep(writer)
     found = writer.find(co_id)
@@ -149,12 +149,12 @@ async def test_an_object_that_is_made_again_shows_what_was_seen_before(hub: Loos
     made = (group.create_map({"x": 1}), group.create_list([1]), group.create_feed(), group.create_text("a"))
     made[2].push(1)
     await connected_to(hub, writer)
-    read = [(value.id, value.refresh()) for value in made]
+    read = [(value.id, value._refresh()) for value in made]
     ids = [co_id for co_id, _ in read]
     del made
-    writer._objects.release()
+    writer._host.objects.release()
     gc.collect()
-    assert not set(ids) & set(writer._objects.held())
+    assert not set(ids) & set(writer._host.objects.held())
     again = [await writer.load(co_id) for co_id in ids]
     assert [content(value) for value in again[:2]] == [{"x": 1}, [1]]
     assert [entry.value for entry in again[2]] == [1]
@@ -166,14 +166,14 @@ async def test_a_group_that_ceased_to_extend_another_leaves_no_trace_there(hub: 
     await child.extend(parent)
     assert list(child.parents()) == [parent.id]
     step = [{"op": "set", "key": writer.account_id, "value": "reader"}]
-    made_at = child.state.parents[parent.id][0][0] - 1
+    made_at = child._state.parents[parent.id][0][0] - 1
     writer.transact(child.id, step, private=False, made_at=made_at)
     assert child.parents() == {}
     await connected_to(hub, writer)
     co_id = child.id
     del child
     _sweep(writer)
-    assert co_id not in writer.store.cores
-    assert co_id not in writer.store.core(parent.id).dependants
+    assert co_id not in writer._host.store.cores
+    assert co_id not in writer._host.store.core(parent.id).dependants
     await parent.add_member("everyone", "reader")
     assert parent.role_of("everyone") == "reader"

@@ -41,7 +41,9 @@ async def test_many_values_made_in_one_turn_are_all_sent(hub: Loose, writer: Loo
     ids = [group.create_map({"number": number}).id for number in range(300)]
     for _ in ids:  # each turn sends one at least
         await asyncio.sleep(0)
-    assert [co_id for co_id, _ in sent([json.loads(text) for text in writer._transport.outbox.take_all()])] == ids
+    assert [
+        co_id for co_id, _ in sent([json.loads(text) for text in writer._runtime._transport.outbox.take_all()])
+    ] == ids
 
 
 async def test_the_turns_of_a_stream_share_messages(hub: Loose, writer: Loose) -> None:
@@ -63,17 +65,17 @@ async def test_what_is_written_is_sent_before_callbacks_here_are_called_and_thei
     queued: list[list[tuple[str, int]]] = []
 
     def answer(value: CoMap) -> None:
-        queued.append(sent([json.loads(text) for text in writer._transport.outbox.take_all()]))
+        queued.append(sent([json.loads(text) for text in writer._runtime._transport.outbox.take_all()]))
         if value.get("seen") != value["x"]:
             value.set("seen", value["x"])
 
     value.on_change(answer)
     value.set("x", 1)
-    writer.writer.hasten()
+    writer._host.writer.hasten()
     await asyncio.sleep(0)
     assert value["seen"] == 1
     assert queued == [[(value.id, 1)]]
-    writer.writer.hasten()
+    writer._host.writer.hasten()
     await asyncio.sleep(0)
     assert queued == [[(value.id, 1)], [(value.id, 1)]]
 
@@ -125,10 +127,10 @@ async def test_a_callback_that_meets_a_cancelled_task_keeps_no_other_from_being_
     value.on_change(lambda _: cancelled.result())
     value.on_change(lambda value: seen.append(value["x"]))
     value.set("x", 1)
-    writer.writer.hasten()
+    writer._host.writer.hasten()
     await asyncio.sleep(0)
     assert seen == [1]
-    assert sent([json.loads(text) for text in writer._transport.outbox.take_all()]) == [(value.id, 1)]
+    assert sent([json.loads(text) for text in writer._runtime._transport.outbox.take_all()]) == [(value.id, 1)]
     assert [type(context["exception"]) for context in failures] == [asyncio.CancelledError]
 
 
@@ -137,5 +139,5 @@ async def test_iterators_that_were_dropped_unclosed_leave_nothing(writer: Loose)
     for _ in range(2_000):
         group.create_map({}).watch()
     gc.collect()
-    assert writer.watches.count == 0
-    assert len(writer.watches._iterators) < 1_000
+    assert writer._host.watches.count == 0
+    assert len(writer._host.watches._iterators) < 1_000

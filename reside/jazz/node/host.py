@@ -1,0 +1,134 @@
+"""The node as its values see it."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from reside.jazz.events.watch import Watchable, Watches
+from reside.jazz.groups.account import Account
+from reside.jazz.groups.group import Group
+from reside.jazz.groups.healing import heal_once
+from reside.jazz.ids import AccountId, Json, SessionId
+from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.store import Store
+from reside.jazz.node.creating import Creator
+from reside.jazz.node.objects import Objects
+from reside.jazz.operations.flusher import Flusher
+from reside.jazz.operations.loader import ABSENT_GRACE_S, Loader
+from reside.jazz.operations.writer import Writer
+from reside.jazz.values.owned import OwnedValue
+from reside.jazz.values.value import Value
+from reside.jazz.wire.header import group_header
+
+T = TypeVar("T", bound=Watchable)
+
+
+class NodeHost:
+    """What values and groups use of their node; the one implementation of `values.host.Host`.
+
+    Args:
+        account_id: Who reads and writes.
+        store: All values' logs.
+        watches: The watchers of values.
+        writer: What writes.
+        loader: What loads.
+        flusher: What waits for acknowledgements.
+        clock: Gives ms since the epoch.
+        check_open: Raises if the node is closed.
+
+    Attributes:
+        objects: The objects that callers hold.
+        creator: What makes new values.
+    """
+
+    def __init__(
+        self,
+        account_id: AccountId,
+        *,
+        store: Store,
+        watches: Watches,
+        writer: Writer,
+        loader: Loader,
+        flusher: Flusher,
+        clock: Callable[[], int],
+        check_open: Callable[[], None],
+    ) -> None:
+        self.account_id = account_id
+        self.store = store
+        self.watches = watches
+        self.writer = writer
+        self.objects = Objects(self)
+        self.creator = Creator(writer, self.objects, clock)
+        self._loader = loader
+        self._flusher = flusher
+        self._clock = clock
+        self._check_open = check_open
+
+    def now_ms(self) -> int:
+        """The node's clock: ms since the epoch."""
+        return self._clock()
+
+    def find(self, co_id: str) -> Value | None:
+        """A value that was loaded or made here; None if it was not. Asks nobody."""
+        core = self.objects.here(co_id)
+        return None if core is None else self.objects.of(core, Value)
+
+    def has(self, value: Value) -> bool:
+        """Whether all of a value is here, and all that it needs: loading it again would not wait."""
+        return self._loader.has(self.store.core(value.id))
+
+    def object_of(self, core: Core, kind: type[T]) -> T:
+        """The object of a value that is here; `WrongKind` if it is of another kind."""
+        return self.objects.of(core, kind)
+
+    async def load_as(
+        self,
+        co_id: str,
+        kind: type[T],
+        *,
+        timeout: float = 30.0,  # noqa: ASYNC109 - as Node.load
+        grace: float = ABSENT_GRACE_S,
+        whole: bool = True,
+    ) -> T:
+        """Loads a value of a class; `WrongKind` if it is another. See `Node.load`.
+
+        Args:
+            co_id: The value's id.
+            kind: The class of its object.
+            timeout: In seconds.
+            grace: How long to wait for what the server does not have, in seconds: its writer may be uploading it.
+            whole: Wait for all of its content; if not, what is there at first may be the beginning of it only.
+        """
+        self._check_open()
+        value = self.objects.of(await self._loader.load(co_id, timeout, grace, whole=whole), kind)
+        group = value.group if isinstance(value, OwnedValue) else value
+        if isinstance(group, Group):
+            heal_once(group)
+        return value
+
+    async def load_account(self, co_id: str, *, timeout: float = 30.0) -> Account:  # noqa: ASYNC109 - as Node.load
+        """Loads an account; `WrongKind` if it is none. See `Node.load`."""
+        return await self.load_as(co_id, Account, timeout=timeout)
+
+    def create_group(self, name: str | None = None) -> Group:
+        """A new group with this account as its admin; see `Node.create_group`."""
+        core = self.writer.create(group_header(self.account_id, name, self._clock()))
+        group = self.objects.of(core, Group)
+        group._initialise()
+        return group
+
+    async def uploaded(self, core: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
+        """Waits until the server acknowledged all that was written here to a value; see `Value.uploaded`."""
+        self._check_open()
+        await self._flusher.uploaded(core, timeout)
+
+    def write_trusting(
+        self, core: Core, key: str, value: Json, *, latest: int, session: SessionId | None = None
+    ) -> None:
+        """Sets one key of a group or an account; see `Writer.trusting`. All such writes of a node come through here."""
+        self.writer.trusting(core, key, value, latest=latest, session=session)
+
+    def write_private(
+        self, core: Core, changes: Sequence[Json], *, latest: int, meta: dict[str, Json] | None = None
+    ) -> None:
+        """Writes to a value that a group owns; see `Writer.private`. All such writes of a node come through here."""
+        self.writer.private(core, changes, latest=latest, meta=meta)
