@@ -280,9 +280,9 @@ async def test_a_full_disk_ends_the_node_with_the_reason(jazz: JazzServer, tmp_p
 
 async def test_a_store_that_is_not_open_says_so(tmp_path: Path) -> None:
     with pytest.raises(StoreFailed, match="not open"):
-        SqliteStore(tmp_path / "store").value("co_z1")
+        SqliteStore(tmp_path / "store")._value("co_z1")
     with pytest.raises(StoreFailed, match="unable to open"):
-        SqliteStore(tmp_path / "nowhere" / "store").open("co_z1")
+        SqliteStore(tmp_path / "nowhere" / "store")._open("co_z1")
     assert repr(SqliteStore(tmp_path)) == f"<SqliteStore {tmp_path}>"
 
 

@@ -99,7 +99,7 @@ async def test_every_kind_of_reference_is_loaded(alice: Node, bob: Node, team: G
     assert (latest.value.text, latest.by, read.log.by_account()[alice.account_id]) == ("3", alice.account_id, latest)
     assert (read.author.account_id, read.readers.id, read.extra["x"]) == (alice.account_id, team.id, 1)
     assert (read.as_dict()["text"], read.as_dict()["extra"]) == (book.text and book.text.id, extra.id)
-    assert read == book.view(read.raw)
+    assert read == book._view(read.raw)
     assert hash(read) == hash(book)
     assert repr(read) == f"<Book {book.id}>"
 

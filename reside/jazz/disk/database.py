@@ -76,7 +76,7 @@ class SqliteStore:
     def __repr__(self) -> str:
         return f"<SqliteStore {self.path}>"
 
-    def open(self, account_id: str) -> None:
+    def _open(self, account_id: str) -> None:
         """Opens the file for an account, and looks through it.
 
         Raises:
@@ -89,10 +89,10 @@ class SqliteStore:
             self._connection = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
             self._prepare(self._connection, account_id)
         except sqlite3.Error as error:
-            self.close()
+            self._close()
             raise self._failure(error) from error
         except BaseException:
-            self.close()
+            self._close()
             raise
 
     def _prepare(self, connection: sqlite3.Connection, account_id: str) -> None:
@@ -119,14 +119,14 @@ class SqliteStore:
         if owners != [account_id]:
             raise StoreFailed(self.path, f"it belongs to the account {', '.join(owners)}: one file for each account")
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """Closes the file; it can be opened again."""
         connection, self._connection = self._connection, None
         self._logs.clear()
         if connection is not None:
             connection.close()
 
-    def value(self, co_id: str) -> StoredValue | None:
+    def _value(self, co_id: str) -> StoredValue | None:
         """What is stored of a value; None if nothing is.
 
         Raises:
@@ -143,7 +143,7 @@ class SqliteStore:
             )
             return StoredValue(header[0], [StoredBatch(*row) for row in batches])
 
-    def pending(self) -> Iterable[tuple[str, str]]:
+    def _pending(self) -> Iterable[tuple[str, str]]:
         """Values with something that the server has not acknowledged, and the sessions it was written in.
 
         The session is empty where there is no more than a header.
@@ -155,7 +155,7 @@ class SqliteStore:
             return connection.execute("SELECT value, session FROM pending").fetchall()
 
     @contextmanager
-    def writing(self) -> Iterator["StoreWriter"]:
+    def _writing(self) -> Iterator["StoreWriter"]:
         """One commit: all that is written in the block, or nothing.
 
         Raises:
@@ -181,7 +181,7 @@ class SqliteStore:
         except sqlite3.Error as error:
             raise self._failure(error) from error
 
-    def broken(self, why: str) -> StoreFailed:
+    def _broken(self, why: str) -> StoreFailed:
         """The error for content that can't be what was stored."""
         return StoreFailed(self.path, f"{_BROKEN} ({why})")
 
@@ -190,7 +190,7 @@ class SqliteStore:
         if code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return StoreFailed(self.path, "another process has it open: stop that, or name another file")
         if code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            return self.broken(str(error))
+            return self._broken(str(error))
         return StoreFailed(self.path, f"it can't be used: {error}")
 
 
@@ -217,7 +217,7 @@ class StoreWriter:
         self._connection.execute("DELETE FROM batch WHERE log = ?", (self._log(co_id, session),))
 
     def is_pending(self, co_id: str, sessions: Iterable[str]) -> None:
-        """Notes that a value has something that the server has not acknowledged; see `SqliteStore.pending`."""
+        """Notes that a value has something that the server has not acknowledged; see `SqliteStore._pending`."""
         rows = [(co_id, session) for session in sessions] or [(co_id, "")]
         self._connection.executemany("INSERT OR IGNORE INTO pending VALUES (?, ?)", rows)
 

@@ -53,15 +53,15 @@ class StorePersistence:
         Raises:
             StoreFailed: The file can't be used.
         """
-        self._disk.open(self._store.account_id)
+        self._disk._open(self._store.account_id)
         try:
-            for co_id, session in self._disk.pending():
+            for co_id, session in self._disk._pending():
                 self._pending.add(co_id)
                 if session:
                     self._own_sessions.add(session)
             return [self._store.core(co_id) for co_id in sorted(self._pending)]
         except BaseException:
-            self._disk.close()
+            self._disk._close()
             raise
 
     def close(self, *, save: bool) -> None:
@@ -74,7 +74,7 @@ class StorePersistence:
             if save:
                 self.save()
         finally:
-            self._disk.close()
+            self._disk._close()
 
     def mark(self, core: Core) -> None:
         """Notes that a value changed."""
@@ -89,7 +89,7 @@ class StorePersistence:
         self._sign()
         if not self._changed:
             return
-        with self._disk.writing() as writer:
+        with self._disk._writing() as writer:
             for core in self._changed.values():
                 if core.header is None:
                     continue
@@ -123,13 +123,13 @@ class StorePersistence:
         Raises:
             StoreFailed: The file can't be read, or holds what nobody signed.
         """
-        found = self._disk.value(core.co_id)
+        found = self._disk._value(core.co_id)
         if found is None:
             return
         try:
             self._fill(core, found)
         except InvalidContent as error:
-            raise self._disk.broken(f"the value {core.co_id}: {error}") from None
+            raise self._disk._broken(f"the value {core.co_id}: {error}") from None
         self._store.arrived(core)
         self._changed.pop(core.co_id, None)
 

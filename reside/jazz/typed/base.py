@@ -33,13 +33,11 @@ class TypedValue(ABC):
     """A typed view of a value, or the draft of one.
 
     Attributes:
-        typed_kind: The class of values that it is a view of.
-        value_type: The type in their headers.
         inline: See `Inline`.
     """
 
-    typed_kind: ClassVar[type[OwnedValue]]
-    value_type: ClassVar[ValueType]
+    _value_class: ClassVar[type[OwnedValue]]
+    _value_type: ClassVar[ValueType]
     inline: ClassVar[Inline] = "extend"
     _value: OwnedValue | None = None
 
@@ -157,7 +155,7 @@ class TypedValue(ABC):
             unique: The name: a text, or a mapping of texts.
             resolve: See `load`.
         """
-        co_id = unique_header(cls.value_type, owner.id, unique).co_id
+        co_id = unique_header(cls._value_type, owner.id, unique).co_id
         spec = read_resolve(cls, resolve)
         try:
             tree = await load_tree(owner._host, cls, co_id, spec, grace=0.0)
@@ -195,10 +193,8 @@ class TypedValue(ABC):
         if role not in WRITERS:
             raise NotPermitted(self.id, group=group.id, role=role, act=act, needs="writer")
 
-    # For this package
-
     @classmethod
-    def view(cls, value: OwnedValue) -> Self:
+    def _view(cls, value: OwnedValue) -> Self:
         """The view of a value.
 
         Raises:
@@ -209,24 +205,24 @@ class TypedValue(ABC):
         if role is None:
             raise NotPermitted(value.id, group=group.id, role=role, act="read", needs="reader")
         made = cls.__new__(cls)
-        made.bind(value)
+        made._bind(value)
         return made
 
-    def bind(self, value: OwnedValue) -> None:
+    def _bind(self, value: OwnedValue) -> None:
         """Makes it the view of a value."""
         self._value = value
 
     @classmethod
-    def references(cls) -> Mapping[str, RefCodec]:
+    def _references(cls) -> Mapping[str, RefCodec]:
         """The references that a resolve may name, with their codecs; `EACH` for all items."""
         return {}
 
-    def refer(self, name: str) -> Iterable[tuple[str, Json]]:
+    def _refer(self, name: str) -> Iterable[tuple[str, Json]]:
         """What such a name stands for here: labels for errors, and what the content says."""
         raise SchemaError(f"{type(self).__name__} refers to nothing by the name {name}")
 
     @abstractmethod
-    def write_draft(self, wire: Wire) -> OwnedValue:
+    def _write_draft(self, wire: Wire) -> OwnedValue:
         """Writes a draft.
 
         Args:

@@ -177,8 +177,8 @@ class RefCodec:
         for target in self.targets:
             if isinstance(draft, target):
                 return
-            if getattr(target, "origin", None) is type(draft):
-                draft.specialise(target)
+            if getattr(target, "_origin", None) is type(draft):
+                draft._specialise(target)
                 return
         raise Misfit(f"a draft of {type(draft).__name__}")
 

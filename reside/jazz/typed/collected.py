@@ -17,8 +17,8 @@ T = TypeVar("T")
 class Collected(TypedValue, Generic[T]):
     """A typed value of items of one type."""
 
-    origin: ClassVar[type | None] = None
-    item: ClassVar[Any] = None
+    _origin: ClassVar[type | None] = None
+    _item: ClassVar[Any] = None
     _made: ClassVar[dict[Any, type]] = {}
 
     def __init_subclass__(cls, *, inline: Inline | None = None, **arguments: Any) -> None:
@@ -31,35 +31,35 @@ class Collected(TypedValue, Generic[T]):
         key = (cls, item)
         if key not in Collected._made:
             name = item if isinstance(item, str) else getattr(item, "__name__", str(item))
-            members = {"item": item, "origin": cls, "__module__": cls.__module__}
+            members = {"_item": item, "_origin": cls, "__module__": cls.__module__}
             Collected._made[key] = type(f"{cls.__name__}[{name}]", (cls,), members)
         return Collected._made[key]
 
     @classmethod
-    def codec(cls) -> Codec:
+    def _item_codec(cls) -> Codec:
         """The codec of the items."""
         found: Codec | None = vars(cls).get("_codec")
         if found is None:
-            if cls.item is None:
+            if cls._item is None:
                 raise SchemaError(f"say what it is of: {cls.__name__}[str], for example")
             label = f"{cls.__name__}[…]"
-            found = codec_of(read_annotation(cls.item, cls, label), label)
+            found = codec_of(read_annotation(cls._item, cls, label), label)
             cls._codec = found  # type: ignore[attr-defined] # read by vars() above, for each class its own
         return found
 
     @classmethod
-    def references(cls) -> dict[str, RefCodec]:
+    def _references(cls) -> dict[str, RefCodec]:
         """See `TypedValue`."""
-        codec = cls.codec()
+        codec = cls._item_codec()
         return {EACH: codec} if isinstance(codec, RefCodec) else {}
 
-    def specialise(self, target: type) -> None:
+    def _specialise(self, target: type) -> None:
         """Makes the draft one of a class that says what it is of."""
         self.__class__ = target  # a subclass that adds nothing but the type of items
-        self.check_draft()
+        self._check_draft()
 
     @abstractmethod
-    def check_draft(self) -> None:
+    def _check_draft(self) -> None:
         """Makes sure that the items of a draft fit."""
 
     @property
@@ -68,5 +68,5 @@ class Collected(TypedValue, Generic[T]):
         raise SchemaError("`each` stands for all items in a resolve function; iterate over the value itself")
 
     def _read(self, raw: Any, place: object) -> T:
-        item: T = read(self.codec(), raw, f"{type(self).__name__}[{place!r}]", self.raw)
+        item: T = read(self._item_codec(), raw, f"{type(self).__name__}[{place!r}]", self.raw)
         return item

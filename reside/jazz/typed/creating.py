@@ -81,10 +81,10 @@ class Draft(Protocol):
     def is_draft(self) -> bool:
         """Whether it was not created yet."""
 
-    def write_draft(self, wire: Wire) -> OwnedValue:
+    def _write_draft(self, wire: Wire) -> OwnedValue:
         """Writes it."""
 
-    def bind(self, value: OwnedValue) -> None:
+    def _bind(self, value: OwnedValue) -> None:
         """Makes it the view of a value."""
 
 
@@ -98,7 +98,7 @@ def create(draft: Draft, owner: Group, unique: Unique | None = None) -> None:
     """
     if not draft.is_draft:
         raise SchemaError(f"{draft!r} was created before")
-    draft.bind(draft.write_draft(Wire(owner, unique)))
+    draft._bind(draft._write_draft(Wire(owner, unique)))
 
 
 def check(codec: Codec, value: Any, label: str, container: Value | None = None) -> None:
@@ -118,7 +118,7 @@ def check(codec: Codec, value: Any, label: str, container: Value | None = None) 
 
 def is_draft(value: Any) -> bool:
     """Whether something is a draft of a typed value."""
-    return hasattr(type(value), "typed_kind") and bool(value.is_draft)
+    return hasattr(type(value), "_value_class") and bool(value.is_draft)
 
 
 def _owner_of_child(draft: Draft, owner: Group) -> Group:

@@ -46,18 +46,18 @@ class FeedItem(Generic[T]):
 class FeedOf(Collected[T]):
     """A feed of JSON values, dates or references. `FeedOf([...])` is a draft."""
 
-    typed_kind: ClassVar[type[OwnedValue]] = CoFeed
-    value_type: ClassVar[ValueType] = "costream"
+    _value_class: ClassVar[type[OwnedValue]] = CoFeed
+    _value_type: ClassVar[ValueType] = "costream"
 
     def __init__(self, items: Iterable[T] = ()) -> None:
         self._draft: list[T] = list(items)
-        if self.item is not None:
-            self.check_draft()
+        if self._item is not None:
+            self._check_draft()
 
-    def check_draft(self) -> None:
+    def _check_draft(self) -> None:
         """See `Collected`."""
         for item in self._draft:
-            check(self.codec(), item, f"{type(self).__name__}[…]", self._value)
+            check(self._item_codec(), item, f"{type(self).__name__}[…]", self._value)
 
     def __len__(self) -> int:
         return len(self._draft) if self._value is None else len(self._entries())
@@ -85,23 +85,23 @@ class FeedOf(Collected[T]):
             NotPermitted: This account may not write here.
             SchemaMismatch: It does not fit.
         """
-        check(self.codec(), item, f"{type(self).__name__}[…]", self._value)
+        check(self._item_codec(), item, f"{type(self).__name__}[…]", self._value)
         if self._value is None:
             self._draft.append(item)
             return
         self._check_may_write(f"push to the {type(self).__name__}")
         wire = Wire(self.group, value=self._value)
         raw: CoFeed = self.raw
-        raw.push(wire.encode(self.codec(), item, f"{type(self).__name__}[…]", ""))
+        raw.push(wire.encode(self._item_codec(), item, f"{type(self).__name__}[…]", ""))
 
-    def refer(self, name: str) -> Iterable[tuple[str, Json]]:
+    def _refer(self, name: str) -> Iterable[tuple[str, Json]]:
         """See `TypedValue`."""
         return [(f"[by {entry.by}]", entry.value) for entry in self._entries()] if name == EACH else []
 
-    def write_draft(self, wire: Wire) -> OwnedValue:
+    def _write_draft(self, wire: Wire) -> OwnedValue:
         """See `TypedValue`."""
         items = [
-            wire.encode(self.codec(), item, f"{type(self).__name__}[{place}]", str(place))
+            wire.encode(self._item_codec(), item, f"{type(self).__name__}[{place}]", str(place))
             for place, item in enumerate(self._draft)
         ]
         if wire.unique is not None:

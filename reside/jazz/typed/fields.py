@@ -170,7 +170,7 @@ def _named_items_read(annotation: Any, model: type, label: str) -> Any:
 
 
 def _item_read(member: Any, model: type, label: str) -> Any:
-    item, origin = getattr(member, "item", None), getattr(member, "origin", None)
+    item, origin = getattr(member, "_item", None), getattr(member, "_origin", None)
     if origin is None or not isinstance(item, str):
         return member
     return origin[read_annotation(item, model, label)]
@@ -195,19 +195,19 @@ def _members(annotation: Any) -> tuple[tuple[Any, ...], bool]:
 
 def _reference(targets: tuple[type, ...], *, takes_none: bool, label: str) -> RefCodec:
     name = " or ".join(target.__name__ for target in targets)
-    if len(targets) > 1 and not all(hasattr(target, "matches") for target in targets):
+    if len(targets) > 1 and not all(hasattr(target, "_matches") for target in targets):
         raise SchemaError(f"{label}: only maps can be told apart by their content, so no union of {name}")
 
     def choose(value: Any) -> type | None:
         if len(targets) == 1:
             return targets[0]
-        return next((target for target in targets if target.matches(value)), None)  # type: ignore[attr-defined] # above
+        return next((target for target in targets if target._matches(value)), None)  # type: ignore[attr-defined] # above
 
     return RefCodec(targets, takes_none=takes_none, name=name, choose=choose)
 
 
 def _is_reference(member: Any) -> bool:
-    return isinstance(member, type) and (issubclass(member, Group | Value) or hasattr(member, "typed_kind"))
+    return isinstance(member, type) and (issubclass(member, Group | Value) or hasattr(member, "_value_class"))
 
 
 def _parts(annotation: Any) -> list[Any]:

@@ -21,8 +21,8 @@ class File(TypedValue):
         name: The file's name.
     """
 
-    typed_kind: ClassVar[type[OwnedValue]] = FileStream
-    value_type: ClassVar[ValueType] = "costream"
+    _value_class: ClassVar[type[OwnedValue]] = FileStream
+    _value_type: ClassVar[ValueType] = "costream"
 
     def __init__(self, data: bytes, *, mime_type: str = "application/octet-stream", name: str | None = None) -> None:
         self._draft = (data, mime_type, name)
@@ -57,7 +57,7 @@ class File(TypedValue):
         await self.stream.until_finished(timeout=timeout, max_bytes=max_bytes)
         return self.stream.read()
 
-    def write_draft(self, wire: Wire) -> OwnedValue:
+    def _write_draft(self, wire: Wire) -> OwnedValue:
         """See `TypedValue`."""
         if wire.unique is not None:
             raise SchemaError("files can't be unique: put the file into a map that is")

@@ -18,15 +18,15 @@ T = TypeVar("T")
 class ListOf(Collected[T]):
     """A list of JSON values, dates or references. `ListOf([...])` is a draft."""
 
-    typed_kind: ClassVar[type[OwnedValue]] = CoList
-    value_type: ClassVar[ValueType] = "colist"
+    _value_class: ClassVar[type[OwnedValue]] = CoList
+    _value_type: ClassVar[ValueType] = "colist"
 
     def __init__(self, items: Iterable[T] = ()) -> None:
         self._draft: list[T] = list(items)
-        if self.item is not None:
-            self.check_draft()
+        if self._item is not None:
+            self._check_draft()
 
-    def check_draft(self) -> None:
+    def _check_draft(self) -> None:
         """See `Collected`."""
         self._check(self._draft)
 
@@ -105,14 +105,14 @@ class ListOf(Collected[T]):
         """What a list of references holds, loaded or not."""
         return [raw if isinstance(raw, str) else None for raw in self._value_raw]
 
-    def refer(self, name: str) -> Iterable[tuple[str, Json]]:
+    def _refer(self, name: str) -> Iterable[tuple[str, Json]]:
         """See `TypedValue`."""
         return [(f"[{place}]", raw) for place, raw in enumerate(self._value_raw)] if name == EACH else []
 
-    def write_draft(self, wire: Wire) -> OwnedValue:
+    def _write_draft(self, wire: Wire) -> OwnedValue:
         """See `TypedValue`."""
         items = [
-            wire.encode(self.codec(), item, f"{type(self).__name__}[{place}]", str(place))
+            wire.encode(self._item_codec(), item, f"{type(self).__name__}[{place}]", str(place))
             for place, item in enumerate(self._draft)
         ]
         if wire.unique is None:
@@ -132,9 +132,9 @@ class ListOf(Collected[T]):
 
     def _check(self, items: list[T]) -> None:
         for item in items:
-            check(self.codec(), item, f"{type(self).__name__}[…]", self._value)
+            check(self._item_codec(), item, f"{type(self).__name__}[…]", self._value)
 
     def _wire(self, items: list[T]) -> list[Json]:
         self._check_may_write(f"add to the {type(self).__name__}")
         wire = Wire(self.group, value=self._value)
-        return [wire.encode(self.codec(), item, f"{type(self).__name__}[…]", "") for item in items]
+        return [wire.encode(self._item_codec(), item, f"{type(self).__name__}[…]", "") for item in items]

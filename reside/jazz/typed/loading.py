@@ -54,9 +54,9 @@ async def load_tree(
     """
     loading = _Loading(host, asyncio.get_running_loop().time() + timeout)
     root = await loading.value(co_id, grace)
-    if not isinstance(root, model.typed_kind):
-        raise SchemaMismatch(model.__name__, f"a {model.typed_kind.kind}", f"a {root.kind}", root)
-    view = model.view(root)
+    if not isinstance(root, model._value_class):
+        raise SchemaMismatch(model.__name__, f"a {model._value_class.kind}", f"a {root.kind}", root)
+    view = model._view(root)
     await loading.below(view, spec, model.__name__)
     return Tree(view, loading.values)
 
@@ -85,10 +85,10 @@ def read(codec: Codec, raw: Json, label: str, container: OwnedValue) -> Any:
 def view_of(codec: RefCodec, value: Value, label: str, container: OwnedValue) -> Any:
     """A value as the class that a reference says: a typed view, or the group or untyped value itself."""
     target: Any = codec.choose(value)
-    if target is not None and not hasattr(target, "typed_kind") and isinstance(value, target):
+    if target is not None and not hasattr(target, "_value_class") and isinstance(value, target):
         return value
-    if target is not None and hasattr(target, "typed_kind") and isinstance(value, target.typed_kind):
-        return target.view(value)
+    if target is not None and hasattr(target, "_value_class") and isinstance(value, target._value_class):
+        return target._view(value)
     raise SchemaMismatch(label, codec.expected, f"{value.id}, a {value.kind}", container)
 
 
@@ -120,7 +120,7 @@ class _Loading:
         """Takes what is here already, however deep, and gives the loads of the rest."""
         for name, below in spec.names.items():
             codec = _codec(view, name)
-            for label, raw in view.refer(name) if codec is not None else ():
+            for label, raw in view._refer(name) if codec is not None else ():
                 if codec is None or raw is None:
                     continue
                 place = _Place(view.raw, codec, f"{path}{label}", below)
@@ -188,7 +188,7 @@ async def _all(pending: Sequence[Any]) -> None:
 
 
 def _codec(view: View, name: str) -> RefCodec | None:
-    references = view.references()
+    references = view._references()
     if name in references:
         return references[name]
-    return references.get("$each") if getattr(type(view), "has_keys", False) else None
+    return references.get("$each") if getattr(type(view), "_has_keys", False) else None

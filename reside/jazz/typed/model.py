@@ -51,16 +51,16 @@ class CoMapModel(TypedValue):
         inline: Who owns drafts of this class that are created with what refers to them; see `Inline`.
     """
 
-    typed_kind: ClassVar[type[OwnedValue]] = CoMap
-    value_type: ClassVar[ValueType] = "comap"
+    _value_class: ClassVar[type[OwnedValue]] = CoMap
+    _value_type: ClassVar[ValueType] = "comap"
     _specs: ClassVar[dict[str, FieldSpec]] = {}
-    _fields: ClassVar[dict[str, Field] | None] = None
+    _field_cache: ClassVar[dict[str, Field] | None] = None
 
     def __init_subclass__(cls, *, inline: Inline | None = None, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
         cls.inline = inline if inline is not None else cls.inline
         cls._specs = dict(cls._specs)
-        cls._fields = None
+        cls._field_cache = None
         for name, annotation in vars(cls).get("__annotations__", {}).items():
             if get_origin(annotation) is ClassVar or str(annotation).startswith(("ClassVar", "typing.ClassVar")):
                 continue
@@ -73,7 +73,7 @@ class CoMapModel(TypedValue):
 
     def __init__(self, **values: Any) -> None:
         self._draft: dict[str, Any] = {}
-        fields = self.fields()
+        fields = self._schema()
         for name in values:
             if name not in fields:
                 raise SchemaError(f"{type(self).__name__} has no field {name}")
@@ -87,25 +87,25 @@ class CoMapModel(TypedValue):
             self._draft[name] = value
 
     @classmethod
-    def fields(cls) -> Mapping[str, Field]:
+    def _schema(cls) -> Mapping[str, Field]:
         """The fields by name.
 
         Raises:
             SchemaError: The class declares what can't be.
         """
-        if cls._fields is None:
-            cls._fields = fields_of(cls, cls._specs)
-        return cls._fields
+        if cls._field_cache is None:
+            cls._field_cache = fields_of(cls, cls._specs)
+        return cls._field_cache
 
     @classmethod
-    def references(cls) -> Mapping[str, RefCodec]:
+    def _references(cls) -> Mapping[str, RefCodec]:
         """See `TypedValue`."""
-        return {name: found.codec for name, found in cls.fields().items() if isinstance(found.codec, RefCodec)}
+        return {name: found.codec for name, found in cls._schema().items() if isinstance(found.codec, RefCodec)}
 
     @classmethod
-    def matches(cls, value: Any) -> bool:
+    def _matches(cls, value: Any) -> bool:
         """Whether a map is one of this class, among the members of a union: its literals fit."""
-        literals = [found for found in cls.fields().values() if found.is_literal]
+        literals = [found for found in cls._schema().values() if found.is_literal]
         return isinstance(value, CoMap) and all(_fits(found, value) for found in literals)
 
     def update(self, **values: Any) -> None:
@@ -115,7 +115,7 @@ class CoMapModel(TypedValue):
             NotPermitted: This account may not write here.
             SchemaMismatch: A value does not fit; nothing is written.
         """
-        fields = self.fields()
+        fields = self._schema()
         for name, value in values.items():
             if name not in fields:
                 raise SchemaError(f"{type(self).__name__} has no field {name}")
@@ -141,12 +141,12 @@ class CoMapModel(TypedValue):
         """
         return {
             name: self._id_of(found) if isinstance(found.codec, RefCodec) else self.get(name)
-            for name, found in self.fields().items()
+            for name, found in self._schema().items()
         }
 
     def get(self, name: str) -> Any:
         """A field by name; what reading the attribute gives."""
-        found = self.fields()[name]
+        found = self._schema()[name]
         if self._value is None:
             return self._draft[name]
         raw: CoMap = self.raw
@@ -161,7 +161,7 @@ class CoMapModel(TypedValue):
 
     def id_of(self, name: str) -> str | None:
         """The id that a reference holds, loaded or not; None if it holds none."""
-        return self._id_of(self.fields()[name])
+        return self._id_of(self._schema()[name])
 
     def unset(self, name: str) -> None:
         """Deletes a field's key, `del` of the attribute.
@@ -169,21 +169,21 @@ class CoMapModel(TypedValue):
         Raises:
             NotPermitted: This account may not write here.
         """
-        found = self.fields()[name]
+        found = self._schema()[name]
         if self._value is None:
             self._draft[name] = found.default()
             return
         self._check_may_write(f"unset {self._named(name)} of")
         self.raw.delete(found.key)
 
-    def refer(self, name: str) -> Iterable[tuple[str, Json]]:
+    def _refer(self, name: str) -> Iterable[tuple[str, Json]]:
         """See `TypedValue`."""
-        return [(f".{name}", self.raw.get(self.fields()[name].key))]
+        return [(f".{name}", self.raw.get(self._schema()[name].key))]
 
-    def write_draft(self, wire: Wire) -> OwnedValue:
+    def _write_draft(self, wire: Wire) -> OwnedValue:
         """See `TypedValue`."""
         init: dict[str, Json] = {}
-        for name, found in self.fields().items():
+        for name, found in self._schema().items():
             value = self._draft[name]
             if value is not None or not found.is_optional:
                 init[found.key] = self._wire(wire, found, value)
@@ -207,7 +207,7 @@ class CoMapModel(TypedValue):
         return found.is_optional and self.raw.get(found.key) is None
 
     def _named(self, *names: str) -> str:
-        return ", ".join(self.fields()[name].label for name in names)
+        return ", ".join(self._schema()[name].label for name in names)
 
     def _check(self, found: Field, value: Any) -> None:
         if value is not None or not found.is_optional:

@@ -17,16 +17,16 @@ T = TypeVar("T")
 class RecordOf(Collected[T]):
     """A map of texts to JSON values, dates or references. `RecordOf({...})` is a draft."""
 
-    typed_kind: ClassVar[type[OwnedValue]] = CoMap
-    value_type: ClassVar[ValueType] = "comap"
-    has_keys: ClassVar[bool] = True
+    _value_class: ClassVar[type[OwnedValue]] = CoMap
+    _value_type: ClassVar[ValueType] = "comap"
+    _has_keys: ClassVar[bool] = True
 
     def __init__(self, values: Mapping[str, T] | None = None) -> None:
         self._draft: dict[str, T] = dict(values or {})
-        if self.item is not None:
-            self.check_draft()
+        if self._item is not None:
+            self._check_draft()
 
-    def check_draft(self) -> None:
+    def _check_draft(self) -> None:
         """See `Collected`."""
         self._check(self._draft)
 
@@ -78,13 +78,13 @@ class RecordOf(Collected[T]):
         wire = Wire(self.group, value=self._value)
         self._map.update({key: self._wire(wire, key, value) for key, value in values.items()})
 
-    def refer(self, name: str) -> Iterable[tuple[str, Json]]:
+    def _refer(self, name: str) -> Iterable[tuple[str, Json]]:
         """See `TypedValue`."""
         if name == EACH:
             return [(f"[{key!r}]", raw) for key, raw in self._map.items()]
         return [(f"[{name!r}]", self._map.get(name))]
 
-    def write_draft(self, wire: Wire) -> OwnedValue:
+    def _write_draft(self, wire: Wire) -> OwnedValue:
         """See `TypedValue`."""
         init = {key: self._wire(wire, key, value) for key, value in self._draft.items()}
         if wire.unique is None:
@@ -99,7 +99,7 @@ class RecordOf(Collected[T]):
 
     def _check(self, values: Mapping[str, T]) -> None:
         for key, value in values.items():
-            check(self.codec(), value, f"{type(self).__name__}[{key!r}]", self._value)
+            check(self._item_codec(), value, f"{type(self).__name__}[{key!r}]", self._value)
 
     def _wire(self, wire: Wire, key: str, value: T) -> Json:
-        return wire.encode(self.codec(), value, f"{type(self).__name__}[{key!r}]", key)
+        return wire.encode(self._item_codec(), value, f"{type(self).__name__}[{key!r}]", key)

@@ -79,11 +79,11 @@ def _targets(models: tuple[type, ...], name: str, label: str) -> tuple[str, tupl
     """The classes behind a reference, with its name as the schema has it."""
     known: list[str] = []
     for model in models:
-        references = cast("type[Referring]", model).references() if hasattr(model, "references") else {}
+        references = cast("type[Referring]", model)._references() if hasattr(model, "_references") else {}
         for spelled in (name, EACH if name == "each" else name):
             if spelled in references:
                 return spelled, references[spelled].targets
-        if EACH in references and getattr(model, "has_keys", False):
+        if EACH in references and getattr(model, "_has_keys", False):
             return name, references[EACH].targets
         known += references
     names = ", ".join(known) or "none"

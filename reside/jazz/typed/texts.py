@@ -15,8 +15,8 @@ class Text(TypedValue):
     `raw` has the edits by place: `text.raw.insert(0, "…")`.
     """
 
-    typed_kind: ClassVar[type[OwnedValue]] = CoPlainText
-    value_type: ClassVar[ValueType] = "coplaintext"
+    _value_class: ClassVar[type[OwnedValue]] = CoPlainText
+    _value_type: ClassVar[ValueType] = "coplaintext"
 
     def __init__(self, text: str = "") -> None:
         self._draft = text
@@ -44,7 +44,7 @@ class Text(TypedValue):
         else:
             self.plain.apply(text)
 
-    def write_draft(self, wire: Wire) -> OwnedValue:
+    def _write_draft(self, wire: Wire) -> OwnedValue:
         """See `TypedValue`."""
         made = wire.owner.create_text(self._draft) if wire.unique is None else self._unique(wire)
         self._draft = ""

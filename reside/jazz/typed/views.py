@@ -12,26 +12,22 @@ class Referring(Protocol):
     """A class with references."""
 
     @classmethod
-    def references(cls) -> Mapping[str, RefCodec]:
+    def _references(cls) -> Mapping[str, RefCodec]:
         """The references that a resolve may name, with their codecs; `EACH` for all items."""
 
 
 class View(Referring, Protocol):
-    """A typed view of a value.
+    """A typed view of a value."""
 
-    Attributes:
-        typed_kind: The class of values that it is a view of.
-    """
-
-    typed_kind: ClassVar[type[OwnedValue]]
+    _value_class: ClassVar[type[OwnedValue]]
 
     @property
     def raw(self) -> Any:
         """The untyped value."""
 
     @classmethod
-    def view(cls, value: OwnedValue) -> Self:
+    def _view(cls, value: OwnedValue) -> Self:
         """The view of a value; `NotPermitted` if this account may not read it."""
 
-    def refer(self, name: str) -> Iterable[tuple[str, Json]]:
+    def _refer(self, name: str) -> Iterable[tuple[str, Json]]:
         """What the name of a reference stands for here: labels for errors, and what the content says."""

@@ -200,7 +200,7 @@ def test_a_text_is_a_draft_too() -> None:
         (lambda: Tree(nam="t"), "Tree has no field nam"),
         (lambda: Tree(name="t", leaf=Leaf(name="l")).update(nam=1), "Tree has no field nam"),
         (lambda: Tree(name="t", leaf=Leaf(name="l")).id, "this Tree is a draft: it has no value before create"),
-        (lambda: ListOf(["a"]).codec(), r"say what it is of: ListOf\[str\]"),
+        (lambda: ListOf(["a"])._item_codec(), r"say what it is of: ListOf\[str\]"),
         (lambda: ListOf[str](["a"]).each, "stands for all items in a resolve function"),
         (lambda: tolerate(3), "belongs around a reference"),
     ],
@@ -266,7 +266,7 @@ def test_an_unknown_name_in_an_annotation_is_told() -> None:
         other: "Nowhere"  # type: ignore[name-defined] # noqa: F821 - it is what is tested
 
     with pytest.raises(SchemaError, match=r"Bad\.other: nothing is known by the name Nowhere"):
-        Bad.fields()
+        Bad._schema()
 
 
 def _two_of_one_name() -> tuple[type[CoMapModel], type[CoMapModel]]:
@@ -277,7 +277,7 @@ def _two_of_one_name() -> tuple[type[CoMapModel], type[CoMapModel]]:
         class Twin(CoMapModel):
             one: int
 
-        Holder.fields()
+        Holder._schema()
         return Holder
 
     def second() -> type[CoMapModel]:
@@ -287,7 +287,7 @@ def _two_of_one_name() -> tuple[type[CoMapModel], type[CoMapModel]]:
         class Twin(CoMapModel):
             two: int
 
-        Holder.fields()
+        Holder._schema()
         return Holder
 
     return first(), second()
@@ -297,9 +297,9 @@ def test_a_name_means_the_class_beside_it() -> None:
     """Also where another function has a class of the same name."""
     named = []
     for holder in _two_of_one_name():
-        (listed,) = holder.references()["inner"].targets
-        (twin,) = listed.references()[EACH].targets  # type: ignore[attr-defined] # a ListOf
-        named.append(list(twin.fields()))
+        (listed,) = holder._references()["inner"].targets
+        (twin,) = listed._references()[EACH].targets  # type: ignore[attr-defined] # a ListOf
+        named.append(list(twin._schema()))
     assert named == [["one"], ["two"]]
 
 
@@ -310,8 +310,8 @@ def test_classes_inside_functions_may_name_each_other_and_inherit() -> None:
     class Outer(Inner, inline="same"):
         inners: ListOf["Inner"] = field(default_factory=ListOf)
 
-    assert list(Outer.fields()) == ["outer", "inners"]
-    assert Outer.references()["inners"].targets[0].codec().targets == (Inner,)  # type: ignore[attr-defined] # a ListOf
+    assert list(Outer._schema()) == ["outer", "inners"]
+    assert Outer._references()["inners"].targets[0]._item_codec().targets == (Inner,)  # type: ignore[attr-defined] # a ListOf
     assert (Inner.inline, Outer.inline, Outer(outer=Outer()).outer is None) == ("extend", "same", False)
     made: ListOf[Inner] = ListOf[Inner]([])
     assert type(made).__name__ == "ListOf[Inner]"
