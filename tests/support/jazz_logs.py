@@ -7,7 +7,7 @@ from typing import Any
 
 from reside.jazz.ids import SessionId
 from reside.jazz.rules.group_state import GroupState
-from reside.jazz.rules.permissions import judge_group
+from reside.jazz.rules.permissions import validate_group
 from reside.jazz.wire.session import Transaction
 
 
@@ -38,7 +38,7 @@ class Log:
 def judge(log: Log, *, admin: str, co_id: str = "co_zGroup", groups: dict[str, GroupState] | None = None) -> GroupState:
     """The state of a group of these transactions; `groups` are its possible parents."""
     state = GroupState(co_id, None, lambda parent: (groups or {}).get(parent, "missing"))
-    judge_group(state, log.transactions, admin)
+    validate_group(state, log.transactions, admin)
     return state
 
 

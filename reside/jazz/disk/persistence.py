@@ -117,7 +117,7 @@ class StorePersistence:
                 self._pending.discard(core.co_id)
         self._changed.clear()
 
-    def recall(self, core: Core) -> None:
+    def restore(self, core: Core) -> None:
         """Fills an empty value with what the file has of it, and with the accounts and the group that prove it.
 
         Raises:

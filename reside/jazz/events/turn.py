@@ -12,19 +12,19 @@ class Turn:
     """Plans the end of the turn that runs.
 
     Args:
-        end: What is done at the end of a turn in which `plan` was called, however often.
+        end: What is done at the end of a turn in which `schedule` was called, however often.
     """
 
     def __init__(self, end: Callable[[], None]) -> None:
         self._end = end
-        self._planned = False
+        self._scheduled = False
 
-    def plan(self) -> None:
+    def schedule(self) -> None:
         """Something happened that the end of the turn must look after."""
-        if not self._planned:
-            self._planned = True
+        if not self._scheduled:
+            self._scheduled = True
             asyncio.get_running_loop().call_soon(self._run)
 
     def _run(self) -> None:
-        self._planned = False
+        self._scheduled = False
         self._end()

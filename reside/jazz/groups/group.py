@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from reside.jazz.errors import InvalidContent
-from reside.jazz.groups.group_writer import GroupWriter
 from reside.jazz.groups.invites import Invite, InviteRole, create_invite
 from reside.jazz.groups.membership import give_role
 from reside.jazz.groups.rotation import prepare_rotation
+from reside.jazz.groups.writer import GroupWriter
 from reside.jazz.ids import EVERYONE, AccountId, AgentId, CoId, Everyone, Json, Role, is_agent_id
 from reside.jazz.rules.group_state import ADMINS, GroupState, is_member_key
 from reside.jazz.values.value import Value
@@ -32,7 +32,7 @@ class Group(Value):
     """A group: who may read and write the values that it owns."""
 
     kind: ClassVar[str] = "group"
-    _healed: bool = False
+    _repaired: bool = False
 
     def _refresh(self) -> int:
         """Brings the roles up to date; the number it gives grows with every change, also in a parent group."""

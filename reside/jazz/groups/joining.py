@@ -6,9 +6,9 @@ from typing import Final
 from reside.jazz.errors import InvalidContent, NotPermitted
 from reside.jazz.groups.account import Account
 from reside.jazz.groups.group import Group
-from reside.jazz.groups.group_writer import GroupWriter
 from reside.jazz.groups.invites import Invite
 from reside.jazz.groups.membership import give_role
+from reside.jazz.groups.writer import GroupWriter
 from reside.jazz.rules.group_state import INVITES
 from reside.jazz.values.host import Host
 from reside.jazz.values.owned import OwnedValue

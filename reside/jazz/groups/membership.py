@@ -1,7 +1,7 @@
 """Giving somebody a role, with the keys that belong to it (jazz-protocol.md §5, "Operations")."""
 
-from reside.jazz.groups.group_writer import GroupWriter
 from reside.jazz.groups.rotation import KeyedGroup, prepare_rotation
+from reside.jazz.groups.writer import GroupWriter
 from reside.jazz.rules.group_state import READERS, WRITE_ONLY
 
 

@@ -8,7 +8,7 @@ and all writes of one change happen in one go: a failure leaves the group as it 
 from collections.abc import Sequence
 from typing import Protocol
 
-from reside.jazz.groups.group_writer import GroupWriter
+from reside.jazz.groups.writer import GroupWriter
 from reside.jazz.ids import EVERYONE, CoId
 from reside.jazz.rules.group_state import ADMINS, READERS
 from reside.jazz.wire.crypto import ReadKey, encrypt_key

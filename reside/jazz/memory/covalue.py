@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from reside.jazz.ids import CoId, SessionId, is_delete_session
 from reside.jazz.rules.deletion import marks_deletion
 from reside.jazz.rules.group_state import NEVER, GroupState
-from reside.jazz.rules.judgement import Judgement
+from reside.jazz.rules.validation import GroupValidation
 from reside.jazz.wire.header import Header
 from reside.jazz.wire.session import SessionLog, Transaction
 
@@ -44,7 +44,7 @@ class Core:
         dependants: Ids of the values whose content depends on this group or account.
         group_state: The validated state of a group; None when it must be computed anew.
         partial_state: The state of a group that is being judged.
-        judgement: How far a group was judged.
+        validation: How far a group was judged.
         changes_from: Of a group for each revision the time from which on roles may differ from the one before.
         revision: Grows with every change of the valid content; of a group also when a parent's content changes.
         secrets: Read key secrets found so far.
@@ -70,7 +70,7 @@ class Core:
     dependants: set[CoId] = field(default_factory=set)
     group_state: GroupState | None = None
     partial_state: GroupState | None = None
-    judgement: Judgement | None = None
+    validation: GroupValidation | None = None
     changes_from: list[int] = field(default_factory=list)
     revision: int = 0
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
@@ -83,7 +83,7 @@ class Core:
     def bar(self) -> None:
         """Transactions that were judged were barred: all is judged anew."""
         self.barred += 1
-        self.judgement = None
+        self.validation = None
 
     def note_change(self, since: int) -> None:
         """A group's valid content changed: its roles may differ from a time (ms) on."""

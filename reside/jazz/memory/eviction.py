@@ -27,8 +27,8 @@ def evictable(store: Store, held: Iterable[str]) -> list[Core]:
             continue
         kept.add(co_id)
         core = store.cores[CoId(co_id)]
-        wanted = [*needs(core), *core.parked]
-        if core.judgement is not None:
-            wanted += core.judgement.asked
-        stack += [other for other in wanted if other in store.cores and other not in kept]
+        needed = [*needs(core), *core.parked]
+        if core.validation is not None:
+            needed += core.validation.asked
+        stack += [other for other in needed if other in store.cores and other not in kept]
     return [core for co_id, core in store.cores.items() if co_id not in kept]

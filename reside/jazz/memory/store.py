@@ -10,7 +10,7 @@ from typing import Protocol
 
 from reside.jazz.ids import CoId, is_account_id
 from reside.jazz.memory.covalue import Core
-from reside.jazz.memory.judging import Judging
+from reside.jazz.memory.group_states import GroupStates
 from reside.jazz.rules.deletion import refusal_of_deletion
 from reside.jazz.rules.group_state import GroupState
 from reside.jazz.rules.reader import Reader
@@ -48,7 +48,7 @@ class Store:
 
     Attributes:
         guard: Refuses what a policy says; None without one.
-        recall: Fills an empty value from a local store, if there is one.
+        restore: Fills an empty value from a local store, if there is one.
     """
 
     def __init__(self, agent: Agent, account_id: str, on_change: Callable[[Core], None]) -> None:
@@ -56,9 +56,9 @@ class Store:
         self.account_id = account_id
         self.reader = Reader(account_id, agent)
         self.cores: dict[CoId, Core] = {}
-        self.recall: Callable[[Core], None] | None = None
+        self.restore: Callable[[Core], None] | None = None
         self._on_change = on_change
-        self._judging = Judging(self)
+        self._group_states = GroupStates(self)
         self.guard: Guard | None = None
 
     def core(self, co_id: str) -> Core:
@@ -66,14 +66,14 @@ class Store:
         core = self.cores.get(CoId(co_id))
         if core is None:
             core = self.cores[CoId(co_id)] = Core(CoId(co_id))
-            if self.recall is not None:
-                self.recall(core)
+            if self.restore is not None:
+                self.restore(core)
         return core
 
     def find(self, co_id: str) -> Core | None:
         """The value of an id if it is here or in the local store."""
         core = self.cores.get(CoId(co_id))
-        if core is None and self.recall is not None:
+        if core is None and self.restore is not None:
             core = self.core(co_id)
             if core.header is None:
                 del self.cores[core.co_id]
@@ -156,4 +156,4 @@ class Store:
     def group_state(self, co_id: str) -> GroupState | str:
         """The validated state of a group or an account, or why there is none (`missing`: not loaded)."""
         core = self.cores.get(CoId(co_id))
-        return "missing" if core is None else self._judging.state(core)
+        return "missing" if core is None else self._group_states.state(core)

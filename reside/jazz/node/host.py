@@ -6,12 +6,12 @@ from typing import TypeVar
 from reside.jazz.events.watch import Watchable, Watches
 from reside.jazz.groups.account import Account
 from reside.jazz.groups.group import Group
-from reside.jazz.groups.healing import heal_once
+from reside.jazz.groups.repair import repair_once
 from reside.jazz.ids import AccountId, Json, SessionId
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.store import Store
-from reside.jazz.node.creating import Creator
-from reside.jazz.node.objects import Objects
+from reside.jazz.node.creator import Creator
+from reside.jazz.node.identity_map import IdentityMap
 from reside.jazz.operations.flusher import Flusher
 from reside.jazz.operations.loader import ABSENT_GRACE_S, Loader
 from reside.jazz.operations.writer import Writer
@@ -56,7 +56,7 @@ class NodeHost:
         self.store = store
         self.watches = watches
         self.writer = writer
-        self.objects = Objects(self)
+        self.objects = IdentityMap(self)
         self.creator = Creator(writer, self.objects, clock)
         self._loader = loader
         self._flusher = flusher
@@ -102,7 +102,7 @@ class NodeHost:
         value = self.objects.of(await self._loader.load(co_id, timeout, grace, whole=whole), kind)
         group = value.group if isinstance(value, OwnedValue) else value
         if isinstance(group, Group):
-            heal_once(group)
+            repair_once(group)
         return value
 
     async def load_account(self, co_id: str, *, timeout: float = 30.0) -> Account:  # noqa: ASYNC109 - as Node.load

@@ -262,7 +262,7 @@ class Node:
         guard = self._runtime.guard
         if guard is not None and guard.policy.remember:
             notes = await self.unique_map(self.account, UNIQUE_NAME)
-            guard.remember_in(RemovalRecord(self._host.store, notes))
+            guard.record_in(RemovalRecord(self._host.store, notes))
 
     # Creating
 

@@ -16,7 +16,7 @@ from reside.jazz.errors import (
     StoreFailed,
 )
 from reside.jazz.events.turn import Turn
-from reside.jazz.events.waiting import Waiting
+from reside.jazz.events.waiters import Waiters
 from reside.jazz.events.watch import Watches
 from reside.jazz.groups.account import Account, Credentials
 from reside.jazz.memory.covalue import Core
@@ -70,7 +70,7 @@ class Runtime:
             on_connect=self._connected,
             on_disconnect=self._disconnected,
             on_frame=self._received,
-            on_queued=self._turn.plan,
+            on_queued=self._turn.schedule,
         )
         self._sync = Sync(
             self._store,
@@ -79,11 +79,11 @@ class Runtime:
             on_acknowledged=self._acknowledged,
             on_whole=self._on_whole,
         )
-        self._writer = Writer(self._store, self._sync, clock, self.check_open, self._turn.plan)
+        self._writer = Writer(self._store, self._sync, clock, self.check_open, self._turn.schedule)
         self._persistence = self._persist_in(store)
-        self._waiting = Waiting(self.check_open)
-        self._loader = Loader(self._store, self._sync, self._transport, self._waiting, self._why_no_answer)
-        self._flusher = Flusher(self._writer, self._sync, self._waiting, self._why_no_answer)
+        self._waiters = Waiters(self.check_open)
+        self._loader = Loader(self._store, self._sync, self._transport, self._waiters, self._why_no_answer)
+        self._flusher = Flusher(self._writer, self._sync, self._waiters, self._why_no_answer)
         self.host = NodeHost(
             credentials.account_id,
             store=self._store,
@@ -169,7 +169,7 @@ class Runtime:
         """Waits until the server acknowledged everything written here; see `Node.flush`."""
         self.check_open()
         if self.guard is not None:
-            self.guard.settle()
+            self.guard.flush()
         await self._flusher.flush(timeout)
 
     async def drain(self) -> None:
@@ -186,12 +186,12 @@ class Runtime:
 
     def _disconnected(self) -> None:
         self._sync.disconnect()
-        self._waiting.disconnected()
+        self._waiters.disconnected()
 
     def _on_whole(self, core: Core) -> None:
         account = self.host.objects.find(self.host.account_id)
         if isinstance(account, Account) and core.co_id == account.profile_id:
-            self._waiting.answered()
+            self._waiters.answered()
 
     def _received(self, frame: str) -> None:
         self._sync.receive(frame)
@@ -202,14 +202,14 @@ class Runtime:
         persistence = StorePersistence(
             disk, self._store, self._writer.send, self._sync.unacknowledged, self._sync.own_sessions
         )
-        self._store.recall = persistence.recall
+        self._store.restore = persistence.restore
         return persistence
 
-    def _plan_save(self, core: Core) -> None:
+    def _schedule_save(self, core: Core) -> None:
         if self._persistence is not None and self._end is None:
             self._persistence.mark(core)
             self._unsaved = True
-            self._turn.plan()
+            self._turn.schedule()
 
     def _end_turn(self) -> None:
         self._send_written()  # first, since others wait for it longer than watchers here do
@@ -239,7 +239,7 @@ class Runtime:
 
     def _evict(self) -> None:
         self._save()
-        held = {self.host.account_id, *self.host.objects.held(), *self._loader.under_way, *self._waiting.waited_for()}
+        held = {self.host.account_id, *self.host.objects.held(), *self._loader.under_way, *self._waiters.waited_for()}
         gone = evictable(self._store, held | self._sync.unacknowledged.keys())
         self._store.drop(gone)
         for core in gone:
@@ -247,14 +247,14 @@ class Runtime:
         self._evict_beyond = max(_EVICT_BEYOND, 2 * len(self._store.cores))
 
     def _changed(self, core: Core) -> None:
-        self._plan_save(core)
-        self._waiting.changed(core)
+        self._schedule_save(core)
+        self._waiters.changed(core)
         if self._watches.mark(core.co_id) or self._has_too_many:
-            self._turn.plan()
+            self._turn.schedule()
 
     def _acknowledged(self, core: Core) -> None:
-        self._waiting.acknowledged(core)
-        self._plan_save(core)
+        self._waiters.acknowledged(core)
+        self._schedule_save(core)
 
     def _runner_ended(self, runner: asyncio.Task[None]) -> None:
         if runner.cancelled():
@@ -272,7 +272,7 @@ class Runtime:
         if self._end is None:
             self._end = end
         self._sync.disconnect()
-        self._waiting.end(self._end)
+        self._waiters.end(self._end)
         self._transport.connected.set()  # whoever waits for a connection finds the node closed
         self._watches.close()
         persistence, self._persistence = self._persistence, None

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from reside.jazz.events.waiting import Waiting
+from reside.jazz.events.waiters import Waiters
 from reside.jazz.memory.covalue import Core
 from reside.jazz.operations.writer import Writer
 from reside.jazz.sync import Sync
@@ -14,14 +14,14 @@ class Flusher:
     Args:
         writer: Writes, and may still gather what it wrote.
         sync: Knows what the server acknowledged.
-        waiting: Tells of acknowledgements.
+        waiters: Tells of acknowledgements.
         why_not: Says in words why no answer comes, for an error.
     """
 
-    def __init__(self, writer: Writer, sync: Sync, waiting: Waiting, why_not: Callable[[], str]) -> None:
+    def __init__(self, writer: Writer, sync: Sync, waiters: Waiters, why_not: Callable[[], str]) -> None:
         self._writer = writer
         self._sync = sync
-        self._waiting = waiting
+        self._waiters = waiters
         self._why_not = why_not
 
     async def flush(self, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
@@ -30,9 +30,9 @@ class Flusher:
         Raises:
             JazzTimeout: It did not in time.
         """
-        self._writer.hasten()
+        self._writer.stop_batching()
         logs = {co_id: self._sync.unacknowledged_logs(co_id) for co_id in self._sync.unacknowledged}
-        await self._waiting.flush(logs, timeout, self._why_not)
+        await self._waiters.flush(logs, timeout, self._why_not)
 
     async def uploaded(self, core: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
         """Waits until the server acknowledged all that was written to a value; see `Value.uploaded`.
@@ -40,7 +40,7 @@ class Flusher:
         Raises:
             JazzTimeout: It did not in time.
         """
-        self._writer.hasten()
+        self._writer.stop_batching()
         logs = {str(core.co_id): self._sync.unacknowledged_logs(core.co_id)}
         if core.co_id in self._sync.unacknowledged:
-            await self._waiting.flush(logs, timeout, self._why_not)
+            await self._waiters.flush(logs, timeout, self._why_not)

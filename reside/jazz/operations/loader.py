@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from reside.jazz.errors import JazzTimeout, ValueDeleted, ValueNotFound
-from reside.jazz.events.waiting import Waiting
+from reside.jazz.events.waiters import Waiters
 from reside.jazz.ids import CoId, is_co_id
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.readiness import Absent, missing_for
@@ -27,7 +27,7 @@ class Loader:
         store: Where they go.
         sync: Asks for them.
         transport: The connection.
-        waiting: Tells of their arrival.
+        waiters: Tells of their arrival.
         why_not: Says in words why nothing comes, for an error.
 
     Attributes:
@@ -35,12 +35,12 @@ class Loader:
     """
 
     def __init__(
-        self, store: Store, sync: Sync, transport: Transport, waiting: Waiting, why_not: Callable[[], str]
+        self, store: Store, sync: Sync, transport: Transport, waiters: Waiters, why_not: Callable[[], str]
     ) -> None:
         self._store = store
         self._sync = sync
         self._transport = transport
-        self._waiting = waiting
+        self._waiters = waiters
         self._why_not = why_not
         self.under_way: Counter[CoId] = Counter()
 
@@ -91,7 +91,7 @@ class Loader:
                 answered = False
                 while not answered:
                     await self._transport.connected.wait()
-                    answer = self._waiting.round_trip()
+                    answer = self._waiters.round_trip()
                     self._sync.ask_whole(small)
                     answered = await answer
         except TimeoutError:
@@ -109,7 +109,7 @@ class Loader:
             if not missing:
                 return
             if isinstance(missing, Absent):
-                if asked_again and not await self._waiting.change([missing.core], grace):
+                if asked_again and not await self._waiters.change([missing.core], grace):
                     self._forget(missing.core)
                     raise ValueNotFound(core.co_id, missing.why)
                 # What the server lacked earlier on this connection, it may have now.
@@ -121,10 +121,10 @@ class Loader:
             for needed in missing:
                 self._sync.request(needed)
                 asked_again = asked_again or needed is core
-            await self._waiting.change(missing, None)
+            await self._waiters.change(missing, None)
 
     def _forget(self, core: Core) -> None:
         """Drops the trace of a value that nobody has, so that asking for made-up ids can't fill the memory."""
-        if core.header is None and not core.dependants and not core.parked and not self._waiting.is_waited_for(core):
+        if core.header is None and not core.dependants and not core.parked and not self._waiters.is_waited_for(core):
             self._store.cores.pop(core.co_id, None)
             self._sync.forget(core)

@@ -23,13 +23,13 @@ from reside.jazz.rules.keys import current_key_id, find_secret
 from reside.jazz.sync import Sync
 from reside.jazz.wire.crypto import Agent, encrypt_text, transaction_material
 from reside.jazz.wire.encoding import compact_json, parse_json
-from reside.jazz.wire.fresh import new_delete_session, new_session_tail
 from reside.jazz.wire.header import Header
+from reside.jazz.wire.random_ids import new_delete_session, new_session_tail
 from reside.jazz.wire.session import MAX_TIME, Transaction
 
 _MAX_UNSENT_CHARACTERS: Final = 102_400
 """A message is no longer than this by more than one transaction: servers refuse frames of 100 MB."""
-_GATHER_S: Final = 0.004
+_BATCH_S: Final = 0.004
 """How long writes are gathered after the last message while the server owes an acknowledgement."""
 _SLICE_S: Final = 0.002
 """How long signing and sending may hold up the event loop at a time."""
@@ -88,17 +88,17 @@ class Writer:
         self._permits: dict[CoId, _Permit] = {}
         self._unsent = 0
         self._sent_at = 0.0
-        self._gathering: asyncio.TimerHandle | None = None
-        self._guests: dict[SessionId, Agent] = {}
+        self._batching: asyncio.TimerHandle | None = None
+        self._invite_agents: dict[SessionId, Agent] = {}
 
     def session_for(self, core: Core) -> SessionId:
         """The session this node writes a value in: the own account is written as its agent."""
         return self.agent_session if str(core.co_id) == self._store.account_id else self.session
 
-    def guest_session(self, agent: Agent) -> SessionId:
+    def invite_session(self, agent: Agent) -> SessionId:
         """A new session of another agent, an invite's, to write in."""
         session = SessionId(agent.agent_id + new_session_tail())
-        self._guests[session] = agent
+        self._invite_agents[session] = agent
         self._sync.own_sessions.add(session)
         return session
 
@@ -242,7 +242,7 @@ class Writer:
 
     def send_due(self) -> None:
         """Ends a turn: sends what was written in it, unless that is gathered for a moment more."""
-        if not self._open or self._gathering is not None:
+        if not self._open or self._batching is not None:
             return
         loop = asyncio.get_running_loop()
         self._sent_at = loop.time()
@@ -251,15 +251,15 @@ class Writer:
         if self._open:
             self._on_due()
 
-    def hasten(self) -> None:
+    def stop_batching(self) -> None:
         """Gathers no longer: what was written is sent from the end of this turn on."""
-        if self._gathering is not None:
-            self._gathering.cancel()
-            self._gathered()
+        if self._batching is not None:
+            self._batching.cancel()
+            self._end_batch()
 
     def send(self) -> None:
         """Sends all that was written, now."""
-        self.hasten()
+        self.stop_batching()
         while self._open:
             self._send_first()
 
@@ -299,9 +299,9 @@ class Writer:
         self._begin(core)
         log = core.log(transaction.session)
         log.append_own(transaction)
-        guest = self._guests.get(transaction.session)
-        if guest is not None:
-            log.sign(guest)
+        invite_agent = self._invite_agents.get(transaction.session)
+        if invite_agent is not None:
+            log.sign(invite_agent)
         core.add(transaction)
         self._store.changed(core)
         self._unsent += len(transaction.payload)
@@ -315,16 +315,16 @@ class Writer:
             self._last, self._unsent = core, 0
             self._open[core.co_id] = core
             if len(self._open) == 1:
-                self._plan_to_send()
+                self._schedule_send()
         self._sync.unacknowledged[core.co_id] = None
 
-    def _plan_to_send(self) -> None:
+    def _schedule_send(self) -> None:
         loop = asyncio.get_running_loop()
-        if self._sync.unacknowledged and loop.time() < self._sent_at + _GATHER_S:
-            self._gathering = loop.call_at(self._sent_at + _GATHER_S, self._gathered)
+        if self._sync.unacknowledged and loop.time() < self._sent_at + _BATCH_S:
+            self._batching = loop.call_at(self._sent_at + _BATCH_S, self._end_batch)
         else:
             self._on_due()
 
-    def _gathered(self) -> None:
-        self._gathering = None
+    def _end_batch(self) -> None:
+        self._batching = None
         self._on_due()

@@ -46,7 +46,7 @@ class WritePolicy:
             )
 
 
-class Memory(Protocol):
+class Removals(Protocol):
     """What carries removals over restarts: `RemovalRecord`."""
 
     def mark(self, core: Core) -> None:
@@ -55,10 +55,10 @@ class Memory(Protocol):
     def note(self, core: Core) -> None:
         """Notes who lost the right to write a value."""
 
-    def recall(self, core: Core) -> None:
+    def apply(self, core: Core) -> None:
         """Bars what a first load of a value brought although its author was removed before."""
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Looks now at the values that it has looked at soon."""
 
 
@@ -75,7 +75,7 @@ class WriteGuard:
         self._store = store
         self.policy = policy
         self._clock = clock
-        self._memory: Memory | None = None
+        self._removals: Removals | None = None
         self._whole: set[CoId] = set()
 
     def is_whole(self, core: Core) -> bool:
@@ -97,8 +97,8 @@ class WriteGuard:
                 if item.made_at > latest:
                     item.barred = f"it is dated {item.made_at - latest + limit} ms ahead of this node's clock"
         if new and self.policy.refuse_after_removal:
-            if self._memory is not None:
-                self._memory.note(core)
+            if self._removals is not None:
+                self._removals.note(core)
             for item in transactions:
                 if item.barred is None and self._is_after_removal(core, item):
                     item.barred = AFTER_REMOVAL
@@ -107,8 +107,8 @@ class WriteGuard:
         """A message about a value was taken in; perhaps the value is whole now for the first time."""
         if core.co_id not in self._whole and core.is_complete():
             self._whole.add(core.co_id)
-            if self._memory is not None:
-                self._memory.recall(core)
+            if self._removals is not None:
+                self._removals.apply(core)
 
     def made_here(self, core: Core) -> None:
         """A value was made by this node: all that others write to it is new."""
@@ -116,19 +116,19 @@ class WriteGuard:
 
     def changed(self, core: Core) -> None:
         """A value, or the permissions above it, changed."""
-        if self._memory is not None and core.co_id in self._whole:
-            self._memory.mark(core)
+        if self._removals is not None and core.co_id in self._whole:
+            self._removals.mark(core)
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Notes now what this turn of the event loop removed; a flush has to wait for those notes too."""
-        if self._memory is not None:
-            self._memory.settle()
+        if self._removals is not None:
+            self._removals.flush()
 
-    def remember_in(self, memory: Memory) -> None:
+    def record_in(self, removals: Removals) -> None:
         """From now on removals are noted, and those noted before are applied to what is here and what will come."""
-        self._memory = memory
+        self._removals = removals
         for co_id in self._whole:
-            memory.recall(self._store.core(co_id))
+            removals.apply(self._store.core(co_id))
 
     def _is_after_removal(self, core: Core, item: Transaction) -> bool:
         state = governing_state(self._store, core)

@@ -59,7 +59,7 @@ class RemovalRecord:
         if core.co_id in (self._notes.id, self._store.account_id):
             return
         if not self._marked:
-            asyncio.get_running_loop().call_soon(self.settle)
+            asyncio.get_running_loop().call_soon(self.flush)
         self._marked[core.co_id] = core
 
     def note(self, core: Core) -> None:
@@ -78,7 +78,7 @@ class RemovalRecord:
         if fresh:
             self._notes.set(core.co_id, known | fresh)
 
-    def recall(self, core: Core) -> None:
+    def apply(self, core: Core) -> None:
         """Bars what a first load brought although its author was removed before; then notes what is new."""
         barred = self._to_bar(core, self._known(core))
         for item in barred:
@@ -88,7 +88,7 @@ class RemovalRecord:
             self._store.changed(core)
         self.note(core)
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Looks now at the values that were marked."""
         marked, self._marked = self._marked, {}
         for core in marked.values():

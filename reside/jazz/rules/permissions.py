@@ -25,7 +25,7 @@ _MAY_REVEAL: Final = ADMINS | INVITES
 _MAY_REVEAL_ANY: Final = ADMINS | (INVITES - {"writeOnlyInvite"})
 
 
-class GroupJudge:
+class GroupValidator:
     """The pass over the transactions of a group or an account: roles as far as it came.
 
     Args:
@@ -44,7 +44,7 @@ class GroupJudge:
         self._last: tuple[int, str] = (-1, "")
         self._changed_from: int | None = None
 
-    def can_go_on(self, transactions: Iterable[Transaction]) -> bool:
+    def can_resume(self, transactions: Iterable[Transaction]) -> bool:
         """Whether these transactions all stand behind those that were judged."""
         return all(item.when >= self._last for item in transactions)
 
@@ -53,7 +53,7 @@ class GroupJudge:
         """Time of the last transaction that was judged, -1 before the first."""
         return self._last[0]
 
-    def go_on(self, transactions: Iterable[Transaction]) -> int | None:
+    def resume(self, transactions: Iterable[Transaction]) -> int | None:
         """Judges more transactions, each session's in its own order; none of them may stand before one judged.
 
         Returns:
@@ -173,9 +173,9 @@ class GroupJudge:
         return None
 
 
-def judge_group(state: GroupState, transactions: Iterable[Transaction], initial_admin: str) -> None:
-    """Judges all transactions of a group or an account at once; see `GroupJudge`."""
-    GroupJudge(state, initial_admin).go_on(transactions)
+def validate_group(state: GroupState, transactions: Iterable[Transaction], initial_admin: str) -> None:
+    """Judges all transactions of a group or an account at once; see `GroupValidator`."""
+    GroupValidator(state, initial_admin).resume(transactions)
 
 
 def refusal_of_role(  # noqa: PLR0911 - one return a rule of the protocol

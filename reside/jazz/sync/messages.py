@@ -9,14 +9,14 @@ from typing import Any, Final
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import SessionId, is_session_id
 from reside.jazz.memory.covalue import Batch, Core
-from reside.jazz.sync.peer import Counts, Peer
+from reside.jazz.sync.known_state import Counts, KnownState
 from reside.jazz.wire.encoding import compact_json, quote
 from reside.jazz.wire.session import canonical, parse_transactions
 
 _MAX_PIECE_CHARACTERS: Final = 100_000
 
 
-def known_state(action: str, core: Core, *, correction: bool = False, void: Counts | None = None) -> str:
+def known_state_message(action: str, core: Core, *, correction: bool = False, void: Counts | None = None) -> str:
     """A `load` or `known` message: what is here of a value, and of `void` sessions what is said to be."""
     counts = {**void, **core.counts()} if void else core.counts()
     sessions = ",".join([f"{quote(session)}:{count}" for session, count in counts.items()])
@@ -25,13 +25,13 @@ def known_state(action: str, core: Core, *, correction: bool = False, void: Coun
     return f'{{"action":"{action}","id":"{core.co_id}","header":{header},"sessions":{{{sessions}}}{tail}}}'
 
 
-def nothing_known(action: str, co_id: str, *, correction: bool = False) -> str:
+def empty_known_state_message(action: str, co_id: str, *, correction: bool = False) -> str:
     """A `load` or `known` message that says that nothing of a value is here."""
     tail = ',"isCorrection":true' if correction else ""
     return f'{{"action":"{action}","id":"{co_id}","header":false,"sessions":{{}}{tail}}}'
 
 
-def content_pieces(core: Core, peer: Peer, *, with_header: bool) -> list[str]:
+def content_pieces(core: Core, peer: KnownState, *, with_header: bool) -> list[str]:
     """The content messages for what the server lacks, cut where there are signatures to prove the parts."""
     header = core.header
     if header is None:

@@ -13,7 +13,7 @@ from reside.jazz.groups.group import Group
 from reside.jazz.ids import CoId, Json
 from reside.jazz.rules.group_state import WRITERS
 from reside.jazz.typed.codecs import RefCodec
-from reside.jazz.typed.creating import Inline, Wire, create
+from reside.jazz.typed.creating import Inline, WriteTarget, create
 from reside.jazz.typed.errors import ReferenceNotFound, SchemaError
 from reside.jazz.typed.loading import load_tree
 from reside.jazz.typed.resolving import read_resolve
@@ -222,9 +222,9 @@ class TypedValue(ABC):
         raise SchemaError(f"{type(self).__name__} refers to nothing by the name {name}")
 
     @abstractmethod
-    def _write_draft(self, wire: Wire) -> OwnedValue:
+    def _write_draft(self, target: WriteTarget) -> OwnedValue:
         """Writes a draft.
 
         Args:
-            wire: Where to.
+            target: Where to.
         """

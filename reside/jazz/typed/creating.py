@@ -26,7 +26,7 @@ K = TypeVar("K", bound=OwnedValue)
 
 
 @dataclass(frozen=True)
-class Wire:
+class WriteTarget:
     """Where drafts and values are written to.
 
     Attributes:
@@ -81,7 +81,7 @@ class Draft(Protocol):
     def is_draft(self) -> bool:
         """Whether it was not created yet."""
 
-    def _write_draft(self, wire: Wire) -> OwnedValue:
+    def _write_draft(self, target: WriteTarget) -> OwnedValue:
         """Writes it."""
 
     def _bind(self, value: OwnedValue) -> None:
@@ -98,7 +98,7 @@ def create(draft: Draft, owner: Group, unique: Unique | None = None) -> None:
     """
     if not draft.is_draft:
         raise SchemaError(f"{draft!r} was created before")
-    draft._bind(draft._write_draft(Wire(owner, unique)))
+    draft._bind(draft._write_draft(WriteTarget(owner, unique)))
 
 
 def check(codec: Codec, value: Any, label: str, container: Value | None = None) -> None:

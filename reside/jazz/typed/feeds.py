@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any, ClassVar, Generic, TypeVar
 
 from reside.jazz.ids import AccountId, Json
-from reside.jazz.typed.collected import Collected
-from reside.jazz.typed.creating import Wire, check
+from reside.jazz.typed.collection import Collection
+from reside.jazz.typed.creating import WriteTarget, check
 from reside.jazz.typed.resolving import EACH
 from reside.jazz.values.cofeed import CoFeed, FeedEntry
 from reside.jazz.values.owned import OwnedValue
@@ -43,7 +43,7 @@ class FeedItem(Generic[T]):
         return self._feed._read(self.raw, f"by {self.by}")
 
 
-class FeedOf(Collected[T]):
+class FeedOf(Collection[T]):
     """A feed of JSON values, dates or references. `FeedOf([...])` is a draft."""
 
     _value_class: ClassVar[type[OwnedValue]] = CoFeed
@@ -55,7 +55,7 @@ class FeedOf(Collected[T]):
             self._check_draft()
 
     def _check_draft(self) -> None:
-        """See `Collected`."""
+        """See `Collection`."""
         for item in self._draft:
             check(self._item_codec(), item, f"{type(self).__name__}[…]", self._value)
 
@@ -90,23 +90,23 @@ class FeedOf(Collected[T]):
             self._draft.append(item)
             return
         self._check_may_write(f"push to the {type(self).__name__}")
-        wire = Wire(self.group, value=self._value)
+        target = WriteTarget(self.group, value=self._value)
         raw: CoFeed = self.raw
-        raw.push(wire.encode(self._item_codec(), item, f"{type(self).__name__}[…]", ""))
+        raw.push(target.encode(self._item_codec(), item, f"{type(self).__name__}[…]", ""))
 
     def _refer(self, name: str) -> Iterable[tuple[str, Json]]:
         """See `TypedValue`."""
         return [(f"[by {entry.by}]", entry.value) for entry in self._entries()] if name == EACH else []
 
-    def _write_draft(self, wire: Wire) -> OwnedValue:
+    def _write_draft(self, target: WriteTarget) -> OwnedValue:
         """See `TypedValue`."""
         items = [
-            wire.encode(self._item_codec(), item, f"{type(self).__name__}[{place}]", str(place))
+            target.encode(self._item_codec(), item, f"{type(self).__name__}[{place}]", str(place))
             for place, item in enumerate(self._draft)
         ]
-        if wire.unique is not None:
-            return wire.unique_value("costream", CoFeed, items)
-        made = wire.owner.create_feed()
+        if target.unique is not None:
+            return target.unique_value("costream", CoFeed, items)
+        made = target.owner.create_feed()
         for item in items:
             made.push(item)
         return made

@@ -152,7 +152,7 @@ def read_annotation(annotation: Any, model: type, label: str) -> Any:
     """
     holder = types.SimpleNamespace(__annotations__={"it": annotation})
     module = sys.modules.get(model.__module__)
-    names = {**({} if module is None else vars(module)), **_beside(model), model.__name__: model}
+    names = {**({} if module is None else vars(module)), **_siblings(model), model.__name__: model}
     try:
         read = typing.get_type_hints(holder, names, {}, include_extras=True)["it"]
     except NameError as error:
@@ -224,12 +224,12 @@ def _name(annotation: Any) -> str:
 _MODELS: "WeakValueDictionary[tuple[str, str, str], type]" = WeakValueDictionary()
 
 
-def know(model: type) -> None:
+def register(model: type) -> None:
     """Makes a class known to those beside it: annotations can't see the names of a function's classes."""
     _MODELS[model.__module__, *_place(model)] = model
 
 
-def _beside(model: type) -> dict[str, type]:
+def _siblings(model: type) -> dict[str, type]:
     here = (model.__module__, _place(model)[0])
     return {name: known for (module, scope, name), known in _MODELS.items() if (module, scope) == here}
 

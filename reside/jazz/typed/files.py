@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from reside.jazz.typed.base import TypedValue
-from reside.jazz.typed.creating import Wire
+from reside.jazz.typed.creating import WriteTarget
 from reside.jazz.typed.errors import SchemaError
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.values.stream import FileInfo, FileStream
@@ -57,10 +57,10 @@ class File(TypedValue):
         await self.stream.until_finished(timeout=timeout, max_bytes=max_bytes)
         return self.stream.read()
 
-    def _write_draft(self, wire: Wire) -> OwnedValue:
+    def _write_draft(self, target: WriteTarget) -> OwnedValue:
         """See `TypedValue`."""
-        if wire.unique is not None:
+        if target.unique is not None:
             raise SchemaError("files can't be unique: put the file into a map that is")
         data, mime_type, name = self._draft
         self._draft = (b"", mime_type, name)
-        return wire.owner.create_file(data, mime_type=mime_type, name=name)
+        return target.owner.create_file(data, mime_type=mime_type, name=name)

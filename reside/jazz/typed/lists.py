@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar, TypeVar, overload
 
 from reside.jazz.ids import Json
-from reside.jazz.typed.collected import Collected
-from reside.jazz.typed.creating import Wire, check
+from reside.jazz.typed.collection import Collection
+from reside.jazz.typed.creating import WriteTarget, check
 from reside.jazz.typed.errors import NotLoaded
 from reside.jazz.typed.resolving import EACH
 from reside.jazz.values.colist import CoList
@@ -15,7 +15,7 @@ from reside.jazz.wire.header import ValueType
 T = TypeVar("T")
 
 
-class ListOf(Collected[T]):
+class ListOf(Collection[T]):
     """A list of JSON values, dates or references. `ListOf([...])` is a draft."""
 
     _value_class: ClassVar[type[OwnedValue]] = CoList
@@ -27,7 +27,7 @@ class ListOf(Collected[T]):
             self._check_draft()
 
     def _check_draft(self) -> None:
-        """See `Collected`."""
+        """See `Collection`."""
         self._check(self._draft)
 
     def __len__(self) -> int:
@@ -74,7 +74,7 @@ class ListOf(Collected[T]):
         if self._value is None:
             self._draft += added
         else:
-            self._value_raw.extend(self._wire(added))
+            self._value_raw.extend(self._encode(added))
 
     def insert(self, index: int, item: T) -> None:
         """Inserts an item before the one at `index`, with the meaning of `list.insert`.
@@ -87,7 +87,7 @@ class ListOf(Collected[T]):
         if self._value is None:
             self._draft.insert(index, item)
         else:
-            self._value_raw.insert(index, self._wire([item])[0])
+            self._value_raw.insert(index, self._encode([item])[0])
 
     def loaded(self) -> list[T]:
         """The items that are loaded, where some references could not be had (`tolerate`)."""
@@ -109,16 +109,16 @@ class ListOf(Collected[T]):
         """See `TypedValue`."""
         return [(f"[{place}]", raw) for place, raw in enumerate(self._value_raw)] if name == EACH else []
 
-    def _write_draft(self, wire: Wire) -> OwnedValue:
+    def _write_draft(self, target: WriteTarget) -> OwnedValue:
         """See `TypedValue`."""
         items = [
-            wire.encode(self._item_codec(), item, f"{type(self).__name__}[{place}]", str(place))
+            target.encode(self._item_codec(), item, f"{type(self).__name__}[{place}]", str(place))
             for place, item in enumerate(self._draft)
         ]
-        if wire.unique is None:
-            return wire.owner.create_list(items)
+        if target.unique is None:
+            return target.owner.create_list(items)
         changes = [{"op": "app", "value": item, "after": "start"} for item in items]
-        return wire.unique_value("colist", CoList, changes)
+        return target.unique_value("colist", CoList, changes)
 
     @property
     def _value_raw(self) -> CoList:
@@ -134,7 +134,7 @@ class ListOf(Collected[T]):
         for item in items:
             check(self._item_codec(), item, f"{type(self).__name__}[…]", self._value)
 
-    def _wire(self, items: list[T]) -> list[Json]:
+    def _encode(self, items: list[T]) -> list[Json]:
         self._check_may_write(f"add to the {type(self).__name__}")
-        wire = Wire(self.group, value=self._value)
-        return [wire.encode(self._item_codec(), item, f"{type(self).__name__}[…]", "") for item in items]
+        target = WriteTarget(self.group, value=self._value)
+        return [target.encode(self._item_codec(), item, f"{type(self).__name__}[…]", "") for item in items]

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, dataclass_transform, get_origin
 from reside.jazz.ids import Json
 from reside.jazz.typed.base import TypedValue
 from reside.jazz.typed.codecs import DateCodec, Misfit, RefCodec
-from reside.jazz.typed.creating import Inline, Wire, check, is_draft
+from reside.jazz.typed.creating import Inline, WriteTarget, check, is_draft
 from reside.jazz.typed.errors import SchemaError, SchemaMismatch
-from reside.jazz.typed.fields import MISSING, Field, FieldSpec, field, fields_of, know
+from reside.jazz.typed.fields import MISSING, Field, FieldSpec, field, fields_of, register
 from reside.jazz.typed.loading import read
 from reside.jazz.values.comap import CoMap
 from reside.jazz.values.owned import OwnedValue
@@ -69,7 +69,7 @@ class CoMapModel(TypedValue):
             given = vars(cls).get(name, MISSING)
             cls._specs[name] = given if isinstance(given, FieldSpec) else FieldSpec(given)
             setattr(cls, name, _Attribute(name))
-        know(cls)
+        register(cls)
 
     def __init__(self, **values: Any) -> None:
         self._draft: dict[str, Any] = {}
@@ -125,11 +125,11 @@ class CoMapModel(TypedValue):
             return
         raw: CoMap = self.raw
         self._check_may_write(f"set {self._named(*values)} of")
-        wire = Wire(raw.group, value=raw)
+        target = WriteTarget(raw.group, value=raw)
         unset = [name for name, value in values.items() if _is_undefined(fields[name], value)]
         written = {name: value for name, value in values.items() if name not in unset}
         raw.update(
-            {fields[name].key: self._wire(wire, fields[name], value) for name, value in written.items()},
+            {fields[name].key: self._encode(target, fields[name], value) for name, value in written.items()},
             unset=[fields[name].key for name in unset],
         )
 
@@ -180,17 +180,17 @@ class CoMapModel(TypedValue):
         """See `TypedValue`."""
         return [(f".{name}", self.raw.get(self._schema()[name].key))]
 
-    def _write_draft(self, wire: Wire) -> OwnedValue:
+    def _write_draft(self, target: WriteTarget) -> OwnedValue:
         """See `TypedValue`."""
         init: dict[str, Json] = {}
         for name, found in self._schema().items():
             value = self._draft[name]
             if value is not None or not found.is_optional:
-                init[found.key] = self._wire(wire, found, value)
-        if wire.unique is None:
-            return wire.owner.create_map(init)
+                init[found.key] = self._encode(target, found, value)
+        if target.unique is None:
+            return target.owner.create_map(init)
         changes = [{"op": "set", "key": key, "value": value} for key, value in init.items()]
-        return wire.unique_value("comap", CoMap, changes)
+        return target.unique_value("comap", CoMap, changes)
 
     def _id_of(self, found: Field) -> str | None:
         if self._value is None:
@@ -213,10 +213,10 @@ class CoMapModel(TypedValue):
         if value is not None or not found.is_optional:
             check(found.codec, value, found.label, self._value)
 
-    def _wire(self, wire: Wire, found: Field, value: Any) -> Json:
+    def _encode(self, target: WriteTarget, found: Field, value: Any) -> Json:
         if value is None and found.is_optional:
             return None
-        return wire.encode(found.codec, value, found.label, found.key)
+        return target.encode(found.codec, value, found.label, found.key)
 
 
 class _Attribute:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar, TypeVar
 
 from reside.jazz.ids import Json
-from reside.jazz.typed.collected import Collected
-from reside.jazz.typed.creating import Wire, check
+from reside.jazz.typed.collection import Collection
+from reside.jazz.typed.creating import WriteTarget, check
 from reside.jazz.typed.resolving import EACH
 from reside.jazz.values.comap import CoMap
 from reside.jazz.values.owned import OwnedValue
@@ -14,7 +14,7 @@ from reside.jazz.wire.header import ValueType
 T = TypeVar("T")
 
 
-class RecordOf(Collected[T]):
+class RecordOf(Collection[T]):
     """A map of texts to JSON values, dates or references. `RecordOf({...})` is a draft."""
 
     _value_class: ClassVar[type[OwnedValue]] = CoMap
@@ -27,7 +27,7 @@ class RecordOf(Collected[T]):
             self._check_draft()
 
     def _check_draft(self) -> None:
-        """See `Collected`."""
+        """See `Collection`."""
         self._check(self._draft)
 
     def __len__(self) -> int:
@@ -75,8 +75,8 @@ class RecordOf(Collected[T]):
             self._draft.update(values)
             return
         self._check_may_write(f"set {', '.join(values)} of the {type(self).__name__}")
-        wire = Wire(self.group, value=self._value)
-        self._map.update({key: self._wire(wire, key, value) for key, value in values.items()})
+        target = WriteTarget(self.group, value=self._value)
+        self._map.update({key: self._encode(target, key, value) for key, value in values.items()})
 
     def _refer(self, name: str) -> Iterable[tuple[str, Json]]:
         """See `TypedValue`."""
@@ -84,13 +84,13 @@ class RecordOf(Collected[T]):
             return [(f"[{key!r}]", raw) for key, raw in self._map.items()]
         return [(f"[{name!r}]", self._map.get(name))]
 
-    def _write_draft(self, wire: Wire) -> OwnedValue:
+    def _write_draft(self, target: WriteTarget) -> OwnedValue:
         """See `TypedValue`."""
-        init = {key: self._wire(wire, key, value) for key, value in self._draft.items()}
-        if wire.unique is None:
-            return wire.owner.create_map(init)
+        init = {key: self._encode(target, key, value) for key, value in self._draft.items()}
+        if target.unique is None:
+            return target.owner.create_map(init)
         changes = [{"op": "set", "key": key, "value": value} for key, value in init.items()]
-        return wire.unique_value("comap", CoMap, changes)
+        return target.unique_value("comap", CoMap, changes)
 
     @property
     def _map(self) -> CoMap:
@@ -101,5 +101,5 @@ class RecordOf(Collected[T]):
         for key, value in values.items():
             check(self._item_codec(), value, f"{type(self).__name__}[{key!r}]", self._value)
 
-    def _wire(self, wire: Wire, key: str, value: T) -> Json:
-        return wire.encode(self._item_codec(), value, f"{type(self).__name__}[{key!r}]", key)
+    def _encode(self, target: WriteTarget, key: str, value: T) -> Json:
+        return target.encode(self._item_codec(), value, f"{type(self).__name__}[{key!r}]", key)

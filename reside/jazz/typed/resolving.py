@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast
 
 from reside.jazz.typed.errors import SchemaError
-from reside.jazz.typed.views import Referring
+from reside.jazz.typed.views import HasReferences
 
 EACH: Final = "$each"
 _ON_ERROR: Final = "$onError"
@@ -41,14 +41,14 @@ class Spec:
 
 def tolerate(reference: T) -> T:
     """In a resolve function: this reference may stay unloaded, if it can't be had or may not be read."""
-    if not isinstance(reference, _StandIn):
+    if not isinstance(reference, _PathRecorder):
         raise SchemaError("tolerate() belongs around a reference in a resolve function")
     spec: Spec = object.__getattribute__(reference, "_spec")
     spec.tolerant = True
     return reference
 
 
-def read_resolve(model: type[Referring], resolve: Any) -> Spec:
+def read_resolve(model: type[HasReferences], resolve: Any) -> Spec:
     """What a resolve says.
 
     Raises:
@@ -56,7 +56,7 @@ def read_resolve(model: type[Referring], resolve: Any) -> Spec:
     """
     spec = Spec()
     if callable(resolve):
-        resolve(_StandIn((model,), spec, model.__name__))
+        resolve(_PathRecorder((model,), spec, model.__name__))
     elif resolve is not None and resolve is not True:
         _read(spec, (model,), resolve, model.__name__)
     return spec
@@ -79,7 +79,7 @@ def _targets(models: tuple[type, ...], name: str, label: str) -> tuple[str, tupl
     """The classes behind a reference, with its name as the schema has it."""
     known: list[str] = []
     for model in models:
-        references = cast("type[Referring]", model)._references() if hasattr(model, "_references") else {}
+        references = cast("type[HasReferences]", model)._references() if hasattr(model, "_references") else {}
         for spelled in (name, EACH if name == "each" else name):
             if spelled in references:
                 return spelled, references[spelled].targets
@@ -90,7 +90,7 @@ def _targets(models: tuple[type, ...], name: str, label: str) -> tuple[str, tupl
     raise SchemaError(f"{label} has no reference {name} to resolve; it has: {names}")
 
 
-class _StandIn:
+class _PathRecorder:
     """Stands for a value in a resolve function, and notes what is read of it."""
 
     def __init__(self, models: tuple[type, ...], spec: Spec, label: str) -> None:
@@ -98,7 +98,7 @@ class _StandIn:
 
     def __getattr__(self, name: str) -> Any:
         name_here, targets = _targets(self._models, name, self._label)
-        return _StandIn(targets, self._spec.below(name_here), f"{self._label}.{name}")
+        return _PathRecorder(targets, self._spec.below(name_here), f"{self._label}.{name}")
 
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, str):

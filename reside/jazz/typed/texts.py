@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from reside.jazz.typed.base import TypedValue
-from reside.jazz.typed.creating import Wire
+from reside.jazz.typed.creating import WriteTarget
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.values.text import CoPlainText
 from reside.jazz.wire.header import ValueType
@@ -44,14 +44,14 @@ class Text(TypedValue):
         else:
             self.plain.apply(text)
 
-    def _write_draft(self, wire: Wire) -> OwnedValue:
+    def _write_draft(self, target: WriteTarget) -> OwnedValue:
         """See `TypedValue`."""
-        made = wire.owner.create_text(self._draft) if wire.unique is None else self._unique(wire)
+        made = target.owner.create_text(self._draft) if target.unique is None else self._unique(target)
         self._draft = ""
         return made
 
-    def _unique(self, wire: Wire) -> CoPlainText:
-        made = wire.unique_value("coplaintext", CoPlainText, [])
+    def _unique(self, target: WriteTarget) -> CoPlainText:
+        made = target.unique_value("coplaintext", CoPlainText, [])
         if self._draft and not len(made):
             made.append(self._draft)
         return made

@@ -8,7 +8,7 @@ from reside.jazz.typed.codecs import RefCodec
 from reside.jazz.values.owned import OwnedValue
 
 
-class Referring(Protocol):
+class HasReferences(Protocol):
     """A class with references."""
 
     @classmethod
@@ -16,7 +16,7 @@ class Referring(Protocol):
         """The references that a resolve may name, with their codecs; `EACH` for all items."""
 
 
-class View(Referring, Protocol):
+class View(HasReferences, Protocol):
     """A typed view of a value."""
 
     _value_class: ClassVar[type[OwnedValue]]

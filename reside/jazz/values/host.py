@@ -16,7 +16,7 @@ from reside.jazz.wire.header import Header
 T = TypeVar("T", bound=Watchable)
 
 
-class Maker(Protocol):
+class ValueCreator(Protocol):
     """What makes new values: `Creator`, which says more of each.
 
     Their classes know their host, so the host does not know them: who asks for a value says what it is.
@@ -57,7 +57,7 @@ class Host(Protocol):
     writer: Writer
 
     @property
-    def creator(self) -> Maker:
+    def creator(self) -> ValueCreator:
         """What makes new values."""
 
     def now_ms(self) -> int:

@@ -12,7 +12,7 @@ from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import CoId, Json, is_co_id
 from reside.jazz.wire.crypto import short_hash
 from reside.jazz.wire.encoding import stable_json
-from reside.jazz.wire.fresh import new_uniqueness
+from reside.jazz.wire.random_ids import new_uniqueness
 
 ValueType: TypeAlias = Literal["comap", "colist", "costream", "coplaintext"]
 Unique: TypeAlias = str | Mapping[str, str]

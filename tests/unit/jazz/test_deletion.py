@@ -10,8 +10,8 @@ from support.jazz_wire import Loose, connected_to, registered
 from reside.jazz import AccountId, CoMap, Group, ValueDeleted
 from reside.jazz.ids import CoId, SessionId, is_delete_session, is_session_id
 from reside.jazz.rules.deletion import marks_deletion, refusal_of_deletion
-from reside.jazz.wire.fresh import new_delete_session
 from reside.jazz.wire.header import parse_header
+from reside.jazz.wire.random_ids import new_delete_session
 from reside.jazz.wire.session import Transaction
 
 pytestmark = pytest.mark.anyio

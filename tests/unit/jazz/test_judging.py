@@ -9,10 +9,10 @@ from support.jazz_logs import Log, judge, refusals
 from support.jazz_wire import Loose
 
 from reside.jazz import AgentId, Group
-from reside.jazz.groups.group_writer import GroupWriter
 from reside.jazz.groups.rotation import Rotation
+from reside.jazz.groups.writer import GroupWriter
 from reside.jazz.rules.group_state import WRITERS, GroupState
-from reside.jazz.rules.permissions import GroupJudge, refusal_of_write
+from reside.jazz.rules.permissions import GroupValidator, refusal_of_write
 from reside.jazz.wire.crypto import Agent, new_agent_secret
 from reside.jazz.wire.session import Transaction
 
@@ -25,13 +25,13 @@ ADMIN = "co_zAdmin"
 def judged() -> Iterator[list[str]]:
     """The keys of all transactions of groups that are judged while the test runs."""
     steps: list[str] = []
-    real = GroupJudge._refusal
+    real = GroupValidator._refusal
 
-    def counted(self: GroupJudge, transaction: object) -> str | None:
+    def counted(self: GroupValidator, transaction: object) -> str | None:
         steps.append(self.state.co_id)
         return real(self, transaction)  # type: ignore[arg-type] # handed on
 
-    with patch.object(GroupJudge, "_refusal", counted):
+    with patch.object(GroupValidator, "_refusal", counted):
         yield steps
 
 
@@ -116,15 +116,15 @@ def test_going_on_and_beginning_anew_agree(seed: int) -> None:
     whole = judge(log, admin=ADMIN, groups={"co_zParent": parent})
 
     pieces = GroupState("co_zGroup", None, lambda parent_id: parent if parent_id == "co_zParent" else "missing")
-    judging = GroupJudge(pieces, ADMIN)
+    judging = GroupValidator(pieces, ADMIN)
     start = 0
     for end in (*sorted(rng.sample(range(1, 61), 6)), 61):
         piece = log.transactions[start:end]
-        if not judging.can_go_on(piece):
+        if not judging.can_resume(piece):
             pieces = GroupState("co_zGroup", None, pieces.find_parent)
-            judging = GroupJudge(pieces, ADMIN)
+            judging = GroupValidator(pieces, ADMIN)
             piece = log.transactions[:end]
-        judging.go_on(piece)
+        judging.resume(piece)
         for member in members:
             pieces.role_of(member)
         start = end
@@ -145,7 +145,7 @@ async def test_a_member_that_comes_after_many_changes_of_keys_reads_the_first(gr
         Rotation(group, []).run()
     agent = Agent.from_secret(new_agent_secret())
     await group.add_member(AgentId(agent.agent_id), "reader")
-    late = GroupWriter(group._host, group._host.store.core(group.id), guest=agent)
+    late = GroupWriter(group._host, group._host.store.core(group.id), invite_agent=agent)
     assert late.secret(first.key_id) == first.secret
     assert late.read_key() == group._writer.read_key()
 
@@ -155,7 +155,7 @@ def _judged_anew(chain: list[Group], order: list[int]) -> list[str | None]:
     store = chain[0]._host.store
     for each in chain:
         core = store.core(each.id)
-        core.group_state = core.judgement = None
+        core.group_state = core.validation = None
     for place in order:
         store.group_state(chain[place].id)
     return [each.role_of("co_zMember") for each in chain]

@@ -6,7 +6,7 @@ import pytest
 from support.jazz_logs import Log, judge, refusals
 
 from reside.jazz.rules.group_state import Entry, GroupState
-from reside.jazz.rules.permissions import judge_group, refusal_of_write
+from reside.jazz.rules.permissions import refusal_of_write, validate_group
 
 ADMIN, BOB, EVE = "co_zAdmin", "co_zBob", "co_zEve"
 ROLES = ["admin", "manager", "writer", "reader", "writeOnly"]
@@ -332,7 +332,7 @@ def test_groups_that_extend_each_other_by_back_dating_give_each_role_once() -> N
     for name in names:
         state = GroupState(name, None, lambda parent: states.get(parent, "missing"))
         log = _group(**({"Bob": "writer"} if name == names[-1] else {}))
-        judge_group(state, log.transactions, ADMIN)
+        validate_group(state, log.transactions, ADMIN)
         states[name] = state
     for name in names:
         for parent in names:
@@ -353,7 +353,7 @@ def test_a_chain_of_many_groups_needs_no_recursion() -> None:
     for above, name in zip([None, *names], names, strict=False):
         log = _group(**({} if above else {"Bob": "writer"}))
         state = GroupState(name, None, lambda parent: states.get(parent, "missing"))
-        judge_group(state, log.transactions, ADMIN)
+        validate_group(state, log.transactions, ADMIN)
         if above is not None:
             state.parents[above] = [(10, "extend")]
             state.take(f"parent_{above}", Entry(10, "extend", log.transactions[0]))

@@ -21,7 +21,7 @@ async def test_a_removal_is_found_out_once_for_all_values_of_a_group() -> None:
     values = [group.create_map({"x": number}) for number in range(50)]
     notes = node.create_group().create_map({})
     memory = RemovalRecord(node._host.store, notes)
-    guard.remember_in(memory)
+    guard.record_in(memory)
     for number in range(20):
         group._writer.set(f"co_zMember{number}", "writer")
     for value in values:

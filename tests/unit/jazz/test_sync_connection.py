@@ -10,7 +10,7 @@ from reside.jazz import Credentials, JazzUnavailable, Node
 from reside.jazz.ids import CoId
 from reside.jazz.memory.covalue import Core
 from reside.jazz.sync.backoff import back_off
-from reside.jazz.sync.loads import MAX_IN_FLIGHT, Loads
+from reside.jazz.sync.load_queue import MAX_IN_FLIGHT, LoadQueue
 from reside.jazz.sync.outbox import MAX_BUFFERED_CHARACTERS, MAX_FRAME_CHARACTERS, Outbox
 
 CHANCES = st.floats(0, 1)
@@ -87,11 +87,11 @@ class _Asked:
         self.cores = [Core(CoId(f"co_z{number}")) for number in range(MAX_IN_FLIGHT + 10)]
         self.asked: list[str] = []
         self.now = 0.0
-        self.loads = Loads(lambda core: self.asked.append(core.co_id), lambda: self.now)
+        self.loads = LoadQueue(lambda core: self.asked.append(core.co_id), lambda: self.now)
 
     def want_all(self) -> None:
         for core in self.cores:
-            self.loads.want(core)
+            self.loads.add(core)
 
 
 def test_not_more_than_a_thousand_questions_are_on_their_way() -> None:
@@ -121,10 +121,10 @@ def test_questions_without_an_answer_do_not_hold_up_the_others() -> None:
     asked = _Asked()
     asked.want_all()
     asked.now = 59.0
-    asked.loads.look()
+    asked.loads.expire()
     assert len(asked.asked) == MAX_IN_FLIGHT
     asked.now = 61.0
-    asked.loads.look()
+    asked.loads.expire()
     assert asked.asked == [core.co_id for core in asked.cores]
 
 

@@ -6,8 +6,8 @@ import pytest
 from support.jazz_wire import Loose, connected_to
 
 from reside.jazz import JazzTimeout, NodeClosed
-from reside.jazz.sync.loads import MAX_IN_FLIGHT
-from reside.jazz.wire.fresh import new_uniqueness
+from reside.jazz.sync.load_queue import MAX_IN_FLIGHT
+from reside.jazz.wire.random_ids import new_uniqueness
 
 pytestmark = pytest.mark.anyio
 

@@ -71,11 +71,11 @@ async def test_what_is_written_is_sent_before_callbacks_here_are_called_and_thei
 
     value.on_change(answer)
     value.set("x", 1)
-    writer._host.writer.hasten()
+    writer._host.writer.stop_batching()
     await asyncio.sleep(0)
     assert value["seen"] == 1
     assert queued == [[(value.id, 1)]]
-    writer._host.writer.hasten()
+    writer._host.writer.stop_batching()
     await asyncio.sleep(0)
     assert queued == [[(value.id, 1)], [(value.id, 1)]]
 
@@ -127,7 +127,7 @@ async def test_a_callback_that_meets_a_cancelled_task_keeps_no_other_from_being_
     value.on_change(lambda _: cancelled.result())
     value.on_change(lambda value: seen.append(value["x"]))
     value.set("x", 1)
-    writer._host.writer.hasten()
+    writer._host.writer.stop_batching()
     await asyncio.sleep(0)
     assert seen == [1]
     assert sent([json.loads(text) for text in writer._runtime._transport.outbox.take_all()]) == [(value.id, 1)]

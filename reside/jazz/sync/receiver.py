@@ -14,7 +14,7 @@ from reside.jazz.wire.session import SessionLog
 _log = logging.getLogger(__name__)
 
 
-class Intake:
+class BatchReceiver:
     """Takes batches into the logs of a node.
 
     Args:

@@ -16,8 +16,8 @@ from typing import Final, Protocol
 from reside.jazz.ids import CoId
 from reside.jazz.memory.covalue import Core
 from reside.jazz.rules.group_state import NEVER, GroupState
-from reside.jazz.rules.judgement import Judgement
-from reside.jazz.rules.permissions import GroupJudge
+from reside.jazz.rules.permissions import GroupValidator
+from reside.jazz.rules.validation import GroupValidation
 from reside.jazz.wire.session import Transaction
 
 _MAX_NESTING: Final = 64
@@ -48,7 +48,7 @@ class _TooDeepError(Exception):
         self.waiting = {core.co_id for core in waiting}
 
 
-class Judging:
+class GroupStates:
     """Judges the groups of a store.
 
     Args:
@@ -101,39 +101,40 @@ class Judging:
 
     def _judge(self, core: Core) -> GroupState:
         self._under_way.append(core)
-        prior, parents_changed_from = core.judgement, NEVER
+        prior, parents_changed_from = core.validation, NEVER
         asked_before = {} if prior is None else dict(prior.asked)
         try:
-            judgement = prior if prior is not None and prior.judge.can_go_on(core.transactions[prior.taken :]) else None
-            if judgement is not None:
-                core.partial_state = judgement.judge.state
-                parents_changed_from = self._parents_changed_from(judgement)
-                if parents_changed_from <= judgement.judge.last_time:
-                    judgement = None
-            if judgement is None:
-                judgement = self._begin(core)
-            state = core.partial_state = judgement.judge.state
+            resumable = prior is not None and prior.validator.can_resume(core.transactions[prior.seen :])
+            validation = prior if resumable else None
+            if validation is not None:
+                core.partial_state = validation.validator.state
+                parents_changed_from = self._parents_changed_from(validation)
+                if parents_changed_from <= validation.validator.last_time:
+                    validation = None
+            if validation is None:
+                validation = self._begin(core)
+            state = core.partial_state = validation.validator.state
             state.forget_roles(parents_changed_from)
-            changed_from = judgement.judge.go_on(core.transactions[judgement.taken :])
+            changed_from = validation.validator.resume(core.transactions[validation.seen :])
         except _TooDeepError:
             if prior is not None:
-                core.judgement = None  # it may have gone on a part of the way
+                core.validation = None  # it may have gone on a part of the way
                 self._forget_secrets(core)
             raise
         finally:
             core.partial_state = None
             self._under_way.pop()
-        judgement.taken = len(core.transactions)
-        core.judgement = judgement
-        if judgement is not prior:
-            before = None if prior is None else (prior.judge.state.valid(), asked_before)
-            self._note_new_judgement(core, before, judgement)
+        validation.seen = len(core.transactions)
+        core.validation = validation
+        if validation is not prior:
+            before = None if prior is None else (prior.validator.state.valid(), asked_before)
+            self._note_new_validation(core, before, validation)
         elif changed_from is not None or parents_changed_from < NEVER:
             core.note_change(min(parents_changed_from, NEVER if changed_from is None else changed_from))
         self._drop_tainted(core)
         return state
 
-    def _begin(self, core: Core) -> Judgement:
+    def _begin(self, core: Core) -> GroupValidation:
         asked: dict[str, int] = {}
         header = core.header
         initial_admin = (header and header.initial_admin) or ""
@@ -147,23 +148,23 @@ class Judging:
 
         is_account = header is not None and header.is_account
         state = GroupState(core.co_id, initial_admin if is_account else None, find_parent)
-        return Judgement(GroupJudge(state, initial_admin), asked=asked)
+        return GroupValidation(GroupValidator(state, initial_admin), asked=asked)
 
-    def _parents_changed_from(self, judgement: Judgement) -> int:
+    def _parents_changed_from(self, validation: GroupValidation) -> int:
         """The earliest time at which a role in a parent may differ from what the pass saw."""
         since = NEVER
-        for parent_id, revision in judgement.asked.items():
+        for parent_id, revision in validation.asked.items():
             parent = self._store.core(parent_id)
             self.state(parent)
             since = min(since, parent.changed_since(revision))
-            judgement.asked[parent_id] = parent.revision
+            validation.asked[parent_id] = parent.revision
         return since
 
-    def _note_new_judgement(
-        self, core: Core, before: tuple[list[Transaction], dict[str, int]] | None, judgement: Judgement
+    def _note_new_validation(
+        self, core: Core, before: tuple[list[Transaction], dict[str, int]] | None, validation: GroupValidation
     ) -> None:
-        valid = judgement.judge.state.valid()
-        if before != (valid, judgement.asked):
+        valid = validation.validator.state.valid()
+        if before != (valid, validation.asked):
             core.note_change(0)
         if before is not None and not set(map(id, before[0])) <= set(map(id, valid)):
             self._forget_secrets(core)
@@ -189,5 +190,5 @@ class Judging:
         if self._under_way:
             return
         for tainted in self._tainted - {core.co_id}:
-            self._store.core(tainted).group_state = self._store.core(tainted).judgement = None
+            self._store.core(tainted).group_state = self._store.core(tainted).validation = None
         self._tainted.clear()

@@ -19,10 +19,16 @@ from reside.jazz.ids import CoId, SessionId, is_co_id
 from reside.jazz.memory.covalue import Batch, Core
 from reside.jazz.memory.dependencies import by_dependency, needs
 from reside.jazz.memory.store import Store
-from reside.jazz.sync.intake import Intake
-from reside.jazz.sync.loads import Loads
-from reside.jazz.sync.messages import content_pieces, known_state, nothing_known, read_batches, read_counts
-from reside.jazz.sync.peer import Peer
+from reside.jazz.sync.known_state import KnownState
+from reside.jazz.sync.load_queue import LoadQueue
+from reside.jazz.sync.messages import (
+    content_pieces,
+    empty_known_state_message,
+    known_state_message,
+    read_batches,
+    read_counts,
+)
+from reside.jazz.sync.receiver import BatchReceiver
 from reside.jazz.wire.encoding import parse_json
 from reside.jazz.wire.header import parse_header
 from reside.jazz.wire.session import SessionLog
@@ -59,9 +65,9 @@ class Sync:
         self._send_later = send_later
         self._on_acknowledged = on_acknowledged
         self._on_whole = on_whole
-        self._peers: dict[str, Peer] = {}
-        self._intake = Intake(store, self.request)
-        self._loads = Loads(self._ask, clock)
+        self._peers: dict[str, KnownState] = {}
+        self._receiver = BatchReceiver(store, self.request)
+        self._load_queue = LoadQueue(self._ask, clock)
         self.connected = False
         self.own_sessions: set[str] = set()
         self.unacknowledged: dict[str, None] = {}
@@ -80,8 +86,8 @@ class Sync:
 
     def _forget_connection(self) -> None:
         self._peers.clear()
-        self._loads.reset()
-        self._intake.reset()
+        self._load_queue.reset()
+        self._receiver.reset()
         for core in self._store.cores.values():
             core.forget_connection()
 
@@ -104,7 +110,7 @@ class Sync:
                 held = self._store.cores.get(CoId(needed))
                 if held is not None and held.header is not None:
                     self.request(held)
-        self._loads.want(core)
+        self._load_queue.add(core)
 
     def _ask(self, core: Core) -> None:
         self._tell(core, "load")
@@ -112,17 +118,17 @@ class Sync:
     @property
     def loads_in_flight(self) -> int:
         """How many values are asked for and not answered."""
-        return self._loads.in_flight
+        return self._load_queue.in_flight
 
     def ask_whole(self, core: Core) -> None:
         """Asks for a value as if nothing of it were here; by its header the answer differs from all other content."""
-        self._send(nothing_known("load", core.co_id))
+        self._send(empty_known_state_message("load", core.co_id))
 
     def forget(self, core: Core) -> None:
         """Drops the record of a value that is not kept here any more."""
         self._peers.pop(core.co_id, None)
-        self._loads.answered(core.co_id)
-        self._intake.forget(core)
+        self._load_queue.answered(core.co_id)
+        self._receiver.forget(core)
 
     def created(self, core: Core) -> None:
         """A value was made here: nobody else can have it."""
@@ -164,7 +170,7 @@ class Sync:
             except InvalidContent as error:
                 _log.warning("dropped a message of the sync server: %s", error)
                 self._note_refusal(message, str(error))
-        self._loads.look()
+        self._load_queue.expire()
 
     def _note_refusal(self, message: Any, why: str) -> None:
         """Notes why a message was dropped with the value that it was about: whoever loads that gets to know."""
@@ -187,7 +193,7 @@ class Sync:
         if core is None:
             # Of a value that nobody here holds: it was dropped, or never asked for; there is no way to unsubscribe.
             if action == "load":
-                self._send(nothing_known("known", co_id))
+                self._send(empty_known_state_message("known", co_id))
         elif action == "content":
             self._receive_content(core, message)
         elif action == "known":
@@ -228,7 +234,7 @@ class Sync:
         batches = read_batches(message)
         if core.header is None:
             if message.get("header") is None:
-                self._send(nothing_known("known", core.co_id, correction=True))
+                self._send(empty_known_state_message("known", core.co_id, correction=True))
                 return
             header = parse_header(message["header"])
             if header.co_id != core.co_id:
@@ -241,7 +247,7 @@ class Sync:
         gap = self._take_all(core, peer, batches)
         if gap and peer.corrections < _MAX_CORRECTIONS:
             peer.corrections += 1
-            self._send(known_state("known", core, correction=True))
+            self._send(known_state_message("known", core, correction=True))
         elif not core.parked:
             self._acknowledge(core)
         if not self._compares(core, peer):
@@ -254,23 +260,23 @@ class Sync:
         if message.get("header") is not None:
             self._on_whole(core)
 
-    def _take_all(self, core: Core, peer: Peer, batches: Iterable[Batch]) -> bool:
+    def _take_all(self, core: Core, peer: KnownState, batches: Iterable[Batch]) -> bool:
         """Takes batches that came from the server; whether one of them left a gap."""
         gap = False
         for batch in batches:
             end = batch.after + len(batch.transactions)
             peer.acknowledged[batch.session] = max(end, peer.acknowledged.get(batch.session, 0))
-            gap = not self._intake.take(core, batch) or gap
+            gap = not self._receiver.take(core, batch) or gap
         return gap
 
     def _unpark(self, account: Core) -> None:
         """An account arrived: what its sessions wrote can be verified now."""
-        for core in self._intake.unpark(account):
+        for core in self._receiver.unpark(account):
             if not core.parked:
                 self._acknowledge(core)
             self._store.changed(core)
 
-    def _compares(self, core: Core, peer: Peer) -> bool:
+    def _compares(self, core: Core, peer: KnownState) -> bool:
         """Whether the server's answer is still to come: how its state differs from what is here now."""
         if not (peer.requested and peer.partial):
             return False
@@ -287,13 +293,13 @@ class Sync:
         self._ask(core)
         return True
 
-    def _is_answered(self, core: Core, peer: Peer) -> None:
+    def _is_answered(self, core: Core, peer: KnownState) -> None:
         peer.requested, peer.answered = False, True
         if core.is_complete():
             core.unconfirmed = False
-        self._loads.answered(core.co_id)
+        self._load_queue.answered(core.co_id)
 
-    def _note_acknowledged(self, core: Core, peer: Peer) -> None:
+    def _note_acknowledged(self, core: Core, peer: KnownState) -> None:
         core.header_acknowledged = core.header_acknowledged or peer.header
         for log in self._own_logs(core):
             log.acknowledged = max(log.acknowledged, peer.acknowledged.get(log.session, 0))
@@ -302,7 +308,7 @@ class Sync:
                 del self.unacknowledged[core.co_id]
             self._on_acknowledged(core)
 
-    def _send_delta(self, core: Core, peer: Peer) -> bool:
+    def _send_delta(self, core: Core, peer: KnownState) -> bool:
         """Sends what the server neither has nor was sent; whether that was anything."""
         if core.header is None:
             return False
@@ -327,15 +333,15 @@ class Sync:
     def _state(self, core: Core, action: str) -> str:
         """What is here of a value; of a deleted one as if all were here, so that no more of it is sent."""
         void = self._peer(core).acknowledged if core.deleted else {}
-        return known_state(action, core, void=void)
+        return known_state_message(action, core, void=void)
 
     def _own_logs(self, core: Core) -> list[SessionLog]:
         """What was written here to a value, and is not void."""
         written = self.own_sessions & core.sessions.keys()  # takes the shorter of the two
         return [core.sessions[SessionId(session)] for session in written if core.is_live(session)]
 
-    def _peer(self, core: Core) -> Peer:
+    def _peer(self, core: Core) -> KnownState:
         peer = self._peers.get(core.co_id)
         if peer is None:
-            peer = self._peers[core.co_id] = Peer()
+            peer = self._peers[core.co_id] = KnownState()
         return peer

@@ -11,7 +11,7 @@ _FORGOTTEN_AFTER_S: Final = 60.0
 """A question that was not answered for this long holds up no other; the server answers each, or is broken."""
 
 
-class Loads:
+class LoadQueue:
     """The questions on their way on one connection, and those that wait for their turn.
 
     Args:
@@ -23,30 +23,30 @@ class Loads:
         self._ask = ask
         self._clock = clock
         self._asked: dict[str, float] = {}
-        self._line: dict[str, Core] = {}
+        self._queued: dict[str, Core] = {}
 
     @property
     def in_flight(self) -> int:
         """How many questions are on their way."""
         return len(self._asked)
 
-    def want(self, core: Core) -> None:
+    def add(self, core: Core) -> None:
         """Asks for a value now or in its turn."""
         if len(self._asked) < MAX_IN_FLIGHT:
             self._asked[core.co_id] = self._clock()
             self._ask(core)
         else:
-            self._line[core.co_id] = core
+            self._queued[core.co_id] = core
 
     def answered(self, co_id: str) -> None:
         """A question was answered, or nobody wants the answer any more: the next one's turn."""
-        self._line.pop(co_id, None)
+        self._queued.pop(co_id, None)
         if self._asked.pop(co_id, None) is not None:
             self._next()
 
-    def look(self) -> None:
+    def expire(self) -> None:
         """Gives up on the questions that were not answered for long, if others wait for their turn."""
-        if not self._line:
+        if not self._queued:
             return
         overdue = self._clock() - _FORGOTTEN_AFTER_S
         for co_id in [co_id for co_id, asked in self._asked.items() if asked < overdue]:
@@ -56,8 +56,8 @@ class Loads:
     def reset(self) -> None:
         """A new connection: nothing was asked."""
         self._asked.clear()
-        self._line.clear()
+        self._queued.clear()
 
     def _next(self) -> None:
-        while self._line and len(self._asked) < MAX_IN_FLIGHT:
-            self.want(self._line.pop(next(iter(self._line))))
+        while self._queued and len(self._asked) < MAX_IN_FLIGHT:
+            self.add(self._queued.pop(next(iter(self._queued))))

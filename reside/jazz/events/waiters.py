@@ -9,31 +9,31 @@ from reside.jazz.errors import JazzError, JazzTimeout
 from reside.jazz.memory.covalue import Core
 from reside.jazz.wire.session import SessionLog
 
-Wanted: TypeAlias = dict[str, tuple[Core, list[tuple[SessionLog, int]]]]
+Unacknowledged: TypeAlias = dict[str, tuple[Core, list[tuple[SessionLog, int]]]]
 """What must be acknowledged: for each value its logs, and how much of each."""
 
 
 class _Flush:
     """A wait for acknowledgements."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        self.wanted = wanted
+    def __init__(self, missing: Unacknowledged) -> None:
+        self.missing = missing
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def acknowledged(self, core: Core) -> None:
         """Looks again at a value of which the server acknowledged something."""
-        _, logs = self.wanted.get(core.co_id, (core, None))
+        _, logs = self.missing.get(core.co_id, (core, None))
         if logs is None or not core.header_acknowledged:
             return
         # What was written to a value that is deleted meanwhile is not wanted by anybody any more.
         if any(log.acknowledged < count for log, count in logs if core.is_live(log.session)):
             return
-        del self.wanted[core.co_id]
-        if not self.wanted and not self.done.done():
+        del self.missing[core.co_id]
+        if not self.missing and not self.done.done():
             self.done.set_result(None)
 
 
-class Waiting:
+class Waiters:
     """All waits of one node.
 
     Args:
@@ -90,25 +90,25 @@ class Waiting:
 
     async def flush(
         self,
-        wanted: Wanted,
+        missing: Unacknowledged,
         timeout: float,  # noqa: ASYNC109 - the error tells what is missing
         why_not: Callable[[], str],
     ) -> None:
-        """Waits until the server acknowledged what is wanted.
+        """Waits until the server acknowledged what is missing.
 
         Raises:
             JazzTimeout: It did not in time (seconds); `why_not` says in words why.
         """
-        if not wanted:
+        if not missing:
             return
-        flush = _Flush(wanted)
+        flush = _Flush(missing)
         self._flushes.append(flush)
         try:
             async with asyncio.timeout(timeout):
                 await flush.done
         except TimeoutError:
-            values = ", ".join(sorted(flush.wanted)[:3])
-            count = len(flush.wanted)
+            values = ", ".join(sorted(flush.missing)[:3])
+            count = len(flush.missing)
             raise JazzTimeout(f"{count} values not flushed within {timeout:g} s ({values}): {why_not()}") from None
         finally:
             self._flushes.remove(flush)

@@ -14,7 +14,7 @@ from reside.jazz.typed.resolving import EACH
 T = TypeVar("T")
 
 
-class Collected(TypedValue, Generic[T]):
+class Collection(TypedValue, Generic[T]):
     """A typed value of items of one type."""
 
     _origin: ClassVar[type | None] = None
@@ -29,11 +29,11 @@ class Collected(TypedValue, Generic[T]):
         if isinstance(item, TypeVar):
             return super().__class_getitem__(item)  # type: ignore[misc] # Generic's, which mypy does not see
         key = (cls, item)
-        if key not in Collected._made:
+        if key not in Collection._made:
             name = item if isinstance(item, str) else getattr(item, "__name__", str(item))
             members = {"_item": item, "_origin": cls, "__module__": cls.__module__}
-            Collected._made[key] = type(f"{cls.__name__}[{name}]", (cls,), members)
-        return Collected._made[key]
+            Collection._made[key] = type(f"{cls.__name__}[{name}]", (cls,), members)
+        return Collection._made[key]
 
     @classmethod
     def _item_codec(cls) -> Codec:

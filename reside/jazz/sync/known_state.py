@@ -8,7 +8,7 @@ Counts: TypeAlias = dict[str, int]
 
 
 @dataclass(slots=True)
-class Peer:
+class KnownState:
     """What the server has of one value.
 
     Attributes:

@@ -35,15 +35,17 @@ class GroupWriter:
     Args:
         host: The node of the group.
         core: The group.
-        guest: The agent of an invite, to write as; None for the node's account.
+        invite_agent: The agent of an invite, to write as; None for the node's account.
     """
 
-    def __init__(self, host: Host, core: Core, guest: Agent | None = None) -> None:
+    def __init__(self, host: Host, core: Core, invite_agent: Agent | None = None) -> None:
         self._host = host
         self.core = core
-        self._agent = host.store.agent if guest is None else guest
-        self._reader = host.store.reader if guest is None else Reader(guest.agent_id, guest)
-        self._session = host.writer.session_for(core) if guest is None else host.writer.guest_session(guest)
+        self._agent = host.store.agent if invite_agent is None else invite_agent
+        self._reader = host.store.reader if invite_agent is None else Reader(invite_agent.agent_id, invite_agent)
+        self._session = (
+            host.writer.session_for(core) if invite_agent is None else host.writer.invite_session(invite_agent)
+        )
 
     @property
     def id(self) -> CoId:
@@ -93,8 +95,8 @@ class GroupWriter:
     def acting_role(self, member: str) -> str | None:
         """The role by which a member may change the group now: its own or one through a parent, never everyone's."""
         now = max(self._host.now_ms(), self.state.latest)
-        judgement = self.core.judgement
-        return None if judgement is None else judgement.judge.acting_role(member, now)
+        validation = self.core.validation
+        return None if validation is None else validation.validator.acting_role(member, now)
 
     def refusal(self, act: str, needs: str) -> NotPermitted:
         """The error for an act that the writer's role does not allow."""

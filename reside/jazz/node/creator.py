@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 from reside.jazz.events.watch import Watchable
 from reside.jazz.ids import Json
-from reside.jazz.node.objects import Objects
+from reside.jazz.node.identity_map import IdentityMap
 from reside.jazz.operations.writer import Writer
 from reside.jazz.values.cofeed import CoFeed
 from reside.jazz.values.colist import CoList
@@ -29,7 +29,7 @@ class Creator:
         clock: Gives ms since the epoch.
     """
 
-    def __init__(self, writer: Writer, objects: Objects, clock: Callable[[], int]) -> None:
+    def __init__(self, writer: Writer, objects: IdentityMap, clock: Callable[[], int]) -> None:
         self._writer = writer
         self._objects = objects
         self._clock = clock

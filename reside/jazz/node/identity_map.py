@@ -27,7 +27,7 @@ _RECENT: Final = 128
 """So many objects are kept although nobody holds them."""
 
 
-class Objects:
+class IdentityMap:
     """The objects of one node: kept for as long as somebody holds them, and a while longer.
 
     Args:

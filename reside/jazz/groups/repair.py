@@ -11,14 +11,14 @@ from reside.jazz.rules.group_state import ADMINS, READERS
 from reside.jazz.wire.crypto import ReadKey, group_sealer_value
 
 
-def heal_once(group: Group) -> None:
+def repair_once(group: Group) -> None:
     """Writes what a completely loaded group lacks, if this account is a direct admin or manager that has its key.
 
     Once for each object: what looks like a lack later may be another's change of keys that has arrived by half.
     """
-    if group._healed:
+    if group._repaired:
         return
-    group._healed = True
+    group._repaired = True
     state, writer = group._state, group._writer
     key_id = state.get("readKey")
     if not isinstance(key_id, str) or state.get(writer.member) not in ADMINS:
