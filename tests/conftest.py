@@ -40,7 +40,7 @@ def _group(item: pytest.Item) -> str | None:
     suite, *folders, name = item.path.relative_to(Path(__file__).parent).parts
     if suite == "unit":
         return None
-    if suite == "e2e" and name != "test_local_cluster.py":
+    if suite == "e2e" and name != "test_embedded_kubernetes.py":
         return "bringing up" if name in _BRINGING_UP else "e2e"
     if suite == "integration" and folders == ["resident"]:
         return "resident equivalence" if name.startswith("test_equivalence") else "resident"

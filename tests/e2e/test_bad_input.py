@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 import yaml
-from support.outages import without_registry
+from e2e.outages import without_registry
 from support.platform import REGISTRY, ROOT
 
 from reside.registry import ImageReference, RegistryClient

@@ -9,7 +9,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from support.bootstraps import PHASES, beside, claim, here, stands
+from e2e.bootstraps import PHASES, beside, claim, here, stands
 from support.platform import until
 
 if TYPE_CHECKING:

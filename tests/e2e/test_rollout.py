@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from support.calls import steady_calls
+from e2e.calls import steady_calls
 from support.platform import until
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.bootstraps import PHASES, beside, claim, contents, stands
+from e2e.bootstraps import PHASES, beside, claim, contents, stands
 from support.platform import ROOT, until, until_none
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.images import stricter, touched
+from e2e.images import stricter, touched
 from support.platform import until
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from support.replicas import servers, world
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from integration.resident.sides import Sides
     from support.replicas import Identity, Servers, World
-    from support.resident import Sides
 
     from reside.jazz import Credentials
     from reside.local import ClusterInfo
@@ -55,7 +55,7 @@ async def client(around: World) -> Credentials:
 @pytest.fixture(scope="session")
 def both(cluster: ClusterInfo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
     """The stock and the resident engine, for all files that compare them."""
-    from support.resident import sides  # noqa: PLC0415 - imports pulumi, which the other tests need not pay for
+    from integration.resident.sides import sides  # noqa: PLC0415 - imports pulumi, which the other tests need not pay for
 
     with sides(cluster, tmp_path_factory.mktemp("resident")) as made:
         yield made

@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from support.jazz import JazzServer, jazz_server
-from support.jazz_js import JavaScript, javascript
+from interop.javascript import JavaScript, javascript
 from support.jazz_nodes import Nodes
+from support.jazz_server import JazzServer, jazz_server
 
 
 @pytest.fixture(scope="session")

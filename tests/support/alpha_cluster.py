@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 from support.etcd import EtcdServer, etcd_server
 from support.fake_sentinel import Cluster, Orders, fake_sentinel
-from support.jazz import JazzServer, jazz_server
+from support.jazz_server import JazzServer, jazz_server
 from support.registry import Registry, registry
 
 from reside.alpha import bootstrap, records

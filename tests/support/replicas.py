@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 from support.etcd import EtcdServer, etcd_server
-from support.jazz import JazzServer, jazz_server
+from support.jazz_server import JazzServer, jazz_server
 
 from reside.jazz import Credentials, Node
 from reside.model.manifest import ContractManifest

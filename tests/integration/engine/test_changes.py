@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from support.engine import ENGINES, Bench, actions, bench, secret, stack
+from integration.engine.running import ENGINES, Bench, actions, bench, secret, stack
 from support.sentinel import config_map, service, workload
 
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.engine import ENGINES, Bench, actions, bench, session, stack
+from integration.engine.running import ENGINES, Bench, actions, bench, session, stack
 from support.sentinel import config_map, until_true
 
 from reside.sentinel.engine import EngineKilled, EngineUnavailable, StackEvent
@@ -125,7 +125,7 @@ def start_owner(b: Bench) -> subprocess.Popen[bytes]:
     """Another process that applies the stack of many objects and says by which engine."""
     root = Path(__file__).parents[3]
     environment = {**os.environ, "PYTHONPATH": f"{root}:{root / 'tests'}"}
-    command = [sys.executable, "-m", "support.engine_owner"]
+    command = [sys.executable, "-m", "integration.engine.owner"]
     owner = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
     assert owner.stdin is not None
     pickle.dump((b.settings, stack(*MANY)), owner.stdin)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.engine import ENGINES, PASSPHRASE, Bench, actions, bench, secret, stack
+from integration.engine.running import ENGINES, PASSPHRASE, Bench, actions, bench, secret, stack
 from support.sentinel import config_map, workload
 
 from reside.sentinel.engine import (

@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from integration.engine.running import ENGINES, Bench, bench, secret, stack
 from pulumi.automation import LocalWorkspace, Stack, UpResult
-from support.engine import ENGINES, Bench, bench, secret, stack
 from support.sentinel import config_map, service, workload
 
 from reside.model.constants import PROVIDER_VERSION

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pulumi
+from integration.resident.programs import Pair, config_map, dynamic, kubernetes, secret
 from pulumi import ResourceOptions
 from pulumi.runtime.settings import get_engine
-from support.resident_programs import Pair, config_map, dynamic, kubernetes, secret
 from support.resident_record import display
 
 if TYPE_CHECKING:
-    from support.resident import Program, Side, Sides
+    from integration.resident.sides import Program, Side, Sides
 
 
 def test_create_preview_update_replace_delete_refresh_and_destroy(both: Sides) -> None:

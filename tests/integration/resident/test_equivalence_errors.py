@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pulumi
+from integration.resident.programs import config_map, kubernetes
 from pulumi import ResourceOptions
 from pulumi.automation.errors import ConcurrentUpdateError, InlineSourceRuntimeError
-from support.resident_programs import config_map, kubernetes
 
 if TYPE_CHECKING:
-    from support.resident import Program, Side, Sides
+    from integration.resident.sides import Program, Side, Sides
 
 PACK = Path(__file__).parents[3] / "policy"
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pulumi
 import pytest
+from integration.resident.programs import Pair, config_map, kubernetes, secret
+from integration.resident.sides import PASSPHRASE
 from pulumi import ResourceOptions
 from pulumi.automation import ConfigValue, Deployment, Stack
 from pulumi.automation.errors import StackAlreadyExistsError, StackNotFoundError
-from support.resident import PASSPHRASE
-from support.resident_programs import Pair, config_map, kubernetes, secret
 from support.resident_record import decrypted, deployment, plain
 
 if TYPE_CHECKING:
-    from support.resident import Program, Side, Sides
+    from integration.resident.sides import Program, Side, Sides
 
 HIDDEN = "a-word-that-nobody-may-read"
 

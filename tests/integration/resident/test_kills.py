@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from integration.resident.programs import config_map, kubernetes
+from integration.resident.sides import resident_side, settled
 from pulumi import ResourceOptions
-from support.resident import resident_side, settled
-from support.resident_programs import config_map, kubernetes
 
 from reside.resident import EngineDied
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from integration.resident.sides import Program, Side, Sides
     from pulumi.automation import Stack
     from pulumi.automation.events import EngineEvent
-    from support.resident import Program, Side, Sides
 
 ALL = 10
 VICTIMS = ("engine", "provider")

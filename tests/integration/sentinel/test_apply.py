@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from integration.sentinel.stage import Stage, stage
 from support.replicas import Servers, servers
 from support.sentinel import config_map, get, kubectl, metadata, new_namespace, service, until, workload
-from support.sentinel_stage import Stage, stage
 
 from reside.local import ClusterInfo
 from reside.model.constants import SECRET_REFERENCES_ANNOTATION

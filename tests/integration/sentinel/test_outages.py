@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from integration.sentinel.stage import Stage, stage
+from support.declarer import Declarer
 from support.replicas import Servers, servers
 from support.sentinel import config_map, get, kubectl, new_namespace, service, until, workload
-from support.sentinel_stage import Declarer, Stage, stage
 
 from reside.local import ClusterInfo
 from reside.model.constants import PLATFORM_STACK

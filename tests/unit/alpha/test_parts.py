@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.alpha import GREETING, digest, replica
+from unit.alpha.entities import GREETING, digest, replica
 
 from reside.alpha.claim import super_admin_grants
 from reside.alpha.loop import is_finished

@@ -6,7 +6,7 @@ from typing import get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.alpha import replica
+from unit.alpha.entities import replica
 
 from reside.alpha.stacks.rollout import GONE, rollout
 from reside.model.entities import Management

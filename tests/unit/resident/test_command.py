@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pulumi.automation import PulumiCommand
 from pulumi.automation.errors import CommandError, StackNotFoundError
-from support.resident_fake import fake_engine
+from unit.resident.fake_engine import fake_engine
 
 from reside.resident import EngineDied, EngineUnavailable, ResidentCommand, ResidentSettings
 from reside.resident.sessions import session_members

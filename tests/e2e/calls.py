@@ -1,0 +1,91 @@
+"""Calls of the greeter through its Service, with a replica's credentials: one, or a steady stream."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import httpx
+from e2e.administrator import address, credentials
+
+from reside.jazz import AccountId, now_ms, sign_request
+from reside.model.errors import NotAllowed, ResideError, from_wire
+from reside.replica.client import rpc_path
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from support.platform import Platform
+
+    from reside.jazz import Credentials
+
+GREETING = "registry.reside.internal/reside/contracts/greeting.v1"
+Refused = NotAllowed
+
+
+@dataclass
+class Outcome:
+    """What a stream of calls met."""
+
+    calls: int = 0
+    failures: list[str] = field(default_factory=list)
+    versions: set[int] = field(default_factory=set)
+
+
+async def call_greeter(platform: Platform, who: Credentials) -> dict[str, Any]:
+    """Call ``greet`` once as ``who``."""
+    return await _Greeter(platform, who).call()
+
+
+@asynccontextmanager
+async def steady_calls(platform: Platform, a_second: int) -> AsyncIterator[Outcome]:
+    """Call the greeter as the caller replica, so many times a second, while the block is open."""
+    greeter, outcome = _Greeter(platform, credentials(platform, "caller")), Outcome()
+    calls: set[asyncio.Task[None]] = set()
+    async with asyncio.TaskGroup() as group:
+        clock = group.create_task(_every(1 / a_second, lambda: calls.add(group.create_task(_one(greeter, outcome)))))
+        yield outcome
+        clock.cancel()
+    assert outcome.calls > a_second, "the stream made no calls"
+
+
+async def _every(seconds: float, do: Any) -> None:
+    loop = asyncio.get_running_loop()
+    due = loop.time()
+    while True:
+        do()
+        due += seconds
+        await asyncio.sleep(max(0.0, due - loop.time()))
+
+
+async def _one(greeter: _Greeter, outcome: Outcome) -> None:
+    outcome.calls += 1
+    try:
+        outcome.versions.add((await greeter.call())["version"])
+    except (ResideError, httpx.HTTPError) as error:
+        outcome.failures.append(f"{type(error).__name__}: {error}")
+
+
+class _Greeter:
+    """One new connection and a single try a call: nothing is mended on the way, so a rolling change shows as it is."""
+
+    def __init__(self, platform: Platform, who: Credentials) -> None:
+        self._who = who
+        self._endpoint = f"http://{address(platform, 'greeter', 80)}"
+        self._receiver = AccountId(platform.secret("greeter")["accountId"])
+
+    async def call(self) -> dict[str, Any]:
+        path = rpc_path("greeter", GREETING, "greet")
+        body = json.dumps({"name": "test"}).encode()
+        token = sign_request(self._who, receiver=self._receiver, method="POST", path=path, body=body, now_ms=now_ms())
+        headers = {"authorization": token, "content-type": "application/json"}
+        async with httpx.AsyncClient(trust_env=False, timeout=10) as http:
+            response = await http.post(f"{self._endpoint}{path}", content=body, headers=headers)
+        answer = response.json()
+        if not response.is_success:
+            raise from_wire(answer["error"]["code"], answer["error"]["message"])
+        assert isinstance(answer, dict)
+        return answer

@@ -1,0 +1,66 @@
+"""Alpha or the Sentinel killed with -9 in the middle of a load: it completes, nothing twice, no lock left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from base64 import b64decode
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from e2e.administrator import address
+from support.platform import until
+
+if TYPE_CHECKING:
+    from support.platform import Platform
+
+pytestmark = pytest.mark.timeout(1200)
+
+
+def _main_pid(pod_uid: str) -> int:
+    """The process of a pod's replica, on this machine: the one with the program in the pod's cgroup."""
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            if pod_uid in (entry / "cgroup").read_text() and b"-m\0reside." in (entry / "cmdline").read_bytes():
+                return int(entry.name)
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # ended while we looked
+    raise AssertionError(f"no process of pod {pod_uid}")
+
+
+def _locks(platform: Platform) -> list[str]:
+    """Keys of held locks in etcd, leader leases aside."""
+    body = {"key": "cmVzaWRlLw==", "range_end": "cmVzaWRlMA==", "keys_only": True}  # reside/ … reside0
+    url = f"http://{address(platform, 'etcd', 2379)}/v3/kv/range"
+    answer = json.loads(platform.run("curl", "--silent", "--fail", "--data", json.dumps(body), url).stdout)
+    keys = [b64decode(kv["key"]).decode() for kv in answer.get("kvs", [])]
+    assert any("/leader/" in key for key in keys), f"no leader's lease among {keys}: was the right place looked at?"
+    return [key for key in keys if "/leader/" not in key]
+
+
+@pytest.mark.parametrize("victim", ["alpha", "kubernetes-sentinel"])
+def test_a_load_survives_a_kill(platform: Platform, victim: str) -> None:
+    name = f"crash-{victim.rsplit('-', maxsplit=1)[-1]}"
+    image = platform.build("examples/replicas/report", "v1")
+    pods = platform.ready_pods(victim)
+    requests = len([n for n in platform.replicas() if n.startswith(name)])
+
+    def kill() -> None:
+        for pod in pods:
+            os.kill(_main_pid(pod["metadata"]["uid"]), signal.SIGKILL)
+
+    rest = platform.load_and_disturb(image, name, kill)
+    until(
+        f"the end of {name}; load said: {rest}",
+        180,
+        lambda: platform.replicas().get(name, {}).get("status") == "completed",
+    )
+    assert requests == 0
+    assert len([n for n in platform.replicas() if n.startswith(name)]) == 1
+    assert len(platform.get("jobs", "-l", f"reside.io/replica={name}")["items"]) == 1
+    until("no lock", 60, lambda: not _locks(platform))
+    until(f"{victim}'s return", 90, lambda: platform.ready_pods(victim))

@@ -1,0 +1,57 @@
+"""Loading a replica that requires another: request, approval, grant, calls through the Service."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from e2e.administrator import block_permissions, registered
+from e2e.calls import Refused, call_greeter
+from support.platform import until
+
+if TYPE_CHECKING:
+    from support.platform import Platform
+
+pytestmark = pytest.mark.timeout(1200)
+
+
+@pytest.fixture(scope="module")
+def caller(platform: Platform) -> str:
+    """The caller, loaded; returns what loading it showed."""
+    return platform.load(platform.build("examples/replicas/caller", "v1")).stdout
+
+
+def test_the_request_shows_what_it_is_about(caller: str) -> None:
+    for shown in ("greeting.v1", "greeter", "greet", "create", "Deployment/caller-1", "Secret/caller"):
+        assert shown in caller
+
+
+def test_the_permission_is_granted_in_the_greeters_control_block(platform: Platform, caller: str) -> None:
+    account = platform.secret("caller")["accountId"]
+    granted = anyio.run(block_permissions, platform, "greeter")
+    assert [p for p in granted if p["account"] == account and p["name"] == "greet" and p["current"]["granted"]]
+
+
+def test_the_callers_calls_succeed(platform: Platform, caller: str) -> None:
+    pod = platform.ready_pods("caller")[0]["status"]["podIP"]
+
+    def calls() -> bool:
+        metrics = platform.run("curl", "--silent", "--fail", f"http://{pod}:8080/metrics").stdout
+        return 'caller_calls_total{outcome="ok"}' in metrics
+
+    until("a successful call", 60, calls)
+
+
+def test_without_the_grant_a_call_is_refused(platform: Platform) -> None:
+    with pytest.raises(Refused, match="greet"):
+        anyio.run(call_greeter, platform, anyio.run(registered, platform))
+
+
+def test_an_update_of_the_caller_stops_it_first(platform: Platform, caller: str) -> None:
+    with platform.watching("pods", "-l", "reside.io/replica=caller") as events:
+        platform.load(
+            platform.build("examples/replicas/caller", "v2"), "--replica-id", str(platform.replicas()["caller"]["id"])
+        )
+    assert events.most_at_once() == 1, events.told()
+    assert {pod["metadata"]["labels"]["reside.io/version"] for pod in platform.ready_pods("caller")} == {"2"}

@@ -1,0 +1,195 @@
+"""The engine's life: who may speak to it, what a termination leaves, recycling, and another version beside it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+import pytest
+from integration.resident.sides import resident_side, settled
+from pulumi.automation import PulumiCommand
+from pulumi.automation.errors import ConcurrentUpdateError
+
+from reside.resident import ResidentCommand, ResidentSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from integration.resident.sides import Outcome, Program, Side, Sides
+
+NOBODY = 65534
+STRANGER = """\
+import os, socket, sys
+os.setgroups([]); os.setgid({nobody}); os.setuid({nobody})
+line = b'{{"version": 1, "args": ["--engine-status"], "cwd": "/"}}\\n'
+with socket.socket(socket.AF_UNIX) as s:
+    try:
+        s.connect(sys.argv[1])
+        s.sendall(line)
+        print("answer", s.recv(1000))
+    except OSError as error:
+        print("refused", type(error).__name__)
+"""
+
+
+@pytest.fixture
+def side(both: Sides, tmp_path: Path) -> Iterator[Side]:
+    with resident_side(both.resident.info, tmp_path) as made:
+        yield made
+
+
+class Held:
+    """A program that waits in the middle until it is let go on."""
+
+    def __init__(self) -> None:
+        self.middle = threading.Event()
+        self.go_on = threading.Event()
+
+    def __call__(self) -> None:
+        """Wait after the first resource."""
+        first = pulumi.ComponentResource("test:index:Alone", "first", None)
+
+        def wait(_urn: str) -> str:
+            self.middle.set()
+            assert self.go_on.wait(60)
+            return "done"
+
+        pulumi.export("waited", first.urn.apply(wait))
+
+
+def alone(value: str) -> Program:
+    """A program without providers."""
+
+    def run() -> None:
+        pulumi.ComponentResource("test:index:Alone", "first", None)
+        pulumi.export("waited", value)
+
+    return run
+
+
+def gone(pid: int) -> bool:
+    """Whether the process has ended."""
+    return not Path(f"/proc/{pid}").exists()
+
+
+def test_of_two_clients_on_one_stack_the_second_is_told_of_the_lock(side: Side) -> None:
+    """Whichever command it uses: its error is the one that the stock command line tells a second one."""
+    side.stack("shared")
+    held = Held()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(side.up, side.stack_of("shared"), held)
+        assert held.middle.wait(60)
+        others = (side.command, ResidentCommand(side.command.settings), PulumiCommand())  # type: ignore[attr-defined]
+        errors: list[Any] = []
+        for command in others:
+            other = side.at(side)
+            other.command = command
+            errors.append(other.up(other.stack_of("shared"), alone("other")).error)
+        others[1].close()  # type: ignore[union-attr] # the one in the middle
+        held.go_on.set()
+        assert first.result().error is None
+    assert [type(error) for error in errors] == [ConcurrentUpdateError] * 3
+    for error in errors:
+        assert "the stack is currently locked by 1 lock(s)" in str(error)
+    assert side.locks() == []
+
+
+def test_a_terminated_engine_finishes_what_runs_and_the_next_one_goes_on(side: Side) -> None:
+    side.stack("terminated")
+    held = Held()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(side.up, side.stack_of("terminated"), held)
+        assert held.middle.wait(60)
+        pid = side.engine.status()["pid"]
+        os.kill(pid, signal.SIGTERM)
+        held.go_on.set()
+        assert running.result().changes == {"create": 2}
+    settled(lambda: gone(pid))
+    assert side.up(side.stack_of("terminated"), alone("done")).changes == {"same": 2}
+    assert side.engine.status()["pid"] != pid
+
+
+@pytest.mark.soak
+def test_a_terminated_engine_interrupts_what_does_not_end(side: Side) -> None:
+    side.stack("interrupted")
+    held = Held()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(side.up, side.stack_of("interrupted"), held)
+        assert held.middle.wait(60)
+        pid = side.engine.status()["pid"]
+        os.kill(pid, signal.SIGTERM)
+        settled(lambda: gone(pid))
+        held.go_on.set()
+        assert running.result().error
+    assert side.locks() == []
+    assert side.up(side.stack_of("interrupted"), alone("done")).error is None
+
+
+def test_recycling_in_a_stream_of_operations_is_not_noticed(both: Sides, tmp_path: Path) -> None:
+    pids: set[int] = set()
+
+    def series(side: Side, name: str) -> list[Outcome]:
+        stack = side.stack(name)
+        done = []
+        for number in range(8):
+            done.append(side.up(stack, alone(str(number // 2))))
+            pids.add(side.engine.status()["pid"])
+        return done
+
+    with resident_side(both.resident.info, tmp_path, max_operations=6) as side:
+        with ThreadPoolExecutor(4) as pool:
+            done = [outcome for made in pool.map(lambda n: series(side, f"s{n}"), range(4)) for outcome in made]
+        assert [outcome.error for outcome in done] == [None] * 32
+        assert len(pids) >= 3
+        last = side.engine.status()["pid"]
+        assert Path(f"/proc/{last}/comm").read_text() == "reside-engine\n", "a successor is called like the first"
+        settled(lambda: all(gone(pid) for pid in pids - {last}))
+
+
+def test_another_version_runs_beside_it_on_the_same_stacks(side: Side, tmp_path: Path) -> None:
+    settings = side.command.settings  # type: ignore[attr-defined] # the side is a resident one
+    side.stack("versions")
+    assert side.up(side.stack_of("versions"), alone("1")).changes == {"create": 2}
+    newer = tmp_path / "newer"
+    newer.mkdir()
+    for name in ("reside-engine", "reside-plugin-guard"):
+        shutil.copy(Path(settings.engine).with_name(name), newer / name)
+    own = ResidentSettings(engine=str(newer / "reside-engine"), lifetime="parent", folder=settings.folder)
+    with ResidentCommand(own) as command:
+        other = side.at(side)
+        other.command = command
+        assert other.up(other.stack_of("versions"), alone("1")).changes == {"same": 2}
+        assert other.engine.status()["pid"] != side.engine.status()["pid"]
+        assert side.up(side.stack_of("versions"), alone("1")).changes == {"same": 2}
+
+
+def test_another_user_gets_no_answer(side: Side, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Neither through the folder's mode, nor, where somebody opened that, through the socket."""
+    side.stack("private")
+    socket = side.engine.socket
+
+    def stranger(path: Path) -> str:
+        code = STRANGER.format(nobody=NOBODY)
+        command = [sys.executable, "-c", code, path.name]  # the whole path may be too long for a socket
+        done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    assert socket.parent.stat().st_mode & 0o777 == 0o700
+    assert socket.stat().st_mode & 0o777 == 0o600
+    assert stranger(socket) == "refused PermissionError"
+    socket.chmod(0o666)
+    link = Path("/tmp") / f"reside-stranger-{os.getpid()}"  # noqa: S108 - a way that is open to everybody
+    os.link(socket, link)
+    try:
+        assert stranger(link) in {"answer b''", "refused ConnectionResetError", "refused BrokenPipeError"}
+    finally:
+        link.unlink()
+    assert side.engine.status()["pid"]

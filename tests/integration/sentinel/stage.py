@@ -1,0 +1,82 @@
+"""A stage for the whole Sentinel: a control plane, a sync server, etcd, and an account that declares, as Alpha does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from support.declarer import Declarer, declarer
+from support.replicas import Identity, Servers, World, world
+from support.sentinel import settings
+
+from reside.jazz import Credentials, Node
+from reside.local import ClusterInfo
+from reside.model.constants import SENTINEL_CONTRACT
+from reside.model.kinds import BY_KIND
+from reside.model.permissions import Grant, PermissionRef
+from reside.sentinel.app import Sentinel
+from reside.sentinel.settings import SentinelSettings
+
+ALL = tuple(BY_KIND)
+
+
+@dataclass
+class Stage:
+    """All that a test of the Sentinel stands on."""
+
+    world: World
+    identity: Identity
+    settings: SentinelSettings
+    namespace: str
+
+    async def grant(self, account: str, *kinds: str, granted: bool = True) -> None:
+        """Grant an account to manage these kinds, and wait until the Sentinel has done so."""
+        wanted = Grant(granted=granted)
+        refs = [PermissionRef(account, SENTINEL_CONTRACT, BY_KIND[kind].manage) for kind in kinds]
+        for ref in refs:
+            await self.world.expect(self.identity, ref, wanted)
+        for ref in refs:
+            await self.world.until_current(self.identity, ref, wanted)
+
+    async def alpha(self) -> Declarer:
+        """Alpha, which may declare everything."""
+        await self.grant(self.world.alpha.account_id, *ALL)
+        return await declarer(self.world.alpha, self.identity.credentials.account_id)
+
+    @asynccontextmanager
+    async def other(self, *kinds: str) -> AsyncIterator[Declarer]:
+        """Another account that may declare these kinds."""
+        credentials: Credentials = await self.world.account("other")
+        await self.grant(credentials.account_id, *kinds)
+        async with Node(self.settings.sync_server_url, credentials) as node:
+            await node.login()
+            yield await declarer(node, self.identity.credentials.account_id)
+
+    async def careful(self, value: bool) -> None:
+        """Set careful mode, as the bootstrap does: with the Sentinel's own account."""
+        async with Node(self.settings.sync_server_url, self.identity.credentials) as node:
+            account = await node.login()
+            root = await node.load_map(account.profile["contracts"][SENTINEL_CONTRACT])
+            root.set("careful", value)
+            await node.flush()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Sentinel]:
+        """A Sentinel that runs while the block is open, and is stopped gracefully."""
+        sentinel = Sentinel(self.settings)
+        task = asyncio.create_task(sentinel.run())
+        try:
+            yield sentinel
+        finally:
+            sentinel.stop()
+            await task
+
+
+@asynccontextmanager
+async def stage(info: ClusterInfo, on: Servers, namespace: str, folder: Path) -> AsyncIterator[Stage]:
+    """A stage in a namespace, with an account and a control block for a Sentinel that does not run yet."""
+    async with world(on) as made:
+        identity = await made.identity("kubernetes-sentinel")
+        chosen = settings(info, namespace, folder, **identity.settings.model_dump())
+        yield Stage(made, identity, chosen, namespace)

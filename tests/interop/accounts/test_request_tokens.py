@@ -1,0 +1,68 @@
+"""Request tokens of jazz-tools: made in Python and believed by `authenticateRequest`, and the other way round."""
+
+import pytest
+from interop.javascript import JavaScript
+from support.jazz_nodes import Nodes
+from support.jazz_server import JazzServer
+
+from reside.jazz import Credentials, Node, TokenRefused, now_ms, sign_jazz_token, sign_request, verify_jazz_token
+
+pytestmark = pytest.mark.anyio
+
+MINUTE_MS = 60_000
+
+
+@pytest.fixture
+async def worker(jazz: JazzServer, tools: JavaScript) -> Credentials:
+    """An account made here that jazz-tools' `startWorker` has logged in as `worker`."""
+    credentials = Credentials.generate()
+    async with Node(jazz.url, credentials) as node:
+        await node.register("worker")
+    login = {"accountID": credentials.account_id, "accountSecret": credentials.agent_secret}
+    assert await tools("login", actor="worker", url=jazz.url, **login) == {"id": credentials.account_id}
+    return credentials
+
+
+async def test_javascript_believes_a_token_made_in_python(
+    jazz: JazzServer, tools: JavaScript, worker: Credentials
+) -> None:
+    credentials = Credentials.generate()
+    async with Node(jazz.url, credentials) as caller:
+        await caller.register("caller")
+    token = sign_jazz_token(credentials, now_ms=now_ms())
+    answer = await tools("authenticate", actor="worker", header=token)
+    assert answer == {"account": credentials.account_id, "error": None}
+
+    old = sign_jazz_token(credentials, now_ms=now_ms() - MINUTE_MS - 1)
+    assert (await tools("authenticate", actor="worker", header=old))["error"] == "Token expired"
+    signature, account, created = token.split("~")
+    forged = f"{signature}~{account}~{int(created) + 1}"
+    assert (await tools("authenticate", actor="worker", header=forged))["error"] == "Invalid signature"
+
+
+async def test_python_believes_a_token_made_in_javascript(tools: JavaScript, worker: Credentials, nodes: Nodes) -> None:
+    receiver = await nodes("receiver")
+    header = await tools("token", actor="worker")
+    assert await verify_jazz_token(receiver, header, now_ms=now_ms()) == worker.account_id
+    at = now_ms()
+    for shift, reason in ((-MINUTE_MS - 1, "expired"), (MINUTE_MS + 1, "future")):
+        other = await tools("token", actor="worker", at=at + shift)
+        with pytest.raises(TokenRefused) as refused:
+            await verify_jazz_token(receiver, other, now_ms=at)
+        assert refused.value.reason == reason
+    signature, _, created = header.split("~")
+    with pytest.raises(TokenRefused) as refused:
+        await verify_jazz_token(receiver, f"{signature}~{receiver.account_id}~{created}", now_ms=at)
+    assert refused.value.reason == "signature"
+
+
+async def test_both_make_the_same_token_of_the_same_account_and_time(tools: JavaScript, worker: Credentials) -> None:
+    """Ed25519 signatures are a function of key and text, so nothing in a token is random."""
+    at = now_ms()
+    assert await tools("token", actor="worker", at=at) == sign_jazz_token(worker, now_ms=at)
+
+
+async def test_the_bound_form_is_no_token_to_javascript(tools: JavaScript, worker: Credentials) -> None:
+    """`authenticateRequest` looks for `Jazz ` with a blank, and treats anything else as an anonymous request."""
+    header = sign_request(worker, receiver=worker.account_id, method="GET", path="/", body=b"", now_ms=now_ms())
+    assert await tools("authenticate", actor="worker", header=header) == {"account": None, "error": None}

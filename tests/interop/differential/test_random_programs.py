@@ -1,0 +1,108 @@
+"""Random programs by Python and JavaScript nodes of the same accounts: same content, same verdict on every transaction.
+
+A failure prints the shortest program that fails, what happened in it, and how to run it again. Other programs are tried
+with `RESIDE_JAZZ_SEED=<number>`; `make soak` takes a new number each time and prints it.
+"""
+
+import os
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
+from hypothesis import HealthCheck, assume, given, note, seed, settings
+from interop.differential.programs import FORGERIES, Program, Run, programs
+from interop.differential.world import World, compare, has_ties
+from interop.javascript import javascript
+from support.jazz_server import JazzServer
+
+pytestmark = pytest.mark.anyio
+
+SEED = int(os.environ.get("RESIDE_JAZZ_SEED", "0"))
+SOAK_SEED = SEED or secrets.randbelow(2**32)
+PROGRAMS_OF_A_WORLD = 25
+"""Then there are new accounts and nodes: all that a node holds is compared with the server at each reconnection."""
+
+settings.register_profile(
+    "programs",
+    deadline=None,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+COMMON = settings.get_profile("programs")
+
+
+class Worlds:
+    """Runs programs; many in one world."""
+
+    def __init__(self, server: JazzServer) -> None:
+        self._server = server
+        self._stack = AsyncExitStack()
+        self._world: World | None = None
+        self._uses = 0
+
+    async def run(self, program: Program) -> None:
+        """Runs a program and compares what all accounts see.
+
+        Raises:
+            AssertionError: They see different things.
+        """
+        world = await self._a_world()
+        program_run = Run(world, program)
+        try:
+            await program_run.run()
+            assume(not has_ties(world, program_run.ids))
+            await compare(world, program_run.ids, fresh=len(program.steps))
+        except BaseException:
+            await self.close()  # who knows what state it is in
+            raise
+        finally:
+            note("\n".join(program_run.story))
+
+    async def close(self) -> None:
+        """Ends the present world."""
+        self._world = None
+        await self._stack.aclose()
+
+    async def _a_world(self) -> World:
+        if self._world is None or self._uses == PROGRAMS_OF_A_WORLD:
+            await self.close()
+            js = await self._stack.enter_async_context(javascript())
+            self._world = await self._stack.enter_async_context(World(self._server, js))
+            self._uses = 0
+        self._uses += 1
+        return self._world
+
+
+@pytest.fixture(scope="module")
+async def worlds(jazz: JazzServer) -> AsyncIterator[Worlds]:
+    """Runs programs on the server."""
+    made = Worlds(jazz)
+    yield made
+    await made.close()
+
+
+@seed(SEED)
+@settings(COMMON, max_examples=150)
+@given(program=programs())
+async def test_all_see_the_same_after_any_program(worlds: Worlds, program: Program) -> None:
+    await worlds.run(program)
+
+
+@seed(SEED)
+@settings(COMMON, max_examples=50)
+@given(program=programs(FORGERIES))
+async def test_all_judge_the_same_whatever_members_forge(worlds: Worlds, program: Program) -> None:
+    """Most steps are written to the logs as they are, at any time, without being asked whether they are allowed."""
+    await worlds.run(program)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(4 * 3600)
+@seed(SOAK_SEED)
+@settings(COMMON, max_examples=5000)
+@given(program=programs() | programs(FORGERIES))
+async def test_all_see_the_same_after_thousands_of_programs(worlds: Worlds, program: Program) -> None:
+    note(f"RESIDE_JAZZ_SEED={SOAK_SEED}")
+    await worlds.run(program)

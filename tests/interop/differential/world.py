@@ -1,0 +1,240 @@
+"""Accounts that each have a node in Python and one in the JavaScript child, on one server, with clocks of the test.
+
+Times of a world never tie between two actors by accident: every actor's clock stands on a hundred of its own within a
+second, because JavaScript leaves ties between sessions in the order of arrival, so that there two readers may differ.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Self
+
+from interop.differential.actors import JavaScriptActor, PythonActor
+from support.jazz_wire import Wired
+
+from reside.jazz import EVERYONE, Credentials, now_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from interop.differential.actors import Actor, View
+    from interop.javascript import JavaScript
+    from support.jazz_server import JazzServer
+
+ACCOUNTS = 3
+_SLOT_MS = 100
+_TICK_MS = 1000
+_SETTLED_WITHIN_S = 20.0
+_HEALED_WITHIN_S = 2.0
+_POLL_S = 0.001
+
+
+class World:
+    """The actors, and the time they live in.
+
+    Attributes:
+        python: One actor an account.
+        javascript: One actor for each of the same accounts.
+        now: ms since the epoch; each actor's clock is near it.
+    """
+
+    def __init__(self, server: JazzServer, js: JavaScript) -> None:
+        self.server = server
+        self.js = js
+        self.python: list[PythonActor] = []
+        self.javascript: list[JavaScriptActor] = []
+        self.now = (now_ms() // _TICK_MS + 60) * _TICK_MS
+        self.skews: dict[str, int] = {}
+        self._online: set[str] = set()
+        self._credentials: list[Credentials] = []
+
+    async def __aenter__(self) -> Self:
+        for number in range(ACCOUNTS):
+            await self._join(number, "abc"[number])
+        for actor in self.actors:
+            for other in self.python:
+                await actor.load(other.account_id)
+        await self.tick({})
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        for mine in self.python:
+            await mine.node.leave()
+        for theirs in self.javascript:
+            await self.js("leave", actor=theirs.name)
+
+    @property
+    def actors(self) -> list[Actor]:
+        """All actors; the place in this list is the place of the actor's clock within a second."""
+        return [*self.python, *self.javascript]
+
+    @property
+    def members(self) -> list[str]:
+        """Whoever can have a role."""
+        return [*(actor.account_id for actor in self.python), EVERYONE]
+
+    def is_online(self, actor: Actor) -> bool:
+        """Whether an actor has a connection."""
+        return actor.name in self._online
+
+    async def set_online(self, actor: Actor, *, online: bool) -> None:
+        """Connects an actor, or cuts it off."""
+        if online != self.is_online(actor):
+            await actor.set_online(online=online)
+            (self._online.add if online else self._online.discard)(actor.name)
+
+    async def tick(self, skews: dict[str, int]) -> None:
+        """A second passes on all clocks.
+
+        Args:
+            skews: How many seconds actors' clocks are wrong.
+        """
+        self.now += _TICK_MS
+        self.skews = skews
+        await self.js("clocks", clocks={actor.name: self.clock(actor.name) for actor in self.javascript})
+
+    def clock(self, name: str) -> int:
+        """An actor's time."""
+        place = next((place for place, actor in enumerate(self.actors) if actor.name == name), len(self.actors))
+        return self.now + self.skews.get(name, 0) * _TICK_MS + place * _SLOT_MS
+
+    async def settle(self, ids: Iterable[str]) -> None:
+        """Waits until all actors that are online have the same transactions of the values that they have.
+
+        Raises:
+            AssertionError: They did not come together in time.
+        """
+        wanted = list(ids)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + _SETTLED_WITHIN_S
+        while different := await self._differences(wanted):
+            if loop.time() > deadline:
+                raise AssertionError(f"the nodes do not come together: {different}")
+            await asyncio.sleep(_POLL_S)
+
+    async def counts(self, ids: Sequence[str]) -> dict[str, list[dict[str, int]]]:
+        """What each connected actor has of some values: transactions by session."""
+        online = [actor.name for actor in self.javascript if self.is_online(actor)]
+        found: dict[str, list[dict[str, int]]] = await self.js("counts", actors=online, ids=ids)
+        for actor in self.python:
+            if self.is_online(actor):
+                found[actor.name] = [actor.counts(co_id) for co_id in ids]
+        return found
+
+    async def fresh(self, account: int, *, javascript: bool) -> Actor:
+        """One more node of an account, which loads everything anew; `dismiss` it."""
+        credentials = self._credentials[account]
+        if javascript:
+            login = {"accountID": credentials.account_id, "accountSecret": credentials.agent_secret}
+            await self.js("login", actor="fresh", url=self.server.url, **login)
+            return JavaScriptActor("fresh", self.js, credentials.account_id)
+        node = Wired(self.server.url, credentials, clock=lambda: self.clock("fresh"))
+        await node.online()
+        await node.login()
+        return PythonActor("fresh", node)
+
+    async def dismiss(self, actor: Actor) -> None:
+        """Ends a fresh node."""
+        if isinstance(actor, PythonActor):
+            await actor.node.leave()
+        else:
+            await self.js("leave", actor=actor.name)
+
+    async def _join(self, number: int, name: str) -> None:
+        credentials = Credentials.generate()
+        self._credentials.append(credentials)
+        py_name, js_name = f"py-{name}", f"js-{name}"
+        node = Wired(self.server.url, credentials, clock=lambda: self.clock(py_name))
+        self.python.append(PythonActor(py_name, node))
+        await node.online()
+        await node.register(name)
+        await node.flush()
+        login = {"accountID": credentials.account_id, "accountSecret": credentials.agent_secret}
+        await self.js("login", actor=js_name, url=self.server.url, **login)
+        self.javascript.append(JavaScriptActor(js_name, self.js, str(credentials.account_id)))
+        self._online |= {py_name, js_name}
+
+    async def _differences(self, ids: Sequence[str]) -> dict[str, Any]:
+        found = await self.counts(ids)
+        different: dict[str, Any] = {}
+        for place, co_id in enumerate(ids):
+            held = {name: counts[place] for name, counts in found.items() if counts[place]}
+            union: dict[str, int] = {}
+            for counts in held.values():
+                for session, count in counts.items():
+                    union[session] = max(count, union.get(session, 0))
+            if any(counts != union for counts in held.values()):
+                different[co_id] = held
+        return different
+
+
+async def compare(world: World, ids: list[str], *, fresh: int) -> None:
+    """All accounts see the same in Python and in JavaScript.
+
+    Args:
+        world: Settled, with all actors online.
+        ids: The values to look at.
+        fresh: Number of the account for which a fresh Python node looks as well.
+
+    Raises:
+        AssertionError: They don't.
+    """
+    times = _moments(world, ids)
+    for number, (mine, theirs) in enumerate(zip(world.python, world.javascript, strict=True)):
+        looking: list[Actor] = [mine]
+        if number == fresh % ACCOUNTS:
+            looking.append(await world.fresh(number, javascript=False))
+        expected = await theirs.views(ids, world.members, times)
+        for actor in looking:
+            actual = await actor.views(ids, world.members, times)
+            if actual != expected:
+                # A JavaScript node does not judge again what it has after its own writes to a group: a fresh one does.
+                other = await world.fresh(number, javascript=True)
+                actual, expected = await _views(actor, other, ids, world.members, times)
+                await world.dismiss(other)
+            for co_id, my_view, their_view in zip(ids, actual, expected, strict=True):
+                assert my_view == their_view, f"{actor.name} {_difference(co_id, my_view, their_view)}"
+        for actor in looking[1:]:
+            await world.dismiss(actor)
+
+
+async def _views(
+    mine: Actor, theirs: Actor, ids: list[str], members: list[str], times: list[int]
+) -> tuple[list[View], list[View]]:
+    """What two actors see, once that is the same, or still differs after a while.
+
+    A fresh JavaScript node of an admin heals groups, so what it wrote has to arrive first.
+    """
+    deadline = asyncio.get_running_loop().time() + _HEALED_WITHIN_S
+    while True:
+        expected = await theirs.views(ids, members, times)
+        actual = await mine.views(ids, members, times)
+        if actual == expected or asyncio.get_running_loop().time() > deadline:
+            return actual, expected
+        await asyncio.sleep(_POLL_S)
+
+
+def has_ties(world: World, ids: list[str]) -> bool:
+    """Whether two sessions wrote to one value at the same time: JavaScript's readers may differ about those."""
+    store = world.python[0].node._host.store
+    for co_id in ids:
+        written = {(item.made_at, item.session) for item in store.core(co_id).transactions}
+        if len(written) > len({made_at for made_at, _ in written}):
+            return True
+    return False
+
+
+def _moments(world: World, ids: list[str]) -> list[int]:
+    """Some times at which roles may have changed."""
+    store = world.python[0].node._host.store
+    times = sorted({item.made_at for co_id in ids for item in store.core(co_id).transactions})
+    return times[:: max(1, len(times) // 5)]
+
+
+def _difference(co_id: str, mine: View, theirs: View) -> str:
+    found = [f"and JavaScript differ about {co_id}"]
+    if mine["content"] != theirs["content"]:
+        found += [f"Python: {mine['content']}", f"JavaScript: {theirs['content']}"]
+    found += [f"Python only: {verdict}" for verdict in sorted(mine["verdicts"] - theirs["verdicts"])]
+    found += [f"JavaScript only: {verdict}" for verdict in sorted(theirs["verdicts"] - mine["verdicts"])]
+    return "\n".join(found)

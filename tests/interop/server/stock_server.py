@@ -1,0 +1,66 @@
+"""The stock sync server, `jazz-run` 0.15.10 of tests/interop/stock: what somebody gets who follows Jazz's own pages.
+
+It keeps everything in memory. A preload binds it to the loopback.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from support.jazz_server import install_packages, node_binary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SOURCE = Path(__file__).parent / "stock"
+_READY_WITHIN_S = 60.0
+_POLL_S = 0.02
+
+
+@dataclass(frozen=True)
+class StockServer:
+    """A running stock server.
+
+    Attributes:
+        port: Port on 127.0.0.1.
+    """
+
+    port: int
+
+    @property
+    def url(self) -> str:
+        """Where clients connect."""
+        return f"ws://127.0.0.1:{self.port}"
+
+
+@contextmanager
+def stock_server() -> Iterator[StockServer]:
+    """A running stock server of its own."""
+    script = install_packages(_SOURCE) / "node_modules" / "jazz-run" / "dist" / "index.js"
+    command = [node_binary(), "--require", _SOURCE / "loopback.cjs", script, "sync", "--in-memory"]
+    with tempfile.TemporaryDirectory(prefix="reside-jazz-stock-") as folder:
+        log = Path(folder) / "log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=output)
+        try:
+            yield StockServer(_port(process, log))
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _port(process: subprocess.Popen[bytes], log: Path) -> int:
+    deadline = time.monotonic() + _READY_WITHIN_S
+    while time.monotonic() < deadline and process.poll() is None:
+        for line in log.read_text().splitlines(keepends=True):
+            if line.startswith('{"port":') and line.endswith("\n"):
+                return int(json.loads(line)["port"])
+        time.sleep(_POLL_S)
+    raise RuntimeError(f"the stock Jazz server does not listen: {log.read_text()[-2000:]}")

@@ -1,0 +1,84 @@
+"""An account that declares stacks to a running Sentinel, as Alpha does."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from support.sentinel import until
+
+from reside.jazz import AccountId, CoMap, Group, Node
+from reside.model.constants import SENTINEL_CONTRACT
+from reside.model.stacks import DesiredStack
+from reside.replica.profile import load_profile
+
+
+@dataclass
+class Declarer:
+    """An account that declares stacks."""
+
+    node: Node
+    desired: CoMap
+    previews: CoMap
+    reports: CoMap
+    results: CoMap
+    group: Group
+    """Owns what it declares; the Sentinel can read it."""
+    maps: dict[str, CoMap] = field(default_factory=dict)
+
+    async def declare(self, name: str, *objects: dict[str, Any], entry: bool = True) -> DesiredStack:
+        """Write a stack; where it is declared already, its objects."""
+        stack = DesiredStack(name, self.node.account_id, objects)
+        members = {"name": name, "owner": stack.owner, "revision": stack.revision, "objects": list(objects)}
+        if name in self.maps:
+            self.maps[name].update(members)
+        else:
+            self.maps[name] = self.group.create_map(members)
+        if entry and self.desired.get(name) != self.maps[name].id:
+            self.desired.set(name, self.maps[name].id)
+        await self.node.flush()
+        return stack
+
+    async def ask(self, key: str, name: str, *objects: dict[str, Any]) -> dict[str, Any]:
+        """Ask for a preview, and wait for its result."""
+        stack = DesiredStack(name, self.node.account_id, objects)
+        members = {"name": name, "owner": stack.owner, "revision": stack.revision, "objects": list(objects)}
+        self.previews.set(key, self.group.create_map(members).id)
+        await self.node.flush()
+
+        async def look() -> dict[str, Any] | None:
+            found = self.results.get(key)
+            return found if isinstance(found, dict) and found["revision"] in (stack.revision, "") else None
+
+        return await until(look, 60)
+
+    async def report(self, name: str, holds: Callable[[dict[str, Any]], Any], seconds: float = 60) -> dict[str, Any]:
+        """The report of a stack, once it is as wanted."""
+        seen: dict[str, Any] = {}
+
+        async def look() -> dict[str, Any] | None:
+            found = self.reports.get(name)
+            if not isinstance(found, str):
+                return None
+            seen.update(now := (await self.node.load_map(found)).as_dict())
+            return now if holds(now) else None
+
+        try:
+            return await until(look, seconds)
+        except TimeoutError:
+            raise AssertionError(f"report of {name} is still {seen}") from None
+
+    async def applied(self, stack: DesiredStack) -> dict[str, Any]:
+        """The report of a stack, once this revision is applied."""
+        return await self.report(stack.name, lambda now: now.get("revision") == stack.revision)
+
+
+async def declarer(node: Node, sentinel: AccountId) -> Declarer:
+    """The data of the Sentinel with this account, as the node's account sees it."""
+    profile = await load_profile(node, sentinel)
+    root = await node.load_map(str(profile.contracts[SENTINEL_CONTRACT]))
+    names = ("desired", "previews", "reports", "previewResults")
+    desired, previews, reports, results = [await node.load_map(root[name]) for name in names]
+    group = node.create_group()
+    await group.add_member(sentinel, "reader")
+    await node.flush()
+    return Declarer(node, desired, previews, reports, results, group)

@@ -1,0 +1,219 @@
+"""The objects of a replica: names, labels, environment and hardening of model.md §6."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from unit.alpha.entities import CLUSTER, GREETER, GREETING, OWNER, digest, replica
+
+from policy import rules
+from reside.alpha.stacks.render import render
+from reside.model import constants
+from reside.model.entities import Management
+
+if TYPE_CHECKING:
+    from reside.model.stacks import DesiredStack, K8sObject
+
+DOMAIN = replace(CLUSTER, domain="example.org", cluster_issuer="letsencrypt")
+
+
+def rendered(*args: Any, **kwargs: Any) -> dict[str, K8sObject]:
+    stack = render(*args, **{"owner": OWNER, "serving": {GREETING}, **kwargs})
+    return dict(zip(stack.keys(), stack.objects, strict=True))
+
+
+def pod(objects: dict[str, K8sObject], key: str) -> dict[str, Any]:
+    spec = objects[key]["spec"]["template"]["spec"]
+    assert isinstance(spec, dict)
+    return spec
+
+
+def environment(objects: dict[str, K8sObject], key: str) -> dict[str, Any]:
+    return {e["name"]: e.get("value", e.get("valueFrom")) for e in pod(objects, key)["containers"][0]["env"]}
+
+
+def test_a_long_running_replica_with_a_method_has_secret_deployment_and_service() -> None:
+    assert sorted(rendered(replica("unknown"), CLUSTER)) == [
+        "Deployment/greeter-1",
+        "Secret/greeter",
+        "Service/greeter",
+    ]
+
+
+def test_without_a_method_there_is_no_service_even_with_a_domain() -> None:
+    assert sorted(rendered(replica("unknown"), DOMAIN, serving=())) == ["Deployment/greeter-1", "Secret/greeter"]
+
+
+def test_an_ingress_needs_a_service_and_a_domain() -> None:
+    ingress = rendered(replica("unknown"), DOMAIN)["Ingress/greeter"]
+    rule = ingress["spec"]["rules"][0]
+    assert rule["host"] == "example.org"
+    assert rule["http"]["paths"][0]["path"] == "/replicas/greeter/"
+    assert rule["http"]["paths"][0]["backend"]["service"] == {"name": "greeter", "port": {"number": 80}}
+    assert ingress["spec"]["tls"] == [{"hosts": ["example.org"], "secretName": "greeter-tls"}]
+    assert ingress["metadata"]["annotations"] == {"cert-manager.io/cluster-issuer": "letsencrypt"}
+
+
+def test_every_object_is_labelled_and_in_the_namespace() -> None:
+    for manifest in rendered(replica("unknown"), DOMAIN).values():
+        assert manifest["metadata"]["namespace"] == "reside"
+        labels = manifest["metadata"]["labels"]
+        assert labels["app.kubernetes.io/managed-by"] == "kubernetes-sentinel"
+        assert labels["reside.io/replica"] == labels["reside.io/stack"] == "greeter"
+
+
+def test_the_image_is_identity_and_digest_never_a_tag() -> None:
+    container = pod(rendered(replica("unknown"), CLUSTER), "Deployment/greeter-1")["containers"][0]
+    assert container["image"] == f"{GREETER}@{digest(1)}"
+
+
+def test_the_service_selects_the_replica_alone_so_that_both_versions_serve_during_a_change() -> None:
+    spec = rendered(replica("running-outdated", "starting"), CLUSTER)["Service/greeter"]["spec"]
+    assert spec["selector"] == {"reside.io/replica": "greeter"}
+    assert [(p["port"], p["targetPort"]) for p in spec["ports"]] == [(80, 8080)]
+
+
+def test_a_deployment_selects_its_own_version_and_its_pods_bear_the_selected_labels() -> None:
+    objects = rendered(replica("running-outdated", "starting"), CLUSTER)
+    for number in (1, 2):
+        spec = objects[f"Deployment/greeter-{number}"]["spec"]
+        assert spec["selector"]["matchLabels"] == {"reside.io/replica": "greeter", "reside.io/version": str(number)}
+        assert spec["selector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
+
+
+def test_the_secret_holds_the_account_in_plain_and_the_agent_secret_as_a_reference() -> None:
+    secret = rendered(replica("unknown"), CLUSTER)["Secret/greeter"]
+    assert secret["stringData"] == {"accountId": "co_zGreeter"}
+    annotation = secret["metadata"]["annotations"][constants.SECRET_REFERENCES_ANNOTATION]
+    assert json.loads(annotation) == {"agentSecret": "co_zSecret"}
+
+
+def test_a_candidate_without_an_account_yet_has_no_reference() -> None:
+    secret = rendered(replica("unknown", agent_secret=None), CLUSTER)["Secret/greeter"]
+    assert "annotations" not in secret["metadata"]
+
+
+def test_the_environment_is_that_of_the_model() -> None:
+    found = environment(rendered(replica("unknown"), DOMAIN), "Deployment/greeter-1")
+    assert found == {
+        "RESIDE_ACCOUNT_ID": {"secretKeyRef": {"name": "greeter", "key": "accountId"}},
+        "RESIDE_AGENT_SECRET": {"secretKeyRef": {"name": "greeter", "key": "agentSecret"}},
+        "RESIDE_REPLICA_NAME": "greeter",
+        "RESIDE_CONTROL_BLOCK_ID": "co_zBlock",
+        "RESIDE_SYNC_SERVER_URL": "ws://jazz:4200",
+        "RESIDE_ETCD_HOSTS": "http://etcd:2379",
+        "RESIDE_ACCESS_CONTEXT": "internal",
+        "RESIDE_LISTEN_PORT": "8080",
+        "RESIDE_EXTERNAL_ENDPOINT": "https://example.org",
+    }
+
+
+@pytest.mark.parametrize("kind", ["long-running", "oneshot"])
+def test_pods_are_unprivileged_and_without_service_links_or_api_token(kind: str) -> None:
+    key = "Deployment/greeter-1" if kind == "long-running" else "Job/greeter-1"
+    spec = pod(rendered(replica("unknown", kind=kind), CLUSTER), key)
+    assert spec["enableServiceLinks"] is False
+    assert spec["automountServiceAccountToken"] is False
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    context = spec["containers"][0]["securityContext"]
+    assert context == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    assert spec["containers"][0]["resources"]["requests"].keys() == {"cpu", "memory"}
+
+
+def test_pods_are_probed_and_leave_their_service_before_they_stop() -> None:
+    spec = pod(rendered(replica("unknown"), CLUSTER), "Deployment/greeter-1")
+    container = spec["containers"][0]
+    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
+    assert 0 < container["lifecycle"]["preStop"]["sleep"]["seconds"] < spec["terminationGracePeriodSeconds"]
+
+
+def test_the_own_placement_group_beats_the_cluster_default() -> None:
+    cluster = replace(CLUSTER, default_placement_group="shared")
+    own = replica("unknown", management=Management(placement_group="big"))
+    assert pod(rendered(own, cluster), "Deployment/greeter-1")["nodeSelector"] == {"reside.io/placement-group": "big"}
+    default = pod(rendered(replica("unknown"), cluster), "Deployment/greeter-1")
+    assert default["nodeSelector"] == {"reside.io/placement-group": "shared"}
+    assert "nodeSelector" not in pod(rendered(replica("unknown"), CLUSTER), "Deployment/greeter-1")
+
+
+@pytest.mark.parametrize(("scalable", "strategy"), [(True, "RollingUpdate"), (False, "Recreate")])
+def test_only_scalable_replicas_may_have_two_pods_when_a_setting_changes(scalable: bool, strategy: str) -> None:
+    spec = rendered(replica("unknown", scalable=scalable), CLUSTER)["Deployment/greeter-1"]["spec"]
+    assert spec["strategy"]["type"] == strategy
+
+
+def test_equal_wishes_have_equal_revisions() -> None:
+    def once() -> DesiredStack:
+        return render(replica("running"), CLUSTER, owner=OWNER)
+
+    assert once().revision == once().revision
+    assert once().revision != render(replica("running"), DOMAIN, owner=OWNER).revision
+
+
+def test_the_seed_is_never_rendered() -> None:
+    seed = replica("completed", kind="oneshot", identity=constants.SEED_IDENTITY)
+    assert render(seed, CLUSTER, owner=OWNER).objects == ()
+
+
+def test_alpha_learns_domain_mirrors_and_the_claim_code_but_never_stores_the_code() -> None:
+    cluster = replace(DOMAIN, registry_mirrors={"registry.reside.internal": "http://10.0.0.1:5000"})
+    alpha = replica("unknown", name="alpha", identity=constants.ALPHA_IDENTITY)
+    found = environment(rendered(alpha, cluster), "Deployment/alpha-1")
+    assert found["RESIDE_DOMAIN"] == "example.org"
+    assert found["RESIDE_CLUSTER_ISSUER"] == "letsencrypt"
+    assert json.loads(found["RESIDE_REGISTRY_MIRRORS"]) == cluster.registry_mirrors
+    assert found["RESIDE_NAMESPACE"] == {"fieldRef": {"fieldPath": "metadata.namespace"}}
+    assert found["RESIDE_CLAIM_CODE"]["secretKeyRef"] == {"name": "super-admin-claim", "key": "code", "optional": True}
+
+
+def test_the_sentinel_has_its_account_its_volume_and_its_passphrase() -> None:
+    sentinel = replica("unknown", name="kubernetes-sentinel", identity=constants.SENTINEL_IDENTITY)
+    objects = rendered(sentinel, CLUSTER)
+    spec = pod(objects, "Deployment/kubernetes-sentinel-1")
+    assert spec["serviceAccountName"] == "kubernetes-sentinel"
+    assert spec["automountServiceAccountToken"] is True
+    assert spec["volumes"][0]["persistentVolumeClaim"] == {"claimName": "kubernetes-sentinel"}
+    assert spec["containers"][0]["volumeMounts"][0]["mountPath"] == "/var/lib/reside"
+    found = environment(objects, "Deployment/kubernetes-sentinel-1")
+    assert found["RESIDE_STATE_DIR"] == "/var/lib/reside"
+    assert found["RESIDE_ENGINE_PASSPHRASE"] == {
+        "secretKeyRef": {"name": "kubernetes-sentinel-engine", "key": "passphrase"}
+    }
+
+
+@pytest.mark.parametrize("identity", [GREETER, constants.ALPHA_IDENTITY, constants.SENTINEL_IDENTITY])
+@pytest.mark.parametrize("kind", ["long-running", "oneshot"])
+def test_what_is_rendered_breaks_no_rule_of_the_policy(identity: str, kind: str) -> None:
+    subject = replica("running-outdated", "starting", kind=kind, identity=identity)
+    stack = render(subject, DOMAIN, owner=OWNER, serving={GREETING})
+    assert list(rules.check(stack.objects, rules.Context(CLUSTER.namespace))) == []
+
+
+def test_a_job_retries_little_and_never_restarts_in_place() -> None:
+    job = rendered(replica("unknown", kind="oneshot"), CLUSTER, serving=())["Job/greeter-1"]
+    assert job["spec"]["backoffLimit"] <= 3
+    assert job["spec"]["template"]["spec"]["restartPolicy"] == "Never"
+    assert job["spec"]["suspend"] is False
+
+
+def test_a_job_stays_as_it_was_rendered_when_a_setting_changes() -> None:
+    before = rendered(replica("running", kind="oneshot"), CLUSTER)
+    after = rendered(replica("running", kind="oneshot"), DOMAIN, rendered=before)
+    assert after["Job/greeter-1"] == before["Job/greeter-1"]
+
+
+def test_a_completed_job_stays_but_is_not_rendered_anew() -> None:
+    done = replica("completed", kind="oneshot")
+    before = rendered(replica("running", kind="oneshot"), CLUSTER)
+    assert rendered(done, CLUSTER, rendered=before)["Job/greeter-1"] == before["Job/greeter-1"]
+    assert "Job/greeter-1" not in rendered(done, CLUSTER)
+
+
+def test_a_disabled_job_is_suspended() -> None:
+    before = rendered(replica("running", kind="oneshot"), CLUSTER)
+    off = replica("running", kind="oneshot", management=Management(enabled=False))
+    assert rendered(off, CLUSTER, rendered=before)["Job/greeter-1"]["spec"]["suspend"] is True

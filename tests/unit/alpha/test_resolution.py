@@ -1,0 +1,215 @@
+"""What a manifest asks for, resolved against the world; each refusal names the thing and the cure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from unit.alpha.entities import CALLER, GREETER, GREETING, contract, digest, manifest, replica
+
+from reside.alpha.loading.resolve import World, approve_request, choose, replica_manifest
+from reside.model.entities import ReplicaChoice
+from reside.model.errors import InvalidName, LoadRefused
+
+if TYPE_CHECKING:
+    from reside.model.entities import ApproveRequest
+    from reside.model.manifest import ReplicaManifest
+
+ONE = ReplicaChoice(id=3, name="greeter", account="co_zOne")
+TWO = ReplicaChoice(id=4, name="greeter-1", account="co_zTwo")
+
+
+def requiring(**members: Any) -> ReplicaManifest:
+    return manifest(requirements={"greeting": {"identity": GREETING, "permissions": [{"name": "greet"}], **members}})
+
+
+def world(**members: Any) -> World:
+    return World(
+        **{"existing": None, "taken": (), "contracts": {GREETING: contract()}, "providers": {GREETING: (ONE, TWO)}}
+        | members
+    )
+
+
+def resolved(subject: ReplicaManifest, name: str | None = None, **members: Any) -> ApproveRequest:
+    return approve_request(subject, digest(1), world(**members), name)
+
+
+def test_a_requirement_takes_the_first_replica_and_offers_the_rest() -> None:
+    requirement = resolved(requiring()).requirements["greeting"]
+    assert (requirement.replicas, requirement.alternatives) == ((ONE,), (TWO,))
+    assert [p.permission for p in requirement.permissions] == ["greet"]
+
+
+def test_a_multiple_requirement_takes_all() -> None:
+    requirement = resolved(requiring(multiple=True)).requirements["greeting"]
+    assert (requirement.replicas, requirement.alternatives) == ((ONE, TWO), ())
+
+
+def test_a_requirement_that_nobody_serves_is_refused_unless_optional() -> None:
+    with pytest.raises(LoadRefused, match=f"no replica implements {GREETING}"):
+        resolved(requiring(), providers={})
+    assert resolved(requiring(optional=True), providers={}).requirements["greeting"].replicas == ()
+
+
+def test_an_unknown_permission_is_refused_naming_those_there_are() -> None:
+    with pytest.raises(LoadRefused, match="no permission 'greet'; it has wave"):
+        resolved(requiring(), contracts={GREETING: contract(permissions={"wave": {}})})
+
+
+def test_the_name_is_the_requested_one_or_that_of_the_manifest_and_free() -> None:
+    assert resolved(manifest()).name == "caller"
+    assert resolved(manifest(), "phone").name == "phone"
+    assert resolved(manifest(), taken=("caller", "caller-1")).name == "caller-2"
+    assert resolved(manifest(), "phone", taken=("phone",)).name == "phone-1"
+
+
+def test_an_impossible_requested_name_is_refused() -> None:
+    with pytest.raises(InvalidName, match="Phone!"):
+        resolved(manifest(), "Phone!")
+
+
+def test_an_existing_replica_keeps_its_name() -> None:
+    existing = replica("running", name="mine")
+    same = manifest(GREETER, info=existing.info.model_dump(by_alias=True))
+    assert resolved(same, "other", existing=existing).name == "mine"
+
+
+def test_changed_info_is_refused_naming_the_change() -> None:
+    existing = replica("running")
+    info = existing.info.model_dump(by_alias=True) | {"scalable": False}
+    with pytest.raises(LoadRefused, match="scalable True → False"):
+        resolved(manifest(GREETER, info=info), existing=existing)
+
+
+def test_a_replica_of_another_identity_can_not_be_updated() -> None:
+    with pytest.raises(LoadRefused, match=f"made from {GREETER}, not from {CALLER}"):
+        resolved(manifest(), existing=replica("running"))
+
+
+def test_identity_must_be_the_images() -> None:
+    with pytest.raises(LoadRefused, match=f"identity is {CALLER}, but the image is {GREETER}"):
+        replica_manifest(manifest(), GREETER)
+
+
+def test_a_contract_image_can_not_be_loaded() -> None:
+    with pytest.raises(LoadRefused, match="is a contract, not a replica"):
+        replica_manifest(contract(), GREETING)
+
+
+def test_the_same_contract_twice_is_refused() -> None:
+    twice = manifest(implementations={"one": {"identity": GREETING}, "two": {"identity": GREETING}})
+    with pytest.raises(LoadRefused, match="implemented twice, as 'one' and 'two'"):
+        replica_manifest(twice, CALLER)
+
+
+def test_placeholders_are_replaced_in_params_and_instance() -> None:
+    wish = {"name": "greet", "instanceId": "of-{replica.name}", "params": {"deep": ["{replica.identity}", "{3}"]}}
+    permission = resolved(requiring(permissions=[wish])).requirements["greeting"].permissions[0]
+    assert permission.instance_id == "of-caller"
+    assert permission.params == {"deep": [CALLER, "{3}"]}
+
+
+def test_an_unknown_placeholder_is_refused() -> None:
+    wish = {"name": "greet", "params": {"a": "{replica.password}"}}
+    with pytest.raises(LoadRefused, match=r"\{replica.password\}.*unknown"):
+        resolved(requiring(permissions=[wish]))
+
+
+def test_instance_keys_make_the_instance_out_of_params() -> None:
+    keyed = {GREETING: contract(permissions={"greet": {"instanceKeys": ["room"]}})}
+    wish = {"name": "greet", "params": {"room": "hall"}}
+    request = resolved(requiring(permissions=[wish]), contracts=keyed)
+    assert request.requirements["greeting"].permissions[0].instance_id == "hall"
+    with pytest.raises(LoadRefused, match="give instanceId or the params room"):
+        resolved(requiring(), contracts=keyed)
+
+
+@pytest.mark.parametrize("instance", ["room", "room:hall"])
+def test_an_instance_that_looks_like_another_permission_is_refused(instance: str) -> None:
+    both = {GREETING: contract(permissions={"greet": {}, "greet:room": {"instanceKeys": ["room"]}})}
+    with pytest.raises(LoadRefused, match="can't be told from permission 'greet:room': name another instance"):
+        resolved(requiring(permissions=[{"name": "greet", "instanceId": instance}]), contracts=both)
+    for wish in ({"name": "greet", "instanceId": "roomy"}, {"name": "greet:room", "instanceId": "hall"}):
+        assert resolved(requiring(permissions=[wish]), contracts=both).requirements["greeting"].permissions
+
+
+def test_params_must_fit_the_contracts_schema() -> None:
+    schema = {"type": "object", "properties": {"limit": {"type": "integer"}}, "additionalProperties": False}
+    strict = {GREETING: contract(permissions={"greet": {"params": schema}})}
+    wish = {"name": "greet", "params": {"limit": "many"}}
+    with pytest.raises(LoadRefused, match='limit: "many" is not of type "integer"'):
+        resolved(requiring(permissions=[wish]), contracts=strict)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": 3},
+        {"$ref": "http://127.0.0.1:1/remote.json"},
+        {"$ref": "#/nowhere"},
+        {"properties": {"limit": {"pattern": "("}}},
+        {"properties": {"limit": {"pattern": "(?=m)many"}}},
+        {"properties": {"limit": {"pattern": "a{99999999999999}"}}},
+        {"$schema": []},
+        {"$schema": "http://json-schema.org/draft-04/schema#", "$ref": 5},
+        {"$id": "http://[x", "$ref": "a"},
+        {"allOf": [{"$ref": "#/allOf/first"}]},
+    ],
+)
+def test_a_schema_that_can_not_be_used_is_refused_and_nothing_is_fetched(schema: dict[str, Any]) -> None:
+    wish = {"name": "greet", "params": {"limit": "many"}}
+    strange = {GREETING: contract(permissions={"greet": {"params": schema}})}
+    with pytest.raises(LoadRefused, match="can't be checked"):
+        resolved(requiring(permissions=[wish]), contracts=strange)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"limit": {"pattern": "^(a+)+$"}}},
+        {"patternProperties": {"^(l|i|m|t)+$": {"pattern": "^(a|a)+$"}}},
+    ],
+)
+def test_a_pattern_that_could_take_for_ever_is_checked_at_once(schema: dict[str, Any]) -> None:
+    """With backtracking, this value would take 2^64 steps."""
+    wish = {"name": "greet", "params": {"limit": "a" * 64 + "!"}}
+    slow = {GREETING: contract(permissions={"greet": {"params": schema}})}
+    with pytest.raises(LoadRefused, match=r"limit: .* does not match"):
+        resolved(requiring(permissions=[wish]), contracts=slow)
+
+
+@pytest.mark.parametrize("schema", [{"$ref": "#"}, {"properties": {"limit": {"multipleOf": 0.5}}}])
+def test_a_schema_without_an_end_and_a_number_without_bounds_are_no_trouble(schema: dict[str, Any]) -> None:
+    wish = {"name": "greet", "params": {"limit": 10**400}}
+    strange = {GREETING: contract(permissions={"greet": {"params": schema}})}
+    assert resolved(requiring(permissions=[wish]), contracts=strange).requirements["greeting"].permissions
+
+
+def test_a_choice_moves_the_rest_to_the_alternatives() -> None:
+    chosen = choose(resolved(requiring()), {"greeting": [4]})["greeting"]
+    assert (chosen.replicas, chosen.alternatives) == ((TWO,), (ONE,))
+
+
+def test_no_choice_keeps_what_was_resolved() -> None:
+    request = resolved(requiring())
+    assert choose(request, {}) == request.requirements
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"other": [3]}, "no requirement other"),
+        ({"greeting": [9]}, "replica 9 can't serve it; choose out of 3"),
+        ({"greeting": []}, "is not optional"),
+        ({"greeting": [3, 4]}, "takes one replica"),
+    ],
+)
+def test_an_impossible_choice_is_refused(choices: dict[str, list[int]], message: str) -> None:
+    with pytest.raises(LoadRefused, match=message):
+        choose(resolved(requiring()), choices)
+
+
+def test_an_optional_requirement_may_be_left_empty_and_a_multiple_one_take_several() -> None:
+    assert choose(resolved(requiring(optional=True)), {"greeting": []})["greeting"].replicas == ()
+    many = choose(resolved(requiring(multiple=True)), {"greeting": [4, 3]})["greeting"]
+    assert many.replicas == (TWO, ONE)

@@ -1,0 +1,146 @@
+"""Statuses of versions out of what the Sentinel reports, with the rollout closed over them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from unit.alpha.entities import CLUSTER, OWNER, replica
+
+from reside.alpha.stacks.render import render
+from reside.alpha.status import begun, statuses
+from reside.model.constants import SEED_IDENTITY
+from reside.model.stacks import DesiredStack, ObjectReport, StackReport
+
+if TYPE_CHECKING:
+    from reside.model.entities import Replica
+
+
+def deployment(replicas: int, *, pods: int = 0, ready: int = 0, available: bool = False) -> ObjectReport:
+    conditions = [{"type": "Available", "status": "True" if available else "False"}]
+    status = {"replicas": pods, "readyReplicas": ready, "conditions": conditions, "observedGeneration": 1}
+    live = {"kind": "Deployment", "metadata": {"generation": 1}, "spec": {"replicas": replicas}, "status": status}
+    return ObjectReport("updated", live)
+
+
+UP = deployment(1, pods=1, ready=1, available=True)
+
+
+def stack_of(subject: Replica) -> DesiredStack:
+    return render(subject, CLUSTER, owner=OWNER)
+
+
+def report(stack: DesiredStack, error: str | None = None, **objects: ObjectReport) -> StackReport:
+    found = {f"Deployment/{name.replace('_', '-')}": value for name, value in objects.items()}
+    return StackReport(stack.revision, error, found)
+
+
+def test_a_new_version_is_starting_then_running() -> None:
+    subject = replica("unknown")
+    stack = stack_of(subject)
+    assert statuses(subject, stack, report(stack, greeter_1=deployment(1, pods=1))) == {1: "starting"}
+    assert statuses(subject, stack, report(stack, greeter_1=UP)) == {1: "running"}
+
+
+def test_only_changes_are_told() -> None:
+    subject = replica("running")
+    stack = stack_of(subject)
+    assert statuses(subject, stack, report(stack, greeter_1=UP)) == {}
+
+
+def test_an_old_version_that_still_serves_is_outdated() -> None:
+    subject = replica("running", "starting")
+    stack = stack_of(subject)
+    found = statuses(subject, stack, report(stack, greeter_1=UP, greeter_2=deployment(1, pods=1)))
+    assert found == {1: "running-outdated"}
+
+
+def test_no_report_changes_nothing_so_that_a_sentinel_that_is_down_is_no_error() -> None:
+    subject = replica("running", "starting")
+    assert statuses(subject, stack_of(subject), StackReport()) == {}
+
+
+def test_a_failed_apply_is_the_current_versions_error_and_nobody_elses() -> None:
+    subject = replica("running-outdated", "unknown")
+    stack = stack_of(subject)
+    assert statuses(subject, stack, report(stack, error="rule x", greeter_1=UP)) == {2: "error"}
+
+
+def test_a_version_dropped_from_the_stack_has_stopped_once_the_sentinel_has_applied_that() -> None:
+    subject = replica("error", "unknown", scalable=False)
+    stack = stack_of(subject)
+    assert statuses(subject, stack, StackReport("an older revision", None, {})) == {}
+    assert statuses(subject, stack, report(stack)) == {1: "stopped"}
+
+
+def test_what_completed_stays_completed() -> None:
+    subject = replica("completed", kind="oneshot")
+    stack = stack_of(subject)
+    assert statuses(subject, stack, StackReport(stack.revision)) == {}
+
+
+def live_after(stack: DesiredStack, before: dict[str, Any]) -> dict[str, ObjectReport]:
+    """What a cluster reports some time after applying ``stack``: pods follow the wish by one step."""
+    reports = {}
+    for key, manifest in zip(stack.keys(), stack.objects, strict=True):
+        if key.startswith("Deployment/"):
+            wanted, had = manifest["spec"]["replicas"], before.get(key, 0)
+            if wanted and had:
+                reports[key] = UP
+            elif wanted:
+                reports[key] = deployment(1, pods=1)
+            else:
+                reports[key] = deployment(0, pods=had)
+            before[key] = wanted
+    return reports
+
+
+def play(subject: Replica, rounds: int = 8) -> tuple[Replica, list[dict[str, int]]]:
+    """Let Alpha and a cluster answer each other; returns the end and the pods wanted in each round."""
+    before: dict[str, Any] = {
+        f"Deployment/greeter-{v.id}": 1 for v in subject.versions if v.status in ("running", "running-outdated")
+    }
+    seen = []
+    for _ in range(rounds):
+        stack = stack_of(subject)
+        wanted = {
+            k: o["spec"]["replicas"]
+            for k, o in zip(stack.keys(), stack.objects, strict=True)
+            if k.startswith("Deployment/")
+        }
+        seen.append(wanted)
+        found = statuses(subject, stack, StackReport(stack.revision, None, live_after(stack, before)))
+        versions = tuple(v.model_copy(update={"status": found.get(v.id, v.status)}) for v in subject.versions)
+        subject = subject.model_copy(update={"versions": versions})
+    return subject, seen
+
+
+def test_a_scalable_change_ends_with_the_new_version_alone_and_was_never_without_one() -> None:
+    end, seen = play(replica("running", "unknown"))
+    assert [v.status for v in end.versions] == ["stopped", "running"]
+    assert seen[0] == {"Deployment/greeter-1": 1, "Deployment/greeter-2": 1}
+    assert seen[-1] == {"Deployment/greeter-2": 1}
+
+
+def test_a_non_scalable_change_stops_first_and_never_wants_two() -> None:
+    end, seen = play(replica("running", "unknown", scalable=False))
+    assert [v.status for v in end.versions] == ["stopped", "running"]
+    assert seen[0] == {"Deployment/greeter-1": 0, "Deployment/greeter-2": 0}
+    assert all(sum(wanted.values()) <= 1 for wanted in seen)
+    assert seen[-1] == {"Deployment/greeter-2": 1}
+
+
+def test_a_declared_version_is_starting_before_anything_is_reported() -> None:
+    """So the version that follows at once knows that this one may live."""
+    subject = replica("unknown", scalable=False)
+    assert begun(subject, stack_of(subject)) == {1: "starting"}
+    assert begun(replica("running"), stack_of(replica("running"))) == {}
+    waiting = stack_of(replica("starting", "unknown", scalable=False))
+    assert {o["metadata"]["name"]: o["spec"]["replicas"] for o in waiting.objects if o["kind"] == "Deployment"} == {
+        "greeter-1": 0,
+        "greeter-2": 0,
+    }
+
+
+def test_a_version_that_is_not_declared_has_not_begun() -> None:
+    seed = replica("unknown", kind="oneshot", identity=SEED_IDENTITY)
+    assert begun(seed, stack_of(seed)) == {}

@@ -1,0 +1,210 @@
+"""How much is judged again when something arrives, and that it makes no difference to the verdicts."""
+
+import random
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import pytest
+from support.jazz_wire import Loose
+from unit.jazz.logs import Log, judge, refusals
+
+from reside.jazz import AgentId, Group
+from reside.jazz.groups.rotation import Rotation
+from reside.jazz.groups.writer import GroupWriter
+from reside.jazz.rules.group_state import WRITERS, GroupState
+from reside.jazz.rules.permissions import GroupValidator, refusal_of_write
+from reside.jazz.wire.crypto import Agent, new_agent_secret
+from reside.jazz.wire.session import Transaction
+
+pytestmark = pytest.mark.anyio
+
+ADMIN = "co_zAdmin"
+
+
+@pytest.fixture
+def judged() -> Iterator[list[str]]:
+    """The keys of all transactions of groups that are judged while the test runs."""
+    steps: list[str] = []
+    real = GroupValidator._refusal
+
+    def counted(self: GroupValidator, transaction: object) -> str | None:
+        steps.append(self.state.co_id)
+        return real(self, transaction)  # type: ignore[arg-type] # handed on
+
+    with patch.object(GroupValidator, "_refusal", counted):
+        yield steps
+
+
+@pytest.fixture
+async def group() -> Group:
+    """A new group of a node without a server."""
+    node = Loose()
+    node._host.writer.create(node._runtime.account_header)
+    return node.create_group()
+
+
+def _grant(group: Group, number: int, latest: int = 0) -> None:
+    core = group._host.store.core(group.id)
+    latest = max(latest, group._state.latest)
+    group._host.write_trusting(core, f"co_zMember{number}", "writer", latest=latest)
+
+
+async def test_a_group_that_grows_is_judged_once(judged: list[str], group: Group) -> None:
+    group._refresh()
+    judged.clear()
+    for number in range(300):
+        _grant(group, number)
+        assert group.role_of(f"co_zMember{number}") == "writer"
+    assert len(judged) == 300
+
+
+async def test_a_value_is_not_judged_again_when_its_group_grows(group: Group) -> None:
+    value = group.create_map({"x": 0})
+    for number in range(200):
+        value.set("x", number)
+    assert value["x"] == 199
+    with patch("reside.jazz.values.content.refusal_of_write", side_effect=refusal_of_write) as asked:
+        for number in range(100):
+            _grant(group, number, latest=value.history("x")[-1].at)
+            assert value["x"] == 199
+        value.set("x", "more")
+        assert value["x"] == "more"
+    assert asked.call_count == 1
+
+
+async def test_a_child_is_not_judged_again_when_its_parent_grows(judged: list[str], group: Group) -> None:
+    child = group.create_child()
+    value = child.create_map({"x": 0})
+    assert value["x"] == 0
+    judged.clear()
+    for number in range(100):
+        _grant(group, number, latest=child._state.latest)
+        assert child.role_of(f"co_zMember{number}") == "writer"
+        assert value["x"] == 0
+    assert judged == [group.id] * 100
+
+
+async def test_a_role_taken_in_the_parent_ends_in_the_child(group: Group) -> None:
+    child = group.create_child()
+    group._writer.set("co_zMember", "writer")
+    assert child.role_of("co_zMember") == "writer"
+    before = child._refresh()
+    group._writer.set("co_zMember", "revoked")
+    assert child._refresh() > before
+    assert child.role_of("co_zMember") is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_going_on_and_beginning_anew_agree(seed: int) -> None:
+    """Whatever the pieces in which a log arrives: the verdicts, roles and epochs are those of one pass."""
+    rng = random.Random(seed)  # noqa: S311 - a seed to replay, no secret
+    log = Log()
+    log.set(ADMIN, 1, ADMIN, "admin")
+    members = [f"co_z{name}" for name in ("A", "B", "C", "D")]
+    roles = ["admin", "manager", "writer", "reader", "writeOnly", "revoked", "readerInvite", "adminInvite"]
+    time = 1
+    for _ in range(60):
+        time += rng.choice((0, 1, 5))
+        author = rng.choice([ADMIN, *members])
+        key = rng.choice([*members, "everyone", "readKey", f"writeKeyFor_{author}", "parent_co_zParent"])
+        log.set(author, time, key, rng.choice([*roles, "extend", "key_zX"]))
+    parent_log = Log()
+    parent_log.set(ADMIN, 1, ADMIN, "admin")
+    for number, member in enumerate(members):
+        parent_log.set(ADMIN, 10 * number, member, rng.choice(roles))
+    parent = judge(parent_log, admin=ADMIN, co_id="co_zParent")
+    whole = judge(log, admin=ADMIN, groups={"co_zParent": parent})
+
+    pieces = GroupState("co_zGroup", None, lambda parent_id: parent if parent_id == "co_zParent" else "missing")
+    judging = GroupValidator(pieces, ADMIN)
+    start = 0
+    for end in (*sorted(rng.sample(range(1, 61), 6)), 61):
+        piece = log.transactions[start:end]
+        if not judging.can_resume(piece):
+            pieces = GroupState("co_zGroup", None, pieces.find_parent)
+            judging = GroupValidator(pieces, ADMIN)
+            piece = log.transactions[:end]
+        judging.resume(piece)
+        for member in members:
+            pieces.role_of(member)
+        start = end
+    assert refusals(pieces) == refusals(whole)
+    assert pieces.epochs() == whole.epochs()
+    for at in range(time + 2):
+        for member in (*members, ADMIN, "everyone", "co_zStranger"):
+            assert pieces.role_of(member, at) == whole.role_of(member, at)
+            since, until = whole.writes_during(member, at)
+            assert (since <= at < until) == (whole.role_of(member, at) in WRITERS)
+            assert all(whole.role_of(member, then) in WRITERS for then in range(since, min(until, time + 2)))
+
+
+async def test_a_member_that_comes_after_many_changes_of_keys_reads_the_first(group: Group) -> None:
+    """Each old key lies under the next one; such a chain is followed without recursion."""
+    first = group._writer.read_key()
+    for _ in range(400):
+        Rotation(group, []).run()
+    agent = Agent.from_secret(new_agent_secret())
+    await group.add_member(AgentId(agent.agent_id), "reader")
+    late = GroupWriter(group._host, group._host.store.core(group.id), invite_agent=agent)
+    assert late.secret(first.key_id) == first.secret
+    assert late.read_key() == group._writer.read_key()
+
+
+def _judged_anew(chain: list[Group], order: list[int]) -> list[str | None]:
+    """Everybody's role in each group, if the groups are looked at in this order and nothing was judged before."""
+    store = chain[0]._host.store
+    for each in chain:
+        core = store.core(each.id)
+        core.group_state = core.validation = None
+    for place in order:
+        store.group_state(chain[place].id)
+    return [each.role_of("co_zMember") for each in chain]
+
+
+async def test_a_role_comes_through_any_number_of_parents_whichever_is_judged_first(group: Group) -> None:
+    group._writer.set("co_zMember", "writer")
+    chain = [group]
+    for _ in range(80):
+        chain.append(chain[-1].create_child())
+    places = list(range(len(chain)))
+    shuffled = random.Random(1).sample(places, len(places))  # noqa: S311 - a seed to replay, no secret
+    for order in (places, places[::-1], shuffled):
+        assert _judged_anew(chain, order) == ["writer"] * len(chain)
+
+
+async def test_a_long_chain_is_judged_anew_when_its_far_end_changes(group: Group) -> None:
+    chain = [group]
+    for _ in range(80):
+        chain.append(chain[-1].create_child())
+    assert _judged_anew(chain, [len(chain) - 1])[-1] is None
+    group._writer.set("co_zMember", "reader")
+    assert chain[-1].role_of("co_zMember") == "reader"
+    group._writer.set("co_zMember", "revoked")
+    assert chain[-1].role_of("co_zMember") is None
+
+
+async def test_a_circle_of_very_many_groups_is_judged_all_the_same(group: Group) -> None:
+    """Only the admin of them all can close it, by a back-dated extension; what comes from outside of it counts."""
+    chain = [group]
+    for _ in range(80):
+        chain.append(chain[-1].create_child())
+    host, last = group._host, chain[-1]
+    at = 1 + max(each._state.latest for each in chain)
+    session = host.writer.session
+    core = host.store.core(group.id)
+    back = Transaction(
+        session,
+        core.count(session),
+        at,
+        f'[{{"op":"set","key":"parent_{last.id}","value":"extend"}}]',
+        None,
+        None,
+        host.account_id,
+    )
+    core.log(session).append_own(back)
+    core.add(back)
+    host.store.changed(core)
+    for order in ([0], [len(chain) - 1], [40]):
+        roles = _judged_anew(chain, order)
+        assert all(each.role_of(host.account_id) == "admin" for each in chain)
+        assert roles == [None] * len(chain)

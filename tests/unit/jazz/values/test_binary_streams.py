@@ -1,0 +1,232 @@
+"""Files: how their parts make a whole, in which order, and what is no file."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.jazz_wire import Loose, registered
+from unit.jazz.logs import Log
+
+from reside.jazz import FileInfo, FileStream, Group, InvalidContent, JazzTimeout, NodeClosed, ValueDeleted
+from reside.jazz.values.stream import StreamView
+from reside.jazz.wire.encoding import b64encode
+from reside.jazz.wire.header import owned_header
+
+pytestmark = pytest.mark.anyio
+
+A, B = "co_zA", "co_zB"
+START = {"type": "start", "mimeType": "text/plain", "fileName": "a.txt", "totalSizeBytes": 4}
+END = {"type": "end"}
+
+
+def _chunk(data: bytes) -> dict[str, Any]:
+    return {"type": "chunk", "chunk": f"binary_U{b64encode(data)}"}
+
+
+def _bytes(view: StreamView) -> bytes:
+    return b"".join(chunk.read() for chunk in view.chunks)
+
+
+def test_start_chunks_and_end_make_a_file() -> None:
+    log = Log()
+    view = StreamView()
+    view.extend([log.add(A, 1, [START])])
+    assert view.info == FileInfo("text/plain", "a.txt", 4)
+    view.extend([log.add(A, 2, [_chunk(b"ab")]), log.add(A, 3, [_chunk(b"cd")])])
+    assert not view.ended
+    view.extend([log.add(A, 4, [END]), log.add(A, 5, [_chunk(b"late")])])
+    assert view.ended
+    assert _bytes(view) == b"abcd"
+    assert [chunk.size for chunk in view.chunks] == [2, 2]
+
+
+def test_a_session_is_read_in_its_own_order_even_if_its_clock_went_back() -> None:
+    log = Log()
+    view = StreamView()
+    view.extend([log.add(A, 9, [START]), log.add(A, 5, [_chunk(b"1")]), log.add(A, 7, [_chunk(b"2"), END])])
+    assert _bytes(view) == b"12"
+
+
+def test_of_several_sessions_the_one_that_began_first_comes_first_whatever_arrived_first() -> None:
+    log = Log()
+    first = [log.add(A, 1, [START]), log.add(A, 9, [_chunk(b"1")])]
+    second = [log.add(B, 5, [_chunk(b"2")]), log.add(B, 10, [END])]
+    for arrival in (first + second, second + first, [second[0], *first, second[1]]):
+        view = StreamView()
+        for item in arrival:
+            view.extend([item])
+        assert _bytes(view) == b"12"
+        assert view.ended
+
+
+def test_what_a_loser_wrote_is_no_part() -> None:
+    log = Log()
+    loser = log.add(B, 1, [_chunk(b"lost")])
+    kept = [log.add(A, 2, [START]), log.add(A, 3, [_chunk(b"kept")])]
+    view = StreamView()
+    view.reset([loser, *kept], frozenset({loser.order}))
+    assert _bytes(view) == b"kept"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        None,
+        "x",
+        {},
+        {"type": "start"},
+        {"type": "start", "mimeType": 1},
+        {"type": "chunk"},
+        {"type": "chunk", "chunk": 1},
+    ],
+)
+def test_malformed_parts_are_none(change: Any) -> None:
+    view = StreamView()
+    view.extend([Log().add(A, 1, [change])])
+    assert (view.info, view.chunks, view.ended) == (None, [], False)
+
+
+def test_a_description_of_wrong_types_is_left_out() -> None:
+    view = StreamView()
+    view.extend([Log().add(A, 1, [{"type": "start", "mimeType": "x/y", "fileName": 1, "totalSizeBytes": True}])])
+    assert view.info == FileInfo("x/y")
+
+
+@given(st.lists(st.binary(max_size=40), max_size=6))
+def test_the_sizes_of_chunks_are_known_without_reading_them(parts: list[bytes]) -> None:
+    view = StreamView()
+    view.extend([Log().add(A, 1, [_chunk(part) for part in parts])])
+    assert [chunk.size for chunk in view.chunks] == [len(part) for part in parts]
+
+
+async def _group() -> Group:
+    hub = await registered(Loose())
+    return hub.create_group()
+
+
+async def test_bytes_are_cut_into_chunks_each_sent_and_signed_by_itself() -> None:
+    hub = await registered(Loose())
+    group = hub.create_group()
+    hub.take()
+    data = bytes(range(256)) * 1000
+    file = group.create_file(data, mime_type="x/y", name="n")
+    assert file.read() == data
+    assert file.received == len(data)
+    messages = hub.take()
+    assert [len(next(iter(message["new"].values()))["newTransactions"]) for message in messages] == [2, 1, 2]
+    assert all(message["priority"] == 6 for message in messages)
+
+
+async def test_an_empty_file_has_no_chunk() -> None:
+    file = (await _group()).create_file(b"")
+    assert file.read() == b""
+    assert file.info == FileInfo("application/octet-stream", None, 0)
+    assert len(file.refusals()) == 2
+
+
+async def test_a_file_that_is_not_finished_or_not_started_is_refused_in_words() -> None:
+    file = (await _group()).open_file("x/y", size=3)
+    with pytest.raises(InvalidContent, match=f"{file.id} is not finished"):
+        file.read()
+    with pytest.raises(InvalidContent, match="was started already"):
+        file._start("x/y")
+    file.push(b"ab")
+    with pytest.raises(InvalidContent, match="has 2 bytes, and not 3 as its writer said"):
+        file.end()
+    file.push(b"c")
+    file.end()
+    file.end()
+    with pytest.raises(InvalidContent, match="was ended already"):
+        file.push(b"d")
+    bare = file._host.object_of(file._core, FileStream)
+    assert bare is file
+
+
+async def test_nothing_is_pushed_before_the_start() -> None:
+    group = await _group()
+    made = group._host.writer.create(owned_header("costream", group.id, 1, meta={"type": "binary"}))
+    file = group._host.object_of(made, FileStream)
+    for act in (lambda: file.push(b"x"), file.end):
+        with pytest.raises(InvalidContent, match="was not started"):
+            act()
+
+
+async def test_a_size_that_was_not_kept_is_noticed_by_the_reader() -> None:
+    file = (await _group()).open_file("x/y", size=9)
+    file._write([_chunk(b"ab")])
+    file._write([END])
+    with pytest.raises(InvalidContent, match="has 2 bytes, and not 9"):
+        file.read()
+    with pytest.raises(InvalidContent, match="has 2 bytes, and not 9"):
+        [part async for part in file.chunks()]
+
+
+@pytest.mark.parametrize("text", ["binary_U*", "plain", "binary_Uabc=="])
+async def test_a_malformed_chunk_is_named(text: str) -> None:
+    file = (await _group()).open_file("x/y")
+    file._write([{"type": "chunk", "chunk": text}])
+    file._write([END])
+    with pytest.raises(InvalidContent, match=f"a chunk of the file {file.id} is malformed"):
+        file.read()
+
+
+async def test_chunks_are_given_as_they_come() -> None:
+    file = (await _group()).open_file("x/y")
+    parts = file.chunks()
+    file.push(b"one")
+    assert await anext(parts) == b"one"
+    file.push(b"two")
+    assert await anext(parts) == b"two"
+    file.end()
+    assert [part async for part in parts] == []
+
+
+async def test_a_beginning_that_changes_while_it_is_read_ends_the_reading() -> None:
+    file = (await _group()).open_file("x/y")
+    file.push(b"one")
+    file.push(b"two")
+    parts = file.chunks()
+    await anext(parts)
+    kept = [item for item in file._core.transactions if item.index != 1]
+    file._view.reset(kept, frozenset())
+    with pytest.raises(InvalidContent, match="changed while it was read"):
+        await anext(parts)
+
+
+async def test_reading_and_waiting_end_with_the_node_and_with_the_value() -> None:
+    group = await _group()
+    file, other = group.open_file("x/y"), group.open_file("x/y")
+    other.destroy()
+    with pytest.raises(ValueDeleted):
+        await other.until_finished()
+    with pytest.raises(ValueDeleted):
+        [part async for part in other.chunks()]
+    with pytest.raises(JazzTimeout, match="was not ended by its writer within"):
+        await file.until_finished(timeout=0.01)
+    group._host.watches.close()
+    with pytest.raises(NodeClosed):
+        [part async for part in file.chunks()]
+
+
+async def test_a_file_larger_than_wanted_is_refused_by_what_it_says_and_by_what_it_has() -> None:
+    group = await _group()
+    said, lied = group.open_file("x/y", size=1000), group.open_file("x/y", size=1)
+    lied.push(b"much more")
+    for file in (said, lied):
+        with pytest.raises(InvalidContent, match=f"the file {file.id} has .* bytes, and more than 8 are not wanted"):
+            await file.until_finished(max_bytes=8)
+
+
+async def test_a_source_is_cut_into_whole_chunks_and_ended() -> None:
+    file = (await _group()).open_file("x/y")
+    pieces = [b"x" * 1_000] * 500
+
+    async def source() -> Any:
+        for piece in pieces:
+            yield piece
+
+    await file.push_all(source())
+    assert file.finished
+    assert file.read() == b"".join(pieces)
+    assert [chunk.size for chunk in file._view.chunks] == [102_400] * 4 + [90_400]
