@@ -5,17 +5,18 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from images.cache import cached
 from images.errors import ImageBuildError
 from images.wheels import compile_all, compiles
-from reside.build.context import Context, digest, file_digest, files_in
+from reside.build.context import Context, digest, file_digest
 from reside.local.toolchain import Toolchain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 ENGINE_TOOLS: Final = (
     "pulumi",
@@ -28,7 +29,8 @@ ENGINE_TOOLS: Final = (
     "kubectl",
 )
 CODE_FOLDERS: Final = ("reside", "stacks", "policy")
-CODE_FILES: Final = ("Pulumi.yaml", "__main__.py")
+CODE_FILES: Final = ("Pulumi.yaml", "__main__.py", "policy/PulumiPolicy.yaml", "reside/py.typed")
+JAZZ_FILES: Final = ("package-lock.json", "package.json", "server.mjs")
 _LAUNCHER: Final = b"""#!/opt/reside/.venv/bin/python
 from reside.cli.main import main
 
@@ -58,29 +60,35 @@ class Binaries:
 
 
 class Code:
-    """ReSide itself, as a layer: its packages, the bootstrap program and the manifests of its own images."""
+    """ReSide itself, as a layer: its packages, the bootstrap program and the manifests of its own images.
+
+    Only modules and the files named above count. Anything else in a checkout is there by chance: byte code, an editor's
+    files, or a stack's settings, into which Pulumi writes an encryption salt while it runs.
+    """
 
     def __init__(self, checkout: Path) -> None:
         self._checkout = checkout
 
-    def _files(self) -> dict[str, Path]:
-        """Path in ``/opt/reside`` → file of the checkout."""
-        paths = [path for name in CODE_FOLDERS for path in files_in(self._checkout / name, _is_source)]
+    @cached_property
+    def _files(self) -> dict[str, bytes]:
+        """Path in ``/opt/reside`` → content. Read once, so that what is written is what was hashed."""
+        paths = [path for name in CODE_FOLDERS for path in _modules(self._checkout / name)]
         paths += [self._checkout / name for name in CODE_FILES]
-        paths += files_in(self._checkout / "images", lambda path: path.name == "manifest.yaml")
-        return {str(path.relative_to(self._checkout)): path for path in paths}
+        paths += self._checkout.glob("images/*/manifest.yaml")
+        found = {path.relative_to(self._checkout).as_posix(): path for path in paths}
+        return {name: found[name].read_bytes() for name in sorted(found)}
 
     def key(self) -> str:
         """Names and contents of all files."""
-        return digest(str(compiles()), _LAUNCHER, *(f"{n} {file_digest(p)}" for n, p in self._files().items()))
+        return digest(str(compiles()), _LAUNCHER, *(part for file in self._files.items() for part in file))
 
     def write(self, context: Context, _progress: Callable[[str], None]) -> None:
         """Add the files with their byte code."""
         with tempfile.TemporaryDirectory() as scratch:
-            for name, path in self._files().items():
+            for name, content in self._files.items():
                 target = Path(scratch) / name
                 target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, target)
+                target.write_bytes(content)
             compile_all(Path(scratch), "/opt/reside")
             context.tree("opt/reside", Path(scratch))
         context.data("opt/reside/bin/reside", _LAUNCHER, executable=True)
@@ -93,7 +101,7 @@ class JazzServer:
         self._folder = checkout / "images/jazz"
 
     def _files(self) -> list[Path]:
-        return [path for path in sorted(self._folder.iterdir()) if path.suffix in {".mjs", ".js", ".json"}]
+        return [self._folder / name for name in JAZZ_FILES]
 
     def key(self) -> str:
         """Script and lock file."""
@@ -141,5 +149,8 @@ def _is_needed(path: Path) -> bool:
     return not inner.startswith(("include/", "lib/", "share/"))
 
 
-def _is_source(path: Path) -> bool:
-    return "__pycache__" not in path.parts and path.suffix != ".pyc"
+def _modules(package: Path) -> Iterator[Path]:
+    """The modules below a package that Python can import by name."""
+    for path in package.rglob("*.py"):
+        if all(part.isidentifier() for part in path.relative_to(package).with_suffix("").parts) and path.is_file():
+            yield path

@@ -1,20 +1,27 @@
-"""The way of one image as its operator sees it: request, what it asks for, approval, and the version until it runs."""
+"""The way of one image as its operator sees it: request, what it asks for, approval, and the version until it runs.
+
+A load survives a restart of Alpha. What is read comes from Jazz. Of the calls, ``create-load-request`` may be repeated
+after a lost answer, since Alpha makes one load request of a request value; and so may ``approve-load-request``, since
+a request is approved once, as the revision that the call names. ``reject-load-request`` is not repeated.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import stamina
 from pydantic import ValidationError
 from rich.console import Group
 
 from reside.cli import output
 from reside.cli.replicas import ReplicaView, Row
+from reside.cli.session import ALPHA_WITHIN_S
 from reside.model.entities import ApproveRequest, LoadRequest, LoadWish
-from reside.model.errors import Conflict, InvalidInput, LoadRefused, NotReady
+from reside.model.errors import AnswerLost, Conflict, InvalidInput, LoadRefused, NotReady
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 
     from rich.console import RenderableType
 
@@ -35,7 +42,9 @@ async def create_request(session: Session, wish: LoadWish) -> tuple[int, CoMap]:
     await group.add_member(session.alpha, "reader")
     value = group.create_map(wish.document())
     await session.node.flush()
-    answer = await session.call("create-load-request", {"wish": value.id})
+    async for attempt in _repeated():
+        with attempt:
+            answer = await session.call("create-load-request", {"wish": value.id})
     return int(answer["id"]), await session.node.load_map(str(answer["loadRequest"]))
 
 
@@ -84,9 +93,8 @@ async def approve(
     """
     for attempt in range(APPROVALS):
         await decide(seen)
-        body: dict[str, Any] = {"id": seen.id, "revision": (seen.preview or {}).get("revision"), "choices": {}}
         try:
-            await session.call("approve-load-request", body)
+            await _approve_as_seen(session, request, seen)
             break
         except Conflict as error:
             if attempt == APPROVALS - 1:
@@ -100,6 +108,47 @@ async def approve(
         if current.status == "approved" and current.version is not None:
             return current
     raise NotReady("the load request is gone")
+
+
+async def _approve_as_seen(session: Session, request: CoMap, seen: LoadRequest) -> None:
+    """Approve the revision that was seen.
+
+    Alpha refuses a repeated approval if it carried out the one whose answer was lost. Then the request is approved.
+
+    Raises:
+        Conflict: another revision is to be approved, or somebody else decided.
+    """
+    body: dict[str, Any] = {"id": seen.id, "revision": _revision(seen), "choices": {}}
+    lost = False
+    async for attempt in _repeated():
+        with attempt:
+            try:
+                await session.call("approve-load-request", body)
+            except AnswerLost:
+                lost = True
+                raise
+            except Conflict:
+                if not lost or not await _is_approved(session, request, seen):
+                    raise
+
+
+async def _is_approved(session: Session, request: CoMap, seen: LoadRequest) -> bool:
+    """Whether a request has been approved as it was seen, even if it could not be carried out then."""
+    await session.node.catch_up()
+    current = LoadRequest.model_validate(request.as_dict())
+    return current.status in ("approved", "invalid") and _revision(current) == _revision(seen)
+
+
+def _revision(request: LoadRequest) -> str | None:
+    return (request.preview or {}).get("revision")
+
+
+def _repeated() -> AsyncIterable[stamina.Attempt]:
+    """The attempts at a call that may be repeated after a lost answer.
+
+    Through a port-forward, a container that starts again looks like this: kubectl takes each connection and drops it.
+    """
+    return stamina.retry_context(on=AnswerLost, attempts=None, timeout=ALPHA_WITHIN_S)
 
 
 def _refused(request: LoadRequest) -> LoadRefused:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 DEADLINE = 60.0
 """Seconds to wait for the cluster's Services and for Alpha's data."""
+ALPHA_WITHIN_S = 120.0
+"""Seconds for which a call is tried again while Alpha is away or starting: as long as its start may take."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,20 @@ class Session:
     http: httpx.AsyncClient
 
     async def call(self, method: str, body: dict[str, Any]) -> Any:
-        """Call a method of Alpha.
+        """Call a method of Alpha; while Alpha restarts, wait for it.
 
         Raises:
+            AnswerLost: Alpha may have carried the call out, and its answer did not arrive.
             ResideError: what Alpha answered, or that it can't be reached.
         """
-        path = rpc_path(ALPHA_NAME, ALPHA_CONTRACT, method)
         return await call_method(
-            self.http, self.credentials, endpoint=self.endpoint, receiver=self.alpha, path=path, body=body
+            self.http,
+            self.credentials,
+            endpoint=self.endpoint,
+            receiver=self.alpha,
+            path=rpc_path(ALPHA_NAME, ALPHA_CONTRACT, method),
+            body=body,
+            within_s=ALPHA_WITHIN_S,
         )
 
 

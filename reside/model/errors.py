@@ -8,6 +8,7 @@
     ├── NotAllowed          the caller lacks a permission
     ├── Conflict            the world moved, or somebody else holds the thing: look again
     └── NotReady            transient: a peer, a grant or a value is not there yet; come back later
+        └── AnswerLost      a call was sent and its answer did not arrive: it may have been carried out
 
 Invariant: a message never holds a secret, so that it may be logged, stored in Jazz and sent to a client.
 """
@@ -61,6 +62,10 @@ class NotReady(ResideError):  # noqa: N818 - see InvalidInput
     """Something is not there yet; trying again later is right."""
 
     code = "not-ready"
+
+
+class AnswerLost(NotReady):
+    """A call was sent and its answer did not arrive; repeat it only if doing it twice is the same as doing it once."""
 
 
 _BY_CODE: dict[str, type[ResideError]] = {

@@ -1,7 +1,9 @@
 """Calls a method of another replica over HTTP (docs/architecture.md, "RPC").
 
-A request token is good for one request, so every try signs anew. Only connections that could not be made are tried
-again: a call that may have reached its receiver is the caller's to repeat.
+A call that its receiver has not handled is tried again until a deadline: no connection was made, or the receiver says
+so (``refusals``). Each try has a request token of its own, since a token is good for one request. A call that may have
+been handled is not tried again: the answer was lost, a handler failed, or a proxy answered. Whether that call may be
+repeated is for the caller to know.
 """
 
 from __future__ import annotations
@@ -13,15 +15,19 @@ import httpx
 import stamina
 
 from reside.jazz import now_ms, sign_request
-from reside.model.errors import NotReady, ResideError, from_wire
+from reside.model.errors import AnswerLost, NotReady, ResideError, from_wire
+from reside.replica.refusals import BY_CODE, NotServing
 
 if TYPE_CHECKING:
     from reside.jazz import AccountId, Credentials, Json
 
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)
 """Seconds; longer than a dead holder's lock lives, since a call may wait for one."""
-_ATTEMPTS = 4
-_WITHIN_S = 15.0
+RETRY_WITHIN_S = 30.0
+"""Seconds for which a call is tried again. Shorter than the time for which a caller waits for its answer, since a
+replica may make this call to answer another one."""
+_LONGEST_PAUSE_S = 2.0
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 def rpc_path(replica: str, contract: str, method: str) -> str:
@@ -37,6 +43,7 @@ async def call_method(
     receiver: AccountId,
     path: str,
     body: dict[str, Any],
+    within_s: float = RETRY_WITHIN_S,
 ) -> Json:
     """Call one method.
 
@@ -47,16 +54,19 @@ async def call_method(
         receiver: account id of the receiver, to which the token is bound.
         path: see ``rpc_path``.
         body: the JSON object to send.
+        within_s: seconds after which a call that was not handled is given up; the try that is under way ends first.
 
     Raises:
+        AnswerLost: the call was sent and the connection ended, or the time to answer passed: it may have been handled.
         NotReady: the receiver can't be reached, or says that it isn't ready.
         ResideError: what the receiver answered, as the class its code names.
     """
     content = json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
+    tries = stamina.retry_context(
+        on=(*_NOT_SENT, NotServing), attempts=None, timeout=within_s, wait_max=_LONGEST_PAUSE_S, wait_jitter=0.5
+    )
     try:
-        async for attempt in stamina.retry_context(
-            on=(httpx.ConnectError, httpx.ConnectTimeout), attempts=_ATTEMPTS, timeout=_WITHIN_S
-        ):
+        async for attempt in tries:
             with attempt:
                 token = sign_request(
                     credentials, receiver=receiver, method="POST", path=path, body=content, now_ms=now_ms()
@@ -65,9 +75,20 @@ async def call_method(
                 response = await http.post(
                     f"{endpoint.rstrip('/')}{path}", content=content, headers=headers, timeout=TIMEOUT
                 )
+                answer = _answer(endpoint, response)
+    except NotServing as error:
+        raise NotReady(str(error)) from None  # plain: the call that our caller answers has been handled in part
+    except _NOT_SENT as error:
+        raise NotReady(f"{endpoint} can't be reached: {_described(error)}") from error
     except httpx.TransportError as error:
-        raise NotReady(f"{endpoint} can't be reached: {type(error).__name__} {error}".rstrip()) from error
-    return _answer(endpoint, response)
+        raise AnswerLost(
+            f"{endpoint} gave no answer: {_described(error)}; the call may have been carried out"
+        ) from error
+    return answer
+
+
+def _described(error: httpx.TransportError) -> str:
+    return f"{type(error).__name__} {error}".rstrip()
 
 
 def _answer(endpoint: str, response: httpx.Response) -> Json:
@@ -83,7 +104,10 @@ def _answer(endpoint: str, response: httpx.Response) -> Json:
         return data
     error = data.get("error") if isinstance(data, dict) else None
     if isinstance(error, dict):
-        raise from_wire(str(error.get("code")), str(error.get("message")))
+        code, message = str(error.get("code")), str(error.get("message"))
+        if response.status_code == httpx.codes.SERVICE_UNAVAILABLE and code in BY_CODE:
+            raise BY_CODE[code](message)
+        raise from_wire(code, message)
     if response.status_code in (httpx.codes.BAD_GATEWAY, httpx.codes.SERVICE_UNAVAILABLE, httpx.codes.GATEWAY_TIMEOUT):
         raise NotReady(f"{endpoint} is not ready: HTTP {response.status_code}")
     raise ResideError(f"{endpoint} answered HTTP {response.status_code} without an error of ReSide")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from reside.model.errors import InvalidInput, NotReady
-from reside.replica.client import call_method, rpc_path
+from reside.replica.client import RETRY_WITHIN_S, call_method, rpc_path
 from reside.replica.profile import load_profile
 
 if TYPE_CHECKING:
@@ -39,10 +39,16 @@ class Peer:
     contract: str
     profile: Profile = field(repr=False)
 
-    async def call(self, method: str, body: dict[str, Any]) -> Json:
+    async def call(self, method: str, body: dict[str, Any], *, within_s: float = RETRY_WITHIN_S) -> Json:
         """Call a method of the contract, as the own account, with a token that only this peer takes for this body.
 
+        Args:
+            method: name of the method.
+            body: the JSON object to send.
+            within_s: seconds for which a peer is called again that can't be reached or is starting.
+
         Raises:
+            AnswerLost: the peer may have carried the call out, and its answer did not arrive.
             NotReady: the peer can't be reached or is not ready.
             NotAllowed: the peer has not granted what the method needs.
             ResideError: any other error that the peer answered.
@@ -54,6 +60,7 @@ class Peer:
             receiver=self.account,
             path=rpc_path(self.name, self.contract, method),
             body=body,
+            within_s=within_s,
         )
 
     async def data(self) -> CoMap:

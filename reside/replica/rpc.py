@@ -14,6 +14,7 @@ from reside.locks import LockError
 from reside.model.errors import Conflict, InvalidInput, NotAllowed, NotReady, ResideError
 from reside.replica.call import Call
 from reside.replica.health import RPC_CALLS, RPC_SECONDS
+from reside.replica.refusals import NotServing, Restarted
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -85,7 +86,7 @@ class RpcServer:
 
     async def _answer(self, request: Request, contract: str, method: str) -> Json:
         if self.context is None or self.verifier is None:
-            raise NotReady(f"{self.replica} is starting: try again")
+            raise NotServing(f"{self.replica} is starting: try again")
         content = await _read(request)
         account = await self._authenticate(self.verifier, request, content)
         if request.path_params["replica"] != self.replica:
@@ -102,9 +103,9 @@ class RpcServer:
             )
         except TokenRefused as error:
             if error.reason == "restarted":
-                raise NotReady(f"{self.replica} has just started: {error}") from error
+                raise Restarted(f"{self.replica} has just started: {error}") from error
             if isinstance(error.__cause__, JazzTimeout | JazzUnavailable):
-                raise NotReady(f"{self.replica} can't look up the caller's account now: try again") from error
+                raise NotServing(f"{self.replica} can't look up the caller's account now: try again") from error
             raise _Unauthenticated(str(error)) from None
 
 

@@ -44,6 +44,7 @@ async def upgrade(settings: BootstrapSettings, images: Sequence[str]) -> None:
                 receiver=identities.alpha.account_id,
                 path=rpc_path(ALPHA_NAME, ALPHA_CONTRACT, contract.APPROVE_LOAD_REQUEST),
                 body={"id": number, "revision": revision},
+                within_s=settings.deadline,
             )
 
         for image in images:

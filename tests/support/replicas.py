@@ -16,7 +16,7 @@ from reside.jazz import Credentials, Node
 from reside.model.manifest import ContractManifest
 from reside.model.permissions import Grant, PermissionRef
 from reside.replica import ControlBlock, Replica, ReplicaSettings
-from reside.replica.client import call_method, rpc_path
+from reside.replica.client import RETRY_WITHIN_S, call_method, rpc_path
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -160,6 +160,7 @@ async def call(
     *,
     contract: str = GREETING,
     receiver: AccountId | None = None,
+    within_s: float = RETRY_WITHIN_S,
 ) -> Json:
     """Call a running replica over HTTP as a client."""
     async with httpx.AsyncClient(trust_env=False) as http:
@@ -170,6 +171,7 @@ async def call(
             receiver=receiver or context.node.account_id,
             path=rpc_path(context.name, contract, method),
             body=body,
+            within_s=within_s,
         )
 
 

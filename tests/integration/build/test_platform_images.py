@@ -17,6 +17,7 @@ from support.registry import NAME, Registry, free_port, registry
 
 from images.builder import build_images
 from images.errors import ImageBuildError
+from images.recipes import CHECKOUT
 from reside.alpha.contract import PACKAGED
 from reside.build.daemon import cache_folder, private_dockerd
 from reside.local import LocalError
@@ -114,6 +115,22 @@ def test_a_second_build_changes_nothing_and_needs_no_docker(
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
     lines: list[str] = []
     assert build_images(server.address, progress=lines.append) == images
+    assert [line.partition(" in ")[0] for line in lines] == ["inputs compared with the registry"]
+
+
+def test_what_a_command_leaves_in_the_checkout_between_two_builds_changes_nothing(
+    server: Registry, images: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as `pulumi up`, which writes a stack's settings while it runs."""
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
+    for name in ("images", "policy", "reside", "stacks"):
+        shutil.copytree(CHECKOUT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("Pulumi.yaml", "__main__.py", "pyproject.toml", "uv.lock"):
+        shutil.copy(CHECKOUT / name, tmp_path)
+    for name in ("stacks/Pulumi.default.yaml", "reside/model/.names.py.swp", "reside/names.pyc"):
+        (tmp_path / name).write_text("encryptionsalt: v1:abc\n")
+    lines: list[str] = []
+    assert build_images(server.address, progress=lines.append, checkout=tmp_path) == images
     assert [line.partition(" in ")[0] for line in lines] == ["inputs compared with the registry"]
 
 

@@ -115,7 +115,7 @@ async def test_a_start_waits_for_a_sync_server_that_is_not_there_yet_and_tells_s
             assert (await eventually(live)).status_code == 200
             assert (await http.get("/readyz")).json()["missing"] == ["starting"]
             refused = await http.post(f"/replicas/greeter/rpc/{GREETING}/whoami", content=b"{}")
-            assert (refused.status_code, refused.json()["error"]["code"]) == (503, "not-ready")
+            assert (refused.status_code, refused.json()["error"]["code"]) == (503, "not-serving")
     finally:
         on.jazz.start()
     await starting

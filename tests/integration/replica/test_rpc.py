@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from support.registry import free_port
 from support.replicas import GREETING, World, call, endpoint_of, greeting_contract
 
-from reside.jazz import now_ms, sign_request
+from reside.jazz import AccountId, now_ms, sign_request
 from reside.model.errors import Conflict, InvalidInput, NotAllowed, NotReady, ResideError
 from reside.model.permissions import Grant, PermissionRef
 from reside.replica import Call, Replica
-from reside.replica.client import rpc_path
+from reside.replica.client import call_method, rpc_path
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from support.replicas import Identity
 
     from reside.jazz import Credentials
-    from reside.replica import Context
+    from reside.replica import Context, Json, ReplicaSettings
 
 pytestmark = pytest.mark.anyio
 
@@ -154,7 +157,61 @@ async def test_a_receiver_that_is_not_there_is_not_ready(
     assert endpoint is None
     gone.health.started = False
     with pytest.raises(NotReady, match="can't be reached"):
-        await call(gone, client, "whoami", {})
+        await call(gone, client, "whoami", {}, within_s=0.5)
+
+
+@pytest.fixture
+def placed(identity: Identity) -> ReplicaSettings:
+    """The greeter's settings with a port that it keeps over a restart."""
+    port = free_port()
+    return identity.settings.model_copy(update={"listen_port": port, "internal_endpoint": f"http://127.0.0.1:{port}"})
+
+
+async def whoami(
+    placed: ReplicaSettings, client: Credentials, on_request: Callable[[httpx.Request], Awaitable[None]]
+) -> Json:
+    """Call the greeter, with something done between the making of each token and the sending of the call."""
+    async with httpx.AsyncClient(trust_env=False, event_hooks={"request": [on_request]}) as http:
+        return await call_method(
+            http,
+            client,
+            endpoint=str(placed.internal_endpoint),
+            receiver=AccountId(placed.account_id),
+            path=rpc_path("greeter", GREETING, "whoami"),
+            body={},
+        )
+
+
+async def test_a_receiver_that_restarts_between_the_token_and_the_call_is_called_with_a_new_token(
+    placed: ReplicaSettings, client: Credentials
+) -> None:
+    """The receiver refuses what was signed before it started, since it has forgotten which tokens were used."""
+    tokens: list[str] = []
+    async with AsyncExitStack() as second, AsyncExitStack() as first:
+        await first.enter_async_context(build_greeter().start(placed))
+
+        async def restart(request: httpx.Request) -> None:
+            tokens.append(request.headers["authorization"])
+            if len(tokens) == 1:
+                await first.aclose()
+                await second.enter_async_context(build_greeter().start(placed))
+
+        assert await whoami(placed, client, restart) == client.account_id
+    assert len(set(tokens)) == 2
+
+
+async def test_a_call_waits_for_a_receiver_that_is_away(placed: ReplicaSettings, client: Credentials) -> None:
+    """First nobody listens; then the receiver listens and is not open yet."""
+    tried = asyncio.Event()
+
+    async def note(_: httpx.Request) -> None:
+        tried.set()
+
+    async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+        calling = group.create_task(whoami(placed, client, note))
+        await tried.wait()
+        await stack.enter_async_context(build_greeter().start(placed))
+        assert await calling == client.account_id
 
 
 async def test_a_required_peer_is_found_by_key_and_by_contract_and_called(

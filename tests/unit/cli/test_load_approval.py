@@ -6,15 +6,22 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import stamina
 
-from reside.cli.loading import approve, is_reached
-from reside.model.entities import LoadRequest
-from reside.model.errors import Conflict, LoadRefused, ResideError
+from reside.cli.loading import approve, create_request, is_reached
+from reside.model.entities import LoadRequest, LoadWish
+from reside.model.errors import AnswerLost, Conflict, LoadRefused, NotReady, ResideError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(autouse=True)
+def _without_pauses() -> Iterator[None]:
+    with stamina.set_testing(True, attempts=3):
+        yield
 
 
 @pytest.mark.parametrize(
@@ -59,6 +66,10 @@ class Alpha:
     async def catch_up(self) -> None:
         """Bring the news."""
         self.map = self.news
+
+    def as_dict(self) -> dict[str, Any]:
+        """The map's members."""
+        return self.map.document()
 
     async def call(self, _method: str, body: dict[str, Any]) -> None:
         """Approve."""
@@ -110,3 +121,107 @@ async def test_an_approved_request_that_can_not_be_carried_out_is_told_with_its_
     alpha = Alpha("one", request("invalid", error_message="the name caller was taken meanwhile"))
     with pytest.raises(LoadRefused, match="load request 1 is invalid: the name caller was taken meanwhile"):
         await alpha.approve(request("requires-approval"))
+
+
+class Restarting(Alpha):
+    """An Alpha that ends during the first call: before it has approved, or after; ``news`` is what it wrote."""
+
+    def __init__(self, news: LoadRequest) -> None:
+        super().__init__("one", request("approved", version=7))
+        self.news = news
+        self.calls = 0
+
+    async def call(self, method: str, body: dict[str, Any]) -> None:
+        """Lose the first answer; the second call is served from what was written before."""
+        self.calls += 1
+        if self.calls == 1:
+            raise AnswerLost("alpha gave no answer")
+        if self.news.status != "requires-approval":
+            raise Conflict(f"load request 1 is {self.news.status}")
+        await super().call(method, body)
+
+
+@pytest.mark.parametrize(
+    "news",
+    [request("requires-approval"), request("approved"), request("approved", version=7)],
+    ids=["not carried out", "carried out", "version made"],
+)
+async def test_an_approval_whose_answer_was_lost_is_asked_for_again(news: LoadRequest) -> None:
+    alpha = Restarting(news)
+    if news.status == "approved":
+        alpha.then = news.model_copy(update={"version": 7})
+        alpha.news = news.model_copy(update={"version": 7})
+    assert (await alpha.approve(request("requires-approval"))).version == 7
+    assert (alpha.calls, alpha.seen) == (2, ["one"])
+
+
+@pytest.mark.parametrize(
+    ("news", "message"),
+    [
+        (request("rejected", rejection_reason="not today"), "was rejected by somebody else: not today"),
+        (request("approved", "two"), "was approved by somebody else"),
+    ],
+)
+async def test_what_somebody_else_decided_while_alpha_was_away_is_told(news: LoadRequest, message: str) -> None:
+    alpha = Restarting(news)
+    with pytest.raises(Conflict, match=message):
+        await alpha.approve(request("requires-approval"))
+    assert alpha.calls == 2
+
+
+async def test_an_alpha_that_loses_each_answer_is_given_up() -> None:
+    alpha = Restarting(request("requires-approval"))
+    calls = 0
+
+    async def call(_method: str, _body: dict[str, Any]) -> None:
+        nonlocal calls
+        calls += 1
+        raise AnswerLost("alpha gave no answer")
+
+    alpha.call = call
+    with pytest.raises(NotReady, match="alpha gave no answer"):
+        await alpha.approve(request("requires-approval"))
+    assert calls == 3
+
+
+class Client:
+    """A session, its node and a group of it; the first answer of Alpha is lost."""
+
+    alpha = "co_zAlpha"
+
+    def __init__(self) -> None:
+        self.node = self
+        self.id = "co_zWish"
+        self.wishes: list[str] = []
+
+    def create_group(self) -> Client:
+        """A group."""
+        return self
+
+    async def add_member(self, _account: str, _role: str) -> None:
+        """Let Alpha read."""
+
+    def create_map(self, _members: dict[str, Any]) -> Client:
+        """The request value."""
+        return self
+
+    async def flush(self) -> None:
+        """Nothing to send."""
+
+    async def load_map(self, co_id: str) -> str:
+        """The load request."""
+        return co_id
+
+    async def call(self, _method: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Make a load request of the request value, once."""
+        self.wishes.append(body["wish"])
+        if len(self.wishes) == 1:
+            raise AnswerLost("alpha gave no answer")
+        return {"id": 4, "loadRequest": "co_zRequest"}
+
+
+async def test_a_load_request_whose_answer_was_lost_is_asked_for_again_with_the_same_value() -> None:
+    """Alpha makes one load request of a request value, however often it is asked."""
+    client = Client()
+    assert await create_request(client, LoadWish(image="image")) == (4, "co_zRequest")
+    assert client.wishes == ["co_zWish", "co_zWish"]

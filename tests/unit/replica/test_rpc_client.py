@@ -7,21 +7,32 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+import stamina
 
 from reside.jazz import AccountId, Credentials
-from reside.model.errors import Conflict, NotAllowed, NotReady, ResideError
+from reside.model.errors import AnswerLost, Conflict, NotAllowed, NotReady, ResideError
+from reside.replica import Replica
+from reside.replica.app import build_app
 from reside.replica.client import call_method, rpc_path
+from reside.replica.health import Health
+from reside.replica.rpc import RpcServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from reside.jazz import Json
 
 pytestmark = pytest.mark.anyio
 
 PATH = rpc_path("greeter", "r.example/c.v1", "greet")
 
 
-async def call(answer: Callable[[httpx.Request], httpx.Response]) -> Any:
-    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+async def call(answer: Callable[[httpx.Request], httpx.Response], **options: Any) -> Any:
+    return await call_through(httpx.MockTransport(answer), **options)
+
+
+async def call_through(transport: httpx.AsyncBaseTransport, **options: Any) -> Json:
+    async with httpx.AsyncClient(transport=transport) as http:
         return await call_method(
             http,
             Credentials.generate(),
@@ -29,7 +40,29 @@ async def call(answer: Callable[[httpx.Request], httpx.Response]) -> Any:
             receiver=AccountId("co_zReceiver"),
             path=PATH,
             body={"name": "Ada"},
+            **options,
         )
+
+
+class Receiver:
+    """Gives one answer after the other, the last one again and again; keeps the tokens that it was shown."""
+
+    def __init__(self, *answers: httpx.Response | Exception) -> None:
+        self._answers = list(answers)
+        self.tokens: list[str] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        """Answer."""
+        self.tokens.append(request.headers["authorization"])
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def refusal(status: int, code: str) -> httpx.Response:
+    """An error of ReSide on the wire."""
+    return httpx.Response(status, json={"error": {"code": code, "message": "said the peer"}})
 
 
 async def test_the_body_is_sent_as_json_to_the_methods_path() -> None:
@@ -40,31 +73,85 @@ async def test_the_body_is_sent_as_json_to_the_methods_path() -> None:
     assert await call(answer) == {"name": "Ada"}
 
 
-async def test_a_connection_that_can_not_be_made_is_tried_again_with_a_token_of_its_own() -> None:
+@pytest.mark.parametrize(
+    "refused",
+    [
+        httpx.ConnectError("refused"),
+        httpx.ConnectTimeout("no answer to a SYN"),
+        refusal(503, "restarted"),
+        refusal(503, "not-serving"),
+    ],
+    ids=["refused connection", "connect timeout", "restarted", "not serving"],
+)
+async def test_a_call_that_was_not_handled_is_tried_again_with_a_token_of_its_own(
+    refused: httpx.Response | Exception,
+) -> None:
     """A token is good for one request only."""
-    tokens: list[str] = []
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        tokens.append(request.headers["authorization"])
-        if len(tokens) < 3:
-            raise httpx.ConnectError("refused", request=request)
-        return httpx.Response(200, json="done")
-
-    assert await call(answer) == "done"
-    assert len(set(tokens)) == 3
+    receiver = Receiver(refused, refused, httpx.Response(200, json="done"))
+    with stamina.set_testing(True, attempts=3):  # without the pauses
+        assert await call(receiver) == "done"
+    assert len(set(receiver.tokens)) == 3
 
 
-async def test_a_call_that_may_have_arrived_is_not_repeated() -> None:
-    tries = 0
+@pytest.mark.parametrize(
+    ("lost", "name"),
+    [
+        (httpx.ReadError("reset"), "ReadError"),
+        (httpx.ReadTimeout("no answer"), "ReadTimeout"),
+        (httpx.WriteError("reset"), "WriteError"),
+        (httpx.RemoteProtocolError("disconnected"), "RemoteProtocolError"),
+    ],
+)
+async def test_a_call_that_may_have_been_handled_is_not_repeated(lost: Exception, name: str) -> None:
+    receiver = Receiver(lost)
+    with pytest.raises(AnswerLost, match=f"http://greeter/ gave no answer: {name} .*may have been carried out"):
+        await call(receiver)
+    assert len(receiver.tokens) == 1
 
-    def answer(request: httpx.Request) -> httpx.Response:
-        nonlocal tries
-        tries += 1
-        raise httpx.ReadError("reset", request=request)
 
-    with pytest.raises(NotReady, match="can't be reached: ReadError"):
-        await call(answer)
-    assert tries == 1
+@pytest.mark.parametrize(
+    "answer",
+    [
+        refusal(503, "not-ready"),
+        refusal(500, "error"),
+        refusal(500, "restarted"),
+        httpx.Response(503, text="<html>"),
+        httpx.Response(502, text="<html>"),
+    ],
+    ids=["not ready", "failed", "restarted with another status", "503 of a proxy", "502 of a proxy"],
+)
+async def test_an_answer_that_may_come_from_a_handler_or_a_proxy_is_final(answer: httpx.Response) -> None:
+    receiver = Receiver(answer)
+    with pytest.raises(ResideError):
+        await call(receiver)
+    assert len(receiver.tokens) == 1
+
+
+@pytest.mark.parametrize(
+    ("refused", "message"),
+    [
+        (httpx.ConnectError("refused"), "http://greeter/ can't be reached: ConnectError refused"),
+        (refusal(503, "restarted"), "said the peer"),
+    ],
+)
+async def test_after_the_deadline_the_caller_gets_the_last_refusal(
+    refused: httpx.Response | Exception, message: str
+) -> None:
+    """As plain NotReady: a handler that lets it through must not tell its own caller that nothing was handled."""
+    receiver = Receiver(refused)
+    with pytest.raises(NotReady, match=f"^{message}$") as caught:
+        await call(receiver, within_s=0.3)
+    assert (type(caught.value), caught.value.code) == (NotReady, "not-ready")
+    assert len(receiver.tokens) > 1
+
+
+async def test_a_server_that_is_not_open_yet_refuses_so_that_the_call_is_tried_again() -> None:
+    server = build_app(Health(), RpcServer("greeter", Replica().declaration))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(server), base_url="http://greeter") as http:
+        answer = await http.post(PATH)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "not-serving")
+    with pytest.raises(NotReady, match="greeter is starting"):
+        await call_through(httpx.ASGITransport(server), within_s=0.3)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,114 @@
+"""What goes into the images of ReSide's own code: what is meant to be built, and nothing that lies in the checkout."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from images.contents import CODE_FOLDERS, Code, JazzServer
+from reside.local.docker_context import Context
+
+ROOT = Path(__file__).parents[2]
+FILES = {
+    "Pulumi.yaml": "name: reside",
+    "__main__.py": "print()",
+    "images/alpha/manifest.yaml": "type: replica",
+    "images/jazz/package-lock.json": "{}",
+    "images/jazz/package.json": "{}",
+    "images/jazz/server.mjs": "//",
+    "policy/PulumiPolicy.yaml": "runtime: python",
+    "policy/rules.py": "RULES = {}",
+    "reside/__init__.py": "",
+    "reside/model/names.py": "NAME = 1",
+    "reside/py.typed": "",
+    "stacks/__init__.py": "",
+}
+STRAY = (
+    "images/jazz/node_modules/yaml/manifest.yaml",
+    "images/jazz/package.json~",
+    "images/jazz/settings.json",
+    "reside/.DS_Store",
+    "reside/.ipynb_checkpoints/names-checkpoint.py",
+    "reside/__pycache__/names.cpython-311.pyc",
+    "reside/model/#names.py#",
+    "reside/model/.#names.py",
+    "reside/model/.names.py.swp",
+    "reside/model/4913",
+    "reside/model/names.py.tmp.4711",
+    "reside/model/names.py~",
+    "reside/model/names.pyc",
+    "reside/names.cpython-311-x86_64-linux-gnu.so",
+    "stacks/Pulumi.default.yaml",
+)
+"""Byte code, editors' files, a file on its way to its name, and a stack's settings, which Pulumi writes."""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        write(tmp_path / name, text)
+    return tmp_path
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def layer(content: Code) -> dict[str, bytes]:
+    """The files of the image's layer, without byte code."""
+    file = io.BytesIO()
+    context = Context(file)
+    content.write(context, lambda _line: None)
+    context.close()
+    file.seek(0)
+    with tarfile.open(fileobj=file) as tar:
+        found = {member.name: tar.extractfile(member) for member in tar if not member.name.endswith(".pyc")}
+        return {name.removeprefix("opt/reside/"): reader.read() for name, reader in found.items() if reader}
+
+
+@pytest.mark.parametrize("stray", STRAY)
+def test_what_lies_in_a_checkout_changes_no_image(checkout: Path, stray: str) -> None:
+    code, jazz = Code(checkout).key(), JazzServer(checkout).key()
+    write(checkout / stray, "stray")
+    assert (Code(checkout).key(), JazzServer(checkout).key()) == (code, jazz)
+
+
+def test_a_link_to_nothing_is_no_module(checkout: Path) -> None:
+    """Emacs marks a file that is being edited so; others leave one when they are killed."""
+    before = Code(checkout).key()
+    (checkout / "reside/model/lock.py").symlink_to("somebody@somewhere.4711")
+    assert Code(checkout).key() == before
+
+
+@pytest.mark.parametrize("changed", ["__main__.py", "images/alpha/manifest.yaml", "reside/model/names.py"])
+def test_a_changed_file_changes_the_image(checkout: Path, changed: str) -> None:
+    before = Code(checkout).key()
+    (checkout / changed).write_text("changed")
+    assert Code(checkout).key() != before
+
+
+def test_a_new_module_changes_the_image_before_it_is_committed(checkout: Path) -> None:
+    before = Code(checkout).key()
+    write(checkout / "reside/model/fresh.py", "")
+    assert Code(checkout).key() != before
+
+
+def test_what_is_built_is_what_was_compared_with_the_registry(checkout: Path) -> None:
+    """A file that is saved between the two counts for the next build only."""
+    code = Code(checkout)
+    before = code.key()
+    write(checkout / "reside/model/names.py", "NAME = 2")
+    assert layer(code)["reside/model/names.py"] == b"NAME = 1"
+    assert code.key() == before
+
+
+def test_all_that_is_committed_is_built() -> None:
+    """A file of another kind, once a package needs one, is to be named in CODE_FILES. A stack's settings are not."""
+    listed = subprocess.run(["git", "ls-files", *CODE_FOLDERS], cwd=ROOT, check=True, capture_output=True, text=True)
+    committed = {name for name in listed.stdout.splitlines() if (ROOT / name).exists()}
+    assert committed - Code(ROOT)._files.keys() == {"stacks/Pulumi.local.yaml"}
