@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from reside.common.backoff import DEFAULT, Backoff
 from reside.jazz import JazzError
 from reside.locks import LockError
 from reside.model.errors import Conflict, NotReady, ResideError
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 
-FIRST_PAUSE_S: Final = 0.2
-LONGEST_PAUSE_S: Final = 5.0
 WORKERS: Final = 4
 TRANSIENT: Final = (NotReady, Conflict)
 
@@ -33,8 +32,9 @@ class Queue:
         handle: brings the world of one key to where it should be; raises to be called again later.
     """
 
-    def __init__(self, handle: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(self, handle: Callable[[str], Awaitable[None]], backoff: Backoff = DEFAULT) -> None:
         self._handle = handle
+        self._backoff = backoff
         self._waiting: dict[str, None] = {}
         self._running: set[str] = set()
         self._failures: dict[str, int] = {}
@@ -84,7 +84,7 @@ class Queue:
 
     def _again(self, key: str, error: Exception) -> None:
         count = self._failures[key] = self._failures.get(key, 0) + 1
-        pause = min(FIRST_PAUSE_S * 2 ** (count - 1), LONGEST_PAUSE_S)
+        pause = self._backoff.pause(count)
         report = _log.info if isinstance(error, TRANSIENT) else _log.warning
         report("will try again", key=key, error=str(error), kind=type(error).__name__, attempt=count, pause_s=pause)
         self.later(key, pause)

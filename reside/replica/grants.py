@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import structlog
 
+from reside.common.backoff import Backoff, Retries
 from reside.jazz import AccountId, JazzError, NodeClosed
 from reside.locks import LockError
 from reside.model.errors import NotReady, ResideError
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 HANDLER_TIMEOUT_S = 60.0
-_FIRST_PAUSE_S = 1.0
-_LONGEST_PAUSE_S = 60.0
+_BACKOFF = Backoff(first=1.0, longest=60.0)
+"""Between passes after a failure: a handler may cost the replica any amount of work."""
 
 Act = Literal["granted", "revoked", "updated"]
 
@@ -58,19 +59,18 @@ def _act(expected: Grant, current: Grant | None) -> Act:
     return "updated" if current is not None and current.granted else "granted"
 
 
-def pause_after(failures: int) -> float | None:
-    """Seconds until the next pass after so many failed ones in a row; None: until something changes."""
-    return None if failures == 0 else min(_FIRST_PAUSE_S * 2.0 ** min(failures - 1, 16), _LONGEST_PAUSE_S)
-
-
 async def keep_grants(context: Context, declaration: Declaration) -> None:
     """Run the loop until cancelled."""
-    failures, changed = 0, context.rcb.watch()
+    retries, changed = Retries(_BACKOFF), context.rcb.watch()
     while True:
         changed.clear()
-        failures = 0 if await reconcile(context, declaration) else failures + 1
+        pause = None
+        if await reconcile(context, declaration):
+            retries.succeeded()
+        else:
+            pause = retries.failed()
         try:
-            async with asyncio.timeout(pause_after(failures)):
+            async with asyncio.timeout(pause):
                 await changed.wait()
         except TimeoutError:
             continue

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from reside.common.backoff import Retries
 from reside.jazz import JazzError
 from reside.locks import EtcdUnavailable, LockLost, LockTimeout
 from reside.locks.service import DEFAULT_TTL_S
@@ -128,28 +129,28 @@ class Sentinel:
 
     async def _serve(self, guardian: Guardian, *, serve: bool) -> None:
         """Log in and lead; while Jazz is away, try again."""
-        failures = 0
+        retries = Retries(CONNECT_BACKOFF)
         while not self._stop.is_set():
             try:
                 async with self.replica.start(self._settings, serve=serve) as context:
                     context.health.checks["watching Kubernetes"] = guardian.mirror.ready.is_set
-                    failures = 0
+                    retries.succeeded()
                     await self._lead(context, guardian)
             except (JazzError, EtcdUnavailable, LockTimeout, LockLost, NotReady) as error:
-                failures += 1
-                pause = CONNECT_BACKOFF.pause(failures)
+                pause = retries.failed()
                 _log.warning("not started, trying again", seconds=pause, error=str(error))
                 guardian.mandate.lose_etcd()
                 await self._wait(pause)
 
     async def _lead(self, context: Context, guardian: Guardian) -> None:
         """Lead whenever no other one does, until stopped."""
-        failures, held_since = 0, None
+        retries, held_since = Retries(CONNECT_BACKOFF), None
         loop = asyncio.get_running_loop()
         while not self._stop.is_set():
             try:
                 await self._wait_for_term(context, guardian)
-                failures, held_since = 0, None
+                retries.succeeded()
+                held_since = None
             except LockTimeout:
                 held_since = held_since or loop.time()
                 if loop.time() - held_since < DEFAULT_TTL_S:
@@ -157,8 +158,7 @@ class Sentinel:
                 else:
                     guardian.mandate.follow()
             except (EtcdUnavailable, LockLost) as error:
-                failures, held_since = failures + 1, None
-                pause = CONNECT_BACKOFF.pause(failures)
+                pause, held_since = retries.failed(), None
                 _log.warning("not leading", seconds=pause, error=str(error))
                 guardian.mandate.lose_etcd()
                 await self._wait(pause)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reside.sentinel.backoff import Backoff
+    from reside.common.backoff import Backoff
 
 
 @dataclass

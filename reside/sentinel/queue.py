@@ -18,7 +18,7 @@ from reside.sentinel.lanes import Lanes
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from reside.sentinel.backoff import Backoff
+    from reside.common.backoff import Backoff
 
 _log = structlog.get_logger(__name__)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from reside.common.backoff import Retries
 from reside.model.stacks import object_key
 from reside.sentinel.backoff import CONNECT_BACKOFF
 from reside.sentinel.errors import ClusterRefused, ClusterUnavailable
@@ -70,7 +71,7 @@ class Pruner:
 
     async def run(self) -> None:
         """Delete what is unknown until cancelled."""
-        failures = 0
+        retries = Retries(CONNECT_BACKOFF)
         while True:
             await self._woken.wait()
             self._woken.clear()
@@ -78,10 +79,9 @@ class Pruner:
             await self._stacks.wait_idle()
             try:
                 await self._pass()
-                failures = 0
+                retries.succeeded()
             except (ClusterUnavailable, ClusterRefused) as error:
-                failures += 1
-                pause = CONNECT_BACKOFF.pause(failures)
+                pause = retries.failed()
                 _log.warning("unknown objects can't be deleted", seconds=pause, error=str(error))
                 await asyncio.sleep(pause)
                 self._woken.set()

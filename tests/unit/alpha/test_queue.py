@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from reside.alpha import queue as module
 from reside.alpha.queue import Queue
+from reside.common.backoff import Backoff
 from reside.model.errors import NotReady
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ async def test_a_key_put_while_it_is_handled_is_handled_once_more_and_never_twic
     assert count == 2
 
 
-async def test_a_failed_key_is_tried_again_without_being_put(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FIRST_PAUSE_S", 0.001)
+async def test_a_failed_key_is_tried_again_without_being_put() -> None:
     attempts = 0
     done = asyncio.Event()
 
@@ -84,7 +83,7 @@ async def test_a_failed_key_is_tried_again_without_being_put(monkeypatch: pytest
             raise NotReady("not yet")
         done.set()
 
-    queue = Queue(handle)
+    queue = Queue(handle, Backoff(first=0.001))
     queue.put("a")
     async with running(queue):
         await done.wait()

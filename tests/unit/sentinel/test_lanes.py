@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from reside.common.backoff import Backoff
 from reside.model.errors import InvalidInput, NotReady
-from reside.sentinel.backoff import Backoff, Temper
+from reside.sentinel.backoff import Temper
 from reside.sentinel.lanes import Lanes
 from reside.sentinel.queue import LaneQueue
 
