@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from reside.common.backoff import DEFAULT, Backoff
-from reside.jazz import JazzError
-from reside.locks import LockError
-from reside.model.errors import Conflict, NotReady, ResideError
+from reside.common.transience import is_expected, is_transient
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 WORKERS: Final = 4
-TRANSIENT: Final = (NotReady, Conflict)
 
 
 class Queue:
@@ -76,7 +73,9 @@ class Queue:
             async with limit:
                 await self._handle(key)
             self._failures.pop(key, None)
-        except (ResideError, JazzError, LockError) as error:
+        except Exception as error:
+            if not is_expected(error):
+                raise
             self._again(key, error)
         finally:
             self._running.discard(key)
@@ -85,6 +84,6 @@ class Queue:
     def _again(self, key: str, error: Exception) -> None:
         count = self._failures[key] = self._failures.get(key, 0) + 1
         pause = self._backoff.pause(count)
-        report = _log.info if isinstance(error, TRANSIENT) else _log.warning
+        report = _log.info if is_transient(error) else _log.warning
         report("will try again", key=key, error=str(error), kind=type(error).__name__, attempt=count, pause_s=pause)
         self.later(key, pause)

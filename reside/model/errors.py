@@ -9,16 +9,21 @@
     ├── Conflict            the world moved, or somebody else holds the thing: look again
     └── NotReady            transient: a peer, a grant or a value is not there yet; come back later
 
+Whether an error is transient is the class attribute `transient`, which `reside.common.transience` reads.
+
 Invariant: a message never holds a secret, so that it may be logged, stored in Jazz and sent to a client.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 
 class ResideError(Exception):
     """Any error that ReSide raises on purpose; ``code`` is its stable name on the wire."""
 
     code = "error"
+    transient: ClassVar[bool] = False
 
 
 class InvalidInput(ResideError):  # noqa: N818 - named after what is wrong, as the field does
@@ -61,6 +66,7 @@ class NotReady(ResideError):  # noqa: N818 - see InvalidInput
     """Something is not there yet; trying again later is right."""
 
     code = "not-ready"
+    transient = True
 
 
 _BY_CODE: dict[str, type[ResideError]] = {

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import structlog
 
 from reside.common.backoff import Backoff, Retries
+from reside.common.transience import safe_text
 from reside.jazz import AccountId, JazzError, NodeClosed
-from reside.locks import LockError
-from reside.model.errors import NotReady, ResideError
+from reside.model.errors import NotReady
 from reside.model.lookup import granted_permissions
 from reside.replica.declaration import NO_HANDLERS
 from reside.replica.health import GRANTS_FAILED, GRANTS_PENDING, LAST_GRANTS_PASS
@@ -100,14 +100,13 @@ async def _try(context: Context, declaration: Declaration, step: Step) -> bool:
         raise
     except Exception as error:  # noqa: BLE001 - a handler's bug must not stop other permissions; it is tried again
         GRANTS_FAILED.labels(context.name).inc()
-        # Not the message of a foreign error: it may hold anything. ReSide's and Jazz's own never hold a secret.
-        known = isinstance(error, ResideError | JazzError | LockError)
         _log.error(
             "permission not carried out",
             replica=context.name,
             permission=step.ref.key,
             act=step.act,
-            error=f"{type(error).__name__}: {error}" if known else type(error).__name__,
+            kind=type(error).__name__,
+            error=safe_text(error),  # a handler's error may hold a secret
         )
         return False
     _log.info("permission carried out", replica=context.name, permission=step.ref.key, act=step.act)

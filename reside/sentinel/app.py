@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from reside.common.backoff import Retries
+from reside.common.transience import is_transient
 from reside.jazz import JazzError
-from reside.locks import EtcdUnavailable, LockLost, LockTimeout
+from reside.locks import LockError, LockTimeout
 from reside.locks.service import DEFAULT_TTL_S
 from reside.model.constants import SENTINEL_CONTRACT, SENTINEL_NAME
-from reside.model.errors import NotReady
 from reside.replica import CAREFUL_WRITES, Replica
 from reside.sentinel.backoff import CONNECT_BACKOFF
 from reside.sentinel.contract import access
@@ -136,7 +136,9 @@ class Sentinel:
                     context.health.checks["watching Kubernetes"] = guardian.mirror.ready.is_set
                     retries.succeeded()
                     await self._lead(context, guardian)
-            except (JazzError, EtcdUnavailable, LockTimeout, LockLost, NotReady) as error:
+            except Exception as error:
+                if not (is_transient(error) or isinstance(error, JazzError)):  # the guard survives every fault of Jazz
+                    raise
                 pause = retries.failed()
                 _log.warning("not started, trying again", seconds=pause, error=str(error))
                 guardian.mandate.lose_etcd()
@@ -157,7 +159,7 @@ class Sentinel:
                     guardian.reload()  # the holder may be dead, even ourselves before an outage: go on as we are
                 else:
                     guardian.mandate.follow()
-            except (EtcdUnavailable, LockLost) as error:
+            except LockError as error:
                 pause, held_since = retries.failed(), None
                 _log.warning("not leading", seconds=pause, error=str(error))
                 guardian.mandate.lose_etcd()

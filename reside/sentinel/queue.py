@@ -1,6 +1,6 @@
 """The queue: runs a handler for keys, lane by lane; ``lanes`` decides, this carries it out.
 
-The handler either returns, or raises: an error of ``TERMINAL`` waits for a change, every other ``ResideError`` is tried
+The handler either returns, or raises: an error of ``TERMINAL`` waits for a change, every other expected error is tried
 again with a growing pause. Any other exception is a bug and ends the queue, and with it the process.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from reside.model.errors import ResideError
+from reside.common.transience import is_expected
 from reside.sentinel.errors import TERMINAL
 from reside.sentinel.lanes import Lanes
 
@@ -36,7 +36,6 @@ class LaneQueue:
         limit: how many lanes are worked on at once.
         backoff: pauses after failures.
         lane_of: the lane of a key; None: each key has its own.
-        retry: further errors after which to try again.
     """
 
     def __init__(
@@ -47,11 +46,9 @@ class LaneQueue:
         limit: int,
         backoff: Backoff,
         lane_of: Callable[[str], str] | None = None,
-        retry: tuple[type[Exception], ...] = (),
     ) -> None:
         self._name = name
         self._handler = handler
-        self._retry: tuple[type[Exception], ...] = (ResideError, *retry)
         self._lanes = Lanes(lane_of or _own_lane, limit, backoff)
         self._changed = asyncio.Event()
         self._idle = asyncio.Event()
@@ -100,7 +97,9 @@ class LaneQueue:
         except TERMINAL as error:
             _log.warning("waits for a change", queue=self._name, key=key, error=str(error))
             self._lanes.done(key)
-        except self._retry as error:
+        except Exception as error:
+            if not is_expected(error):
+                raise
             pause = self._lanes.failed(key, self._now())
             _log.warning("failed, tried again", queue=self._name, key=key, seconds=pause, error=str(error))
         except asyncio.CancelledError:

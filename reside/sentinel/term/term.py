@@ -13,7 +13,7 @@ from reside.replica.background import in_background
 from reside.sentinel.backoff import APPLY_BACKOFF
 from reside.sentinel.contract.data import open_data
 from reside.sentinel.queue import LaneQueue
-from reside.sentinel.term.applier import EXPECTED, Applier
+from reside.sentinel.term.applier import Applier
 from reside.sentinel.term.context import Desk
 from reside.sentinel.term.previews import Previewer
 from reside.sentinel.term.prune import Pruner
@@ -44,10 +44,10 @@ class Term:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._reporter = Reporter(desk)
-        self._stacks = LaneQueue("stack", self._handle, limit=LANES, backoff=APPLY_BACKOFF, retry=EXPECTED)
+        self._stacks = LaneQueue("stack", self._handle, limit=LANES, backoff=APPLY_BACKOFF)
         self._applier = Applier(desk, self._reporter, self._stacks.add)
         self._previewer = Previewer(desk)
-        self._previews = LaneQueue("preview", self._previewer.handle, limit=1, backoff=APPLY_BACKOFF, retry=EXPECTED)
+        self._previews = LaneQueue("preview", self._previewer.handle, limit=1, backoff=APPLY_BACKOFF)
         self._pruner = Pruner(desk, self._stacks, self._applier, self._reporter)
 
     @asynccontextmanager
