@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import structlog
 
-from reside.common.backoff import Backoff, Retries
+from reside.common import workqueue
+from reside.common.backoff import Backoff
 from reside.common.transience import safe_text
+from reside.common.workqueue import Verdict, WorkQueue
 from reside.jazz import AccountId, JazzError, NodeClosed
 from reside.model.errors import NotReady
 from reside.model.lookup import granted_permissions
@@ -61,36 +63,35 @@ def _act(expected: Grant, current: Grant | None) -> Act:
 
 async def keep_grants(context: Context, declaration: Declaration) -> None:
     """Run the loop until cancelled."""
-    retries, changed = Retries(_BACKOFF), context.rcb.watch()
-    while True:
-        changed.clear()
-        pause = None
-        if await reconcile(context, declaration):
-            retries.succeeded()
-        else:
-            pause = retries.failed()
-        try:
-            async with asyncio.timeout(pause):
-                await changed.wait()
-        except TimeoutError:
-            continue
-
-
-async def reconcile(context: Context, declaration: Declaration) -> bool:
-    """One pass over all permissions; whether everything is as expected now."""
+    queue = WorkQueue("grants", lambda _: reconcile(context, declaration), workers=1, backoff=_BACKOFF, judge=_judge)
+    unsubscribe = context.rcb.on_change(lambda: queue.add(context.name))
+    queue.add(context.name)
     try:
-        await context.rcb.refresh()
-        steps = next_steps(context.rcb.permissions())
-        done = [await _try(context, declaration, step) for step in steps]
-        published = await publish(context)
-    except NodeClosed:
-        raise  # nothing will ever change again: the loop must not go on as if it might
-    except JazzError as error:
-        _log.warning("permissions can't be reconciled now", replica=context.name, error=str(error))
-        return False
+        await queue.run()
+    finally:
+        unsubscribe()
+
+
+def _judge(error: Exception) -> Verdict:
+    """End the loop with the node: no attempt can succeed any more."""
+    return Verdict.RAISE if isinstance(error, NodeClosed) else workqueue.judge(error)
+
+
+async def reconcile(context: Context, declaration: Declaration) -> None:
+    """Carry out all permissions once.
+
+    Raises:
+        NotReady: some were not carried out or published; the log says which and why.
+        JazzError: the control block can't be read now.
+    """
+    await context.rcb.refresh()
+    steps = next_steps(context.rcb.permissions())
+    done = [await _try(context, declaration, step) for step in steps]
+    published = await publish(context)
     GRANTS_PENDING.labels(context.name).set(done.count(False))
     LAST_GRANTS_PASS.labels(context.name).set(time.time())
-    return all(done) and published
+    if not (all(done) and published):
+        raise NotReady(f"not all permissions of {context.name} are carried out and published")
 
 
 async def _try(context: Context, declaration: Declaration, step: Step) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from reside.common.transience import is_transient
+from reside.common.workqueue import WorkQueue
 from reside.sentinel.backoff import APPLY_BACKOFF
+from reside.sentinel.errors import judge
 from reside.sentinel.objects.identity import stack_of
-from reside.sentinel.queue import LaneQueue
 from reside.sentinel.term.reports import Fault, StackState, compose, difference, members
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Reporter:
         """Stacks as declared last, as far as they could be read."""
         self.faults: dict[str, Fault] = {}
         self._tries: dict[str, int] = {}
-        self.queue = LaneQueue("report", self._write, limit=1, backoff=APPLY_BACKOFF)
+        self.queue = WorkQueue("report", self._write, workers=1, backoff=APPLY_BACKOFF, judge=judge)
         guardian = desk.guardian
         self._unlisten = (guardian.mirror.listen(self._seen), guardian.keeper.listen(self._told))
 
