@@ -4,12 +4,20 @@
 
     AccessError
     ├── KubectlMissingError   no kubectl
-    └── PortForwardError      a forward that did not come up; carries what kubectl said last
+    └── PortForwardError      transient: a forward that did not come up; carries what kubectl said last
 """
+
+from typing import ClassVar
 
 
 class AccessError(Exception):
-    """Base of every error of `reside.access`."""
+    """Base of every error of `reside.access`.
+
+    Attributes:
+        transient: Whether another attempt may succeed although nobody acts; see `reside.common.transience`.
+    """
+
+    transient: ClassVar[bool] = False
 
 
 class KubectlMissingError(AccessError):
@@ -25,6 +33,8 @@ class PortForwardError(AccessError):
     Attributes:
         target: What was to be forwarded to.
     """
+
+    transient = True
 
     def __init__(self, target: str, reason: str) -> None:
         super().__init__(f"No port-forward to {target}: {reason}")

@@ -15,10 +15,9 @@ from types import TracebackType
 from typing import Self
 
 from reside.access.errors import KubectlMissingError, PortForwardError
+from reside.common.backoff import Retries
 
 READY_SECONDS = 30.0
-FIRST_PAUSE = 0.2
-LONGEST_PAUSE = 5.0
 TERM_SECONDS = 5.0
 _FORWARDING = re.compile(r"Forwarding from 127\.0\.0\.1:(\d+) ->")
 
@@ -151,11 +150,11 @@ class PortForward:
 
     async def _keep(self, kubectl: Path) -> None:
         """Run kubectl again and again until cancelled."""
-        pause = FIRST_PAUSE
+        retries = Retries()
         while True:
-            was_up = await self._run_once(kubectl)
-            pause = FIRST_PAUSE if was_up else min(pause * 2, LONGEST_PAUSE)
-            await asyncio.sleep(pause)  # the back-off itself, not a wait for a state
+            if await self._run_once(kubectl):
+                retries.succeeded()
+            await asyncio.sleep(retries.failed())  # the back-off itself, not a wait for a state
 
     async def _run_once(self, kubectl: Path) -> bool:
         """Run kubectl to its end; tell whether the forward was up in between."""

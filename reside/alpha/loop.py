@@ -6,15 +6,16 @@ leads; it begins by handling everything, so whatever its predecessor left in the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from reside.alpha import previews, records, sentinel
 from reside.alpha.loading.validate import validate
-from reside.alpha.queue import Queue
 from reside.alpha.rollouts import reconcile_replica
 from reside.alpha.versions import create_version
+from reside.common.backoff import DEFAULT
+from reside.common.workqueue import WorkQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 SCAN, SENTINEL = "scan", "sentinel"
+WORKERS: Final = 4
 
 
 class Loop:
@@ -33,7 +35,7 @@ class Loop:
 
     def __init__(self, alpha: Alpha) -> None:
         self._alpha = alpha
-        self._queue = Queue(self._handle)
+        self._queue = WorkQueue("alpha", self._handle, workers=WORKERS, backoff=DEFAULT)
         self._subscriptions: dict[str, Callable[[], None]] = {}
         self._open: set[int] = set()
         self._numbers: dict[str, int] = {}
@@ -42,8 +44,8 @@ class Loop:
         """Handle what there is and all that comes; ends by cancellation or an error."""
         for values in (self._alpha.data.requests, self._alpha.data.replicas, self._alpha.data.contracts):
             self._watch(values, SCAN)
-        self._queue.put(SCAN)
-        self._queue.put(SENTINEL)
+        self._queue.add(SCAN)
+        self._queue.add(SENTINEL)
         try:
             await self._queue.run()
         finally:
@@ -70,13 +72,13 @@ class Loop:
             fresh = self._watch(replica.map, key)
             self._watch(replica.management, key)
             if fresh:
-                self._queue.put(key)
-                self._queue.put(SENTINEL)
+                self._queue.add(key)
+                self._queue.add(SENTINEL)
         for co_id in self._alpha.data.requests.as_list():
             if co_id not in self._subscriptions:
                 record = await records.read_request(self._alpha.data, co_id)
                 self._watch(record.map, f"request/{record.value.id}")
-                self._queue.put(f"request/{record.value.id}")
+                self._queue.add(f"request/{record.value.id}")
 
     async def _follow_sentinel(self) -> None:
         """Watch the reports, and handle what they and the previews speak of."""
@@ -87,9 +89,9 @@ class Loop:
             target = view.reports.get(stack)
             if isinstance(target, str) and target not in self._subscriptions:
                 self._watch(await self._alpha.node.load_map(target), f"replica/{number}")
-                self._queue.put(f"replica/{number}")
+                self._queue.add(f"replica/{number}")
         for number in self._open:
-            self._queue.put(f"request/{number}")
+            self._queue.add(f"request/{number}")
 
     async def _request(self, number: int) -> None:
         request = (await records.find_request(self._alpha.data, number)).value
@@ -102,7 +104,7 @@ class Loop:
             await create_version(self._alpha, number)
             request = (await records.find_request(self._alpha.data, number)).value
             if request.target_replica is not None:
-                self._queue.put(f"replica/{request.target_replica}")
+                self._queue.add(f"replica/{request.target_replica}")
         if is_finished(request):
             await previews.withdraw(self._alpha, await sentinel.connect(self._alpha.context), number)
 
@@ -110,7 +112,7 @@ class Loop:
         """Have ``key`` handled whenever ``value`` changes; whether it was not watched before."""
         if value.id in self._subscriptions:
             return False
-        self._subscriptions[value.id] = value.on_change(lambda _: self._queue.put(key))
+        self._subscriptions[value.id] = value.on_change(lambda _: self._queue.add(key))
         return True
 
 

@@ -15,23 +15,36 @@ The tree::
     ├── InvalidCredentials  terminal: an agent secret that is malformed or belongs to another account
     └── TokenRefused        terminal: a request token that must not be believed (`reason` says why)
 
+The class attribute `transient` says the same to programs.
+
 No message ever contains a secret, a token or the content of a value.
 """
 # ruff: noqa: N818 - names say what happened, as in httpx; the common base says that they are errors
 
 from pathlib import Path
+from typing import ClassVar
 
 
 class JazzError(Exception):
-    """The base of all errors of this package."""
+    """The base of all errors of this package.
+
+    Attributes:
+        transient: Whether another attempt may succeed although nobody acts.
+    """
+
+    transient: ClassVar[bool] = False
 
 
 class JazzUnavailable(JazzError):
     """The sync server can't be reached. Transient."""
 
+    transient = True
+
 
 class JazzTimeout(JazzError):
     """The sync server was reached but did not answer or acknowledge in time. Transient."""
+
+    transient = True
 
 
 class NodeClosed(JazzError):

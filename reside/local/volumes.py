@@ -16,12 +16,12 @@ from typing import Any
 
 import httpx
 
+from reside.common.backoff import Retries
+
 PROVISIONER = "reside.io/local-folder"
 STORAGE_CLASS = "standard"
 USER = "reside:volume-provisioner"
 RESYNC_SECONDS = 60.0
-FIRST_PAUSE = 0.2
-LONGEST_PAUSE = 5.0
 _PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 _ASKED_FOR = "volume.kubernetes.io/storage-provisioner"
 _CLAIMS = "/api/v1/persistentvolumeclaims"
@@ -158,7 +158,7 @@ class Provisioner:
 
 def watch(client: httpx.Client, path: str, changed: threading.Event, stop: threading.Event) -> None:
     """Set `changed` whenever an object under `path` changes, and whenever something may have been missed."""
-    pause = FIRST_PAUSE
+    retries = Retries()
     while not stop.is_set():
         try:
             version = client.get(path, params={"limit": 1}).raise_for_status().json()["metadata"]["resourceVersion"]
@@ -168,11 +168,10 @@ def watch(client: httpx.Client, path: str, changed: threading.Event, stop: threa
                 stream.raise_for_status()
                 for _ in stream.iter_lines():
                     changed.set()
-                    pause = FIRST_PAUSE
+                    retries.succeeded()
         except httpx.HTTPError as error:
             _log.warning("watch of %s: %s", path, error)
-        stop.wait(pause)
-        pause = min(pause * 2, LONGEST_PAUSE)
+        stop.wait(retries.failed())
 
 
 def run(provisioner: Provisioner, ready: threading.Event) -> None:
@@ -180,17 +179,17 @@ def run(provisioner: Provisioner, ready: threading.Event) -> None:
     changed, stop = threading.Event(), threading.Event()
     for path in (_CLAIMS, _VOLUMES):
         threading.Thread(target=watch, args=(provisioner.client, path, changed, stop), daemon=True).start()
-    pause = FIRST_PAUSE
+    retries = Retries()
     while True:
         changed.wait(RESYNC_SECONDS)
         changed.clear()
         try:
             provisioner.reconcile()
         except (httpx.HTTPError, OSError) as error:
+            pause = retries.failed()
             _log.warning("not reconciled, trying again in %.1f s: %s", pause, error)
             stop.wait(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
             changed.set()
         else:
-            pause = FIRST_PAUSE
+            retries.succeeded()
             ready.set()

@@ -3,21 +3,31 @@
 The tree::
 
     LockError
-    ├── EtcdUnavailable  transient: no etcd answers, or the one that does has no leader; come back later
+    ├── EtcdUnavailable  no etcd answers, or the one that does has no leader; come back later
     ├── LockTimeout      somebody else held the lock for longer than the caller was willing to wait
     └── LockLost         the lock was held and is no longer: whatever it guards must not be written any more
+
+All of them are transient: a later attempt that takes the lock again may succeed.
 """
 # ruff: noqa: N818 - names say what happened, as in httpx; the common base says that they are errors
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class LockError(Exception):
-    """The base of all errors of this package."""
+    """The base of all errors of this package.
+
+    Attributes:
+        transient: whether another attempt may succeed although nobody acts; see `reside.common.transience`.
+    """
+
+    transient: ClassVar[bool] = True
 
 
 class EtcdUnavailable(LockError):
-    """No etcd gave a usable answer. Transient."""
+    """No etcd gave a usable answer."""
 
 
 class LockTimeout(LockError):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
+from reside.common.backoff import Retries
 from reside.locks.errors import EtcdUnavailable, LockLost
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 _Result = TypeVar("_Result")
-
-_FIRST_PAUSE_S = 0.2
-_LONGEST_PAUSE_S = 5.0
 
 
 class Leadership:
@@ -61,17 +59,16 @@ class Leadership:
         Returns:
             What ``work`` returned. Its errors are the caller's.
         """
-        pause = _FIRST_PAUSE_S
+        retries = Retries()
         while True:
             held: Held | None = None
             try:
                 async with self._lock() as held:
                     _log.info("leading", leader=self.name, revision=held.revision)
-                    pause = _FIRST_PAUSE_S
+                    retries.succeeded()
                     return await work(held)
             except (LockLost, EtcdUnavailable) as error:
                 if held is not None and not held.lost.is_set():
                     raise  # of another lock, which the work used
                 _log.warning("not leading", leader=self.name, error=str(error))
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE_S)
+            await asyncio.sleep(retries.failed())

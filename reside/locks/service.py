@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 import structlog
 
+from reside.common.backoff import Backoff, Retries
 from reside.locks.errors import EtcdUnavailable, LockTimeout
 from reside.locks.etcd import Etcd
 from reside.locks.held import Held
@@ -29,8 +30,8 @@ DEFAULT_TTL_S = 30
 DEFAULT_WAIT_S = 45.0
 """Longer than the time to live, so that a dead holder's lock is waited out."""
 _LOOK_AGAIN_S = 10.0
-_FIRST_PAUSE_S = 0.05
-_LONGEST_PAUSE_S = 2.0
+_ACQUIRE = Backoff(first=0.05, longest=2.0, jitter=0.2)
+"""Between attempts to take a lock while etcd is away. Its jitter keeps apart all who wait for the same etcd."""
 
 
 class LockService:
@@ -120,11 +121,11 @@ class LockService:
                 return Held(self._etcd, key, revision, lease=lease, ttl=ttl, renewed_at=asked_at)
             seen.note_holder(outcome.entry.value if outcome.entry else "")
             if await self._etcd.wait_deleted(key, outcome.revision, at_most=_LOOK_AGAIN_S):
-                seen.pause_s = _FIRST_PAUSE_S
+                seen.retries.succeeded()
                 return None
         except EtcdUnavailable as error:
             seen.unavailable = error
-        await asyncio.sleep(seen.next_pause())
+        await asyncio.sleep(seen.retries.failed())
         return None
 
     async def _give_back(self, lease: int, key: str) -> None:
@@ -147,11 +148,7 @@ class _Seen:
     def __init__(self) -> None:
         self.holder = ""
         self.unavailable: EtcdUnavailable | None = None
-        self.pause_s = _FIRST_PAUSE_S
+        self.retries = Retries(_ACQUIRE)
 
     def note_holder(self, holder: str) -> None:
         self.holder, self.unavailable = holder, None
-
-    def next_pause(self) -> float:
-        pause, self.pause_s = self.pause_s, min(self.pause_s * 2, _LONGEST_PAUSE_S)
-        return pause

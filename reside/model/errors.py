@@ -10,16 +10,21 @@
     └── NotReady            transient: a peer, a grant or a value is not there yet; come back later
         └── AnswerLost      a call was sent and its answer did not arrive: it may have been carried out
 
+Whether an error is transient is the class attribute `transient`, which `reside.common.transience` reads.
+
 Invariant: a message never holds a secret, so that it may be logged, stored in Jazz and sent to a client.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 
 class ResideError(Exception):
     """Any error that ReSide raises on purpose; ``code`` is its stable name on the wire."""
 
     code = "error"
+    transient: ClassVar[bool] = False
 
 
 class InvalidInput(ResideError):  # noqa: N818 - named after what is wrong, as the field does
@@ -62,6 +67,7 @@ class NotReady(ResideError):  # noqa: N818 - see InvalidInput
     """Something is not there yet; trying again later is right."""
 
     code = "not-ready"
+    transient = True
 
 
 class AnswerLost(NotReady):

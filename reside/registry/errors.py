@@ -14,9 +14,17 @@ Invariant: messages contain neither credentials nor response bodies, so they may
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class RegistryError(Exception):
-    """Base of all errors of the registry client; `image` is the reference."""
+    """Base of all errors of the registry client; `image` is the reference.
+
+    Attributes:
+        transient: whether another attempt may succeed although nobody acts; see `reside.common.transience`.
+    """
+
+    transient: ClassVar[bool] = False
 
     def __init__(self, image: str, message: str) -> None:
         super().__init__(f"image {image!r}: {message}")
@@ -30,6 +38,8 @@ class RegistryError(Exception):
 
 class RegistryUnavailable(RegistryError):  # noqa: N818 - named after the state, like HTTP's 503
     """The registry can't be reached at the moment; retry later."""
+
+    transient = True
 
 
 class InvalidReference(RegistryError):  # noqa: N818 - named after what is wrong

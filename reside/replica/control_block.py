@@ -37,6 +37,7 @@ class ControlBlock:
 
     def __init__(self, node: Node, root: CoMap, permissions: CoMap) -> None:
         self.root = root
+        self._listeners: list[Callable[[], None]] = []
         self._watchers: WeakSet[asyncio.Event] = WeakSet()
         self.changed = self.watch()
         self._node = node
@@ -146,6 +147,11 @@ class ControlBlock:
         if self.root.get("requirements") != wanted:
             self.root.set("requirements", wanted)
 
+    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` at every change of the block or of a permission; return what unsubscribes it."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
     def watch(self) -> asyncio.Event:
         """An event of the caller's own: set at every change of the block or of a permission, cleared by the caller.
 
@@ -171,6 +177,8 @@ class ControlBlock:
     def _tell(self) -> None:
         for event in list(self._watchers):
             event.set()
+        for listener in list(self._listeners):
+            listener()
 
 
 def parse_permission(key: str, members: Mapping[str, Any]) -> ControlBlockPermission | None:

@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import structlog
 
+from reside.common import workqueue
+from reside.common.backoff import Backoff
+from reside.common.transience import safe_text
+from reside.common.workqueue import Verdict, WorkQueue
 from reside.jazz import AccountId, JazzError, NodeClosed
-from reside.locks import LockError
-from reside.model.errors import NotReady, ResideError
+from reside.model.errors import NotReady
 from reside.model.lookup import granted_permissions
 from reside.replica.declaration import NO_HANDLERS
 from reside.replica.health import GRANTS_FAILED, GRANTS_PENDING, LAST_GRANTS_PASS
@@ -31,8 +34,8 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 HANDLER_TIMEOUT_S = 60.0
-_FIRST_PAUSE_S = 1.0
-_LONGEST_PAUSE_S = 60.0
+_BACKOFF = Backoff(first=1.0, longest=60.0)
+"""Between passes after a failure: a handler may cost the replica any amount of work."""
 
 Act = Literal["granted", "revoked", "updated"]
 
@@ -58,39 +61,37 @@ def _act(expected: Grant, current: Grant | None) -> Act:
     return "updated" if current is not None and current.granted else "granted"
 
 
-def pause_after(failures: int) -> float | None:
-    """Seconds until the next pass after so many failed ones in a row; None: until something changes."""
-    return None if failures == 0 else min(_FIRST_PAUSE_S * 2.0 ** min(failures - 1, 16), _LONGEST_PAUSE_S)
-
-
 async def keep_grants(context: Context, declaration: Declaration) -> None:
     """Run the loop until cancelled."""
-    failures, changed = 0, context.rcb.watch()
-    while True:
-        changed.clear()
-        failures = 0 if await reconcile(context, declaration) else failures + 1
-        try:
-            async with asyncio.timeout(pause_after(failures)):
-                await changed.wait()
-        except TimeoutError:
-            continue
-
-
-async def reconcile(context: Context, declaration: Declaration) -> bool:
-    """One pass over all permissions; whether everything is as expected now."""
+    queue = WorkQueue("grants", lambda _: reconcile(context, declaration), workers=1, backoff=_BACKOFF, judge=_judge)
+    unsubscribe = context.rcb.on_change(lambda: queue.add(context.name))
+    queue.add(context.name)
     try:
-        await context.rcb.refresh()
-        steps = next_steps(context.rcb.permissions())
-        done = [await _try(context, declaration, step) for step in steps]
-        published = await publish(context)
-    except NodeClosed:
-        raise  # nothing will ever change again: the loop must not go on as if it might
-    except JazzError as error:
-        _log.warning("permissions can't be reconciled now", replica=context.name, error=str(error))
-        return False
+        await queue.run()
+    finally:
+        unsubscribe()
+
+
+def _judge(error: Exception) -> Verdict:
+    """End the loop with the node: no attempt can succeed any more."""
+    return Verdict.RAISE if isinstance(error, NodeClosed) else workqueue.judge(error)
+
+
+async def reconcile(context: Context, declaration: Declaration) -> None:
+    """Carry out all permissions once.
+
+    Raises:
+        NotReady: some were not carried out or published; the log says which and why.
+        JazzError: the control block can't be read now.
+    """
+    await context.rcb.refresh()
+    steps = next_steps(context.rcb.permissions())
+    done = [await _try(context, declaration, step) for step in steps]
+    published = await publish(context)
     GRANTS_PENDING.labels(context.name).set(done.count(False))
     LAST_GRANTS_PASS.labels(context.name).set(time.time())
-    return all(done) and published
+    if not (all(done) and published):
+        raise NotReady(f"not all permissions of {context.name} are carried out and published")
 
 
 async def _try(context: Context, declaration: Declaration, step: Step) -> bool:
@@ -100,14 +101,13 @@ async def _try(context: Context, declaration: Declaration, step: Step) -> bool:
         raise
     except Exception as error:  # noqa: BLE001 - a handler's bug must not stop other permissions; it is tried again
         GRANTS_FAILED.labels(context.name).inc()
-        # Not the message of a foreign error: it may hold anything. ReSide's and Jazz's own never hold a secret.
-        known = isinstance(error, ResideError | JazzError | LockError)
         _log.error(
             "permission not carried out",
             replica=context.name,
             permission=step.ref.key,
             act=step.act,
-            error=f"{type(error).__name__}: {error}" if known else type(error).__name__,
+            kind=type(error).__name__,
+            error=safe_text(error),  # a handler's error may hold a secret
         )
         return False
     _log.info("permission carried out", replica=context.name, permission=step.ref.key, act=step.act)

@@ -18,20 +18,18 @@ import httpx
 import stamina
 import structlog
 
+from reside.common.transience import is_transient
 from reside.jazz import (
     AccountId,
     CoId,
     Credentials,
     InvalidCredentials,
     JazzError,
-    JazzTimeout,
-    JazzUnavailable,
     Node,
     RequestVerifier,
     now_ms,
 )
 from reside.locks import LockService
-from reside.model.errors import NotReady
 from reside.replica.app import build_app
 from reside.replica.background import in_background
 from reside.replica.context import Context
@@ -92,9 +90,7 @@ async def _connect(
 ) -> Context:
     """Steps 2 and 3: the account, the control block, the locks."""
     credentials = _credentials(settings)
-    async for attempt in stamina.retry_context(
-        on=(JazzUnavailable, JazzTimeout, NotReady), attempts=None, timeout=START_WITHIN_S, wait_max=5.0
-    ):
+    async for attempt in stamina.retry_context(on=is_transient, attempts=None, timeout=START_WITHIN_S, wait_max=5.0):
         with attempt:
             async with AsyncExitStack() as one_try:
                 node = await one_try.enter_async_context(Node(settings.sync_server_url, credentials, policy=writes))
@@ -163,7 +159,9 @@ async def _greet(context: Context, account: AccountId) -> bool:
     try:
         async with asyncio.timeout(_PEERS_WITHIN_S):
             await load_profile(context.node, account)
-    except (NotReady, TimeoutError) as error:
+    except Exception as error:
+        if not is_transient(error):
+            raise
         _log.info("peer is not ready yet", replica=context.name, account=account, error=str(error))
         return False
     return True

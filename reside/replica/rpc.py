@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from starlette.responses import JSONResponse
 
-from reside.jazz import JazzTimeout, JazzUnavailable, TokenRefused
-from reside.locks import LockError
+from reside.common.transience import is_transient, safe_text
+from reside.jazz import TokenRefused
 from reside.model.errors import Conflict, InvalidInput, NotAllowed, NotReady, ResideError
 from reside.replica.call import Call
 from reside.replica.health import RPC_CALLS, RPC_SECONDS
@@ -77,10 +77,11 @@ class RpcServer:
             return JSONResponse(await self._answer(request, contract, method))
         except ResideError as error:
             return _refusal(error)
-        except (LockError, JazzUnavailable, JazzTimeout) as error:
-            _log.warning("call can't be served now", contract=contract, method=method, error=str(error))
-            return _refusal(NotReady(f"{self.replica} can't serve {method} now: {error}"))
-        except Exception:  # noqa: BLE001 - the outermost edge: a handler's bug must not end the server
+        except Exception as error:  # noqa: BLE001 - the outermost edge: a handler's bug must not end the server
+            if is_transient(error):
+                reason = safe_text(error)
+                _log.warning("call can't be served now", contract=contract, method=method, error=reason)
+                return _refusal(NotReady(f"{self.replica} can't serve {method} now: {reason}"))
             _log.exception("call failed", contract=contract, method=method)
             return _refusal(ResideError(f"{self.replica} failed to serve {method}: see its log"))
 
@@ -104,7 +105,7 @@ class RpcServer:
         except TokenRefused as error:
             if error.reason == "restarted":
                 raise Restarted(f"{self.replica} has just started: {error}") from error
-            if isinstance(error.__cause__, JazzTimeout | JazzUnavailable):
+            if error.__cause__ is not None and is_transient(error.__cause__):
                 raise NotServing(f"{self.replica} can't look up the caller's account now: try again") from error
             raise _Unauthenticated(str(error)) from None
 

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from reside.common.backoff import Retries
+from reside.common.transience import is_transient
 from reside.jazz import JazzError
-from reside.locks import EtcdUnavailable, LockLost, LockTimeout
+from reside.locks import LockError, LockTimeout
 from reside.locks.service import DEFAULT_TTL_S
 from reside.model.constants import SENTINEL_CONTRACT, SENTINEL_NAME
-from reside.model.errors import NotReady
 from reside.replica import CAREFUL_WRITES, Replica
 from reside.sentinel.backoff import CONNECT_BACKOFF
 from reside.sentinel.contract import access
@@ -128,37 +129,38 @@ class Sentinel:
 
     async def _serve(self, guardian: Guardian, *, serve: bool) -> None:
         """Log in and lead; while Jazz is away, try again."""
-        failures = 0
+        retries = Retries(CONNECT_BACKOFF)
         while not self._stop.is_set():
             try:
                 async with self.replica.start(self._settings, serve=serve) as context:
                     context.health.checks["watching Kubernetes"] = guardian.mirror.ready.is_set
-                    failures = 0
+                    retries.succeeded()
                     await self._lead(context, guardian)
-            except (JazzError, EtcdUnavailable, LockTimeout, LockLost, NotReady) as error:
-                failures += 1
-                pause = CONNECT_BACKOFF.pause(failures)
+            except Exception as error:
+                if not (is_transient(error) or isinstance(error, JazzError)):  # the guard survives every fault of Jazz
+                    raise
+                pause = retries.failed()
                 _log.warning("not started, trying again", seconds=pause, error=str(error))
                 guardian.mandate.lose_etcd()
                 await self._wait(pause)
 
     async def _lead(self, context: Context, guardian: Guardian) -> None:
         """Lead whenever no other one does, until stopped."""
-        failures, held_since = 0, None
+        retries, held_since = Retries(CONNECT_BACKOFF), None
         loop = asyncio.get_running_loop()
         while not self._stop.is_set():
             try:
                 await self._wait_for_term(context, guardian)
-                failures, held_since = 0, None
+                retries.succeeded()
+                held_since = None
             except LockTimeout:
                 held_since = held_since or loop.time()
                 if loop.time() - held_since < DEFAULT_TTL_S:
                     guardian.reload()  # the holder may be dead, even ourselves before an outage: go on as we are
                 else:
                     guardian.mandate.follow()
-            except (EtcdUnavailable, LockLost) as error:
-                failures, held_since = failures + 1, None
-                pause = CONNECT_BACKOFF.pause(failures)
+            except LockError as error:
+                pause, held_since = retries.failed(), None
                 _log.warning("not leading", seconds=pause, error=str(error))
                 guardian.mandate.lose_etcd()
                 await self._wait(pause)

@@ -1,30 +1,16 @@
-"""How long to wait before the next try: pure, bounded, doubling."""
+"""The Sentinel's back-offs, and the limit on repairs of one object."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-
-@dataclass(frozen=True)
-class Backoff:
-    """Waits ``first`` seconds after a failure and doubles up to ``longest``; the first ``free`` cost nothing."""
-
-    first: float = 0.5
-    longest: float = 60.0
-    free: int = 0
-
-    def pause(self, failures: int) -> float:
-        """Seconds to wait after so many failures in a row."""
-        steps = failures - self.free - 1
-        if steps < 0:
-            return 0.0
-        return min(self.first * 2.0 ** min(steps, 30), self.longest)
-
+from reside.common.backoff import Backoff
 
 APPLY_BACKOFF = Backoff(first=1.0, longest=60.0)
 """Between tries of a stack: the engine costs about a second each time."""
 REPAIR_BACKOFF = Backoff(first=0.5, longest=60.0, free=5)
-"""Between repairs of one object: a hand is put back at once, a controller that fights us ever more slowly."""
+"""Between repairs of one object. Manual changes are reverted immediately, repeated changes by another controller with
+back-off."""
 CONNECT_BACKOFF = Backoff(first=0.2, longest=10.0)
 """Between tries to reach the Kubernetes API, Jazz or etcd."""
 

@@ -7,15 +7,20 @@
         ├── ForeignObjects       objects exist that are not ours: somebody must delete or label them
         └── ClusterRefused       the Kubernetes API answered no: the manifest, or our rights, must change
 
-Terminal are only errors that the declarer alone can cure, since then a change comes: everything else is tried again.
+`judge` says when a queue retries. Only errors that the author of a stack alone can cure are not retried, since the cure
+is a change, which adds the key again. A missing permission may be granted without a change of the stack.
 """
 
 from __future__ import annotations
 
+from reside.common import workqueue
+from reside.common.workqueue import Verdict
 from reside.model.errors import Conflict, InvalidInput, NotReady
 
-TERMINAL: tuple[type[Exception], ...] = (InvalidInput,)
-"""Errors after which a stack waits for a change of its declaration. A missing permission may still be given."""
+
+def judge(error: Exception) -> Verdict:
+    """Return what a queue of the Sentinel does after an error."""
+    return Verdict.WAIT if isinstance(error, InvalidInput) else workqueue.judge(error)
 
 
 class ClusterUnavailable(NotReady):

@@ -5,7 +5,7 @@
     │   └── EngineKilled    the engine ended in the middle; the next operation repairs the state and converges
     ├── ApplyConflict       another field manager holds a field of the object: somebody must decide
     ├── ApplyRejected       the API server refused the object: the wish must change
-    ├── StackLocked         two operations on one stack at once: the caller broke its promise of one lane a stack
+    ├── StackLocked         transient: two operations on one stack at once; the caller must run one at a time
     └── EngineBroken        wrong passphrase, unreadable state: an operator must look
 
 Invariant: a message is short and holds no secret value (see masking.py), so that it may be logged and stored in Jazz.
@@ -13,9 +13,13 @@ Invariant: a message is short and holds no secret value (see masking.py), so tha
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class EngineError(Exception):
     """Any failure of an engine operation; ``object`` is ``Kind/name`` where one object is to blame."""
+
+    transient: ClassVar[bool] = False
 
     def __init__(self, message: str, object: str | None = None) -> None:  # noqa: A002 - the word of the whole package
         super().__init__(message if object is None else f"{object}: {message}")
@@ -25,6 +29,8 @@ class EngineError(Exception):
 
 class EngineUnavailable(EngineError):  # noqa: N818 - named after what is wrong
     """The cluster cannot be reached or the engine cannot run now; trying again later is right."""
+
+    transient = True
 
 
 class EngineKilled(EngineUnavailable):
@@ -45,6 +51,8 @@ class ApplyConflict(EngineError):  # noqa: N818 - see EngineUnavailable
 
 class StackLocked(EngineError):  # noqa: N818 - see EngineUnavailable
     """The stack is in use by another operation at this moment."""
+
+    transient = True
 
 
 class EngineBroken(EngineError):  # noqa: N818 - see EngineUnavailable

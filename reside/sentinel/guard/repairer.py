@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 import structlog
 from prometheus_client import Counter
 
+from reside.common.workqueue import WorkQueue
 from reside.model.applied import as_applied
 from reside.model.constants import FIELD_MANAGER
 from reside.model.errors import NotReady
 from reside.model.stacks import object_key
 from reside.sentinel.backoff import REPAIR_BACKOFF, Temper
-from reside.sentinel.errors import ClusterUnavailable, ForeignObjects
+from reside.sentinel.errors import ClusterUnavailable, ForeignObjects, judge
 from reside.sentinel.guard.drift import Standing, decide, fingerprint, managers, taken_over
 from reside.sentinel.objects.identity import is_finished_job, is_ours, split_key
 from reside.sentinel.objects.live import reported
 from reside.sentinel.objects.secrets import filled, live_value
-from reside.sentinel.queue import LaneQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -78,7 +78,7 @@ class Keeper:
         self._held: set[str] = set()
         self._tries: dict[str, int] = {}
         self._temper = Temper(REPAIR_BACKOFF, _CALM_S)
-        self._queue = LaneQueue("repair", self._handle, limit=_AT_ONCE, backoff=REPAIR_BACKOFF)
+        self._queue = WorkQueue("repair", self._handle, workers=_AT_ONCE, backoff=REPAIR_BACKOFF, judge=judge)
         self._listeners: list[Callable[[str], None]] = []
         self.problems: dict[str, str] = {}
         """Why an object can't be put back, by ``Kind/name``."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from prometheus_client import Counter, Gauge
 
+from reside.common.backoff import Retries
 from reside.sentinel.backoff import CONNECT_BACKOFF
 from reside.sentinel.errors import ClusterRefused, ClusterUnavailable
 
@@ -36,7 +37,7 @@ async def follow(cluster: Cluster, mirror: Mirror, kind: Kind) -> None:
     Raises:
         ClusterRefused: our credentials are no longer taken (401): only a new start reads new ones.
     """
-    failures = 0
+    retries = Retries(CONNECT_BACKOFF)
     while True:
         began = asyncio.get_running_loop().time()
         try:
@@ -44,14 +45,14 @@ async def follow(cluster: Cluster, mirror: Mirror, kind: Kind) -> None:
             mirror.replace(kind, objects)
             LAST_EVENT.labels(kind.kind).set_to_current_time()
             await _events(cluster, mirror, kind, version)
-            failures = 0
+            retries.succeeded()
         except (ClusterUnavailable, ClusterRefused) as error:
             status = getattr(error, "status", 0)
             if status == HTTPStatus.UNAUTHORIZED:
                 raise
-            lasted = asyncio.get_running_loop().time() - began
-            failures = 1 if lasted > CONNECT_BACKOFF.longest else failures + 1
-            pause = CONNECT_BACKOFF.pause(failures)
+            if asyncio.get_running_loop().time() - began > CONNECT_BACKOFF.longest:
+                retries.succeeded()  # the watch had worked for a while
+            pause = retries.failed()
             if status != HTTPStatus.GONE:
                 WATCH_FAILURES.labels(kind.kind).inc()
                 _log.warning("watch ended", kind=kind.kind, seconds=pause, error=str(error))

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 import structlog
 from prometheus_client import Histogram
 
-from reside.jazz import JazzError
-from reside.locks import LockError
+from reside.common.transience import is_expected
 from reside.model.constants import TEARDOWN_MARKER
-from reside.model.errors import NotAllowed, NotReady, ResideError
+from reside.model.errors import NotAllowed, NotReady
 from reside.model.stacks import DesiredStack
-from reside.sentinel.engine import EngineError, StackSpec
+from reside.sentinel.engine import StackSpec
 from reside.sentinel.objects.secrets import all_references
 from reside.sentinel.store.stacks import StoredStack
 from reside.sentinel.term.secret_values import resolve
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 
-EXPECTED = (ResideError, EngineError, JazzError, LockError)
-"""Errors that are reported and tried again; all others are bugs."""
 APPLY_SECONDS = Histogram("reside_sentinel_apply_seconds", "Time of an engine's apply.")
 
 
@@ -64,8 +61,9 @@ class Applier:
         """
         try:
             await self._handle(name)
-        except EXPECTED as error:
-            self._reporter.fail(name, error)
+        except Exception as error:
+            if is_expected(error):
+                self._reporter.fail(name, error)
             raise
 
     def close(self) -> None:

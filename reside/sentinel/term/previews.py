@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reside.model.errors import Conflict, InvalidInput, NotAllowed
+from reside.common.transience import is_transient
+from reside.model.errors import NotAllowed, ResideError
 from reside.model.stacks import StackPreview
 from reside.sentinel.contract.declared import check_rights, in_force
-from reside.sentinel.engine import ApplyConflict, ApplyRejected, EngineBroken, StackSpec
+from reside.sentinel.engine import EngineError, StackSpec
 from reside.sentinel.term.secret_values import resolve_loosely
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ class Previewer:
     async def _preview(self, entry: Edit) -> StackPreview:
         try:
             _, stack = await self._desk.read(None, entry)
-        except (InvalidInput, NotAllowed) as error:
+        except ResideError as error:
+            if is_transient(error):
+                raise
             return StackPreview("", "", error=str(error))
         result = StackPreview(stack.name, stack.revision, violations=self._desk.violations(stack))
         try:
@@ -60,7 +63,9 @@ class Previewer:
             if result.violations:
                 return result
             return await self._changes(stack, result)
-        except (InvalidInput, NotAllowed, Conflict, ApplyConflict, ApplyRejected, EngineBroken) as error:
+        except (ResideError, EngineError) as error:
+            if is_transient(error):
+                raise
             return replace(result, error=str(error))
 
     async def _changes(self, stack: DesiredStack, result: StackPreview) -> StackPreview:

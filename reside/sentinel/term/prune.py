@@ -6,21 +6,19 @@ object controls is that one's business.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from reside.common.workqueue import WorkQueue
 from reside.model.stacks import object_key
 from reside.sentinel.backoff import CONNECT_BACKOFF
-from reside.sentinel.errors import ClusterRefused, ClusterUnavailable
 from reside.sentinel.objects.identity import is_going, is_owned
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from reside.model.stacks import K8sObject
-    from reside.sentinel.queue import LaneQueue
     from reside.sentinel.term.applier import Applier
     from reside.sentinel.term.context import Desk
     from reside.sentinel.term.reporter import Reporter
@@ -29,6 +27,8 @@ _log = structlog.get_logger(__name__)
 
 _LAST: Final = ("ServiceAccount", "Role", "RoleBinding")
 """Deleted after the rest: a process that is being removed may still use them."""
+_ALL: Final = "unknown objects"
+"""The queue's only key: each pass looks at all objects."""
 
 
 def unknown(live: Mapping[str, K8sObject], known: Collection[str]) -> list[str]:
@@ -47,21 +47,21 @@ class Pruner:
         reporter: knows what is declared.
     """
 
-    def __init__(self, desk: Desk, stacks: LaneQueue, applier: Applier, reporter: Reporter) -> None:
+    def __init__(self, desk: Desk, stacks: WorkQueue, applier: Applier, reporter: Reporter) -> None:
         self._desk = desk
         self._stacks = stacks
         self._applier = applier
         self._reporter = reporter
-        self._woken = asyncio.Event()
-        self._woken.set()
+        self._queue = WorkQueue("prune", self._prune, workers=1, backoff=CONNECT_BACKOFF)
+        self.wake()
         self._unlisten = (
             desk.guardian.mirror.listen(lambda _key, _before, _live: self.wake()),
             desk.data.root.on_change(lambda _: self.wake()),
         )
 
     def wake(self) -> None:
-        """Something changed: look again."""
-        self._woken.set()
+        """Look for unknown objects again, since something changed."""
+        self._queue.add(_ALL)
 
     def close(self) -> None:
         """Hear of no further change."""
@@ -70,29 +70,17 @@ class Pruner:
 
     async def run(self) -> None:
         """Delete what is unknown until cancelled."""
-        failures = 0
-        while True:
-            await self._woken.wait()
-            self._woken.clear()
-            await self._desk.guardian.mirror.ready.wait()
-            await self._stacks.wait_idle()
-            try:
-                await self._pass()
-                failures = 0
-            except (ClusterUnavailable, ClusterRefused) as error:
-                failures += 1
-                pause = CONNECT_BACKOFF.pause(failures)
-                _log.warning("unknown objects can't be deleted", seconds=pause, error=str(error))
-                await asyncio.sleep(pause)
-                self._woken.set()
+        await self._queue.run()
 
-    async def _pass(self) -> None:
+    async def _prune(self, _: str) -> None:
+        await self._desk.guardian.mirror.ready.wait()
+        await self._stacks.wait_idle()
         careful = self._desk.data.careful or getattr(self._desk.context.settings, "careful", None) is True
         if careful or self._applier.unread or self._desk.guardian.mirror.is_teardown:
             return
         for key in unknown(self._desk.guardian.mirror.objects, self._known()):
             if not self._stacks.idle:
-                self._woken.set()
+                self.wake()
                 return
             await self._desk.lease.check()
             _log.info("deleting, since no stack knows it", object=key)

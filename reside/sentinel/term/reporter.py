@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from reside.jazz import JazzError
-from reside.locks import LockError
-from reside.model.errors import NotReady
+from reside.common.transience import is_transient
+from reside.common.workqueue import WorkQueue
 from reside.sentinel.backoff import APPLY_BACKOFF
-from reside.sentinel.engine import EngineUnavailable
+from reside.sentinel.errors import judge
 from reside.sentinel.objects.identity import stack_of
-from reside.sentinel.queue import LaneQueue
 from reside.sentinel.term.reports import Fault, StackState, compose, difference, members
 
 if TYPE_CHECKING:
@@ -18,10 +16,8 @@ if TYPE_CHECKING:
     from reside.model.stacks import DesiredStack, K8sObject
     from reside.sentinel.term.context import Desk
 
-
-_PASSING: Final = (NotReady, EngineUnavailable, JazzError, LockError)
-PASSING_TRIES: Final = 3
-"""After so many failed tries in a row an error is told that may pass by itself."""
+TRIES_BEFORE_REPORT: Final = 3
+"""Failed attempts in a row after which a transient error is reported."""
 
 
 class Reporter:
@@ -33,7 +29,7 @@ class Reporter:
         """Stacks as declared last, as far as they could be read."""
         self.faults: dict[str, Fault] = {}
         self._tries: dict[str, int] = {}
-        self.queue = LaneQueue("report", self._write, limit=1, backoff=APPLY_BACKOFF, retry=(JazzError,))
+        self.queue = WorkQueue("report", self._write, workers=1, backoff=APPLY_BACKOFF, judge=judge)
         guardian = desk.guardian
         self._unlisten = (guardian.mirror.listen(self._seen), guardian.keeper.listen(self._told))
 
@@ -52,9 +48,9 @@ class Reporter:
         self.touch(stack.name)
 
     def fail(self, name: str, error: Exception) -> None:
-        """A stack can't be applied; what may pass by itself is told only when it did not for several tries."""
+        """Report that a stack can't be applied; a transient error only after several attempts."""
         tries = self._tries[name] = self._tries.get(name, 0) + 1
-        if isinstance(error, _PASSING) and tries < PASSING_TRIES:
+        if is_transient(error) and tries < TRIES_BEFORE_REPORT:
             return
         blamed = getattr(error, "object", None)
         self.faults[name] = Fault(str(error), blamed if isinstance(blamed, str) else None)

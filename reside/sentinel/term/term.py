@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from reside.common.workqueue import WorkQueue
 from reside.replica.background import in_background
 from reside.sentinel.backoff import APPLY_BACKOFF
 from reside.sentinel.contract.data import open_data
-from reside.sentinel.queue import LaneQueue
-from reside.sentinel.term.applier import EXPECTED, Applier
+from reside.sentinel.errors import judge
+from reside.sentinel.term.applier import Applier
 from reside.sentinel.term.context import Desk
 from reside.sentinel.term.previews import Previewer
 from reside.sentinel.term.prune import Pruner
@@ -44,10 +45,10 @@ class Term:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._reporter = Reporter(desk)
-        self._stacks = LaneQueue("stack", self._handle, limit=LANES, backoff=APPLY_BACKOFF, retry=EXPECTED)
+        self._stacks = WorkQueue("stack", self._handle, workers=LANES, backoff=APPLY_BACKOFF, judge=judge)
         self._applier = Applier(desk, self._reporter, self._stacks.add)
         self._previewer = Previewer(desk)
-        self._previews = LaneQueue("preview", self._previewer.handle, limit=1, backoff=APPLY_BACKOFF, retry=EXPECTED)
+        self._previews = WorkQueue("preview", self._previewer.handle, workers=1, backoff=APPLY_BACKOFF, judge=judge)
         self._pruner = Pruner(desk, self._stacks, self._applier, self._reporter)
 
     @asynccontextmanager
@@ -80,7 +81,8 @@ class Term:
             async with asyncio.timeout(_DRAIN_S):
                 await asyncio.gather(self._stacks.drain(), self._previews.drain())
         except TimeoutError:
-            _log.warning("operations are still running and are stopped", seconds=_DRAIN_S)
+            running = self._stacks.statistics().running + self._previews.statistics().running
+            _log.warning("operations are still running and are stopped", seconds=_DRAIN_S, running=running)
         await self._desk.engine.stop()
         try:
             async with asyncio.timeout(_REPORT_S):

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from images.contents import CODE_FOLDERS, Code, JazzServer
-from reside.local.docker_context import Context
+from reside.build.context import Context
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FILES = {
     "Pulumi.yaml": "name: reside",
     "__main__.py": "print()",

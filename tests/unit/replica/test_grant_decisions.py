@@ -1,9 +1,9 @@
-"""What the permission loop decides to do, and how long it waits after failures."""
+"""What the permission loop decides to do."""
 
 from __future__ import annotations
 
 from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef
-from reside.replica.grants import next_steps, pause_after
+from reside.replica.grants import next_steps
 
 YES, NO = Grant(granted=True), Grant(granted=False)
 OTHER = Grant(granted=True, params={"room": "red"})
@@ -33,8 +33,3 @@ def test_each_difference_is_one_step_and_revocations_come_first() -> None:
 
 def test_a_step_carries_the_expected_grant() -> None:
     assert [step.grant for step in next_steps([permission("changed", OTHER, YES)])] == [OTHER]
-
-
-def test_pauses_grow_to_a_minute_and_without_failure_only_a_change_wakes() -> None:
-    assert pause_after(0) is None
-    assert [pause_after(n) for n in (1, 2, 3, 7, 8, 10_000)] == [1, 2, 4, 60, 60, 60]

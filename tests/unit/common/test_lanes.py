@@ -1,15 +1,9 @@
-"""The queue's decisions: coalescing, serial lanes, a limit, growing pauses; and the pauses themselves."""
+"""The decisions of the work queue: coalescing, serial lanes, a limit, growing pauses."""
 
-import asyncio
+from __future__ import annotations
 
-import pytest
-
-from reside.model.errors import InvalidInput, NotReady
-from reside.sentinel.backoff import Backoff, Temper
-from reside.sentinel.lanes import Lanes
-from reside.sentinel.queue import LaneQueue
-
-QUICK = Backoff(first=0.001, longest=0.004)
+from reside.common.backoff import Backoff
+from reside.common.lanes import Lanes
 
 
 def lanes(limit: int = 2) -> Lanes:
@@ -111,76 +105,3 @@ def test_idle_means_that_nothing_waits_but_for_a_later_try() -> None:
     assert not queue.idle
     queue.failed("a/1", 0)
     assert queue.idle
-
-
-def test_repairs_are_free_at_first_then_slower_and_forgotten_after_a_calm() -> None:
-    temper = Temper(Backoff(first=1.0, longest=8.0, free=2), calm=100)
-    for _ in range(2):
-        temper.note("a", 0)
-    assert temper.wait("a", 0) == 0
-    temper.note("a", 0)
-    assert temper.wait("a", 0) == 1.0
-    assert temper.wait("a", 0.25) == 0.75
-    temper.note("a", 1)
-    assert temper.wait("a", 1) == 2.0
-    assert temper.wait("b", 1) == 0
-    assert temper.wait("a", 102) == 0
-
-
-@pytest.mark.anyio
-async def test_the_queue_retries_what_may_pass_and_leaves_what_only_a_change_cures() -> None:
-    """A transient error is tried again until it passes; a terminal one waits for the next ``add``."""
-    tries: dict[str, int] = {}
-    passed = asyncio.Event()
-
-    async def handle(key: str) -> None:
-        tries[key] = tries.get(key, 0) + 1
-        if key == "terminal":
-            raise InvalidInput("never")
-        if tries[key] < 3:
-            raise NotReady("not yet")
-        passed.set()
-
-    queue = LaneQueue("test", handle, limit=2, backoff=QUICK)
-    runner = asyncio.create_task(queue.run())
-    queue.add("terminal")
-    queue.add("transient")
-    async with asyncio.timeout(10):
-        await passed.wait()
-        await queue.wait_idle()
-    assert tries == {"terminal": 1, "transient": 3}
-    runner.cancel()
-
-
-@pytest.mark.anyio
-async def test_draining_ends_what_runs_and_begins_nothing() -> None:
-    begun, may_end, handled = asyncio.Event(), asyncio.Event(), []
-
-    async def handle(key: str) -> None:
-        begun.set()
-        await may_end.wait()
-        handled.append(key)
-
-    queue = LaneQueue("test", handle, limit=1, backoff=QUICK)
-    runner = asyncio.create_task(queue.run())
-    queue.add("one")
-    queue.add("two")
-    async with asyncio.timeout(10):
-        await begun.wait()
-        drained = asyncio.create_task(queue.drain())
-        may_end.set()
-        await drained
-    assert handled == ["one"]
-    runner.cancel()
-
-
-@pytest.mark.anyio
-async def test_a_bug_in_a_handler_ends_the_queue() -> None:
-    async def handle(_: str) -> None:
-        raise KeyError("bug")
-
-    queue = LaneQueue("test", handle, limit=1, backoff=QUICK)
-    queue.add("one")
-    with pytest.raises(ExceptionGroup):
-        async with asyncio.timeout(10):
-            await queue.run()

@@ -1,9 +1,9 @@
-"""Which key to handle next: the pure core of the queue, without clock or tasks.
+"""Which key to handle next: the pure core of the work queue, without clock or tasks.
 
-A key says only that something about it changed; whoever handles it reads the present state. Keys of one lane are
-handled one after another, several lanes at once up to a limit. A key that is added while it waits is there once; one
-that is added while it is handled is handled again afterwards. A failure puts it off, each time for longer; a change
-(another ``add``) does not wait for that.
+A key says only that something about it changed; its handler reads the present state. Keys of one lane are handled one
+after another, several lanes at a time up to a limit. A key that is added several times while it waits is handled once;
+one that is added while it is handled is handled again afterwards. A failure delays a key, each time for longer; a
+change (another `add`) does not wait for that.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reside.sentinel.backoff import Backoff
+    from reside.common.backoff import Backoff
 
 
 @dataclass
 class Lanes:
-    """The keys that wait, the ones that are handled, and when the failed ones are due again.
+    """The keys that wait, the ones that are being handled, and the failures of each.
 
     Args:
-        lane_of: the lane of a key.
+        lane_of: returns the lane of a key.
         limit: how many lanes are worked on at once.
         backoff: pauses after failures.
     """
@@ -34,16 +34,17 @@ class Lanes:
     """Key → time at which it is due, in the order of arrival."""
     running: set[str] = field(default_factory=set)
     failures: dict[str, int] = field(default_factory=dict)
+    """Key → failures in a row."""
     _again: dict[str, float] = field(default_factory=dict)
     """Key that was added while it is handled → time at which it is due then."""
 
     def add(self, key: str, due: float = 0.0) -> None:
-        """Note that ``key`` needs to be looked at, not before ``due``."""
+        """Note that `key` must be handled, not before `due`."""
         times = self._again if key in self.running else self.waiting
         times[key] = min(times.get(key, due), due)
 
     def take(self, now: float) -> str | None:
-        """The next key to handle, which counts as running from now on; None if there is nothing to do at present."""
+        """Return the next key to handle, which counts as running from now on; None if there is none at present."""
         if len(self.running) >= self.limit:
             return None
         busy = {self.lane_of(key) for key in self.running}
@@ -55,17 +56,17 @@ class Lanes:
         return None
 
     def next_due(self, now: float) -> float | None:
-        """Seconds until a waiting key becomes due; None if all that wait are due, or none waits."""
+        """Return the seconds until a waiting key becomes due; None if all that wait are due, or none waits."""
         later = [due - now for due in self.waiting.values() if due > now]
         return min(later) if later and len(self.running) < self.limit else None
 
     def done(self, key: str) -> None:
-        """``key`` was handled, or failed in a way that only a change can cure."""
+        """Note that `key` was handled, or failed in a way that only a change can cure."""
         self.failures.pop(key, None)
         self._end(key)
 
     def failed(self, key: str, now: float) -> float:
-        """``key`` failed and shall be tried again; returns the pause in seconds."""
+        """Note that `key` failed and is to be retried; return the pause in seconds."""
         count = self.failures[key] = self.failures.get(key, 0) + 1
         pause = self.backoff.pause(count)
         self._end(key)
@@ -74,7 +75,7 @@ class Lanes:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is handled, and nothing waits but for a later try."""
+        """Whether no key is being handled, and all that wait are retries."""
         return not self.running and all(key in self.failures for key in self.waiting)
 
     def _end(self, key: str) -> None:

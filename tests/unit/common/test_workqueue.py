@@ -1,0 +1,236 @@
+"""The work queue: a key is handled by one task at a time, again after a failure, and a bug ends the queue."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from reside.common import workqueue
+from reside.common.backoff import Backoff
+from reside.common.workqueue import Statistics, Verdict, WorkQueue
+from reside.model.errors import InvalidInput, NotReady
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+pytestmark = pytest.mark.anyio
+
+QUICK = Backoff(first=0.001, longest=0.004)
+
+
+def queue_of(
+    handle: Callable[[str], Awaitable[None]],
+    *,
+    workers: int = 2,
+    lane_of: Callable[[str], str] = lambda key: key,
+    judge: Callable[[Exception], Verdict] = workqueue.judge,
+) -> WorkQueue:
+    return WorkQueue("test", handle, workers=workers, backoff=QUICK, lane_of=lane_of, judge=judge)
+
+
+@asynccontextmanager
+async def running(queue: WorkQueue) -> AsyncIterator[None]:
+    task = asyncio.create_task(queue.run())
+    try:
+        with anyio.fail_after(10):
+            yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_key_added_often_while_it_waits_is_handled_once() -> None:
+    handled: list[str] = []
+
+    async def handle(key: str) -> None:
+        handled.append(key)
+
+    queue = queue_of(handle)
+    for _ in range(3):
+        queue.add("a")
+    queue.add("last")
+    async with running(queue):
+        await queue.wait_idle()
+    assert handled == ["a", "last"]
+
+
+async def test_a_key_added_while_it_is_handled_is_handled_once_more_and_never_twice_at_once() -> None:
+    inside, count = 0, 0
+
+    async def handle(key: str) -> None:
+        nonlocal inside, count
+        inside, count = inside + 1, count + 1
+        assert inside == 1
+        if count == 1:
+            queue.add(key)
+            queue.add(key)
+        await asyncio.sleep(0)
+        inside -= 1
+
+    queue = queue_of(handle)
+    queue.add("a")
+    async with running(queue):
+        await queue.wait_idle()
+    assert count == 2
+
+
+async def test_no_more_lanes_are_handled_at_once_than_there_are_workers() -> None:
+    inside, most = 0, 0
+
+    async def handle(_key: str) -> None:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        await asyncio.sleep(0)
+        inside -= 1
+
+    queue = queue_of(handle, workers=3)
+    for number in range(10):
+        queue.add(str(number))
+    async with running(queue):
+        await queue.wait_idle()
+    assert most == 3
+
+
+async def test_keys_of_one_lane_are_handled_one_after_another() -> None:
+    inside: set[str] = set()
+
+    async def handle(key: str) -> None:
+        lane = key.partition("/")[0]
+        assert lane not in inside
+        inside.add(lane)
+        await asyncio.sleep(0)
+        inside.remove(lane)
+
+    queue = queue_of(handle, workers=4, lane_of=lambda key: key.partition("/")[0])
+    for key in ("a/1", "a/2", "b/1", "b/2"):
+        queue.add(key)
+    async with running(queue):
+        await queue.wait_idle()
+    assert not inside
+
+
+async def test_a_failed_key_is_retried_without_being_added() -> None:
+    attempts = 0
+    done = asyncio.Event()
+
+    async def handle(_key: str) -> None:
+        nonlocal attempts
+        attempts += 1
+        if attempts < 4:
+            raise NotReady("not yet")
+        done.set()
+
+    queue = queue_of(handle)
+    queue.add("a")
+    async with running(queue):
+        await done.wait()
+    assert attempts == 4
+
+
+async def test_a_key_with_the_verdict_wait_is_handled_again_only_when_it_is_added() -> None:
+    attempts: dict[str, int] = {}
+    passed = asyncio.Event()
+
+    async def handle(key: str) -> None:
+        attempts[key] = attempts.get(key, 0) + 1
+        if key == "terminal":
+            raise InvalidInput("never")
+        if attempts[key] < 3:
+            raise NotReady("not yet")
+        passed.set()
+
+    def judge(error: Exception) -> Verdict:
+        return Verdict.WAIT if isinstance(error, InvalidInput) else workqueue.judge(error)
+
+    queue = queue_of(handle, judge=judge)
+    queue.add("terminal")
+    queue.add("transient")
+    async with running(queue):
+        await passed.wait()
+        await queue.wait_idle()
+        assert attempts == {"terminal": 1, "transient": 3}
+        queue.add("terminal")
+        await queue.wait_idle()
+    assert attempts == {"terminal": 2, "transient": 3}
+
+
+async def test_a_delayed_key_is_handled_when_it_is_due() -> None:
+    loop, handled = asyncio.get_running_loop(), asyncio.Event()
+    added_at = loop.time()
+
+    async def handle(_key: str) -> None:
+        handled.set()
+
+    queue = queue_of(handle)
+    queue.add("a", after=0.05)
+    async with running(queue):
+        await handled.wait()
+    assert loop.time() - added_at >= 0.05
+
+
+async def test_draining_ends_what_runs_and_begins_nothing() -> None:
+    begun, may_end, handled = asyncio.Event(), asyncio.Event(), []
+
+    async def handle(key: str) -> None:
+        begun.set()
+        await may_end.wait()
+        handled.append(key)
+
+    queue = queue_of(handle, workers=1)
+    queue.add("one")
+    queue.add("two")
+    async with running(queue):
+        await begun.wait()
+        drained = asyncio.create_task(queue.drain())
+        may_end.set()
+        await drained
+    assert handled == ["one"]
+
+
+async def test_a_bug_in_a_handler_ends_the_queue() -> None:
+    async def handle(_key: str) -> None:
+        raise ZeroDivisionError
+
+    queue = queue_of(handle)
+    queue.add("a")
+    with anyio.fail_after(10), pytest.raises(ZeroDivisionError):
+        await queue.run()
+
+
+async def test_cancelling_the_queue_cancels_the_handlers() -> None:
+    begun, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def handle(_key: str) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    queue = queue_of(handle)
+    queue.add("a")
+    async with running(queue):
+        await begun.wait()
+    assert cancelled.is_set()
+
+
+async def test_statistics_count_what_waits_runs_and_fails() -> None:
+    begun = asyncio.Event()
+
+    async def handle(key: str) -> None:
+        if key == "failing":
+            raise NotReady("not yet")
+        begun.set()
+        await asyncio.Event().wait()
+
+    queue = WorkQueue("test", handle, workers=1, backoff=Backoff(first=60.0, longest=60.0))
+    for key in ("failing", "running", "waiting"):
+        queue.add(key)
+    async with running(queue):
+        await begun.wait()
+        assert queue.statistics() == Statistics(waiting=2, running=1, failing=1)
