@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reside.model.errors import Conflict, InvalidInput, NotAllowed
+from reside.model.sentinel_data import CANDIDATE
 from reside.model.stacks import StackPreview
 from reside.sentinel.contract.declared import check_rights, in_force
 from reside.sentinel.engine import ApplyConflict, ApplyRejected, EngineBroken, StackSpec
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from reside.jazz import Edit
     from reside.model.stacks import DesiredStack
     from reside.sentinel.term.context import Desk
-
-_CANDIDATE = "candidate"
-"""Member of a result's document: id of the map that was previewed."""
 
 
 class Previewer:
@@ -43,10 +41,10 @@ class Previewer:
                 results.delete(key)
             return
         found = results.get(key)
-        if isinstance(found, dict) and found.get(_CANDIDATE) == entry.value:
+        if isinstance(found, dict) and found.get(CANDIDATE) == entry.value:
             return
         preview = await self._preview(entry)
-        results.set(key, {**preview.document(), _CANDIDATE: entry.value})
+        results.set(key, {**preview.document(), CANDIDATE: entry.value})
 
     async def _preview(self, entry: Edit) -> StackPreview:
         try:

@@ -11,7 +11,7 @@ from reside.sentinel.backoff import APPLY_BACKOFF
 from reside.sentinel.engine import EngineUnavailable
 from reside.sentinel.objects.identity import stack_of
 from reside.sentinel.queue import LaneQueue
-from reside.sentinel.term.reports import Fault, StackState, compose, difference, members
+from reside.sentinel.term.reports import Fault, StackState, compose, difference
 
 if TYPE_CHECKING:
     from reside.jazz import CoMap
@@ -110,7 +110,7 @@ class Reporter:
             )
         )
         target = await self._target(reports, name)
-        to_set, to_delete = difference(target.as_dict(), members(report))
+        to_set, to_delete = difference(target.as_dict(), report.document())
         target.update(to_set)
         for member in to_delete:
             target.delete(member)
