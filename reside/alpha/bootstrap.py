@@ -33,6 +33,7 @@ from reside.model.constants import (
 from reside.model.errors import Conflict, LoadRefused
 from reside.model.stacks import DesiredStack
 from reside.registry import ImageReference
+from reside.replica.transactions import LOCK_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -68,7 +69,7 @@ async def prepare(
     async with Node(sync_server_url, alpha) as node, LockService(etcd_hosts, holder="seed") as locks:
         public = (await node.register(ALPHA_NAME)).profile.group
         await node.flush()
-        async with locks.lock(f"transaction/{node.unique_map_id(public.id, ROOT_NAME)}") as held:
+        async with locks.lock(f"{LOCK_PREFIX}{node.unique_map_id(public.id, ROOT_NAME)}") as held:
             data = await make_data(node, public)
             await held.check()
             made = await _system(data, {ALPHA_ID: alpha, SENTINEL_ID: sentinel_account})

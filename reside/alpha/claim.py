@@ -41,4 +41,4 @@ async def claim(alpha: Alpha, account: str, code: str, expected: SecretStr | Non
         if holder is None:
             tx.stage(lambda: root.set("superAdminAccount", account))
         block = alpha.context.rcb.id
-        tx.stage(lambda: control_blocks.add_expected(alpha.node, block, super_admin_grants(account)))
+        await tx.run_exclusively(lambda: control_blocks.add_expected(alpha.node, block, super_admin_grants(account)))

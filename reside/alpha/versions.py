@@ -29,7 +29,7 @@ async def create_version(alpha: Alpha, number: int) -> None:
     async with alpha.transaction() as tx:
         record = await records.find_request(alpha.data, number)
         await tx.load(record.map.id)
-        tx.stage(lambda: _create_or_refuse(alpha, record.map, number))
+        await tx.run_exclusively(lambda: _create_or_refuse(alpha, record.map, number))
 
 
 async def _create_or_refuse(alpha: Alpha, request: CoMap, number: int) -> None:

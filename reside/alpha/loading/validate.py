@@ -61,7 +61,7 @@ async def _resolve(alpha: Alpha, request: LoadRequest) -> ApproveRequest:
         raise _registry_is_down(alpha, request.id, error) from None
     async with alpha.transaction() as tx:
         await tx.load(alpha.data.root.id)
-        ids = {identity: await contracts.refresh(alpha.data, fetched[identity]) for identity in fetched}
+        ids = await tx.run_exclusively(lambda: contracts.refresh_all(alpha.data, fetched))
         world = await _world(alpha, request, manifest, fetched, ids)
         approved = resolve.approve_request(manifest, digest, world, request.requested_name)
         members: dict[str, Any] = {"approveRequest": approved.document(), "digest": digest}
