@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
     from reside.alpha.data import AlphaData
     from reside.alpha.sentinel_client import SentinelClient
-    from reside.alpha.stacks.cluster import ClusterSettings
     from reside.jazz import Node
     from reside.locks import Held
+    from reside.model.cluster import ClusterSettings
     from reside.registry import RegistryClient
     from reside.replica import Context
     from reside.replica.transactions import Transaction
