@@ -17,7 +17,7 @@ from reside.access.objects import service_address
 from reside.access.target import Target
 from reside.access.waiting import until
 from reside.local import Toolchain
-from reside.model.constants import ETCD_NAME, ETCD_PORT, JAZZ_NAME, JAZZ_PORT, SERVICE_PORT
+from reside.model.constants import ETCD_NAME, ETCD_PORT, ETCD_URL, JAZZ_NAME, JAZZ_PORT, JAZZ_URL, SERVICE_PORT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ class Addresses:
     etcd: str
 
 
-IN_CLUSTER = Addresses(jazz=f"ws://{JAZZ_NAME}:{JAZZ_PORT}", etcd=f"http://{ETCD_NAME}:{ETCD_PORT}")
+IN_CLUSTER = Addresses(jazz=JAZZ_URL, etcd=ETCD_URL)
 
 
 @asynccontextmanager

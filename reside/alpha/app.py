@@ -13,6 +13,7 @@ import structlog
 from reside.alpha import contract, permissions, rpc
 from reside.alpha.data import ROOT_NAME, make_data, open_data, with_grants
 from reside.alpha.loop import lead
+from reside.alpha.sentinel_client import SentinelClient
 from reside.alpha.settings import AlphaSettings
 from reside.alpha.state import Alpha
 from reside.model.constants import ALPHA_CONTRACT
@@ -65,7 +66,8 @@ async def running(context: Context) -> Alpha:
     settings = _settings(context)
     data = await open_data(context.node, context.data[ALPHA_CONTRACT])
     data = with_grants(data, permissions.managers(context))
-    return Alpha(context, data, settings.cluster(), RegistryClient(settings.registry_mirrors))
+    registry = RegistryClient(settings.registry_mirrors)
+    return Alpha(context, data, settings.cluster(), registry, SentinelClient(context, data))
 
 
 async def _data(context: Context) -> CoMap:

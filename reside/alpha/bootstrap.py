@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from reside.alpha import blocks, instances, lookups, records, sentinel
+from reside.alpha import control_blocks, instances, lookups, records
+from reside.alpha.candidate import next_version
 from reside.alpha.data import ROOT_NAME, AlphaData, make_data
 from reside.alpha.instances import Identity
 from reside.alpha.loading.approve import approve
 from reside.alpha.loading.create import create_request
 from reside.alpha.manifest import sentinel_grants
-from reside.alpha.previews import next_version
 from reside.jazz import AccountId, Node
 from reside.locks import LockService
 from reside.model import lookup
@@ -33,6 +33,7 @@ from reside.model.constants import (
 from reside.model.errors import Conflict, LoadRefused
 from reside.model.stacks import DesiredStack
 from reside.registry import ImageReference
+from reside.replica.transactions import LOCK_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -68,7 +69,7 @@ async def prepare(
     async with Node(sync_server_url, alpha) as node, LockService(etcd_hosts, holder="seed") as locks:
         public = (await node.register(ALPHA_NAME)).profile.group
         await node.flush()
-        async with locks.lock(f"transaction/{node.unique_map_id(public.id, ROOT_NAME)}") as held:
+        async with locks.lock(f"{LOCK_PREFIX}{node.unique_map_id(public.id, ROOT_NAME)}") as held:
             data = await make_data(node, public)
             await held.check()
             made = await _system(data, {ALPHA_ID: alpha, SENTINEL_ID: sentinel_account})
@@ -83,22 +84,22 @@ async def _system(data: AlphaData, credentials: dict[int, Credentials]) -> Syste
     made: dict[int, str] = {}
     for number, name, identity in _SYSTEM:
         account = credentials[number].account_id
-        made[number] = await blocks.make_block(data, number, name, account)
+        made[number] = await control_blocks.make_block(data, number, name, account)
         secret = await instances.secret_map(data, number)
         loaded = await lookups.find(data, lookup.replica_by_id(number)) is not None
         if "value" not in secret and not loaded:
             secret.set("value", credentials[number].agent_secret)
         await instances.register(data, identity, Identity(account, made[number], secret.id))
     grantee = credentials[ALPHA_ID].account_id
-    await blocks.require(data.node, made[ALPHA_ID], {SENTINEL_NAME: [credentials[SENTINEL_ID].account_id]})
-    await blocks.add_expected(data.node, made[SENTINEL_ID], sentinel_grants(grantee))
+    await control_blocks.require(data.node, made[ALPHA_ID], {SENTINEL_NAME: [credentials[SENTINEL_ID].account_id]})
+    await control_blocks.add_expected(data.node, made[SENTINEL_ID], sentinel_grants(grantee))
     return SystemBlocks(alpha=made[ALPHA_ID], sentinel=made[SENTINEL_ID])
 
 
 async def until_granted(alpha: Alpha, sentinel_block: str) -> None:
     """Phase Launch: wait until the Sentinel has granted Alpha all that its manifest asks for."""
     wanted = set(sentinel_grants(alpha.account))
-    async with blocks.opened(alpha.node, sentinel_block) as block:
+    async with control_blocks.opened(alpha.node, sentinel_block) as block:
         while True:
             block.changed.clear()
             await block.refresh()
@@ -173,7 +174,5 @@ async def _until_done(alpha: Alpha, record: RequestRecord, image: str, approver:
 async def declare_stack(alpha: Alpha, name: str, objects: Iterable[K8sObject]) -> str:
     """Phase Handover: declare a stack of Alpha's own, such as ``platform``; returns its revision."""
     stack = DesiredStack(name, alpha.account, tuple(objects))
-    view = await sentinel.connect(alpha.context)
-    sentinel.name_in(view.desired, name, await sentinel.write_stack(alpha.data, f"stack.{name}", stack))
-    await alpha.node.flush()
+    await alpha.sentinel.declare(stack)
     return stack.revision

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from typing import TYPE_CHECKING
 
-from reside.alpha import blocks
+from reside.alpha import control_blocks
 from reside.model.constants import ALPHA_CONTRACT, SUPER_ADMIN_PERMISSIONS
 from reside.model.errors import Conflict, NotAllowed, NotReady
 from reside.model.permissions import Grant, PermissionRef
@@ -41,4 +41,4 @@ async def claim(alpha: Alpha, account: str, code: str, expected: SecretStr | Non
         if holder is None:
             tx.stage(lambda: root.set("superAdminAccount", account))
         block = alpha.context.rcb.id
-        tx.stage(lambda: blocks.add_expected(alpha.node, block, super_admin_grants(account)))
+        await tx.run_exclusively(lambda: control_blocks.add_expected(alpha.node, block, super_admin_grants(account)))

@@ -14,6 +14,8 @@ from reside.model.manifest import ContractManifest, Manifest, decode_label, docu
 from reside.registry import ImageNotFound, ImageReference, RegistryClient
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from reside.alpha.data import AlphaData
 
 _MEMBERS = ("identity", "displayInfo", "permissions", "methods")
@@ -61,6 +63,11 @@ async def contract_id(data: AlphaData, identity: str) -> int | None:
     """Id of a contract's entity; None if Alpha never met it."""
     target = await lookups.find(data, lookup.contract_by_identity(identity))
     return None if target is None else int((await data.node.load_map(target))["id"])
+
+
+async def refresh_all(data: AlphaData, manifests: Mapping[str, ContractManifest]) -> dict[str, int]:
+    """Bring the entities of contracts up to their manifests; returns their ids by identity. See `refresh`."""
+    return {identity: await refresh(data, manifest) for identity, manifest in manifests.items()}
 
 
 async def refresh(data: AlphaData, manifest: ContractManifest) -> int:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reside.alpha import blocks, lookups, previews, records
+from reside.alpha import control_blocks, lookups, records
+from reside.alpha.candidate import updated_replica
 from reside.alpha.lookups import Claim
 from reside.jazz import Credentials, Node
 from reside.model import lookup
@@ -55,8 +56,8 @@ def _claim(record: RequestRecord) -> Claim:
 
 
 async def _number(alpha: Alpha, record: RequestRecord, approved: ApproveRequest) -> int:
-    existing = await previews.existing_of(
-        alpha, approved.identity, exclusive=approved.info.exclusive, wanted=record.value.existing_replica
+    existing = await updated_replica(
+        alpha, approved.identity, exclusive=approved.info.exclusive, replica_id=record.value.existing_replica
     )
     if existing is not None:
         return existing.id
@@ -107,7 +108,7 @@ async def _identity(alpha: Alpha, number: int, name: str) -> Identity:
     async with Node(alpha.context.settings.sync_server_url, credentials) as node:
         await node.register(name)
         await node.flush()
-    block = await blocks.make_block(alpha.data, number, name, credentials.account_id)
+    block = await control_blocks.make_block(alpha.data, number, name, credentials.account_id)
     return Identity(credentials.account_id, block, secret.id)
 
 

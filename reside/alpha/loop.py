@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from reside.alpha import previews, records, sentinel
+from reside.alpha import previews, records
 from reside.alpha.loading.validate import validate
 from reside.alpha.rollouts import reconcile_replica
 from reside.alpha.versions import create_version
@@ -82,11 +82,11 @@ class Loop:
 
     async def _follow_sentinel(self) -> None:
         """Watch the reports, and handle what they and the previews speak of."""
-        view = await sentinel.connect(self._alpha.context)
-        self._watch(view.reports, SENTINEL)
-        self._watch(view.results, SENTINEL)
+        maps = await self._alpha.sentinel.open()
+        self._watch(maps.reports, SENTINEL)
+        self._watch(maps.results, SENTINEL)
         for stack, number in tuple(self._numbers.items()):  # a scan beside this may add to them
-            target = view.reports.get(stack)
+            target = maps.reports.get(stack)
             if isinstance(target, str) and target not in self._subscriptions:
                 self._watch(await self._alpha.node.load_map(target), f"replica/{number}")
                 self._queue.add(f"replica/{number}")
@@ -106,7 +106,7 @@ class Loop:
             if request.target_replica is not None:
                 self._queue.add(f"replica/{request.target_replica}")
         if is_finished(request):
-            await previews.withdraw(self._alpha, await sentinel.connect(self._alpha.context), number)
+            await previews.withdraw(self._alpha, number)
 
     def _watch(self, value: Value, key: str) -> bool:
         """Have ``key`` handled whenever ``value`` changes; whether it was not watched before."""

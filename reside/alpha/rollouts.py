@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from reside.alpha import previews, records, sentinel
+from reside.alpha import records
+from reside.alpha.rendering import render_replica
 from reside.alpha.status import begun, statuses
 
 if TYPE_CHECKING:
     from reside.alpha.records import ReplicaRecord
-    from reside.alpha.sentinel import SentinelData
     from reside.alpha.state import Alpha
     from reside.model.entities import Replica
     from reside.model.stacks import DesiredStack, StackReport
@@ -32,21 +32,21 @@ async def reconcile_replica(alpha: Alpha, number: int) -> None:
     record = await records.find_replica(alpha.data, number)
     if record is None:
         return
-    view = await sentinel.connect(alpha.context)
-    replica = await _follow(alpha, view, record)
-    stack = await previews.render_now(alpha, replica)
+    await alpha.sentinel.open()  # raises before anything is written
+    replica = await _follow(alpha, record)
+    stack = await render_replica(alpha, replica)
     if stack.objects:
         _write_statuses(record, begun(replica, stack))
-        await _declare(alpha, view, stack)
+        await _declare(alpha, stack)
 
 
-async def _follow(alpha: Alpha, view: SentinelData, record: ReplicaRecord) -> Replica:
+async def _follow(alpha: Alpha, record: ReplicaRecord) -> Replica:
     """Write the statuses that have changed; returns the replica with them."""
-    before = await sentinel.read_stack(alpha.data, previews.stack_name(record.value.name))
-    if before is None:
+    last = await alpha.sentinel.read_desired(record.value.name)
+    if last is None:
         return record.value
-    report = await sentinel.read_report(alpha.node, view, record.value.name)
-    changed = statuses(record.value, before[1], report)
+    report = await alpha.sentinel.read_report(record.value.name)
+    changed = statuses(record.value, last, report)
     _write_statuses(record, changed)
     await _forget_secret(alpha, record, report)
     if changed:
@@ -66,14 +66,12 @@ def with_statuses(replica: Replica, changed: dict[int, VersionStatus]) -> Replic
     return replica.model_copy(update={"versions": versions})
 
 
-async def _declare(alpha: Alpha, view: SentinelData, stack: DesiredStack) -> None:
-    """Let the Sentinel know the stack; equal stacks are not written again."""
-    before = await sentinel.read_stack(alpha.data, previews.stack_name(stack.name))
-    if alpha.lease is not None and (before is None or before[1].revision != stack.revision):
+async def _declare(alpha: Alpha, stack: DesiredStack) -> None:
+    """Declare a stack while the leadership is in force; a stack that is declared already needs no check."""
+    last = await alpha.sentinel.read_desired(stack.name)
+    if alpha.lease is not None and (last is None or last.revision != stack.revision):
         await alpha.lease.check()
-    target = await sentinel.write_stack(alpha.data, previews.stack_name(stack.name), stack)
-    sentinel.name_in(view.desired, stack.name, target)
-    await alpha.node.flush()
+    await alpha.sentinel.declare(stack)
 
 
 async def _forget_secret(alpha: Alpha, record: ReplicaRecord, report: StackReport) -> None:

@@ -9,9 +9,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from reside.alpha.data import AlphaData
-    from reside.alpha.stacks.cluster import ClusterSettings
+    from reside.alpha.sentinel_client import SentinelClient
     from reside.jazz import Node
     from reside.locks import Held
+    from reside.model.cluster import ClusterSettings
     from reside.registry import RegistryClient
     from reside.replica import Context
     from reside.replica.transactions import Transaction
@@ -25,6 +26,7 @@ class Alpha:
     data: AlphaData
     cluster: ClusterSettings
     registry: RegistryClient
+    sentinel: SentinelClient
     lease: Held | None = None
     """The leadership that the loop works under; a stack is declared anew only while it is in force."""
     registry_down_since: dict[int, float] = field(default_factory=dict)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reside.alpha import blocks, contracts, lookups, previews, records
+from reside.alpha import contracts, control_blocks, lookups, records
+from reside.alpha.candidate import next_version, version_of
 from reside.alpha.instances import instance_of
 from reside.alpha.permissions import asked_grants, wanted_grants
 from reside.alpha.stacks.system import is_rendered
@@ -28,7 +29,7 @@ async def create_version(alpha: Alpha, number: int) -> None:
     async with alpha.transaction() as tx:
         record = await records.find_request(alpha.data, number)
         await tx.load(record.map.id)
-        tx.stage(lambda: _create_or_refuse(alpha, record.map, number))
+        await tx.run_exclusively(lambda: _create_or_refuse(alpha, record.map, number))
 
 
 async def _create_or_refuse(alpha: Alpha, request: CoMap, number: int) -> None:
@@ -60,11 +61,11 @@ async def _version(
     """The request's version in the replica's list."""
     number = record.map.get("targetVersion")
     if not isinstance(number, int):
-        number = previews.next_version(replica.value)
+        number = next_version(replica.value)
         record.map.set("targetVersion", number)
     if number in replica.versions:
         return replica.value.version(number)
-    version = previews.version_of(approved, number, record.value.image)
+    version = version_of(approved, number, record.value.image)
     if not is_rendered(approved.identity):  # the seed has run: that is how it came to be loaded
         version = version.model_copy(update={"status": "completed"})
     made: CoMap = alpha.data.replicas_group.create_map(version.document())
@@ -90,9 +91,9 @@ async def _permissions(alpha: Alpha, replica: ReplicaRecord, version: ReplicaVer
     for number, asked in sorted(asked_grants(replica.value).items()):
         granting = await records.find_replica(alpha.data, number)
         if granting is not None:
-            await blocks.expect(alpha.node, granting.value.control_block, wanted.get(number, {}), asked)
+            await control_blocks.expect(alpha.node, granting.value.control_block, wanted.get(number, {}), asked)
     named = {key: [choice.account for choice in r.replicas] for key, r in version.requirements.items()}
-    await blocks.require(alpha.node, replica.value.control_block, named)
+    await control_blocks.require(alpha.node, replica.value.control_block, named)
 
 
 def _switch(replica: ReplicaRecord, version: ReplicaVersion) -> None:

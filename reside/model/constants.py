@@ -52,6 +52,12 @@ LISTEN_PORT: Final = 8080
 SERVICE_PORT: Final = 80
 JAZZ_PORT: Final = 4200
 ETCD_PORT: Final = 2379
+JAZZ_URL: Final = f"ws://{JAZZ_NAME}:{JAZZ_PORT}"
+"""Address of Jazz for pods of the cluster."""
+ETCD_URL: Final = f"http://{ETCD_NAME}:{ETCD_PORT}"
+"""Address of etcd for pods of the cluster."""
+ENV_PREFIX: Final = "RESIDE_"
+"""A replica's settings are environment variables of this prefix and the name of the setting."""
 MADE_AT_TOLERANCE_MS: Final = 60_000
 
 SUPER_ADMIN_PERMISSIONS: Final = (

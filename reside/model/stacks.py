@@ -1,8 +1,11 @@
-"""Desired stacks and what the Sentinel reports of them.
+"""Desired stacks, their previews and their reports, as values and as documents in Jazz.
 
-A desired stack is all that one replica wants of Kubernetes. Its ``revision`` is the SHA-256 of its canonical JSON, so
-that equal wishes bear equal revisions wherever they were made. Secret values never stand in it: a Secret holds, in the
-annotation ``reside.io/secret-references``, references to values that only Alpha and the Sentinel can read.
+A desired stack is the set of Kubernetes objects of one replica. Its revision is the SHA-256 of its canonical JSON, so
+equal stacks have equal revisions. A desired stack holds no secret values: a Secret holds, in the annotation
+`reside.io/secret-references`, references to values that only Alpha and the Sentinel can read.
+
+Each type has `document`, its JSON form, and `parse`, which raises `InvalidInput` with the faulty member. `parse`
+ignores members that it does not know, so that a newer writer may add some.
 """
 
 from __future__ import annotations
@@ -10,38 +13,45 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard, get_args
 
 from reside.model.errors import InvalidInput
 from reside.model.kinds import BY_KIND
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 K8sObject = dict[str, Any]
 ObjectStatus = Literal["requested", "updated", "error"]
 ChangeAction = Literal["create", "update", "delete", "same"]
 
+OBJECTS: Final = "objects"
+"""Member of a desired stack's map: the objects. The account that wrote it is the author of the stack."""
 
-def object_key(manifest: K8sObject) -> str:
-    """``Kind/name`` of a Kubernetes object: its key inside a stack.
+
+def object_key(obj: K8sObject) -> str:
+    """Return `Kind/name` of a Kubernetes object, its key inside a stack.
 
     Raises:
-        InvalidInput: kind or name is missing, or the kind is none that a stack may hold.
+        InvalidInput: kind or name is missing, or a stack can't contain this kind.
     """
-    kind, name = manifest.get("kind"), (manifest.get("metadata") or {}).get("name")
-    if kind not in BY_KIND or not name:
+    kind, metadata = obj.get("kind"), obj.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if not isinstance(kind, str) or kind not in BY_KIND or not name:
         raise InvalidInput(
-            f"object {kind}/{name} can't stand in a stack: kinds are {', '.join(BY_KIND)}, and a name is needed"
+            f"object {kind}/{name} can't be in a stack: give it a name and one of the kinds {', '.join(BY_KIND)}"
         )
     return f"{kind}/{name}"
 
 
 def canonical(value: Any) -> str:
-    """Canonical JSON: sorted keys, no white space."""
+    """Return canonical JSON: sorted keys, no white space."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 @dataclass(frozen=True)
 class DesiredStack:
-    """What one owner wants of Kubernetes."""
+    """The Kubernetes objects that an account declares as one unit."""
 
     name: str
     owner: str
@@ -49,47 +59,102 @@ class DesiredStack:
 
     @property
     def revision(self) -> str:
-        """SHA-256 (hex) of the stack's canonical JSON; the order of the objects does not matter."""
+        """SHA-256 (hex) of the stack's canonical JSON; it does not depend on the order of the objects."""
         ordered = sorted(self.objects, key=object_key)
         return hashlib.sha256(canonical([self.name, self.owner, ordered]).encode()).hexdigest()
 
     def keys(self) -> tuple[str, ...]:
-        """``Kind/name`` of every object."""
+        """Return `Kind/name` of every object."""
         return tuple(object_key(o) for o in self.objects)
+
+    def document(self) -> dict[str, Any]:
+        """Return the members of the stack's map in Jazz."""
+        return {"name": self.name, "owner": self.owner, "revision": self.revision, OBJECTS: list(self.objects)}
+
+    @staticmethod
+    def parse(data: Mapping[str, Any]) -> DesiredStack:
+        """Return the stack that the members of a map declare. `revision` is not read, since it follows from the rest.
+
+        Raises:
+            InvalidInput: a member is missing or malformed, or an object has no kind and name that a stack can contain.
+        """
+        what = f"stack {data.get('name')!r}"
+        name, owner = _text(data, "name", what), _text(data, "owner", what)
+        objects = data.get(OBJECTS)
+        if not isinstance(objects, list | tuple) or not all(isinstance(item, dict) for item in objects):
+            raise InvalidInput(f"{what}: member {OBJECTS} must be a list of Kubernetes objects")
+        for obj in objects:
+            if not isinstance(obj.get("metadata"), dict) or not isinstance(obj.get("kind"), str):
+                raise InvalidInput(f"{what}: member {OBJECTS} contains an object that has no metadata or no kind")
+            object_key(obj)
+        return DesiredStack(name, owner, tuple(objects))
 
 
 @dataclass(frozen=True)
 class ObjectReport:
-    """What the Sentinel knows of one object: whether it was accepted, and the live object in short."""
+    """What the Sentinel reports of one object: whether it is applied, the live object in short, and the error."""
 
     status: ObjectStatus
     live: K8sObject | None = None
     error: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """JSON form as stored in Jazz."""
+        """Return the JSON form that is stored in Jazz."""
         return {"status": self.status, "live": self.live, "error": self.error}
 
     @staticmethod
-    def parse(data: Any) -> ObjectReport | None:
-        """From its JSON form, or None if it is none."""
-        if not isinstance(data, dict) or data.get("status") not in ("requested", "updated", "error"):
-            return None
-        return ObjectReport(data["status"], data.get("live"), data.get("error"))
+    def parse(data: Any, what: str = "object report") -> ObjectReport:
+        """Return the report of a document.
+
+        Args:
+            data: the document.
+            what: what the document is, for the error.
+
+        Raises:
+            InvalidInput: a member is missing or malformed.
+        """
+        members = _document(data, what)
+        status, live = members.get("status"), members.get("live")
+        if not _is_status(status):
+            raise InvalidInput(f"{what}: member status must be one of {', '.join(get_args(ObjectStatus))}")
+        if live is not None and not isinstance(live, dict):
+            raise InvalidInput(f"{what}: member live must be a Kubernetes object or null")
+        return ObjectReport(status, live, _text_or_none(members, "error", what))
 
 
 @dataclass(frozen=True)
 class ObjectChange:
-    """What an apply would do, or did, to one object; ``paths`` are the changed members of an update."""
+    """What an apply would do, or did, to one object; `paths` are the changed members of an update."""
 
     object: str
     action: ChangeAction
     paths: tuple[str, ...] = ()
 
+    def document(self) -> dict[str, Any]:
+        """Return the JSON form that is stored in Jazz."""
+        return {"object": self.object, "action": self.action, "paths": list(self.paths)}
+
+    @staticmethod
+    def parse(data: Any, what: str = "object change") -> ObjectChange:
+        """Return the change of a document.
+
+        Args:
+            data: the document.
+            what: what the document is, for the error.
+
+        Raises:
+            InvalidInput: a member is missing or malformed.
+        """
+        members = _document(data, what)
+        action = members.get("action")
+        if not _is_action(action):
+            raise InvalidInput(f"{what}: member action must be one of {', '.join(get_args(ChangeAction))}")
+        return ObjectChange(_text(members, "object", what), action, _texts(members, "paths", what))
+
 
 @dataclass(frozen=True)
 class StackPreview:
-    """What applying a candidate stack would do: object changes (secret values masked) and broken rules."""
+    """What applying a candidate would do: object changes (secret values masked) and policy violations."""
 
     stack: str
     revision: str
@@ -103,26 +168,91 @@ class StackPreview:
         return not self.violations and self.error is None
 
     def document(self) -> dict[str, Any]:
-        """JSON form as stored in Jazz."""
+        """Return the JSON form that is stored in Jazz."""
         return {
             "stack": self.stack,
             "revision": self.revision,
-            "changes": [{"object": c.object, "action": c.action, "paths": list(c.paths)} for c in self.changes],
+            "changes": [change.document() for change in self.changes],
             "violations": list(self.violations),
             "error": self.error,
         }
 
     @staticmethod
-    def parse(data: dict[str, Any]) -> StackPreview:
-        """From its JSON form."""
-        changes = tuple(ObjectChange(c["object"], c["action"], tuple(c["paths"])) for c in data["changes"])
-        return StackPreview(data["stack"], data["revision"], changes, tuple(data["violations"]), data["error"])
+    def parse(data: Any) -> StackPreview:
+        """Return the preview of a document.
+
+        Raises:
+            InvalidInput: a member is missing or malformed.
+        """
+        what = "preview"
+        members = _document(data, what)
+        changes = members.get("changes")
+        if not isinstance(changes, list):
+            raise InvalidInput(f"{what}: member changes must be a list")
+        return StackPreview(
+            _text(members, "stack", what),
+            _text(members, "revision", what),
+            tuple(ObjectChange.parse(change, f"{what}: member changes") for change in changes),
+            _texts(members, "violations", what),
+            _text_or_none(members, "error", what),
+        )
 
 
 @dataclass(frozen=True)
 class StackReport:
-    """What the Sentinel reports of one stack: the revision last applied, and its objects by ``Kind/name``."""
+    """What the Sentinel reports of one stack: the revision last applied, the error, and its objects by `Kind/name`."""
 
     revision: str | None = None
     error: str | None = None
     objects: dict[str, ObjectReport] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """Return the members of the report's map in Jazz."""
+        objects = {key: report.document() for key, report in self.objects.items()}
+        return {"revision": self.revision, "error": self.error, **objects}
+
+    @staticmethod
+    def parse(data: Mapping[str, Any]) -> StackReport:
+        """Return the report that the members of a map make; a map without members is an empty report.
+
+        Raises:
+            InvalidInput: a member is malformed.
+        """
+        what = "stack report"
+        return StackReport(
+            _text_or_none(data, "revision", what),
+            _text_or_none(data, "error", what) or None,
+            {key: ObjectReport.parse(value, f"{what}: member {key}") for key, value in data.items() if "/" in key},
+        )
+
+
+def _document(data: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(data, dict):
+        raise InvalidInput(f"{what}: it must be a JSON object")
+    return data
+
+
+def _text(data: Mapping[str, Any], member: str, what: str) -> str:
+    value = data.get(member)
+    if not isinstance(value, str):
+        raise InvalidInput(f"{what}: member {member} must be a string")
+    return value
+
+
+def _text_or_none(data: Mapping[str, Any], member: str, what: str) -> str | None:
+    return None if data.get(member) is None else _text(data, member, what)
+
+
+def _texts(data: Mapping[str, Any], member: str, what: str) -> tuple[str, ...]:
+    values = data.get(member)
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise InvalidInput(f"{what}: member {member} must be a list of strings")
+    return tuple(values)
+
+
+def _is_status(value: Any) -> TypeGuard[ObjectStatus]:
+    return value in get_args(ObjectStatus)
+
+
+def _is_action(value: Any) -> TypeGuard[ChangeAction]:
+    return value in get_args(ChangeAction)

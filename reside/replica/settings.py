@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from reside.model.constants import LISTEN_PORT
+from reside.model.constants import ENV_PREFIX, LISTEN_PORT
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -19,7 +19,7 @@ class ReplicaSettings(BaseSettings):
     Each member is read from ``RESIDE_<MEMBER>``, e.g. ``RESIDE_CONTROL_BLOCK_ID``.
     """
 
-    model_config = SettingsConfigDict(env_prefix="RESIDE_", extra="ignore", frozen=True, hide_input_in_errors=True)
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True, hide_input_in_errors=True)
 
     replica_name: str
     """Name of the own instance; it stands in the path of every RPC call."""
@@ -61,4 +61,4 @@ def environment_faults(error: ValidationError) -> str:
     """What is wrong with the environment, each variable by its name; values don't show, since some are secret."""
     found = error.errors(include_input=False)
     named = [("_".join(str(part) for part in fault["loc"]).upper(), fault["msg"]) for fault in found]
-    return "; ".join(f"RESIDE_{name}: {message}" for name, message in named)
+    return "; ".join(f"{ENV_PREFIX}{name}: {message}" for name, message in named)

@@ -1,4 +1,4 @@
-"""Transactions: one at a time per object, on fresh content, fenced against a holder that was too slow.
+"""Transactions: one at a time for each object, on current content, with fenced writes.
 
     async with context.transaction(request_id) as tx:
         request = await tx.load(request_id)
@@ -6,18 +6,19 @@
             raise Conflict(...)
         tx.stage(lambda: request.set("status", "approved"))
 
-The way: lock in etcd on the object's id → everything loaded brought up to date with the sync server → the body, which
-reads and decides → the lock's fencing revision confirmed → the staged writes → ``node.flush()`` → release.
+Sequence: lock in etcd on the object's id → everything loaded is brought up to date with the sync server → the body,
+which reads and decides → the lock's fencing revision is confirmed → the staged writes → `node.flush()` → release.
 
-Invariants: if the body raises or the lock is lost, nothing staged is written; the lock is given back only after the
-sync server has acknowledged the writes. Between the confirmation and synchronous writes there is no pause at all.
+Invariants: if the body raises or the lock is lost, nothing staged is written. The staged writes are synchronous, so
+nothing runs between the confirmation and the last of them. The lock is released only after the sync server has
+acknowledged the writes.
 """
 
 from __future__ import annotations
 
 import inspect
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -25,52 +26,79 @@ if TYPE_CHECKING:
     from reside.jazz import CoMap, Node
     from reside.locks import Held, LockService
 
+    _Result = TypeVar("_Result")
+
+LOCK_PREFIX = "transaction/"
+"""The lock of an object's transactions is this prefix and the object's id."""
+
 
 class Transaction:
     """A transaction in progress.
 
     Attributes:
-        held: the lock; ``held.revision`` is the fencing token.
+        held: the lock; `held.revision` is the fencing token.
     """
 
     def __init__(self, node: Node, held: Held) -> None:
         self.held = held
         self._node = node
-        self._staged: list[Callable[[], object]] = []
+        self._staged: list[Callable[[], None]] = []
 
     async def load(self, value_id: str) -> CoMap:
-        """A map, with everything that was acknowledged to earlier holders of the lock."""
+        """Return a map, with everything that the sync server acknowledged to earlier holders of the lock."""
         return await self._node.load_map(value_id)
 
-    def stage(self, write: Callable[[], Awaitable[object] | object]) -> None:
-        """Note a write; it runs when the body is through and the lock is confirmed, in the order of staging.
+    def stage(self, write: Callable[[], None]) -> None:
+        """Add a write that runs after the body and the confirmation of the lock, in the order of staging.
 
         Args:
-            write: a function, or a coroutine function, without arguments.
+            write: a synchronous function; what awaits goes through `run_exclusively`.
         """
         self._staged.append(write)
 
+    async def run_exclusively(self, procedure: Callable[[], Awaitable[_Result]]) -> _Result:
+        """Run a procedure that awaits, now, after the staged writes.
+
+        Guarantees: the lock is confirmed before the procedure starts, so no two processes run procedures of one object
+        at the same time; the procedure is cancelled when the lock is lost; the sync server has acknowledged its writes
+        when this returns. It is not atomic: what it wrote before an error, a crash or the loss of the lock remains.
+        So it must be idempotent: run again, it continues where it stopped.
+
+        Args:
+            procedure: a coroutine function.
+
+        Raises:
+            LockLost: the procedure was not started, and nothing staged was written.
+        """
+        await self._confirm_and_write()
+        result = await procedure()
+        await self._node.flush()
+        return result
+
     async def commit(self) -> None:
-        """Confirm the lock, write, and wait for the sync server. Called at the end of the block.
+        """Confirm the lock, write what is staged, and wait for the sync server. Called at the end of the block.
 
         Raises:
             LockLost: nothing was written.
         """
-        if not self._staged:
-            return
+        if self._staged:
+            await self._confirm_and_write()
+            await self._node.flush()
+
+    async def _confirm_and_write(self) -> None:
         await self.held.check()
         staged, self._staged = self._staged, []
         for write in staged:
-            result = write()
-            if inspect.isawaitable(result):
-                await result
-        await self._node.flush()
+            result: object = write()
+            if inspect.iscoroutine(result):
+                result.close()
+                raise TypeError("stage takes synchronous writes only: use run_exclusively for a procedure that awaits")
 
 
 @asynccontextmanager
 async def open_transaction(node: Node, locks: LockService, object_id: str) -> AsyncIterator[Transaction]:
-    """See ``Context.transaction``."""
-    async with locks.lock(f"transaction/{object_id}") as held:
+    """See `Context.transaction`."""
+    async with locks.lock(f"{LOCK_PREFIX}{object_id}") as held:
         await node.catch_up()
         transaction = Transaction(node, held)
         yield transaction

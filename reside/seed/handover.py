@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from reside.access.addresses import addresses
 from reside.access.waiting import Missing, until
 from reside.alpha import bootstrap
-from reside.alpha import sentinel as declared
 from reside.model.constants import PLATFORM_STACK, SENTINEL_NAME
 from reside.model.errors import ResideError
 from reside.seed import platform, sentinel
@@ -65,11 +64,10 @@ class PersistentError:
 
 
 async def _until_applied(alpha: Alpha, revision: str, deadline: float) -> None:
-    view = await declared.connect(alpha.context)
     persistent = PersistentError(PATIENCE_S)
 
     async def look() -> None:
-        report = await declared.read_report(alpha.node, view, PLATFORM_STACK)
+        report = await alpha.sentinel.read_report(PLATFORM_STACK)
         if persistent.persists(report.error, time.monotonic()):
             raise ResideError(f"the Sentinel can't apply the stack {PLATFORM_STACK} and keeps retrying: {report.error}")
         if report.error:

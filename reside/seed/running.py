@@ -130,11 +130,7 @@ def alpha_settings(settings: BootstrapSettings, identities: Identities, block: s
     """Return Alpha's settings as its pod has them, but with addresses that this machine can reach."""
     return AlphaSettings(
         **_common(ALPHA_NAME, identities.alpha, block, where),
-        namespace=settings.namespace,
-        domain=settings.domain,
-        cluster_issuer=settings.cluster_issuer,
-        default_placement_group=settings.default_placement_group,
-        registry_mirrors=settings.registry_mirrors,
+        **settings.cluster().model_dump(),
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from reside.jazz import Node
 from reside.model.constants import SENTINEL_NAME
-from reside.sentinel.contract.data import CAREFUL, ROOT_NAME
+from reside.model.sentinel_data import CAREFUL, ROOT_NAME
 
 if TYPE_CHECKING:
     from reside.jazz import CoMap, Credentials

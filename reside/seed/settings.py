@@ -12,9 +12,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic.alias_generators import to_camel
 
 from reside.access.target import Access, Target
+from reside.model.cluster import ClusterSettings
 from reside.model.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -42,34 +44,20 @@ class Images(_Settings):
     etcd: ImageReference
 
 
-class BootstrapSettings(_Settings):
-    """Settings of the cluster to bootstrap."""
+class BootstrapSettings(_Settings, ClusterSettings):
+    """Settings of the cluster to bootstrap: those that Alpha needs later, and those of the bootstrap itself."""
 
-    namespace: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
     images: Images
     access: Access = "port-forward"
     """How to reach Jazz and etcd: by Service names (in a pod), by cluster IP addresses, or by port-forward."""
     kubeconfig: str | None = None
     """Path of the kubeconfig; None: the default locations, or the service account in a pod."""
     kube_context: str | None = None
-    registry_mirrors: dict[str, str] = Field(default_factory=dict)
-    """Registry host in image references → `host:port` that serves it over plain HTTP, for pods and this machine."""
-    domain: str | None = None
-    cluster_issuer: str | None = None
-    default_placement_group: str | None = None
     storage_class: str | None = None
     """StorageClass of the volumes; None: the cluster's default."""
     storage_size: str = "1Gi"
     deadline: float = Field(default=300, gt=0)
     """Seconds that a single wait of the bootstrap may take."""
-
-    @model_validator(mode="after")
-    def _domain_needs_issuer(self) -> BootstrapSettings:
-        if bool(self.domain) != bool(self.cluster_issuer):
-            raise ValueError(
-                "a domain needs a cluster issuer for its certificates, and an issuer needs a domain: set both"
-            )
-        return self
 
     @property
     def target(self) -> Target:
@@ -152,17 +140,8 @@ def from_stack(get: Callable[[str], str | None], root: Path) -> BootstrapSetting
     data: dict[str, Any] = {"images": read_images(root / (get("imagesFile") or ".state/images.json"))}
     if local := get("localCluster"):
         data |= local_cluster(local)
-    for key in ("namespace", "access", "kubeconfig", "domain", "deadline"):
-        if value := get(key):
-            data[key] = value
-    for key, member in (
-        ("kubeContext", "kube_context"),
-        ("clusterIssuer", "cluster_issuer"),
-        ("defaultPlacementGroup", "default_placement_group"),
-        ("storageClass", "storage_class"),
-        ("storageSize", "storage_size"),
-    ):
-        if value := get(key):
+    for member in BootstrapSettings.model_fields.keys() - {"images", "registry_mirrors"}:
+        if value := get(to_camel(member)):
             data[member] = value
     if mirrors := get("registryMirrors"):
         try:

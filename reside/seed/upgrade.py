@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from reside.access.addresses import replica_address
 from reside.access.waiting import Missing, until
-from reside.alpha import blocks, bootstrap, contract, records
+from reside.alpha import bootstrap, contract, control_blocks, records
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME
 from reside.model.errors import NotReady
 from reside.model.permissions import Grant, PermissionRef
@@ -71,11 +71,11 @@ async def load_in_time(alpha: Alpha, image: str, approve: bootstrap.Approver, de
 async def _allow_itself(alpha: Alpha, block: str, deadline: float) -> None:
     """Expect the permission to approve for Alpha's own account, and wait until Alpha has granted it."""
     permission = PermissionRef(alpha.account, ALPHA_CONTRACT, contract.APPROVE_REQUESTS)
-    await blocks.add_expected(alpha.node, block, {permission: Grant(granted=True)})
+    await control_blocks.add_expected(alpha.node, block, {permission: Grant(granted=True)})
     await alpha.node.flush()
 
     async def look() -> None:
-        async with blocks.opened(alpha.node, block) as opened:
+        async with control_blocks.opened(alpha.node, block) as opened:
             entry = opened.find(permission)
         if entry is None or entry.current is None or not entry.current.granted:
             raise Missing(f"{permission.name} is not granted to Alpha itself")

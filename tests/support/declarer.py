@@ -8,6 +8,7 @@ from support.sentinel import until
 
 from reside.jazz import AccountId, CoMap, Group, Node
 from reside.model.constants import SENTINEL_CONTRACT
+from reside.model.sentinel_data import DESIRED, PREVIEW_RESULTS, PREVIEWS, REPORTS
 from reside.model.stacks import DesiredStack
 from reside.replica.profile import load_profile
 
@@ -28,11 +29,10 @@ class Declarer:
     async def declare(self, name: str, *objects: dict[str, Any], entry: bool = True) -> DesiredStack:
         """Write a stack; where it is declared already, its objects."""
         stack = DesiredStack(name, self.node.account_id, objects)
-        members = {"name": name, "owner": stack.owner, "revision": stack.revision, "objects": list(objects)}
         if name in self.maps:
-            self.maps[name].update(members)
+            self.maps[name].update(stack.document())
         else:
-            self.maps[name] = self.group.create_map(members)
+            self.maps[name] = self.group.create_map(stack.document())
         if entry and self.desired.get(name) != self.maps[name].id:
             self.desired.set(name, self.maps[name].id)
         await self.node.flush()
@@ -41,8 +41,7 @@ class Declarer:
     async def ask(self, key: str, name: str, *objects: dict[str, Any]) -> dict[str, Any]:
         """Ask for a preview, and wait for its result."""
         stack = DesiredStack(name, self.node.account_id, objects)
-        members = {"name": name, "owner": stack.owner, "revision": stack.revision, "objects": list(objects)}
-        self.previews.set(key, self.group.create_map(members).id)
+        self.previews.set(key, self.group.create_map(stack.document()).id)
         await self.node.flush()
 
         async def look() -> dict[str, Any] | None:
@@ -76,7 +75,7 @@ async def declarer(node: Node, sentinel: AccountId) -> Declarer:
     """The data of the Sentinel with this account, as the node's account sees it."""
     profile = await load_profile(node, sentinel)
     root = await node.load_map(str(profile.contracts[SENTINEL_CONTRACT]))
-    names = ("desired", "previews", "reports", "previewResults")
+    names = (DESIRED, PREVIEWS, REPORTS, PREVIEW_RESULTS)
     desired, previews, reports, results = [await node.load_map(root[name]) for name in names]
     group = node.create_group()
     await group.add_member(sentinel, "reader")

@@ -13,9 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from reside.alpha.contract import PACKAGED
 from reside.jazz import AccountId, CoMap
+from reside.model import sentinel_data
 from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.kinds import KINDS
-from reside.model.stacks import ObjectChange, ObjectReport, StackPreview, object_key
+from reside.model.sentinel_data import (
+    DECLARERS_GROUP,
+    DESIRED,
+    MAPS_BY_GROUP,
+    PREVIEW_RESULTS,
+    PREVIEWS,
+    REPORTS,
+    REPORTS_GROUP,
+)
+from reside.model.stacks import DesiredStack, ObjectChange, ObjectReport, StackPreview, StackReport, object_key
 from reside.replica import Replica
 
 if TYPE_CHECKING:
@@ -23,8 +33,6 @@ if TYPE_CHECKING:
 
     from reside.model.permissions import Grant, PermissionRef
     from reside.replica import Context, ReplicaSettings
-
-_MAPS = {"desired": "declarers", "previews": "declarers", "reports": "reporters", "previewResults": "reporters"}
 
 
 @dataclass
@@ -46,21 +54,22 @@ class Orders:
 
 async def _data(context: Context) -> CoMap:
     node = context.node
-    root = await node.unique_map(context.public, "sentinel-data")
-    for name in set(_MAPS.values()):
-        if name not in root:
-            root.set(name, node.create_group(name).id)
-    for member, owner in _MAPS.items():
+    root = await node.unique_map(context.public, sentinel_data.ROOT_NAME)
+    for member, maps in MAPS_BY_GROUP.items():
         if member not in root:
-            root.set(member, (await node.load_group(root[owner])).create_map().id)
+            root.set(member, node.create_group(member).id)
+        group = await node.load_group(root[member])
+        for name in maps:
+            if name not in root:
+                root.set(name, group.create_map().id)
     await node.flush()
     return root
 
 
 async def _granted(context: Context, ref: PermissionRef, _grant: Grant) -> None:
     root = context.data[SENTINEL_CONTRACT]
-    await (await context.node.load_group(root["declarers"])).add_member(AccountId(ref.account), "writer")
-    await (await context.node.load_group(root["reporters"])).add_member(AccountId(ref.account), "reader")
+    await (await context.node.load_group(root[DECLARERS_GROUP])).add_member(AccountId(ref.account), "writer")
+    await (await context.node.load_group(root[REPORTS_GROUP])).add_member(AccountId(ref.account), "reader")
 
 
 def replica() -> Replica:
@@ -89,15 +98,16 @@ class Cluster:
     async def run(self) -> None:
         """Follow what is declared until cancelled."""
         node, root = self._context.node, self._context.data[SENTINEL_CONTRACT]
-        maps = {member: await node.load_map(root[member]) for member in _MAPS}
-        self._watch(maps["desired"])
-        self._watch(maps["previews"])
+        names = (DESIRED, PREVIEWS, REPORTS, PREVIEW_RESULTS)
+        maps = {member: await node.load_map(root[member]) for member in names}
+        self._watch(maps[DESIRED])
+        self._watch(maps[PREVIEWS])
         while True:
             self._changed.clear()
-            for name, target in list(maps["desired"].items()):
-                await self._apply(maps["reports"], name, await self._stack(target))
-            for key, target in list(maps["previews"].items()):
-                await self._preview(maps["previewResults"], key, await self._stack(target))
+            for name, target in list(maps[DESIRED].items()):
+                await self._apply(maps[REPORTS], name, await self._stack(target))
+            for key, target in list(maps[PREVIEWS].items()):
+                await self._preview(maps[PREVIEW_RESULTS], key, await self._stack(target))
             await node.flush()
             await self._changed.wait()
 
@@ -106,29 +116,28 @@ class Cluster:
             self._watched.add(value.id)
             value.on_change(lambda _: self._changed.set())
 
-    async def _stack(self, target: str) -> CoMap:
-        stack = await self._context.node.load_map(target)
-        self._watch(stack)
-        return stack
+    async def _stack(self, target: str) -> DesiredStack:
+        found = await self._context.node.load_map(target)
+        self._watch(found)
+        return DesiredStack.parse(found.as_dict())
 
-    async def _preview(self, results: CoMap, key: str, stack: CoMap) -> None:
+    async def _preview(self, results: CoMap, key: str, stack: DesiredStack) -> None:
         if not self._orders.previewing or key in results:
             return
-        changes = tuple(ObjectChange(object_key(o), "create") for o in stack["objects"])
-        preview = StackPreview(stack["name"], stack["revision"], changes, self._orders.violations)
+        changes = tuple(ObjectChange(object_key(o), "create") for o in stack.objects)
+        preview = StackPreview(stack.name, stack.revision, changes, self._orders.violations)
         results.set(key, preview.document())
 
-    async def _apply(self, reports: CoMap, name: str, stack: CoMap) -> None:
+    async def _apply(self, reports: CoMap, name: str, stack: DesiredStack) -> None:
         if name not in reports:
             reports.set(name, reports.group.create_map().id)
         report = await self._context.node.load_map(reports[name])
-        wanted = {o["metadata"]["name"]: o["spec"]["replicas"] for o in stack["objects"] if o["kind"] == "Deployment"}
+        wanted = {o["metadata"]["name"]: o["spec"]["replicas"] for o in stack.objects if o["kind"] == "Deployment"}
         history = self._orders.seen.setdefault(name, [])
         if not history or history[-1] != wanted:
             history.append(wanted)
-        members: dict[str, Any] = {"revision": stack["revision"], "error": None}
-        for manifest in stack["objects"]:
-            members[object_key(manifest)] = ObjectReport("updated", self._live(manifest)).document()
+        objects = {object_key(manifest): ObjectReport("updated", self._live(manifest)) for manifest in stack.objects}
+        members = StackReport(stack.revision, None, objects).document()
         gone = [key for key in report if "/" in key and key not in members]
         for key in gone:
             report.delete(key)

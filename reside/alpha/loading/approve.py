@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reside.alpha import contracts, previews, records
+from reside.alpha import contracts, records
+from reside.alpha.candidate import candidate, updated_replica
 from reside.alpha.loading import resolve
 from reside.model.errors import Conflict, InvalidInput
 from reside.model.names import check_name
@@ -103,10 +104,10 @@ async def _moved(  # noqa: PLR0917 - what the approver said stands beside what A
         return f"load request {number} is previewed anew under the name {name}: look again and approve that"
     if (record.value.preview or {}).get("revision") != revision:
         return ""
-    existing = await previews.existing_of(
-        alpha, approved.identity, exclusive=approved.info.exclusive, wanted=record.value.existing_replica
+    existing = await updated_replica(
+        alpha, approved.identity, exclusive=approved.info.exclusive, replica_id=record.value.existing_replica
     )
-    stack = await previews.candidate(alpha, approved, existing, record.value.image)
+    stack = await candidate(alpha, approved, existing, record.value.image)
     if stack.revision != revision:
         return f"the world moved since load request {number} was previewed; it is previewed anew: look again"
     for key, requirement in chosen.items():

@@ -32,10 +32,7 @@ async def create_request(alpha: Alpha, wish_id: str, client: str) -> RequestReco
     wish = await read_wish(alpha.node, wish_id, client)
     async with alpha.transaction() as tx:
         await tx.load(alpha.data.root.id)
-        tx.stage(lambda: _create(alpha.data, wish_id, wish, client))
-    target = await lookups.find(alpha.data, lookup.load_request_by_wish(wish_id))
-    if target is None:
-        raise InvalidInput(f"load request of {wish_id} vanished")
+        target = await tx.run_exclusively(lambda: _create(alpha.data, wish_id, wish, client))
     return await records.read_request(alpha.data, target)
 
 
@@ -63,7 +60,8 @@ async def read_wish(node: Node, wish_id: str, client: str) -> LoadWish:
     return records.parse(LoadWish, written, f"in request value {wish_id}")
 
 
-async def _create(data: AlphaData, wish_id: str, wish: LoadWish, client: str) -> None:
+async def _create(data: AlphaData, wish_id: str, wish: LoadWish, client: str) -> str:
+    """The id of the request's map, made unless an earlier call made it."""
     claim = Claim(wish_id, "nextLoadRequest")
     target = await lookups.find(data, lookup.load_request_by_wish(wish_id))
     if target is None:
@@ -75,6 +73,7 @@ async def _create(data: AlphaData, wish_id: str, wish: LoadWish, client: str) ->
         await lookups.point(data, lookup.load_request_by_wish(wish_id), target)
         lookups.settle_id(data, claim, number)
     lookups.add_once(data.requests, target)
+    return target
 
 
 async def _make(data: AlphaData, number: int, wish_id: str, wish: LoadWish, client: str) -> CoMap:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from reside.alpha import contracts, previews, records, sentinel
+from reside.alpha import contracts, records
+from reside.alpha.candidate import candidate, updated_replica
 from reside.alpha.loading import resolve
 from reside.alpha.loading.resolve import World
+from reside.alpha.previews import preview
 from reside.model.errors import InvalidInput, LoadRefused, NotReady
 from reside.registry import ImageReference, RegistryError, RegistryUnavailable
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from reside.alpha.state import Alpha
     from reside.model.entities import ApproveRequest, LoadRequest, Replica
     from reside.model.manifest import ContractManifest, ReplicaManifest
-    from reside.model.stacks import DesiredStack, StackPreview
+    from reside.model.stacks import StackPreview
 
 REGISTRY_PATIENCE_S: Final = 30.0
 """How long a request waits for a registry that is down."""
@@ -59,7 +61,7 @@ async def _resolve(alpha: Alpha, request: LoadRequest) -> ApproveRequest:
         raise _registry_is_down(alpha, request.id, error) from None
     async with alpha.transaction() as tx:
         await tx.load(alpha.data.root.id)
-        ids = {identity: await contracts.refresh(alpha.data, fetched[identity]) for identity in fetched}
+        ids = await tx.run_exclusively(lambda: contracts.refresh_all(alpha.data, fetched))
         world = await _world(alpha, request, manifest, fetched, ids)
         approved = resolve.approve_request(manifest, digest, world, request.requested_name)
         members: dict[str, Any] = {"approveRequest": approved.document(), "digest": digest}
@@ -88,7 +90,7 @@ async def _world(
 
 async def _existing(alpha: Alpha, request: LoadRequest, manifest: ReplicaManifest) -> Replica | None:
     wanted = request.existing_replica
-    found = await previews.existing_of(alpha, manifest.identity, exclusive=manifest.info.exclusive, wanted=wanted)
+    found = await updated_replica(alpha, manifest.identity, exclusive=manifest.info.exclusive, replica_id=wanted)
     if found is None and wanted is not None:
         raise LoadRefused(f"there is no replica {wanted} to update: leave the replica id out to make a new instance")
     return found
@@ -108,25 +110,17 @@ async def _preview(alpha: Alpha, record: RequestRecord, approved: ApproveRequest
     """Have the candidate previewed; when the preview is there, the request requires approval or is invalid."""
     request = record.value
     wanted = (await records.find_request(alpha.data, request.id)).value.existing_replica
-    existing = await previews.existing_of(alpha, approved.identity, exclusive=approved.info.exclusive, wanted=wanted)
-    stack = await previews.candidate(alpha, approved, existing, request.image)
-    preview = await _previewed(alpha, request.id, stack)
-    if preview is None:
+    existing = await updated_replica(alpha, approved.identity, exclusive=approved.info.exclusive, replica_id=wanted)
+    stack = await candidate(alpha, approved, existing, request.image)
+    result = await preview(alpha, request.id, stack)
+    if result is None:
         return
-    if not preview.applicable:
-        raise LoadRefused(_why_not(preview))
+    if not result.applicable:
+        raise LoadRefused(_why_not(result))
     async with alpha.transaction() as tx:
         found = await tx.load(record.map.id)
         if found.get("status") == "validating":
-            tx.stage(lambda: found.update({"preview": preview.document(), "status": "requires-approval"}))
-
-
-async def _previewed(alpha: Alpha, request: int, stack: DesiredStack) -> StackPreview | None:
-    if not stack.objects:
-        return previews.empty_preview(stack)
-    view = await sentinel.connect(alpha.context)
-    await previews.withdraw(alpha, view, request, keep=previews.preview_key(request, stack))
-    return await previews.ask(alpha, view, request, stack)
+            tx.stage(lambda: found.update({"preview": result.document(), "status": "requires-approval"}))
 
 
 def _why_not(preview: StackPreview) -> str:

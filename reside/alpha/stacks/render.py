@@ -21,7 +21,7 @@ from reside.model.stacks import DesiredStack
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from reside.alpha.stacks.cluster import ClusterSettings
+    from reside.model.cluster import ClusterSettings
     from reside.model.entities import Replica, ReplicaVersion
     from reside.model.stacks import K8sObject
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from reside.model import constants
+from reside.model.constants import ENV_PREFIX
 
 if TYPE_CHECKING:
-    from reside.alpha.stacks.cluster import ClusterSettings
+    from reside.model.cluster import ClusterSettings
 
 STATE_DIR: Final = "/var/lib/reside"
 USER: Final = 65532
@@ -55,16 +56,17 @@ def secret_env(name: str, secret: str, key: str) -> dict[str, Any]:
     return {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
 
 
-def _alpha(cluster: ClusterSettings) -> Extras:
-    optional = {
-        "RESIDE_DOMAIN": cluster.domain,
-        "RESIDE_CLUSTER_ISSUER": cluster.cluster_issuer,
-        "RESIDE_DEFAULT_PLACEMENT_GROUP": cluster.default_placement_group,
-        "RESIDE_REGISTRY_MIRRORS": json.dumps(dict(cluster.registry_mirrors), sort_keys=True)
-        if cluster.registry_mirrors
-        else None,
+def cluster_env(cluster: ClusterSettings) -> dict[str, str]:
+    """Return the environment variables from which `AlphaSettings` reads the cluster's settings, but the namespace."""
+    members = {member: value for member, value in cluster.model_dump(exclude={"namespace"}).items() if value}
+    return {
+        f"{ENV_PREFIX}{member.upper()}": value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        for member, value in members.items()
     }
-    plain = [{"name": name, "value": value} for name, value in optional.items() if value]
+
+
+def _alpha(cluster: ClusterSettings) -> Extras:
+    plain = [{"name": name, "value": value} for name, value in cluster_env(cluster).items()]
     claim = secret_env("RESIDE_CLAIM_CODE", constants.CLAIM_SECRET, constants.CLAIM_SECRET_KEY)
     claim["valueFrom"]["secretKeyRef"]["optional"] = True
     return Extras(env=[namespace_env(), *plain, claim], memory="128Mi")

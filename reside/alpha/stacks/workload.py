@@ -15,7 +15,7 @@ from reside.model import constants
 from reside.model.names import workload_name
 
 if TYPE_CHECKING:
-    from reside.alpha.stacks.cluster import ClusterSettings
+    from reside.model.cluster import ClusterSettings
     from reside.model.entities import Replica, ReplicaVersion
     from reside.model.stacks import K8sObject
 
@@ -146,12 +146,12 @@ def _probe(path: str, *, period: int, failures: int) -> dict[str, Any]:
 
 def _environment(replica: Replica, cluster: ClusterSettings) -> list[dict[str, Any]]:
     """The environment of model.md §6; what stands in the Secret is read from there by the kubelet."""
-    external = cluster.external_endpoint
+    external = cluster.external_url
     plain = {
         "RESIDE_REPLICA_NAME": replica.name,
         "RESIDE_CONTROL_BLOCK_ID": replica.control_block,
-        "RESIDE_SYNC_SERVER_URL": cluster.sync_server_url,
-        "RESIDE_ETCD_HOSTS": cluster.etcd_hosts,
+        "RESIDE_SYNC_SERVER_URL": constants.JAZZ_URL,
+        "RESIDE_ETCD_HOSTS": constants.ETCD_URL,
         "RESIDE_ACCESS_CONTEXT": "internal",
         "RESIDE_LISTEN_PORT": str(constants.LISTEN_PORT),
     } | ({"RESIDE_EXTERNAL_ENDPOINT": external} if external else {})

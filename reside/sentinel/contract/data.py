@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from reside.model import sentinel_data as names
 from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.errors import NotReady
 
@@ -15,12 +16,8 @@ if TYPE_CHECKING:
     from reside.jazz import CoMap, Group
     from reside.replica import Context
 
-ROOT_NAME: Final = "kubernetes-sentinel.v1"
-CAREFUL: Final = "careful"
-_MAPS: Final = {
-    "declarersGroup": ("declarers", ("desired", "previews")),
-    "reportsGroup": ("reports", ("reports", "previewResults")),
-}
+_TITLES: Final = {names.DECLARERS_GROUP: "declarers", names.REPORTS_GROUP: "reports"}
+"""Names of the groups, for whoever inspects them."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +37,17 @@ class SentinelData:
     @property
     def careful(self) -> bool:
         """Whether nothing unknown may be deleted: so it is unless the data says otherwise."""
-        return self.root.get(CAREFUL) is not False
+        return self.root.get(names.CAREFUL) is not False
 
 
 async def make_data(context: Context) -> CoMap:
     """Make what is missing, and return the root map."""
     node = context.node
-    async with context.transaction(node.unique_map_id(context.public.id, ROOT_NAME)):
-        root = await node.unique_map(context.public, ROOT_NAME, {CAREFUL: True})
-        for member, (title, maps) in _MAPS.items():
+    async with context.transaction(node.unique_map_id(context.public.id, names.ROOT_NAME)):
+        root = await node.unique_map(context.public, names.ROOT_NAME, {names.CAREFUL: True})
+        for member, maps in names.MAPS_BY_GROUP.items():
             if member not in root:
-                root.set(member, node.create_group(title).id)
+                root.set(member, node.create_group(_TITLES[member]).id)
             group = await node.load_group(root[member])
             for name in maps:
                 if name not in root:
@@ -66,16 +63,16 @@ async def open_data(context: Context) -> SentinelData:
         NotReady: it is not complete.
     """
     node, root = context.node, context.data[SENTINEL_CONTRACT]
-    names = [name for member, (_, maps) in _MAPS.items() for name in (member, *maps)]
-    missing = [name for name in names if not isinstance(root.get(name), str)]
+    needed = [name for member, maps in names.MAPS_BY_GROUP.items() for name in (member, *maps)]
+    missing = [name for name in needed if not isinstance(root.get(name), str)]
     if missing:
         raise NotReady(f"the data of {context.name} lacks {', '.join(missing)}")
     return SentinelData(
         root=root,
-        declarers=await node.load_group(root["declarersGroup"]),
-        readers=await node.load_group(root["reportsGroup"]),
-        desired=await node.load_map(root["desired"]),
-        previews=await node.load_map(root["previews"]),
-        reports=await node.load_map(root["reports"]),
-        results=await node.load_map(root["previewResults"]),
+        declarers=await node.load_group(root[names.DECLARERS_GROUP]),
+        readers=await node.load_group(root[names.REPORTS_GROUP]),
+        desired=await node.load_map(root[names.DESIRED]),
+        previews=await node.load_map(root[names.PREVIEWS]),
+        reports=await node.load_map(root[names.REPORTS]),
+        results=await node.load_map(root[names.PREVIEW_RESULTS]),
     )

@@ -17,7 +17,7 @@ from reside.model.kinds import BY_KIND
 from reside.model.stacks import DesiredStack, object_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from reside.jazz import Edit
 
@@ -73,16 +73,16 @@ def read_stack(name: str | None, entry: Edit, members: Mapping[str, Any], object
         InvalidInput: it is no stack.
         NotAllowed: it was written by another account than the entry.
     """
-    said, owner, found = members.get("name"), members.get("owner"), members.get("objects")
-    if not isinstance(said, str) or not _STACK_NAME.fullmatch(said) or said != (name or said):
-        raise InvalidInput(f"stack {name or said}: its map must have that name, a DNS label; it has {said!r}")
-    if objects is None or not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-        raise InvalidInput(f"stack {said}: member objects must be a list of manifests")
-    for author in (objects.by, owner):
+    stack = DesiredStack.parse(members)
+    if not _STACK_NAME.fullmatch(stack.name) or stack.name != (name or stack.name):
+        raise InvalidInput(
+            f"stack {name or stack.name}: its map must have that name, a DNS label; it has {stack.name!r}"
+        )
+    for author in (objects.by if objects is not None else None, stack.owner):
         if author != entry.by:
-            raise NotAllowed(f"stack {said} was declared by {entry.by}, but its objects are of {author}")
-    _check_objects(said, found)
-    return DesiredStack(said, entry.by, tuple(found))
+            raise NotAllowed(f"stack {stack.name} was declared by {entry.by}, but its objects are of {author}")
+    _check_objects(stack)
+    return stack
 
 
 def check_rights(stack: DesiredStack, rights: Rights) -> None:
@@ -107,24 +107,23 @@ def check_rights(stack: DesiredStack, rights: Rights) -> None:
             raise Conflict(f"{key} belongs to the stack {holder}: stack {stack.name} must name it otherwise")
 
 
-def _check_objects(stack: str, objects: Iterable[dict[str, Any]]) -> None:
+def _check_objects(stack: DesiredStack) -> None:
     seen: set[str] = set()
-    for manifest in objects:
-        key = _shaped_key(stack, manifest)
+    for manifest in stack.objects:
+        key = _shaped_key(stack.name, manifest)
         version = BY_KIND[manifest["kind"]].api_version
         if manifest.get("apiVersion") != version:
-            raise InvalidInput(f"stack {stack}: {key} must have apiVersion {version}, not {manifest.get('apiVersion')}")
+            raise InvalidInput(
+                f"stack {stack.name}: {key} must have apiVersion {version}, not {manifest.get('apiVersion')}"
+            )
         if key in seen:
-            raise InvalidInput(f"stack {stack}: {key} stands in it twice")
+            raise InvalidInput(f"stack {stack.name}: {key} stands in it twice")
         seen.add(key)
 
 
 def _shaped_key(stack: str, manifest: dict[str, Any]) -> str:
     """``Kind/name`` of a manifest whose parts are of the shapes that code behind this edge relies on."""
-    metadata = manifest.get("metadata")
-    if not isinstance(metadata, dict) or not isinstance(manifest.get("kind"), str):
-        raise InvalidInput(f"stack {stack}: an object has no metadata or no kind")
-    key = object_key(manifest)
+    key, metadata = object_key(manifest), manifest["metadata"]
     if not isinstance(metadata["name"], str) or not _OBJECT_NAME.fullmatch(metadata["name"]):
         raise InvalidInput(f"stack {stack}: {key} has a name that Kubernetes can't use")
     parts = [(metadata, part) for part in _TEXTS["metadata"]]

@@ -11,6 +11,7 @@ from reside.jazz import JazzError
 from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.errors import NotReady
 from reside.model.permissions import PermissionRef, is_granted
+from reside.model.stacks import OBJECTS
 from reside.sentinel.contract.declared import Rights, check_rights, in_force, read_stack
 from reside.sentinel.engine import check_adoption
 from reside.sentinel.errors import ForeignObjects, PolicyViolated
@@ -70,7 +71,7 @@ class Desk:
             source = await self.context.node.load_map(str(entry.value))
         except JazzError as error:
             raise NotReady(f"stack {name or ''}: {entry.value} can't be read: {error}") from error
-        return source, read_stack(name, entry, source.as_dict(), source.edit("objects"))
+        return source, read_stack(name, entry, source.as_dict(), source.edit(OBJECTS))
 
     def check(self, stack: DesiredStack) -> None:
         """Go on only if the stack's owner may declare it and no rule is broken.

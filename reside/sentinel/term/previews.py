@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from reside.common.transience import is_transient
 from reside.model.errors import NotAllowed, ResideError
+from reside.model.sentinel_data import CANDIDATE
 from reside.model.stacks import StackPreview
 from reside.sentinel.contract.declared import check_rights, in_force
 from reside.sentinel.engine import EngineError, StackSpec
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from reside.jazz import Edit
     from reside.model.stacks import DesiredStack
     from reside.sentinel.term.context import Desk
-
-_CANDIDATE = "candidate"
-"""Member of a result's document: id of the map that was previewed."""
 
 
 class Previewer:
@@ -44,10 +42,10 @@ class Previewer:
                 results.delete(key)
             return
         found = results.get(key)
-        if isinstance(found, dict) and found.get(_CANDIDATE) == entry.value:
+        if isinstance(found, dict) and found.get(CANDIDATE) == entry.value:
             return
         preview = await self._preview(entry)
-        results.set(key, {**preview.document(), _CANDIDATE: entry.value})
+        results.set(key, {**preview.document(), CANDIDATE: entry.value})
 
     async def _preview(self, entry: Edit) -> StackPreview:
         try:

@@ -9,7 +9,7 @@ from reside.common.workqueue import WorkQueue
 from reside.sentinel.backoff import APPLY_BACKOFF
 from reside.sentinel.errors import judge
 from reside.sentinel.objects.identity import stack_of
-from reside.sentinel.term.reports import Fault, StackState, compose, difference, members
+from reside.sentinel.term.reports import Fault, StackState, compose, difference
 
 if TYPE_CHECKING:
     from reside.jazz import CoMap
@@ -106,7 +106,7 @@ class Reporter:
             )
         )
         target = await self._target(reports, name)
-        to_set, to_delete = difference(target.as_dict(), members(report))
+        to_set, to_delete = difference(target.as_dict(), report.document())
         target.update(to_set)
         for member in to_delete:
             target.delete(member)

@@ -71,15 +71,6 @@ def _object(state: StackState, key: str, wish: K8sObject | None, applied: K8sObj
     return ObjectReport("requested" if new or live is None else "updated", live)
 
 
-def members(report: StackReport) -> dict[str, Any]:
-    """The report as members of its map in Jazz."""
-    return {
-        "revision": report.revision,
-        "error": report.error,
-        **{key: found.document() for key, found in report.objects.items()},
-    }
-
-
 def difference(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Members to set and members to delete so that ``present`` becomes ``wanted``."""
     absent = object()

@@ -12,7 +12,7 @@ from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_clu
 
 from reside.alpha import records
 from reside.alpha.app import started
-from reside.alpha.blocks import add_expected, opened
+from reside.alpha.control_blocks import add_expected, opened
 from reside.alpha.lookups import find
 from reside.model.constants import ALPHA_CONTRACT
 from reside.model.errors import Conflict, InvalidInput

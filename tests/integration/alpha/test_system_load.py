@@ -12,7 +12,7 @@ from support.alpha_cluster import AlphaCluster, Servers, alpha_cluster, servers,
 from support.registry import registry
 
 from reside.alpha import bootstrap, records
-from reside.alpha.blocks import opened
+from reside.alpha.control_blocks import opened
 from reside.model import constants
 from reside.model.errors import LoadRefused
 

@@ -15,7 +15,7 @@ from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_clu
 
 from reside.alpha import records
 from reside.alpha.app import started
-from reside.alpha.blocks import opened
+from reside.alpha.control_blocks import opened
 from reside.alpha.loop import lead
 from reside.jazz import Node
 from reside.model.permissions import Grant

@@ -85,23 +85,45 @@ async def test_a_holder_that_lost_its_lock_writes_nothing(
     assert counter["count"] == 1
 
 
-async def test_staged_writes_run_in_their_order_and_may_be_coroutines(
+async def test_a_procedure_runs_after_the_staged_writes_and_its_result_is_returned(
     twins: tuple[Context, Context], counter: CoMap
 ) -> None:
-    async def add_member() -> None:
+    async def add_member() -> str:
         await counter.group.add_member("everyone", "reader")
         counter.set("count", 2)
+        return "added"
 
     async with twins[0].transaction(counter.id) as tx:
         tx.stage(lambda: counter.set("count", 1))
-        tx.stage(add_member)
-    assert [edit.value for edit in counter.history("count")] == [0, 1, 2]
+        assert await tx.run_exclusively(add_member) == "added"
+        tx.stage(lambda: counter.set("count", 3))
+    assert [edit.value for edit in counter.history("count")] == [0, 1, 2, 3]
+
+
+async def test_a_procedure_does_not_start_without_the_lock(
+    around: World, twins: tuple[Context, Context], counter: CoMap
+) -> None:
+    with pytest.raises(LockLost):
+        await _run_after_the_lease_ended(around, twins[0], counter)
+    assert counter["count"] == 0
 
 
 async def _increment_then_refuse(context: Context, counter: CoMap) -> None:
     async with context.transaction(counter.id) as tx:
         tx.stage(lambda: counter.set("count", 1))
         raise Conflict("seen something")
+
+
+async def _run_after_the_lease_ended(around: World, context: Context, counter: CoMap) -> None:
+    async def procedure() -> None:
+        counter.set("count", 98)
+
+    async with context.transaction(counter.id) as tx:
+        tx.stage(lambda: counter.set("count", 99))
+        client = Etcd([around.servers.etcd.url])
+        await client.revoke(tx.held.lease)
+        await client.aclose()
+        await tx.run_exclusively(procedure)
 
 
 async def _increment_while_the_lease_ends(around: World, twins: tuple[Context, Context], counter: CoMap) -> None:

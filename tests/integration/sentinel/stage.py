@@ -15,6 +15,7 @@ from reside.local import ClusterInfo
 from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.kinds import BY_KIND
 from reside.model.permissions import Grant, PermissionRef
+from reside.model.sentinel_data import CAREFUL
 from reside.sentinel.app import Sentinel
 from reside.sentinel.settings import SentinelSettings
 
@@ -58,7 +59,7 @@ class Stage:
         async with Node(self.settings.sync_server_url, self.identity.credentials) as node:
             account = await node.login()
             root = await node.load_map(account.profile["contracts"][SENTINEL_CONTRACT])
-            root.set("careful", value)
+            root.set(CAREFUL, value)
             await node.flush()
 
     @asynccontextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reside.alpha.stacks.cluster import ClusterSettings
+from reside.model.cluster import ClusterSettings
 from reside.model.entities import Management, Replica, ReplicaVersion
 from reside.model.manifest import ContractManifest, ReplicaInfo, ReplicaManifest, parse_manifest
 

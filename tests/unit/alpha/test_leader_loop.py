@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from reside.alpha.loop import Loop
+from reside.alpha.sentinel_client import SentinelClient
+from reside.model import sentinel_data
 
 pytestmark = pytest.mark.anyio
 
@@ -28,6 +30,7 @@ class World:
 
     def __init__(self) -> None:
         self.context = self.node = self
+        self.sentinel = SentinelClient(self, self)
         self.loaded: list[str] = []
         self.meanwhile = lambda: None
 
@@ -37,7 +40,7 @@ class World:
 
     async def data(self) -> Map:
         """The root of the Sentinel's data."""
-        return Map("root", {name: name for name in ("desired", "previews", "reports", "previewResults")})
+        return Map("root", {name: name for maps in sentinel_data.MAPS_BY_GROUP.values() for name in maps})
 
     async def load_map(self, co_id: str) -> Map:
         """A map; something happens meanwhile if it is a report."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from unit.alpha.entities import GREETING, digest, replica
 
+from reside.alpha.candidate import next_version, with_version
 from reside.alpha.claim import super_admin_grants
 from reside.alpha.loop import is_finished
 from reside.alpha.permissions import asked_grants, wanted_grants
-from reside.alpha.previews import next_version, preview_key, with_version
-from reside.alpha.sentinel import parse_preview, parse_report
 from reside.model.entities import (
     ApproveRequest,
     GrantedPermission,
@@ -19,7 +18,6 @@ from reside.model.entities import (
     Requirement,
 )
 from reside.model.permissions import Grant, PermissionRef
-from reside.model.stacks import DesiredStack, ObjectReport, StackPreview, StackReport
 
 ONE = ReplicaChoice(id=3, name="greeter", account="co_zOne")
 TWO = ReplicaChoice(id=4, name="greeter-1", account="co_zTwo")
@@ -57,23 +55,6 @@ def test_the_super_admin_gets_five_permissions_and_not_every_control_block() -> 
     assert "rcb:manage:all" not in names
 
 
-def test_a_report_keeps_what_is_well_formed() -> None:
-    good = ObjectReport("updated", {"kind": "Service"})
-    members = {"revision": "r", "error": "", "Service/a": good.document(), "Service/b": "nonsense", "other": 1}
-    assert parse_report(members) == StackReport("r", None, {"Service/a": good})
-    assert parse_report({"revision": 3, "error": ["x"]}) == StackReport()
-
-
-@pytest.mark.parametrize("document", [None, "x", {}, {"stack": "s"}, {"stack": "s", "revision": "r", "changes": 3}])
-def test_a_preview_that_is_none_is_no_preview(document: object) -> None:
-    assert parse_preview(document) is None
-
-
-def test_a_preview_may_carry_more_than_we_know() -> None:
-    preview = StackPreview("s", "r")
-    assert parse_preview(preview.document() | {"candidate": "co_z"}) == preview
-
-
 def approved() -> ApproveRequest:
     subject = replica("running")
     return ApproveRequest(info=subject.info, name="greeter", identity=subject.identity, digest=digest(9))
@@ -95,11 +76,6 @@ def test_a_candidate_of_an_existing_one_adds_a_version_and_enables_it() -> None:
 def test_versions_count_on_after_a_rollback() -> None:
     assert next_version(replica("running", "stopped", current=1)) == 3
     assert next_version(None) == 1
-
-
-def test_the_keys_of_two_requests_never_share_a_prefix() -> None:
-    stack = DesiredStack("s", "o", ())
-    assert not preview_key(11, stack).startswith(preview_key(1, stack)[: len("load-request.1.")])
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +16,7 @@ from reside.model.entities import Management
 if TYPE_CHECKING:
     from reside.model.stacks import DesiredStack, K8sObject
 
-DOMAIN = replace(CLUSTER, domain="example.org", cluster_issuer="letsencrypt")
+DOMAIN = CLUSTER.model_copy(update={"domain": "example.org", "cluster_issuer": "letsencrypt"})
 
 
 def rendered(*args: Any, **kwargs: Any) -> dict[str, K8sObject]:
@@ -132,7 +131,7 @@ def test_pods_are_probed_and_leave_their_service_before_they_stop() -> None:
 
 
 def test_the_own_placement_group_beats_the_cluster_default() -> None:
-    cluster = replace(CLUSTER, default_placement_group="shared")
+    cluster = CLUSTER.model_copy(update={"default_placement_group": "shared"})
     own = replica("unknown", management=Management(placement_group="big"))
     assert pod(rendered(own, cluster), "Deployment/greeter-1")["nodeSelector"] == {"reside.io/placement-group": "big"}
     default = pod(rendered(replica("unknown"), cluster), "Deployment/greeter-1")
@@ -160,7 +159,7 @@ def test_the_seed_is_never_rendered() -> None:
 
 
 def test_alpha_learns_domain_mirrors_and_the_claim_code_but_never_stores_the_code() -> None:
-    cluster = replace(DOMAIN, registry_mirrors={"registry.reside.internal": "http://10.0.0.1:5000"})
+    cluster = DOMAIN.model_copy(update={"registry_mirrors": {"registry.reside.internal": "http://10.0.0.1:5000"}})
     alpha = replica("unknown", name="alpha", identity=constants.ALPHA_IDENTITY)
     found = environment(rendered(alpha, cluster), "Deployment/alpha-1")
     assert found["RESIDE_DOMAIN"] == "example.org"

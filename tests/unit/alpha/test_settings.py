@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from support.alpha import OWNER, replica
 
 from reside.alpha.settings import AlphaSettings
+from reside.alpha.stacks.render import render
+from reside.alpha.stacks.system import cluster_env
+from reside.model.cluster import ClusterSettings
 
 BASE: dict[str, str] = {
     "RESIDE_REPLICA_NAME": "alpha",
@@ -34,15 +38,37 @@ def test_mirrors_are_json_and_plain_http_without_a_scheme(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("name", ["RESIDE_DOMAIN", "RESIDE_CLUSTER_ISSUER"])
 def test_a_domain_needs_an_issuer_and_an_issuer_a_domain(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    with pytest.raises(ValidationError, match="give both"):
+    with pytest.raises(ValidationError, match="set both"):
         read(monkeypatch, **{name: "example.org"})
 
 
 def test_what_is_rendered_names_the_addresses_inside_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     """The seed reaches Jazz and etcd through forwarded addresses; the pods that it renders do not."""
     cluster = read(monkeypatch, RESIDE_DOMAIN="example.org", RESIDE_CLUSTER_ISSUER="le").cluster()
-    assert (cluster.sync_server_url, cluster.etcd_hosts) == ("ws://jazz:4200", "http://etcd:2379")
-    assert cluster.external_endpoint == "https://example.org"
+    assert type(cluster) is ClusterSettings
+    assert cluster.external_url == "https://example.org"
+    (deployment,) = [o for o in render(replica("unknown"), cluster, owner=OWNER).objects if o["kind"] == "Deployment"]
+    env = {e["name"]: e.get("value") for e in deployment["spec"]["template"]["spec"]["containers"][0]["env"]}
+    assert (env["RESIDE_SYNC_SERVER_URL"], env["RESIDE_ETCD_HOSTS"]) == ("ws://jazz:4200", "http://etcd:2379")
+
+
+def test_alpha_reads_from_its_pod_what_the_bootstrap_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every setting of the cluster is rendered, and read back as it was."""
+    cluster = ClusterSettings(
+        namespace="reside",
+        domain="example.org",
+        cluster_issuer="letsencrypt",
+        default_placement_group="shared",
+        registry_mirrors={"registry.reside.internal": "10.0.0.1:5000"},
+    )
+    assert all(getattr(cluster, member) for member in ClusterSettings.model_fields)
+    assert list(cluster_env(cluster)) == [
+        "RESIDE_DOMAIN",
+        "RESIDE_CLUSTER_ISSUER",
+        "RESIDE_DEFAULT_PLACEMENT_GROUP",
+        "RESIDE_REGISTRY_MIRRORS",
+    ]
+    assert read(monkeypatch, **cluster_env(cluster)).cluster() == cluster
 
 
 def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

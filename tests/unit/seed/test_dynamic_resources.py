@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from reside.model.cluster import ClusterSettings
 from reside.seed import settings
 from stacks.bootstrap import dynamic
 
@@ -51,6 +52,10 @@ def test_equal_settings_are_no_change(provider: type[dynamic.StepProvider]) -> N
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_another_way_to_the_same_cluster_is_no_change(provider: type[dynamic.StepProvider]) -> None:
     assert not provider().diff("id", props(), props(kubeconfig="/elsewhere", access="direct")).changes
+
+
+def test_alpha_is_loaded_again_when_a_setting_of_its_pod_changes() -> None:
+    assert set(dynamic.LoadedProvider.watched) == {"images", *ClusterSettings.model_fields} - {"namespace"}
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -52,6 +52,28 @@ def test_settings_come_out_of_the_stack_and_the_images_file(tmp_path: Path) -> N
     assert found.images.kubernetes_sentinel == IMAGES["kubernetes-sentinel"]
 
 
+def test_every_setting_can_be_in_the_stack_under_its_name_in_camel_case(tmp_path: Path) -> None:
+    (tmp_path / "images.json").write_text(json.dumps(IMAGES))
+    config = {
+        "imagesFile": "images.json",
+        "namespace": "ns",
+        "access": "direct",
+        "kubeconfig": "/kubeconfig",
+        "kubeContext": "there",
+        "registryMirrors": '{"registry.reside.internal": "10.0.0.1:5000"}',
+        "domain": "example.org",
+        "clusterIssuer": "letsencrypt",
+        "defaultPlacementGroup": "shared",
+        "storageClass": "fast",
+        "storageSize": "2Gi",
+        "deadline": "60",
+    }
+    found = settings.from_stack(config.get, tmp_path)
+    assert all(getattr(found, member) != field.default for member, field in type(found).model_fields.items())
+    assert (found.cluster_issuer, found.default_placement_group, found.deadline) == ("letsencrypt", "shared", 60)
+    assert found.registry_mirrors == {"registry.reside.internal": "http://10.0.0.1:5000"}
+
+
 def test_missing_images_say_how_to_get_them(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="make up"):
         settings.from_stack({"namespace": "ns"}.get, tmp_path)

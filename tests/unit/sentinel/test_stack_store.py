@@ -12,7 +12,7 @@ from reside.model.stacks import DesiredStack
 from reside.sentinel.guard.authority import Mandate
 from reside.sentinel.store.stacks import Snapshot, StoredStack
 from reside.sentinel.term.prune import unknown
-from reside.sentinel.term.reports import Fault, StackState, compose, difference, members
+from reside.sentinel.term.reports import Fault, StackState, compose, difference
 
 OWNER = "co_zowner"
 
@@ -164,7 +164,7 @@ def test_what_left_the_stack_is_reported_until_it_is_gone() -> None:
 
 def test_only_differences_are_written() -> None:
     report = compose(state(stack(config_map("a")), stored(config_map("a")), live={"ConfigMap/a": config_map("a")}))
-    wanted = members(report)
+    wanted = report.document()
     assert difference(wanted, wanted) == ({}, [])
     assert difference({**wanted, "error": "x", "ConfigMap/old": {}}, wanted) == ({"error": None}, ["ConfigMap/old"])
     assert difference({}, wanted) == (wanted, [])

@@ -1,0 +1,85 @@
+"""Candidates: the replica and the stack that a load request leads to. Pure, except for what reads the current state.
+
+A candidate is rendered like any stack, with the new version as the current one. What a new instance does not have yet
+(account, control block) is a placeholder: it affects neither policy nor the list of changes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from reside.alpha import records
+from reside.alpha.rendering import render_replica
+from reside.model.entities import Management, Replica, ReplicaVersion
+
+if TYPE_CHECKING:
+    from reside.alpha.state import Alpha
+    from reside.model.entities import ApproveRequest
+    from reside.model.stacks import DesiredStack
+
+PENDING: Final = "pending"
+"""Placeholder for what a new instance gets when it is created."""
+_UNSAVED_ID: Final = -1
+
+
+def version_of(approved: ApproveRequest, number: int, image: str) -> ReplicaVersion:
+    """Return the version that an approve request leads to."""
+    return ReplicaVersion(
+        id=number,
+        image=image,
+        digest=approved.digest,
+        display_info=approved.display_info,
+        implementations=approved.implementations,
+        requirements=approved.requirements,
+    )
+
+
+def next_version(replica: Replica | None) -> int:
+    """Return the id of the version after the latest one."""
+    return max((version.id for version in replica.versions), default=0) + 1 if replica else 1
+
+
+def with_version(approved: ApproveRequest, existing: Replica | None, image: str) -> Replica:
+    """Return the replica as it will be after the load."""
+    version = version_of(approved, next_version(existing), image)
+    if existing is None:
+        return Replica(
+            id=_UNSAVED_ID,
+            name=approved.name,
+            identity=approved.identity,
+            info=approved.info,
+            account=PENDING,
+            control_block=PENDING,
+            current_version=version.id,
+            versions=(version,),
+        )
+    management = Management(enabled=True, placement_group=existing.management.placement_group)
+    update = {
+        "management": management,
+        "current_version": version.id,
+        "versions": (*existing.versions, version),
+    }
+    return existing.model_copy(update=update)
+
+
+async def candidate(alpha: Alpha, approved: ApproveRequest, existing: Replica | None, image: str) -> DesiredStack:
+    """Return the stack that an approve request leads to now."""
+    return await render_replica(alpha, with_version(approved, existing, image))
+
+
+async def updated_replica(alpha: Alpha, identity: str, *, exclusive: bool, replica_id: int | None) -> Replica | None:
+    """Return the replica that a load of an image updates; None for a new instance (docs/model.md, Loading).
+
+    Args:
+        alpha: the running Alpha.
+        identity: identity of the image.
+        exclusive: whether the image's manifest allows one instance only.
+        replica_id: the replica that the load request names.
+    """
+    instances = await records.replicas_of(alpha.data, identity)
+    if instances and (exclusive or instances[0].value.info.exclusive):
+        return instances[0].value
+    if replica_id is None:
+        return None
+    found = await records.find_replica(alpha.data, replica_id)
+    return None if found is None else found.value

@@ -1,0 +1,53 @@
+"""Settings of a cluster that its replicas' objects depend on.
+
+One model for all who have them: the settings of the bootstrap and of Alpha are subclasses. `cluster` converts either of
+them; Alpha's pod gets them as environment variables (`reside.alpha.stacks.system`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+
+
+class ClusterSettings(BaseModel):
+    """Settings of a cluster."""
+
+    model_config = ConfigDict(frozen=True)
+
+    namespace: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
+    """The Kubernetes namespace that is the cluster."""
+    domain: str | None = None
+    """Host name of the cluster's Ingresses; None: it has none."""
+    cluster_issuer: str | None = None
+    """cert-manager's ClusterIssuer for the domain; a domain needs one."""
+    default_placement_group: str | None = None
+    """Placement group of replicas that have none of their own."""
+    registry_mirrors: dict[str, str] = Field(default_factory=dict)
+    """Registry host in image references → the address that serves it, `http://host:port` or `https://host`.
+
+    `host:port` means plain HTTP.
+    """
+
+    @field_validator("registry_mirrors")
+    @classmethod
+    def _with_scheme(cls, mirrors: dict[str, str]) -> dict[str, str]:
+        return {host: address if "://" in address else f"http://{address}" for host, address in mirrors.items()}
+
+    @model_validator(mode="after")
+    def _domain_needs_issuer(self) -> ClusterSettings:
+        if bool(self.domain) != bool(self.cluster_issuer):
+            raise ValueError(
+                "a domain needs a cluster issuer for its certificates, and an issuer needs a domain: set both"
+            )
+        return self
+
+    @property
+    def external_url(self) -> str | None:
+        """URL at which clients outside of the cluster reach its replicas; None without a domain."""
+        return f"https://{self.domain}" if self.domain else None
+
+    def cluster(self) -> ClusterSettings:
+        """Return the settings of the cluster alone, without the members of a subclass."""
+        return ClusterSettings(**{member: getattr(self, member) for member in ClusterSettings.model_fields})

@@ -1,0 +1,58 @@
+"""The Sentinel's data in Jazz: the names by which the Sentinel and the accounts that declare stacks find it.
+
+docs/architecture.md, "Data in Jazz", describes the members. These names are on the wire and never change; a test
+freezes them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+ROOT_NAME: Final = "kubernetes-sentinel.v1"
+"""Unique name of the root map."""
+
+CAREFUL: Final = "careful"
+"""True while the Sentinel must neither change nor delete objects that it does not know."""
+DESIRED: Final = "desired"
+"""Map of stack name → id of the map of a desired stack."""
+PREVIEWS: Final = "previews"
+"""Map of preview key → id of the map of a candidate."""
+REPORTS: Final = "reports"
+"""Map of stack name → id of the map of the stack's report."""
+PREVIEW_RESULTS: Final = "previewResults"
+"""Map of preview key → result."""
+DECLARERS_GROUP: Final = "declarersGroup"
+"""Id of the group that owns `desired` and `previews`; its writers are the accounts that may declare stacks."""
+REPORTS_GROUP: Final = "reportsGroup"
+"""Id of the group that owns `reports` and `previewResults`; its readers may read what the Sentinel reports."""
+
+MAPS_BY_GROUP: Final = {DECLARERS_GROUP: (DESIRED, PREVIEWS), REPORTS_GROUP: (REPORTS, PREVIEW_RESULTS)}
+"""Member of the root map that names a group → members that name the maps of this group."""
+
+CANDIDATE: Final = "candidate"
+"""Member of a result in `previewResults`: id of the map that was previewed."""
+
+
+def stack_map(stack: str) -> str:
+    """Return the unique name of the map that holds the desired stack of this name."""
+    return f"stack.{stack}"
+
+
+def candidate_map(key: str) -> str:
+    """Return the unique name of the map that holds the candidate with this preview key."""
+    return f"candidate.{key}"
+
+
+def preview_key(request: int, revision: str) -> str:
+    """Return the key of a load request's candidate in `previews` and `previewResults`.
+
+    Args:
+        request: id of the load request.
+        revision: revision of the candidate; a candidate with other objects has another key.
+    """
+    return f"{preview_prefix(request)}{revision}"
+
+
+def preview_prefix(request: int) -> str:
+    """Return what the preview keys of all candidates of a load request begin with."""
+    return f"load-request.{request}."
