@@ -1,4 +1,4 @@
-"""Identifiers of the protocol: their kinds and their forms (jazz-protocol.md §1)."""
+"""Identifiers of the protocol: their kinds and their forms (docs/jazz-protocol.md, section 1)."""
 
 import re
 from typing import Any, Literal, NewType, TypeAlias

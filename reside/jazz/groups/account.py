@@ -1,4 +1,4 @@
-"""Accounts: an identity that is a group of one, with a public profile (jazz-protocol.md §6)."""
+"""Accounts: an identity that is a group of one, with a public profile (docs/jazz-protocol.md, section 6)."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Groups: members with roles, and the read keys that make a role more than a word (jazz-protocol.md §5).
+"""Groups: members with roles, and the read keys that make a role more than a word (docs/jazz-protocol.md, section 5).
 
 Whoever may read gets the read key sealed to the own account; whoever is removed stops getting new ones, because the key
 is changed first.

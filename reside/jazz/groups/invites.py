@@ -1,4 +1,4 @@
-"""Invites: a secret by which whoever has it gives itself a role in a group (jazz-protocol.md §5).
+"""Invites: a secret by which whoever has it gives itself a role in a group (docs/jazz-protocol.md, section 5).
 
 The secret is the seed of an agent that is a member of the group with a role like `writerInvite`. To accept is to write
 one's own role to the group as that agent, with the read key sealed from it. An invite can be used any number of times,
@@ -98,6 +98,6 @@ def _agent_of(secret: str) -> Agent:
 
 
 def agent_secret_from_seed(seed: bytes) -> str:
-    """The agent secret of a 32-byte seed (jazz-protocol.md §1)."""
+    """The agent secret of a 32-byte seed (docs/jazz-protocol.md, section 1)."""
     sealer, signer = (b58encode(blake3(context + seed).digest()) for context in (b"seal", b"sign"))
     return f"sealerSecret_z{sealer}/signerSecret_z{signer}"

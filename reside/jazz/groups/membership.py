@@ -1,4 +1,4 @@
-"""Giving somebody a role, with the keys that belong to it (jazz-protocol.md §5, "Operations")."""
+"""Giving somebody a role, with the keys that belong to it (docs/jazz-protocol.md, section 5)."""
 
 from reside.jazz.groups.rotation import KeyedGroup, prepare_rotation
 from reside.jazz.groups.writer import GroupWriter

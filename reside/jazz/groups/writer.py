@@ -1,4 +1,4 @@
-"""Writing to a group: roles, and the keys that make a role more than a word (jazz-protocol.md §5).
+"""Writing to a group: roles, and the keys that make a role more than a word (docs/jazz-protocol.md, section 5).
 
 A group's changes are trusting transactions of exactly one `set` each. A key's secret is given out sealed to each
 member's own sealer, and to the members of parent groups under the parent's read key, or sealed to all of them.

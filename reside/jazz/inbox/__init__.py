@@ -1,4 +1,4 @@
-"""Inboxes: messages to an account from whoever may see its profile (jazz-protocol.md §8).
+"""Inboxes: messages to an account from whoever may see its profile (docs/jazz-protocol.md, section 8).
 
 An inbox is a feed that strangers may write to but not read, with the invite to it in the owner's public profile. A
 message is a map that sender and owner share: it names the payload, and takes the owner's answer. What the owner dealt

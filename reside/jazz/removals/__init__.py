@@ -1,4 +1,4 @@
-"""Refusing what comes after a removal, and remembering removals over restarts (jazz-protocol.md §5)."""
+"""Refusing what comes after a removal, and remembering removals over restarts (docs/jazz-protocol.md, section 5)."""
 
 from reside.jazz.removals.guard import WriteGuard, WritePolicy
 from reside.jazz.removals.record import UNIQUE_NAME, RemovalRecord

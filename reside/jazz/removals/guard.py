@@ -1,4 +1,4 @@
-"""Refusing what a signature can't prove: when something was written (jazz-protocol.md §5).
+"""Refusing what a signature can't prove: when something was written (docs/jazz-protocol.md, section 5).
 
 A transaction's time is its author's word. So a member that was removed can date a write back to when it was one, and a
 clock that runs ahead wins over all others. A node can be told to refuse, besides what the roles forbid,

@@ -2,7 +2,8 @@
 
 A deletion is one trusting transaction without changes, its meta `{"deleted": <id>}`, alone in a fresh delete session.
 It can't be undone, and its author's role is judged like that of any other write: at its time, and anew when the owning
-group changes. Groups and accounts can't be deleted, because other values depend on them (jazz-protocol.md §3).
+group changes. Groups and accounts can't be deleted, because other values depend on them (docs/jazz-protocol.md,
+section 3).
 """
 
 from reside.jazz.errors import InvalidContent

@@ -1,4 +1,6 @@
-"""The validated content of a group: every member's role at any time, also through parent groups (jazz-protocol.md §5).
+"""The validated content of a group: every member's role at any time, also through parent groups.
+
+The rules are those of docs/jazz-protocol.md, section 5.
 
 Invariants:
     Entries of a key stand in the order of time, and only valid ones are taken. Roles through a parent are looked up in

@@ -1,4 +1,4 @@
-"""Finding the secret of a read key, in the order of jazz-protocol.md §5 ("Finding a read key secret").
+"""Finding the secret of a read key, in the order of docs/jazz-protocol.md, section 5.
 
 A secret is public (`_for_everyone`), sealed to us, encrypted under another key that we can find, or sealed or encrypted
 for a parent group whose keys we can find. Each change of keys adds a link to such chains, so they are followed without

@@ -2,8 +2,8 @@
 
 Sync servers relay whatever is signed, so all of a platform's security rests on these pure functions. A group's
 transactions are judged in one pass in the order of time, each by its author's role as far as the pass came; the outcome
-is a `GroupState`, which knows every member's role at any time, also through parent groups (jazz-protocol.md §5). A pass
-can go on where it ended when later transactions arrive.
+is a `GroupState`, which knows every member's role at any time, also through parent groups (docs/jazz-protocol.md,
+section 5). A pass can go on where it ended when later transactions arrive.
 
 Invariants:
     A transaction that is not explicitly allowed is invalid. A group that extends itself, over any number of parents,

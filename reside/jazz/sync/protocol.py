@@ -1,4 +1,4 @@
-"""The sync protocol as a state machine: messages in, messages out, no socket (jazz-protocol.md §4).
+"""The sync protocol as a state machine: messages in, messages out, no socket (docs/jazz-protocol.md, section 4).
 
 For each value and connection it keeps what the server acknowledged, and what it was sent (optimistic); what is sent
 next is what goes beyond both. A correction by the server replaces the record and drops the optimism. On a new

@@ -178,6 +178,6 @@ def _unique_address() -> str:
     """An address of the unique local range (RFC 4193), drawn by chance.
 
     The stock server (jazz-run 0.15.10 and later) names a connection after this header and the millisecond, and drops
-    the earlier of two connections of one name (jazz-protocol.md §11).
+    the earlier of two connections of one name (docs/jazz-protocol.md, section 10).
     """
     return str(IPv6Address(b"\xfd" + secrets.token_bytes(15)))

@@ -1,4 +1,4 @@
-"""How the values of fields and items stand on the wire: plain JSON, dates, references (jazz-protocol.md §8).
+"""The wire form of fields and items: plain JSON, dates, references (docs/jazz-protocol.md, section 8).
 
 A codec knows nothing of fields: it says in words what it expects, and raises `Misfit` with what it found.
 """

@@ -1,4 +1,4 @@
-"""CoFeed: a stream to which everybody only adds (jazz-protocol.md §7)."""
+"""CoFeed: a stream to which everybody only adds (docs/jazz-protocol.md, section 7)."""
 
 from bisect import insort_right
 from collections.abc import Iterator, Sequence

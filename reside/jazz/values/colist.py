@@ -1,4 +1,4 @@
-"""CoList: an ordered list that several writers may change at once (jazz-protocol.md §7).
+"""CoList: an ordered list that several writers may change at once (docs/jazz-protocol.md, section 7).
 
 How the order comes about is in `listview`; here is what lists and texts have in common, and the list of JSON values.
 """

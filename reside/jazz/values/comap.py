@@ -1,4 +1,4 @@
-"""CoMap: keys with values, the last writer of each key wins (jazz-protocol.md §7)."""
+"""CoMap: keys with values, the last writer of each key wins (docs/jazz-protocol.md, section 7)."""
 
 from bisect import insort_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence

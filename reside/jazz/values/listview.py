@@ -1,7 +1,8 @@
 """The items of a list as its valid transactions build them, in exactly the JavaScript library's order.
 
 Every insertion names the item that it goes after or before; a deletion names an insertion. Items that go after the same
-item stand latest first. The list is flattened from its two ends by a walk over these trees (jazz-protocol.md §7).
+item stand latest first. The list is flattened from its two ends by a walk over these trees (docs/jazz-protocol.md,
+section 7).
 
 Invariants:
     The outcome depends on the transactions alone, not on their arrival: whoever has the same ones sees the same list.

@@ -1,4 +1,4 @@
-"""FileStream: a file as a start with its description, chunks of bytes, and an end (jazz-protocol.md §7).
+"""FileStream: a file as a start with its description, chunks of bytes, and an end (docs/jazz-protocol.md, section 7).
 
 Whoever reads may begin before the writer has ended. One session writes a file, as a rule; where several did, the one
 that began first comes first, so that all readers see the same bytes.

@@ -1,4 +1,4 @@
-"""CoPlainText: a text that several writers may change at once, grapheme by grapheme (jazz-protocol.md §7).
+"""CoPlainText: a text that several writers may change at once, grapheme by grapheme (docs/jazz-protocol.md, section 7).
 
 On the wire it is a list of grapheme clusters, what a reader calls characters: a family emoji or an é of two code points
 is one item, so nobody's edit falls into the middle of it. Where clusters end follows Unicode; a different Unicode

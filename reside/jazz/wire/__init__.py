@@ -1,1 +1,1 @@
-"""What goes over the wire, to the byte: encodings, ciphers, headers and signed logs (jazz-protocol.md §§0-3)."""
+"""The wire format: encodings, ciphers, headers and signed logs (docs/jazz-protocol.md, sections 0 to 3)."""

@@ -1,4 +1,4 @@
-"""The cryptographic operations of the protocol (jazz-protocol.md §1): BLAKE3, Ed25519, X25519, XSalsa20.
+"""The cryptographic operations of the protocol (docs/jazz-protocol.md, section 1): BLAKE3, Ed25519, X25519, XSalsa20.
 
 Every function is pure but for the random ones. Secrets are passed as their text forms (`signerSecret_z…`); nothing here
 logs or puts one into an error.

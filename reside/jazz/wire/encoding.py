@@ -1,6 +1,6 @@
 """Text encodings of the protocol: base58, base64, and JSON exactly as the JavaScript library writes and reads it.
 
-Hashes are taken over these texts, so a single different byte makes another id (jazz-protocol.md §0).
+Hashes are taken over these texts, so a single different byte makes another id (docs/jazz-protocol.md, section 0).
 
 Numbers are JavaScript's: an integer beyond 2^53 is rounded to the nearest double, when it is written and when it is
 read, so that all readers see the same; not-a-number and infinity are written as null, -0 as 0.

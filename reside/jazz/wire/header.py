@@ -1,6 +1,6 @@
 """The immutable header of a value; its hash is the value's id, so that nobody can give a value another owner.
 
-Source: jazz-protocol.md §2.
+Source: docs/jazz-protocol.md, section 2.
 """
 
 from collections.abc import Mapping

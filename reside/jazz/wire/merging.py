@@ -2,7 +2,7 @@
 
 A merged transaction is written by whoever merges, and judged by the merger's role at the time of the merge; its meta
 tells where and when it stood in the branch: `mi` the index, `s` the session, `b` the branch, `t` by how much (ms) it is
-older than the merge. What is as with the merged transaction before it is left out (jazz-protocol.md §3).
+older than the merge. What is as with the merged transaction before it is left out (docs/jazz-protocol.md, section 3).
 """
 
 from dataclasses import dataclass

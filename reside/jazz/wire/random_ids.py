@@ -1,4 +1,4 @@
-"""Ids made anew: random parts of headers and of sessions (jazz-protocol.md §1)."""
+"""Ids made anew: random parts of headers and of sessions (docs/jazz-protocol.md, section 1)."""
 
 import secrets
 from typing import Final

@@ -1,7 +1,7 @@
 """One writer's append-only log of one value: transactions, their hash chain and its signature.
 
 A signature covers the whole log up to its transaction, so a batch is verified with one check, and nothing of a batch is
-kept unless all of it is verified (jazz-protocol.md §3).
+kept unless all of it is verified (docs/jazz-protocol.md, section 3).
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""XSalsa20 without a MAC, the stream cipher of the protocol (jazz-protocol.md §1).
+"""XSalsa20 without a MAC, the stream cipher of the protocol (docs/jazz-protocol.md, section 1).
 
 PyNaCl binds secretbox, but not the bare cipher; the library that it ships has it. It is called through PyNaCl's own
 cffi, which takes half the time of ctypes: of a short text the call is what costs.
