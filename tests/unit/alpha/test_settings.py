@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from support.alpha import OWNER, replica
+from unit.alpha.entities import OWNER, replica
 
 from reside.alpha.settings import AlphaSettings
 from reside.alpha.stacks.render import render
