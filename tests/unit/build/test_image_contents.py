@@ -8,9 +8,9 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from reside.local.docker_context import Context
 
 from images.contents import CODE_FOLDERS, Code, JazzServer
-from reside.local.docker_context import Context
 
 ROOT = Path(__file__).parents[2]
 FILES = {
