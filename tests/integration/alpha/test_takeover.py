@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster, servers, until
+from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster
+from support.eventually import eventually
 
 from reside.alpha import records
 from reside.alpha.app import started
@@ -29,12 +30,6 @@ pytestmark = pytest.mark.anyio
 
 GREETING = f"{HOST}/contracts/greeting.v1"
 POINTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 23, 26, 30, 35)
-
-
-@pytest.fixture(scope="module")
-def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    with servers(tmp_path_factory.mktemp("alpha")) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +97,7 @@ async def test_a_load_killed_anywhere_is_completed_by_the_next_alpha(
     async with started(cluster.settings()) as first:
         with death_at(first, point) as dead:
             leading = asyncio.create_task(lead(first))
-            await until(lambda: dead.is_set() or leading.done(), "the death")
+            await eventually("the death", lambda: dead.is_set() or leading.done(), within=90)
             assert dead.is_set()
             leading.cancel()
             await asyncio.gather(leading, return_exceptions=True)

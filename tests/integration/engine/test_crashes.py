@@ -13,25 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from integration.engine.running import ENGINES, Bench, actions, bench, session, stack
-from support.sentinel import config_map, until_true
+from integration.engine.running import Bench, actions, bench, session, stack
+from support.eventually import eventually
+from support.sentinel import config_map
 
 from reside.sentinel.engine import EngineKilled, EngineUnavailable, StackEvent
 from reside.sentinel.engine.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
 
     from reside.local import ClusterInfo
 
 pytestmark = pytest.mark.anyio
 MANY = tuple(config_map(f"m{number}", x="1") for number in range(25))
-
-
-@pytest.fixture(params=ENGINES)
-async def b(cluster: ClusterInfo, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
-    async with bench(cluster, tmp_path, engine=request.param) as found:
-        yield found
 
 
 def in_the_middle(act: Callable[[], None], after: int = 5) -> Callable[[StackEvent], None]:
@@ -45,6 +40,10 @@ def in_the_middle(act: Callable[[], None], after: int = 5) -> Callable[[StackEve
                 act()
 
     return on_event
+
+
+def is_alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
 
 
 def kill_engine(b: Bench) -> list[int]:
@@ -75,7 +74,9 @@ async def test_engine_killed_in_the_middle_of_a_creation(b: Bench) -> None:
     with pytest.raises(EngineKilled):
         await b.engine.apply(stack(*MANY), in_the_middle(lambda: seen.extend(kill_engine(b))))
     assert len(seen) >= 2  # engine and provider
-    await until_true(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in seen))  # noqa: PTH110 - /proc
+    await eventually(
+        "the end of all processes", lambda: [pid for pid in seen if is_alive(pid)], lambda alive: not alive
+    )
     await converges(b)
 
 
@@ -140,7 +141,7 @@ async def test_the_engine_ends_when_its_owner_dies(b: Bench) -> None:
     leader = int(await asyncio.to_thread(owner.stdout.readline))
     owner.kill()
     owner.communicate()
-    await until_true(lambda: session(leader) == {})
+    await eventually("the end of the session", lambda: session(leader), lambda alive: not alive)
     await converges(b)
 
 
