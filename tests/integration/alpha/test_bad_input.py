@@ -7,23 +7,17 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.alpha_cluster import CODE, HOST, AlphaCluster, Client, Servers, alpha_cluster, servers
+from support.alpha_cluster import CODE, HOST, AlphaCluster, Client, Servers, alpha_cluster
 
 from reside.alpha.loading import validate
 from reside.model.errors import Conflict, InvalidInput, NotAllowed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
 pytestmark = pytest.mark.anyio
 
 GREETING = f"{HOST}/contracts/greeting.v1"
-
-
-@pytest.fixture(scope="module")
-def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    with servers(tmp_path_factory.mktemp("alpha")) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

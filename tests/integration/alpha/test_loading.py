@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster, servers, until
+from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, until
 
 from reside.alpha import records
 from reside.alpha.app import started
@@ -18,29 +18,9 @@ from reside.model.constants import ALPHA_CONTRACT
 from reside.model.errors import Conflict, InvalidInput
 from reside.model.permissions import Grant, PermissionRef
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
 pytestmark = pytest.mark.anyio
 
 GREETING = f"{HOST}/contracts/greeting.v1"
-
-
-@pytest.fixture(scope="module")
-def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    with servers(tmp_path_factory.mktemp("alpha")) as running:
-        yield running
-
-
-@pytest.fixture
-async def cluster(on: Servers) -> AsyncIterator[AlphaCluster]:
-    async with alpha_cluster(on) as made:
-        yield made
-
-
-@pytest.fixture
-async def admin(cluster: AlphaCluster) -> Client:
-    return await cluster.admin()
 
 
 def info(name: str, **members: Any) -> dict[str, Any]:

@@ -10,21 +10,15 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.alpha_cluster import CODE, AlphaCluster, Servers, alpha_cluster, servers
+from support.alpha_cluster import CODE, AlphaCluster, Servers, alpha_cluster
 
 from reside.alpha import records
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    with servers(tmp_path_factory.mktemp("alpha")) as running:
-        yield running
 
 
 @pytest.fixture

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from support.alpha_cluster import AlphaCluster, Servers, alpha_cluster, servers, until
+from support.alpha_cluster import AlphaCluster, Servers, until
 from support.registry import registry
 
 from reside.alpha import bootstrap, records
@@ -16,22 +15,7 @@ from reside.alpha.control_blocks import opened
 from reside.model import constants
 from reside.model.errors import LoadRefused
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    with servers(tmp_path_factory.mktemp("alpha")) as running:
-        yield running
-
-
-@pytest.fixture
-async def cluster(on: Servers) -> AsyncIterator[AlphaCluster]:
-    async with alpha_cluster(on) as made:
-        yield made
 
 
 async def push_system(on: Servers, variant: str = "") -> list[str]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster, servers, until
+from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster, until
 
 from reside.alpha import records
 from reside.alpha.app import started
@@ -29,12 +29,6 @@ pytestmark = pytest.mark.anyio
 
 GREETING = f"{HOST}/contracts/greeting.v1"
 POINTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 23, 26, 30, 35)
-
-
-@pytest.fixture(scope="module")
-def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    with servers(tmp_path_factory.mktemp("alpha")) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

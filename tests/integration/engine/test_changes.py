@@ -6,25 +6,16 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from integration.engine.running import ENGINES, Bench, actions, bench, secret, stack
+from integration.engine.running import Bench, actions, bench, secret, stack
 from support.sentinel import config_map, service, workload
 
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
 from reside.sentinel.engine import StackEvent, StackLocked
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
     from reside.local import ClusterInfo
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(params=ENGINES)
-async def b(cluster: ClusterInfo, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
-    async with bench(cluster, tmp_path, engine=request.param) as found:
-        yield found
 
 
 WEB = workload("Deployment", "web", replicas=0)

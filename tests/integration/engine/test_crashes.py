@@ -13,25 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from integration.engine.running import ENGINES, Bench, actions, bench, session, stack
+from integration.engine.running import Bench, actions, bench, session, stack
 from support.sentinel import config_map, until_true
 
 from reside.sentinel.engine import EngineKilled, EngineUnavailable, StackEvent
 from reside.sentinel.engine.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
 
     from reside.local import ClusterInfo
 
 pytestmark = pytest.mark.anyio
 MANY = tuple(config_map(f"m{number}", x="1") for number in range(25))
-
-
-@pytest.fixture(params=ENGINES)
-async def b(cluster: ClusterInfo, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
-    async with bench(cluster, tmp_path, engine=request.param) as found:
-        yield found
 
 
 def in_the_middle(act: Callable[[], None], after: int = 5) -> Callable[[StackEvent], None]:

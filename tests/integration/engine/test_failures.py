@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from integration.engine.running import ENGINES, PASSPHRASE, Bench, actions, bench, secret, stack
+from integration.engine.running import PASSPHRASE, Bench, actions, bench, secret, stack
 from support.sentinel import config_map, workload
 
 from reside.sentinel.engine import (
@@ -22,19 +22,12 @@ from reside.sentinel.engine import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from reside.local import ClusterInfo
 
 pytestmark = pytest.mark.anyio
 VALUE = "a-value-that-nobody-may-see"
-
-
-@pytest.fixture(params=ENGINES)
-async def b(cluster: ClusterInfo, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
-    async with bench(cluster, tmp_path, engine=request.param) as found:
-        yield found
 
 
 async def test_a_conflict_names_object_and_manager_and_changes_nothing(b: Bench) -> None:

@@ -2,15 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from integration.sentinel.stage import Stage, stage
-from support.replicas import Servers, servers
-from support.sentinel import config_map, get, kubectl, metadata, new_namespace, service, until, workload
+from integration.sentinel.stage import Stage
+from support.sentinel import config_map, get, kubectl, metadata, service, until, workload
 
 from reside.local import ClusterInfo
 from reside.model.constants import SECRET_REFERENCES_ANNOTATION
@@ -18,18 +16,6 @@ from reside.model.kinds import BY_KIND
 from reside.seed import platform
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-def on() -> Iterator[Servers]:
-    with servers() as running:
-        yield running
-
-
-@pytest.fixture
-async def scene(cluster: ClusterInfo, on: Servers, tmp_path: Path) -> AsyncIterator[Stage]:
-    async with stage(cluster, on, new_namespace(cluster), tmp_path) as made:
-        yield made
 
 
 async def live(cluster: ClusterInfo, scene: Stage, key: str) -> dict[str, Any] | None:

@@ -12,7 +12,6 @@ from support.sentinel import (
     get,
     kubectl,
     metadata,
-    new_namespace,
     service,
     settings,
     until_true,
@@ -28,11 +27,6 @@ from reside.sentinel.store.vault import Vault
 
 pytestmark = pytest.mark.anyio
 OWNER = "co_zowner"
-
-
-@pytest.fixture
-def namespace(cluster: ClusterInfo) -> str:
-    return new_namespace(cluster)
 
 
 def store(folder: Path, *objects: dict[str, Any], name: str = "demo") -> StoredStack:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from integration.sentinel.stage import Stage, stage
+from integration.sentinel.stage import Stage
 from support.declarer import Declarer
 from support.replicas import Servers, servers
-from support.sentinel import config_map, get, kubectl, new_namespace, service, until, workload
+from support.sentinel import config_map, get, kubectl, service, until, workload
 
 from reside.local import ClusterInfo
 from reside.model.constants import PLATFORM_STACK
@@ -26,14 +26,9 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def on() -> Iterator[Servers]:
+    """Servers that a test may kill."""
     with servers() as running:
         yield running
-
-
-@pytest.fixture
-async def scene(cluster: ClusterInfo, on: Servers, tmp_path: Path) -> AsyncIterator[Stage]:
-    async with stage(cluster, on, new_namespace(cluster), tmp_path) as made:
-        yield made
 
 
 async def shell(function: Any, *arguments: Any) -> Any:

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from reside.alpha.loop import Loop
+from reside.alpha.loop import Loop, is_finished
 from reside.alpha.sentinel_client import SentinelClient
 from reside.model import sentinel_data
+from reside.model.entities import LoadRequest
 
 pytestmark = pytest.mark.anyio
 
@@ -59,3 +60,19 @@ async def test_a_replica_that_a_scan_finds_while_reports_are_followed_does_not_e
     assert "report.first" in world.loaded
     await loop._handle("sentinel")
     assert "report.second" in world.loaded
+
+
+@pytest.mark.parametrize(
+    ("status", "version", "finished"),
+    [
+        ("validating", None, False),
+        ("requires-approval", None, False),
+        ("approved", None, False),
+        ("approved", 1, True),
+        ("invalid", None, True),
+        ("rejected", None, True),
+    ],
+)
+def test_a_request_is_finished_when_nothing_follows(status: str, version: int | None, finished: bool) -> None:
+    members = {"id": 1, "status": status, "image": "i", "owner": "o", "version": version}
+    assert is_finished(LoadRequest.model_validate(members)) is finished

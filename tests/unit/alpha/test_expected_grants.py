@@ -1,22 +1,12 @@
-"""Small pure parts of Alpha: grants out of requirements, reports and previews out of documents, candidates."""
+"""The grants that requirements lead to, and those of the super admin."""
 
 from __future__ import annotations
 
-import pytest
-from unit.alpha.entities import GREETING, digest, replica
+from unit.alpha.entities import GREETING, replica
 
-from reside.alpha.candidate import next_version, with_version
 from reside.alpha.claim import super_admin_grants
-from reside.alpha.loop import is_finished
 from reside.alpha.permissions import asked_grants, wanted_grants
-from reside.model.entities import (
-    ApproveRequest,
-    GrantedPermission,
-    LoadRequest,
-    Management,
-    ReplicaChoice,
-    Requirement,
-)
+from reside.model.entities import GrantedPermission, ReplicaChoice, Requirement
 from reside.model.permissions import Grant, PermissionRef
 
 ONE = ReplicaChoice(id=3, name="greeter", account="co_zOne")
@@ -53,42 +43,3 @@ def test_the_super_admin_gets_five_permissions_and_not_every_control_block() -> 
     names = {ref.name for ref in super_admin_grants("co_zMe")}
     assert len(names) == 5
     assert "rcb:manage:all" not in names
-
-
-def approved() -> ApproveRequest:
-    subject = replica("running")
-    return ApproveRequest(info=subject.info, name="greeter", identity=subject.identity, digest=digest(9))
-
-
-def test_a_candidate_of_a_new_instance_has_version_one() -> None:
-    candidate = with_version(approved(), None, "image")
-    assert (candidate.name, candidate.current_version, candidate.agent_secret) == ("greeter", 1, None)
-
-
-def test_a_candidate_of_an_existing_one_adds_a_version_and_enables_it() -> None:
-    disabled = replica("stopped", management=Management(enabled=False, placement_group="big"))
-    candidate = with_version(approved(), disabled, "image")
-    assert (candidate.current_version, [v.id for v in candidate.versions]) == (2, [1, 2])
-    assert (candidate.management.enabled, candidate.management.placement_group) == (True, "big")
-    assert candidate.version(2).digest == digest(9)
-
-
-def test_versions_count_on_after_a_rollback() -> None:
-    assert next_version(replica("running", "stopped", current=1)) == 3
-    assert next_version(None) == 1
-
-
-@pytest.mark.parametrize(
-    ("status", "version", "finished"),
-    [
-        ("validating", None, False),
-        ("requires-approval", None, False),
-        ("approved", None, False),
-        ("approved", 1, True),
-        ("invalid", None, True),
-        ("rejected", None, True),
-    ],
-)
-def test_a_request_is_finished_when_nothing_follows(status: str, version: int | None, finished: bool) -> None:
-    members = {"id": 1, "status": status, "image": "i", "owner": "o", "version": version}
-    assert is_finished(LoadRequest.model_validate(members)) is finished

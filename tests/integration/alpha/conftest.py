@@ -1,0 +1,31 @@
+"""Servers for a file of tests of Alpha, and an Alpha on them for each test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from support.alpha_cluster import AlphaCluster, Client, Servers, alpha_cluster, servers
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+
+@pytest.fixture(scope="module")
+def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    """A sync server, an etcd and a registry."""
+    with servers(tmp_path_factory.mktemp("alpha")) as running:
+        yield running
+
+
+@pytest.fixture
+async def cluster(on: Servers) -> AsyncIterator[AlphaCluster]:
+    """A running Alpha on them."""
+    async with alpha_cluster(on) as made:
+        yield made
+
+
+@pytest.fixture
+async def admin(cluster: AlphaCluster) -> Client:
+    """The super admin of this Alpha."""
+    return await cluster.admin()

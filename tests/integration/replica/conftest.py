@@ -1,0 +1,41 @@
+"""Servers, a world on them, and two accounts in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from support.replicas import servers, world
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from support.replicas import Identity, Servers, World
+
+    from reside.jazz import Credentials
+
+
+@pytest.fixture(scope="module")
+def on() -> Iterator[Servers]:
+    """A sync server and an etcd."""
+    with servers() as running:
+        yield running
+
+
+@pytest.fixture
+async def around(on: Servers) -> AsyncIterator[World]:
+    """A world on them."""
+    async with world(on) as made:
+        yield made
+
+
+@pytest.fixture
+async def identity(around: World) -> Identity:
+    """The greeter's account and control block."""
+    return await around.identity("greeter")
+
+
+@pytest.fixture
+async def client(around: World) -> Credentials:
+    """An account without any grant."""
+    return await around.account("client")

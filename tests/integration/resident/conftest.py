@@ -1,0 +1,22 @@
+"""The stock and the resident engine beside each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from integration.resident.sides import sides
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from integration.resident.sides import Sides
+
+    from reside.local import ClusterInfo
+
+
+@pytest.fixture(scope="session")
+def both(cluster: ClusterInfo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
+    """The stock and the resident engine, for all files that compare them."""
+    with sides(cluster, tmp_path_factory.mktemp("resident")) as made:
+        yield made
