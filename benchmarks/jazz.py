@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 
-from tests.support.jazz_server import jazz_packages, jazz_server, node_binary  # noqa: E402 - needs the path above
+from support.jazz_server import jazz_packages, jazz_server, node_binary  # noqa: E402 - needs the path above
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

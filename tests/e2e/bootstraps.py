@@ -7,7 +7,7 @@ import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from support.platform import until
+from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from support.platform import Platform
@@ -34,10 +34,12 @@ def here(cluster: Platform) -> list[str]:
 def stands(cluster: Platform) -> None:
     """The platform's pods are Ready, the list is right, and nothing of the seed is left."""
     for name in ("alpha", "kubernetes-sentinel"):
-        until(f"{name}'s readiness", 120, lambda name=name: cluster.ready_pods(name))
+        eventually_sync(f"{name}'s readiness", lambda name=name: cluster.ready_pods(name), within=120)
     assert {name: row["id"] for name, row in cluster.replicas().items()} == FIRST
     kinds = "jobs,pods,deployments,serviceaccounts,roles,rolebindings"
-    until("the end of the seed's objects", 120, lambda: "seed" not in cluster.kubectl("get", kinds, "-o", "name"))
+    eventually_sync(
+        "the end of the seed's objects", lambda: "seed" not in cluster.kubectl("get", kinds, "-o", "name"), within=120
+    )
 
 
 def claim(cluster: Platform) -> None:

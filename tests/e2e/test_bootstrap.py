@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from e2e.bootstraps import PHASES, beside, claim, here, stands
-from support.platform import until
+from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from support.platform import Platform
@@ -27,7 +27,7 @@ def test_the_seeds_job_brings_a_cluster_up(kubernetes: Platform) -> None:
     (cluster.folder / "seed.yaml").parent.mkdir(exist_ok=True)
     (cluster.folder / "seed.yaml").write_text(manifest)
     cluster.kubectl("apply", "-f", str(cluster.folder / "seed.yaml"))
-    until("the end of the seed", 400, lambda: not cluster.get("job", "seed"))
+    eventually_sync("the end of the seed", lambda: not cluster.get("job", "seed"), within=400)
     claim(cluster)
     stands(cluster)
     kubernetes.run("kubectl", "delete", "namespace", "seeded", "--wait=true")

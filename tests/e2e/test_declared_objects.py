@@ -13,7 +13,8 @@ import pytest
 import yaml
 from e2e.administrator import signed_in
 from support.declarer import declarer
-from support.platform import REGISTRY, ROOT, until
+from support.eventually import eventually_sync
+from support.platform import REGISTRY, ROOT
 
 from reside.jazz import AccountId
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, SENTINEL_CONTRACT, SENTINEL_NAME
@@ -81,4 +82,4 @@ def test_what_breaks_a_rule_is_not_applied_and_the_report_names_rule_and_object(
             await node.flush()
 
     anyio.run(run)
-    until(f"the end of {OBJECT}", 60, lambda: not _exists(platform))
+    eventually_sync(f"the end of {OBJECT}", lambda: not _exists(platform), within=60)

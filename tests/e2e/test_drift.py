@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.platform import until
+from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from support.platform import Platform
@@ -25,13 +25,13 @@ def test_a_deleted_deployment_is_put_back(platform: Platform) -> None:
     before = _deployment(platform)
     name, uid = before["metadata"]["name"], before["metadata"]["uid"]
     platform.kubectl("delete", "deployment", name, "--wait=false")
-    restored = until(
+    restored = eventually_sync(
         "the deployment's return",
-        60,
         lambda: (d := platform.get("deployment", name)) and d["metadata"]["uid"] != uid and d,
+        within=60,
     )
     assert restored["spec"]["template"]["spec"]["containers"] == before["spec"]["template"]["spec"]["containers"]
-    until("the greeter's readiness", 60, lambda: platform.ready_pods("greeter"))
+    eventually_sync("the greeter's readiness", lambda: platform.ready_pods("greeter"), within=60)
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def test_a_changed_deployment_is_put_back(platform: Platform, patch: dict[str, A
         "patch", "deployment", name, "--patch", json.dumps({"spec": patch}).replace("null", f'"{container}"')
     )
     changed = before["metadata"]["generation"] + 1
-    until(
+    eventually_sync(
         "the old spec's return",
-        60,
         lambda: (
             (d := platform.get("deployment", name))["metadata"]["generation"] > changed and d["spec"] == before["spec"]
         ),
+        within=60,
     )
-    until("the greeter's readiness", 60, lambda: platform.ready_pods("greeter"))
+    eventually_sync("the greeter's readiness", lambda: platform.ready_pods("greeter"), within=60)
 
 
 @pytest.mark.parametrize("name", ["etcd", "jazz"])
@@ -65,13 +65,17 @@ def test_deleted_storage_is_restored_with_its_data(platform: Platform, name: str
     listed = platform.replicas()
     uid = platform.get("statefulset", name)["metadata"]["uid"]
     platform.kubectl("delete", "statefulset", name, "--wait=false")
-    until(
-        "the StatefulSet's return", 90, lambda: (s := platform.get("statefulset", name)) and s["metadata"]["uid"] != uid
+    eventually_sync(
+        "the StatefulSet's return",
+        lambda: (s := platform.get("statefulset", name)) and s["metadata"]["uid"] != uid,
+        within=90,
     )
-    until("its pod's readiness", 120, lambda: platform.get("statefulset", name)["status"].get("readyReplicas") == 1)
+    eventually_sync(
+        "its pod's readiness", lambda: platform.get("statefulset", name)["status"].get("readyReplicas") == 1, within=120
+    )
     after = platform.replicas()
     assert {n: (r["id"], r["version"]) for n, r in after.items()} == {
         n: (r["id"], r["version"]) for n, r in listed.items()
     }
     # Its liveness may have failed while Jazz was away; what counts is that it comes back by itself.
-    until("the greeter's return", 120, lambda: platform.replicas()["greeter"]["status"] == "running")
+    eventually_sync("the greeter's return", lambda: platform.replicas()["greeter"]["status"] == "running", within=120)

@@ -15,6 +15,7 @@ import pytest
 from anyio import to_thread
 from e2e.probe_image import push_probe
 from support.clusters import fresh_state
+from support.eventually import eventually, eventually_sync
 
 from reside.access.forward import PortForward
 from reside.local import ClusterInfo, LocalCluster, cgroups
@@ -22,7 +23,6 @@ from reside.local.claims import read_instance
 from reside.local.processes import identify, marked
 from reside.local.supervise import end_processes
 from reside.local.toolchain import Toolchain
-from reside.local.waiting import wait_until
 
 pytestmark = pytest.mark.anyio
 POD_SECONDS = 90
@@ -59,7 +59,7 @@ class Cluster:
     def wait_for(self, name: str) -> None:
         """Wait until a probe answers through its Service."""
         self.kubectl("rollout", "status", f"deployment/{name}", f"--timeout={POD_SECONDS}s")
-        assert wait_until(lambda: self.answers(name), POD_SECONDS)
+        eventually_sync(f"an answer of {name}", lambda: self.answers(name), within=POD_SECONDS)
 
     def answers(self, name: str) -> bool:
         """Ask a probe once, through its Service."""
@@ -191,7 +191,7 @@ def test_a_claim_is_bound_to_a_folder_that_goes_with_it(cluster: Cluster) -> Non
     volumes = cluster.local.state / "volumes"
     assert len(list(volumes.glob("default_short_*"))) == 1
     cluster.kubectl("delete", "pvc", "short")
-    assert wait_until(lambda: not list(volumes.glob("default_short_*")), 30)
+    eventually_sync("the end of the volume", lambda: list(volumes.glob("default_short_*")), lambda left: not left)
 
 
 def test_a_second_up_restarts_nothing(cluster: Cluster) -> None:
@@ -300,7 +300,7 @@ async def test_a_port_forward_reaches_a_service_and_outlives_its_kubectl(cluster
     ):
         assert (await client.get("/name")).text.startswith("first-")
         os.kill(forward_pid(forward.port), signal.SIGKILL)
-        assert await to_thread.run_sync(wait_until, partial(answers, forward.url), 30)
+        await eventually("an answer through the forward", partial(to_thread.run_sync, answers, forward.url))
         pid = forward_pid(forward.port)
     assert identify(pid) is None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from e2e.administrator import address
-from support.platform import until
+from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from support.platform import Platform
@@ -54,13 +54,13 @@ def test_a_load_survives_a_kill(platform: Platform, victim: str) -> None:
             os.kill(_main_pid(pod["metadata"]["uid"]), signal.SIGKILL)
 
     rest = platform.load_and_disturb(image, name, kill)
-    until(
+    eventually_sync(
         f"the end of {name}; load said: {rest}",
-        180,
         lambda: platform.replicas().get(name, {}).get("status") == "completed",
+        within=180,
     )
     assert requests == 0
     assert len([n for n in platform.replicas() if n.startswith(name)]) == 1
     assert len(platform.get("jobs", "-l", f"reside.io/replica={name}")["items"]) == 1
-    until("no lock", 60, lambda: not _locks(platform))
-    until(f"{victim}'s return", 90, lambda: platform.ready_pods(victim))
+    eventually_sync("no lock", lambda: not _locks(platform), within=60)
+    eventually_sync(f"{victim}'s return", lambda: platform.ready_pods(victim), within=90)

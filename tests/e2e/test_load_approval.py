@@ -8,7 +8,8 @@ import anyio
 import pytest
 from e2e.administrator import grant
 from e2e.load_requests import approve, asking, call, load_request, number_in
-from support.platform import REGISTRY, until
+from support.eventually import eventually_sync
+from support.platform import REGISTRY
 
 from reside.model.constants import ALPHA_CONTRACT
 from reside.model.errors import Conflict
@@ -26,7 +27,9 @@ def image(platform: Platform) -> str:
 
 
 def _has_one_version(platform: Platform, name: str) -> None:
-    until(f"the end of {name}", 120, lambda: platform.replicas().get(name, {}).get("status") == "completed")
+    eventually_sync(
+        f"the end of {name}", lambda: platform.replicas().get(name, {}).get("status") == "completed", within=120
+    )
     assert [version["id"] for version in platform.replicas()[name]["versions"]] == [1]
 
 

@@ -7,7 +7,7 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from support.platform import until
+from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from support.platform import Platform
@@ -30,10 +30,10 @@ def test_loads_complete_while_pods_are_killed(platform: Platform) -> None:
         name, victim = f"soak-{number}", chance.choice(VICTIMS)
         kill = ("delete", "pod", "-l", victim, "--force", "--grace-period=0", "--wait=false")
         said = platform.load_and_disturb(image, name, lambda kill=kill: platform.kubectl(*kill))
-        until(
+        eventually_sync(
             f"the end of {name} after {victim} died (load said: {said})",
-            300,
             lambda name=name: platform.replicas().get(name, {}).get("status") == "completed",
+            within=300,
         )
         assert len(platform.get("jobs", "-l", f"reside.io/replica={name}")["items"]) == 1
     assert len([name for name in platform.replicas() if name.startswith("soak-")]) == ROUNDS

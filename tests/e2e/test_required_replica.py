@@ -8,7 +8,7 @@ import anyio
 import pytest
 from e2e.administrator import block_permissions, registered
 from e2e.calls import Refused, call_greeter
-from support.platform import until
+from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from support.platform import Platform
@@ -40,7 +40,7 @@ def test_the_callers_calls_succeed(platform: Platform, caller: str) -> None:
         metrics = platform.run("curl", "--silent", "--fail", f"http://{pod}:8080/metrics").stdout
         return 'caller_calls_total{outcome="ok"}' in metrics
 
-    until("a successful call", 60, calls)
+    eventually_sync("a successful call", calls, within=60)
 
 
 def test_without_the_grant_a_call_is_refused(platform: Platform) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from e2e.bootstraps import PHASES, beside, claim, contents, stands
-from support.platform import ROOT, until, until_none
+from support.eventually import eventually_sync
+from support.platform import ROOT
 
 if TYPE_CHECKING:
     import subprocess
@@ -93,7 +94,7 @@ def test_a_preview_before_the_first_up_shows_all_phases_with_their_steps(preview
 def test_up_brings_a_cluster_up_and_a_second_up_changes_nothing(shell: Shell, created: int) -> None:
     claim(shell.cluster)
     stands(shell.cluster)
-    until("the last change", 60, lambda: contents(shell.cluster) == contents(shell.cluster))
+    eventually_sync("the last change", lambda: contents(shell.cluster) == contents(shell.cluster), within=60)
     before = contents(shell.cluster)
     assert shell.changes("up", "--expect-no-changes") == {"same": created}
     assert contents(shell.cluster) == before
@@ -104,8 +105,13 @@ def test_destroy_leaves_what_a_fresh_namespace_has(shell: Shell, created: int, k
     kubernetes.kubectl("create", "namespace", fresh.namespace)
     assert "StatefulSet/jazz" in contents(cluster)
     assert shell.changes("destroy") == {"delete": created}
-    until_none("what the cluster had", 60, lambda: set(contents(cluster)) ^ set(contents(fresh)))
-    until_none("the cluster's volumes", 60, lambda: _volumes(kubernetes, NAME))
+    eventually_sync(
+        "nothing of the cluster",
+        lambda: set(contents(cluster)) ^ set(contents(fresh)),
+        lambda left: not left,
+        within=60,
+    )
+    eventually_sync("no volume of the cluster", lambda: _volumes(kubernetes, NAME), lambda left: not left, within=60)
     kubernetes.run("kubectl", "delete", "namespace", NAME, fresh.namespace, "--wait=false")
 
 

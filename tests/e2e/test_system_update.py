@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from e2e.images import stricter, touched
-from support.platform import until
+from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,10 +27,10 @@ def _update(platform: Platform, name: str, changed: Callable[[Platform, str], st
         versions = {pod["metadata"]["labels"]["reside.io/version"] for pod in pods}
         return row["status"] == "running" and versions == {str(before["version"] + 1)}
 
-    until(f"version {before['version'] + 1} of {name} alone", 180, moved)
+    eventually_sync(f"version {before['version'] + 1} of {name} alone", moved, within=180)
     gone = platform.get("deployments", "-l", "reside.io/replica=greeter")["items"][0]["metadata"]["name"]
     platform.kubectl("delete", "deployment", gone)
-    until("the Sentinel's repair", 60, lambda: platform.ready_pods("greeter"))
+    eventually_sync("the Sentinel's repair", lambda: platform.ready_pods("greeter"), within=60)
     platform.load(platform.build("examples/replicas/report", "v1"), "--name", f"after-{name[:5]}")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 from support.etcd import EtcdServer, etcd_server
+from support.eventually import eventually
 from support.fake_sentinel import Cluster, Orders, fake_sentinel
 from support.jazz_server import JazzServer, jazz_server
 from support.registry import Registry, registry
@@ -99,7 +100,7 @@ class AlphaCluster:
         """A client that has claimed super admin access."""
         client = await self.client("admin")
         await client.call("claim-super-admin", {"code": CODE})
-        await until(lambda: client.has("load-request:approve"), "the super admin's permissions")
+        await eventually("the super admin's permissions", lambda: client.has("load-request:approve"), within=_WITHIN_S)
         return client
 
     async def replica(self, name: str) -> Replica:
@@ -126,12 +127,13 @@ class AlphaCluster:
     async def has_status(self, name: str, *statuses: str) -> None:
         """Wait until the versions of a replica have these statuses."""
 
-        async def look() -> bool:
+        async def look() -> list[str]:
             if name not in (await self.names()).values():
-                return False  # the approved request is still on its way
-            return [v.status for v in (await self.replica(name)).versions] == list(statuses)
+                return []  # the approved request is still on its way
+            return [v.status for v in (await self.replica(name)).versions]
 
-        await until(look, f"{name} to be {statuses}")
+        expected = list(statuses)
+        await eventually(f"{name} to be {expected}", look, lambda seen: seen == expected, within=_WITHIN_S)
 
 
 _clients = AsyncExitStack()
@@ -190,14 +192,11 @@ class Client:
 
     async def cluster_request(self, number: int, done: Callable[[LoadRequest], bool]) -> LoadRequest:
         """A request once ``done`` says so."""
-        found: list[LoadRequest] = []
 
-        async def look() -> bool:
-            found[:] = [(await records.find_request(self.cluster.alpha.data, number)).value]
-            return done(found[0])
+        async def look() -> LoadRequest:
+            return (await records.find_request(self.cluster.alpha.data, number)).value
 
-        await until(look, lambda: f"request {number}, which is {found[0]}")
-        return found[0]
+        return await eventually(f"another state of request {number}", look, done, within=_WITHIN_S)
 
     async def approve(self, number: int, **members: Any) -> LoadRequest:
         """Approve a request as previewed and wait for its version."""
@@ -257,16 +256,3 @@ async def alpha_cluster(on: Servers, *, leading: bool = True) -> AsyncIterator[A
             yield cluster
         finally:
             await cluster.stop_leading()
-
-
-async def until(look: Callable[[], Any], what: str | Callable[[], str]) -> None:
-    """Wait until ``look`` (a function or coroutine function) says yes."""
-    try:
-        async with asyncio.timeout(_WITHIN_S):
-            while True:
-                found = look()
-                if await found if asyncio.iscoroutine(found) else found:
-                    return
-                await asyncio.sleep(0.02)
-    except TimeoutError:
-        raise AssertionError(f"waited in vain for {what if isinstance(what, str) else what()}") from None

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from support.sentinel import until
+from support.eventually import eventually
 
 from reside.jazz import AccountId, CoMap, Group, Node
 from reside.model.constants import SENTINEL_CONTRACT
@@ -44,27 +44,27 @@ class Declarer:
         self.previews.set(key, self.group.create_map(stack.document()).id)
         await self.node.flush()
 
-        async def look() -> dict[str, Any] | None:
-            found = self.results.get(key)
-            return found if isinstance(found, dict) and found["revision"] in (stack.revision, "") else None
+        def answers(found: Any) -> bool:
+            return isinstance(found, dict) and found["revision"] in (stack.revision, "")
 
-        return await until(look, 60)
+        result: dict[str, Any] = await eventually(
+            f"the preview {key}", lambda: self.results.get(key), answers, within=60
+        )
+        return result
 
     async def report(self, name: str, holds: Callable[[dict[str, Any]], Any], seconds: float = 60) -> dict[str, Any]:
         """The report of a stack, once it is as wanted."""
-        seen: dict[str, Any] = {}
 
         async def look() -> dict[str, Any] | None:
             found = self.reports.get(name)
-            if not isinstance(found, str):
-                return None
-            seen.update(now := (await self.node.load_map(found)).as_dict())
-            return now if holds(now) else None
+            return (await self.node.load_map(found)).as_dict() if isinstance(found, str) else None
 
-        try:
-            return await until(look, seconds)
-        except TimeoutError:
-            raise AssertionError(f"report of {name} is still {seen}") from None
+        def matches(seen: dict[str, Any] | None) -> bool:
+            return seen is not None and bool(holds(seen))
+
+        report = await eventually(f"another report of {name}", look, matches, within=seconds)
+        assert report is not None
+        return report
 
     async def applied(self, stack: DesiredStack) -> dict[str, Any]:
         """The report of a stack, once this revision is applied."""

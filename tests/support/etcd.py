@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
-import stamina
+from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,11 +48,17 @@ class EtcdServer:
         ]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen([self._binary, *arguments], stdout=log, stderr=log)
-        for attempt in stamina.retry_context(on=Exception, attempts=None, timeout=_READY_WITHIN_S, wait_max=0.2):
-            with attempt:
-                if self._process.poll() is not None:
-                    raise RuntimeError(f"etcd ended: {(self._folder / 'log').read_text()[-2000:]}")
-                httpx.get(f"{self.url}/health", trust_env=False).raise_for_status()
+        eventually_sync("health of etcd", self._health, lambda seen: seen == "200", within=_READY_WITHIN_S, show=str)
+
+    def _health(self) -> str:
+        """Return the status code of the health page, or why there is none."""
+        assert self._process is not None
+        ended = self._process.poll() is not None
+        assert not ended, f"etcd ended: {(self._folder / 'log').read_text()[-2000:]}"
+        try:
+            return str(httpx.get(f"{self.url}/health", trust_env=False).status_code)
+        except httpx.TransportError as error:
+            return str(error)
 
     def kill(self) -> None:
         """End the process at once; what it has stored stays."""

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _WITHIN_S = 20.0
-_POLL_S = 0.01
 
 
 class Nodes:
@@ -62,15 +61,6 @@ def content(value: Any) -> Any:
     if isinstance(value, Group):
         return value.members()
     raise TypeError(type(value).__name__)
-
-
-async def become(state: Callable[[], object]) -> None:
-    """Waits until something is so, by looking again and again."""
-    async with asyncio.timeout(_WITHIN_S):
-        while True:
-            if state():
-                return
-            await asyncio.sleep(_POLL_S)
 
 
 class Clock:

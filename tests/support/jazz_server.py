@@ -14,10 +14,11 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,6 @@ _SOURCE = Path(__file__).parents[2] / "images" / "jazz"
 _INTEROP = Path(__file__).parents[1] / "interop" / "js"
 _READY_WITHIN_S = 30.0
 _STOP_WITHIN_S = 15.0
-_POLL_S = 0.02
 
 
 def jazz_packages() -> Path:
@@ -93,11 +93,16 @@ class JazzServer:
             self._process = subprocess.Popen(
                 [node_binary(), "server.mjs"], cwd=self.folder, env=environment, stdout=log, stderr=log
             )
-        deadline = time.monotonic() + _READY_WITHIN_S
-        while (port := self._listening_port(start)) is None:
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the Jazz server does not listen: {self.log[-2000:]}")
-            time.sleep(_POLL_S)
+        process = self._process
+
+        def listening() -> int | None:
+            ended = process.poll() is not None
+            port = self._listening_port(start)
+            assert port is not None or not ended, f"the Jazz server ended: {self.log[-2000:]}"
+            return port
+
+        port = eventually_sync("the port of the Jazz server", listening, within=_READY_WITHIN_S)
+        assert port is not None
         self.port = port
 
     def kill(self) -> None:

@@ -7,52 +7,28 @@ images' addresses stand in a folder of the test run, so that no user's cluster o
 from __future__ import annotations
 
 import json
-import operator
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from base64 import b64decode
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from reside.local import LocalCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Iterator
 
     from reside.local import ClusterInfo
 
-T = TypeVar("T")
 ROOT = Path(__file__).parents[2]
 REGISTRY = "registry.reside.internal/reside/examples"
-_POLL_S = 0.2
-
-
-def until(what: str, seconds: float, look: Callable[[], T]) -> T:
-    """The first true result of ``look``; an assertion naming ``what`` and the last result after ``seconds``."""
-    return _poll(f"{what} did not happen", seconds, look, bool)
-
-
-def until_none(what: str, seconds: float, look: Callable[[], Collection[object]]) -> None:
-    """Wait until ``look`` finds nothing; an assertion naming ``what`` and what is left after ``seconds``."""
-    _poll(f"{what} did not go", seconds, look, operator.not_)
-
-
-def _poll(complaint: str, seconds: float, look: Callable[[], T], good: Callable[[T], bool]) -> T:
-    deadline = time.monotonic() + seconds
-    while True:
-        result = look()
-        if good(result):
-            return result
-        assert time.monotonic() < deadline, f"{complaint} within {seconds:.0f} s; last seen: {result!r}"
-        time.sleep(_POLL_S)
 
 
 @dataclass

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import httpx
 import yaml
+from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,13 +81,12 @@ def registry(folder: Path) -> Iterator[Registry]:
 
 
 def _await_answer(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + _DEADLINE
-    while True:
+    def answer() -> str:
         assert process.poll() is None, f"docker-registry ended with {process.returncode}: see its log"
         try:
             httpx.get(f"http://127.0.0.1:{port}/v2/", timeout=1, trust_env=False).raise_for_status()
-        except httpx.TransportError:
-            assert time.monotonic() < deadline, "docker-registry does not answer"
-            time.sleep(0.05)
-        else:
-            return
+        except httpx.TransportError as error:
+            return str(error) or type(error).__name__
+        return ""
+
+    eventually_sync("an answer of docker-registry", answer, lambda error: not error, within=_DEADLINE, show=str)

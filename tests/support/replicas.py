@@ -6,7 +6,7 @@ import asyncio
 import os
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import httpx
 from support.etcd import EtcdServer, etcd_server
@@ -19,12 +19,12 @@ from reside.replica import ControlBlock, Replica, ReplicaSettings
 from reside.replica.client import RETRY_WITHIN_S, call_method, rpc_path
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     from reside.jazz import AccountId
     from reside.replica import Context, Json
 
-_T = TypeVar("_T")
+_WITHIN_S = 60.0
 GREETING = "registry.reside.internal/reside/contracts/greeting.v1"
 
 
@@ -126,21 +126,17 @@ class World:
 
 
 async def until(block: ControlBlock, holds: Any) -> None:
-    """Wait for a condition on a control block, woken by its changes; the test's own timeout ends it."""
+    """Wait for a condition on a control block, woken by its changes."""
     changed = block.watch()
-    await block.refresh()
-    while not holds():
-        await changed.wait()
-        changed.clear()
-        await block.refresh()
-
-
-async def eventually(look: Callable[[], Awaitable[_T | None]], within_s: float = 30.0) -> _T:
-    """What ``look`` finds, as soon as it finds something; for states that nothing tells of."""
-    async with asyncio.timeout(within_s):
-        while (found := await look()) is None:  # noqa: ASYNC110 - the one place that polls: nothing tells of this state
-            await asyncio.sleep(0.05)
-        return found
+    try:
+        async with asyncio.timeout(_WITHIN_S):
+            await block.refresh()
+            while not holds():
+                await changed.wait()
+                changed.clear()
+                await block.refresh()
+    except TimeoutError:
+        raise AssertionError(f"the control block still has {list(block.permissions())}") from None
 
 
 @asynccontextmanager

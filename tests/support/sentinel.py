@@ -1,13 +1,11 @@
-"""What tests of the Sentinel share: a namespace of its own, settings, manifests, kubectl, and waiting for a state."""
+"""What tests of the Sentinel share: a namespace of its own, settings, manifests and kubectl."""
 
-import asyncio
 import json
 import os
 import subprocess
 import uuid
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import SecretStr
 
@@ -16,7 +14,6 @@ from reside.local.toolchain import Toolchain
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, STACK_LABEL
 from reside.sentinel.settings import SentinelSettings
 
-T = TypeVar("T")
 DIGEST = "sha256:" + "0" * 64
 
 
@@ -97,21 +94,3 @@ def get(info: ClusterInfo, namespace: str, key: str) -> dict[str, Any] | None:
     kind, _, name = key.partition("/")
     text = kubectl(info, "-n", namespace, "get", kind, name, "--ignore-not-found", "-o", "json")
     return json.loads(text) if text.strip() else None
-
-
-async def until(look: Callable[[], Awaitable[T | None]], seconds: float = 30.0) -> T:
-    """What ``look`` gives, once it gives something."""
-    async with asyncio.timeout(seconds):
-        while True:
-            if (found := await look()) is not None:
-                return found
-            await asyncio.sleep(0.02)
-
-
-async def until_true(look: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait until ``look`` says yes."""
-
-    async def once() -> bool | None:
-        return look() or None
-
-    await until(once, seconds)

@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any
 
 import pytest
-from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, until
+from support.alpha_cluster import HOST, AlphaCluster, Client, Servers
+from support.eventually import eventually
 
 from reside.alpha import records
 from reside.alpha.app import started
@@ -75,7 +76,9 @@ async def test_a_scalable_replica_changes_version_without_a_gap(
     cluster.orders.hold.clear()
     cluster.sentinel.poke()
     await cluster.has_status("greeter", "stopped", "running")
-    await until(lambda: cluster.orders.seen["greeter"][-1] == {"greeter-2": 1}, "the old workload to go")
+    await eventually(
+        "the end of the old workload", lambda: cluster.orders.seen["greeter"][-1], lambda seen: seen == {"greeter-2": 1}
+    )
     assert all(sum(wanted.values()) >= 1 for wanted in cluster.orders.seen["greeter"])
 
 
@@ -89,7 +92,7 @@ async def test_a_non_scalable_replica_stops_first(cluster: AlphaCluster, on: Ser
     await admin.load("examples/caller:v1", replicaId=4)
     await cluster.has_status("caller", "stopped", "running")
     seen = cluster.orders.seen["caller"]
-    await until(lambda: seen[-1] == {"caller-2": 1}, "the old workload to go")
+    await eventually("the end of the old workload", lambda: seen[-1], lambda last: last == {"caller-2": 1})
     assert all(sum(wanted.values()) <= 1 for wanted in seen)
     assert {"caller-1": 0, "caller-2": 0} in seen
 
@@ -252,7 +255,7 @@ async def test_the_agent_secret_is_forgotten_once_it_is_live(cluster: AlphaClust
     replica = await cluster.replica("greeter")
     assert replica.agent_secret is not None
     secret = await cluster.alpha.node.load_map(replica.agent_secret)
-    await until(lambda: "value" not in secret, "the secret to be forgotten")
+    await eventually("that the secret is forgotten", lambda: "value" not in secret)
 
 
 async def test_disabling_stops_a_replica_and_enabling_starts_it(
@@ -321,7 +324,7 @@ async def test_a_removed_manager_decides_nothing_but_what_it_had_decided_stays(
     block = cluster.alpha.context.rcb
     for name in ("replica:manage:all", "replica:read:all"):
         await block.expect(replace(ref, name=name), Grant(granted=True))
-        await until(partial(manager.has, name), name)
+        await eventually(f"the permission {name}", partial(manager.has, name))
     record = (await records.all_replicas(cluster.alpha.data))[0]
     management = await manager.node.load_map(record.management.id)
     management.set("enabled", "nonsense")
@@ -329,7 +332,7 @@ async def test_a_removed_manager_decides_nothing_but_what_it_had_decided_stays(
     management.set("enabled", False)
     await cluster.has_status("greeter", "stopped")
     await block.expect(ref, Grant(granted=False))
-    await until(lambda: not manager.has("replica:manage:all"), "the permission to be taken away")
+    await eventually("the end of the permission", lambda: not manager.has("replica:manage:all"))
     replica = await cluster.replica("greeter")
     assert (replica.management.enabled, replica.management.placement_group) == (False, "big")
     edit = record.management.edit("enabled")
@@ -341,11 +344,13 @@ async def test_a_requester_reads_its_own_request_and_others_do_not(cluster: Alph
     requester, stranger = await cluster.client("requester"), await cluster.client("stranger")
     ref = PermissionRef(requester.credentials.account_id, ALPHA_CONTRACT, "load-request:create")
     await cluster.alpha.context.rcb.expect(ref, Grant(granted=True))
-    await until(lambda: requester.has("load-request:create"), "the permission")
+    await eventually("the permission", lambda: requester.has("load-request:create"))
     answer = await requester.call(
         "create-load-request", {"wish": (await requester.wish(image=f"{HOST}/examples/nothing:v1")).id}
     )
     await requester.settled(answer["id"])
     for client, status in ((requester, "invalid"), (admin, "invalid"), (stranger, None)):
         seen = await client.node.load_map(answer["loadRequest"])
-        await until(lambda seen=seen, status=status: seen.get("status") == status, f"{status} to be seen")
+        await eventually(
+            f"the status {status}", lambda seen=seen: seen.get("status"), lambda found, status=status: found == status
+        )

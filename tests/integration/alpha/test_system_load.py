@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from support.alpha_cluster import AlphaCluster, Servers, until
+from support.eventually import eventually
 from support.registry import registry
 
 from reside.alpha import bootstrap, records
 from reside.alpha.control_blocks import opened
 from reside.model import constants
 from reside.model.errors import LoadRefused
+
+if TYPE_CHECKING:
+    from support.alpha_cluster import AlphaCluster, Servers
 
 pytestmark = pytest.mark.anyio
 
@@ -48,7 +52,7 @@ async def test_the_system_loads_itself_with_fixed_ids_and_what_it_has(cluster: A
     await cluster.has_status("kubernetes-sentinel", "running")
     assert "seed" not in cluster.orders.seen
     async with opened(cluster.alpha.node, cluster.blocks.sentinel) as block:
-        await until(lambda: all(p.settled for p in block.permissions()), "the Sentinel to carry them out")
+        await eventually("settled permissions", block.permissions, lambda found: all(p.settled for p in found))
         assert all(p.expected.granted for p in block.permissions())
         assert {p.ref.account for p in block.permissions()} == {alpha.account}
 
@@ -91,4 +95,4 @@ async def test_preparing_twice_finds_what_the_first_time_made(cluster: AlphaClus
 async def test_a_stack_of_alphas_own_reaches_the_sentinel(cluster: AlphaCluster) -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "jazz"}, "spec": {}}
     await bootstrap.declare_stack(cluster.alpha, constants.PLATFORM_STACK, [service])
-    await until(lambda: constants.PLATFORM_STACK in cluster.orders.seen, "the stack to be applied")
+    await eventually("the platform's stack", lambda: cluster.orders.seen, lambda seen: constants.PLATFORM_STACK in seen)

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster, until
+from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster
+from support.eventually import eventually
 
 from reside.alpha import records
 from reside.alpha.app import started
@@ -96,7 +97,7 @@ async def test_a_load_killed_anywhere_is_completed_by_the_next_alpha(
     async with started(cluster.settings()) as first:
         with death_at(first, point) as dead:
             leading = asyncio.create_task(lead(first))
-            await until(lambda: dead.is_set() or leading.done(), "the death")
+            await eventually("the death", lambda: dead.is_set() or leading.done(), within=90)
             assert dead.is_set()
             leading.cancel()
             await asyncio.gather(leading, return_exceptions=True)

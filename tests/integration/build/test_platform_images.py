@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 import httpx
 import pytest
+from support.eventually import eventually_sync
 from support.registry import NAME, Registry, free_port, registry
 
 from images.builder import build_images
@@ -22,7 +23,6 @@ from reside.alpha.contract import PACKAGED
 from reside.build.daemon import cache_folder, private_dockerd
 from reside.local import LocalError
 from reside.local.processes import marked
-from reside.local.waiting import wait_until
 from reside.model.constants import ALPHA_IDENTITY, MANIFEST_LABEL, SENTINEL_IDENTITY
 from reside.model.manifest import decode_label
 from reside.registry import ImageReference, RegistryClient, RegistryUnavailable
@@ -232,7 +232,7 @@ def test_our_daemon_leaves_nothing_and_survives_a_killed_build(tmp_path: Path, m
         assert build.stdout.readline() == b"up\n"
         assert len(list(marked(folder))) == 2
         build.send_signal(signal.SIGKILL)
-    assert wait_until(lambda: not list(marked(folder)), 30)
+    eventually_sync("the end of the daemon", lambda: list(marked(folder)), lambda left: not left)
     with private_dockerd() as daemon:
         assert daemon.ping()
     assert not list(marked(folder))

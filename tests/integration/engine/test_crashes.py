@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from integration.engine.running import Bench, actions, bench, session, stack
-from support.sentinel import config_map, until_true
+from support.eventually import eventually
+from support.sentinel import config_map
 
 from reside.sentinel.engine import EngineKilled, EngineUnavailable, StackEvent
 from reside.sentinel.engine.store import Store
@@ -39,6 +40,10 @@ def in_the_middle(act: Callable[[], None], after: int = 5) -> Callable[[StackEve
                 act()
 
     return on_event
+
+
+def is_alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
 
 
 def kill_engine(b: Bench) -> list[int]:
@@ -69,7 +74,9 @@ async def test_engine_killed_in_the_middle_of_a_creation(b: Bench) -> None:
     with pytest.raises(EngineKilled):
         await b.engine.apply(stack(*MANY), in_the_middle(lambda: seen.extend(kill_engine(b))))
     assert len(seen) >= 2  # engine and provider
-    await until_true(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in seen))  # noqa: PTH110 - /proc
+    await eventually(
+        "the end of all processes", lambda: [pid for pid in seen if is_alive(pid)], lambda alive: not alive
+    )
     await converges(b)
 
 
@@ -134,7 +141,7 @@ async def test_the_engine_ends_when_its_owner_dies(b: Bench) -> None:
     leader = int(await asyncio.to_thread(owner.stdout.readline))
     owner.kill()
     owner.communicate()
-    await until_true(lambda: session(leader) == {})
+    await eventually("the end of the session", lambda: session(leader), lambda alive: not alive)
     await converges(b)
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from support.clusters import fresh_state
+from support.eventually import eventually_sync
 
 from reside.local import ClusterInfo, Event, LocalCluster, NoSuchInstanceError, UnknownComponentError
 from reside.local.processes import identify, marked
 from reside.local.toolchain import Toolchain
-from reside.local.waiting import wait_until
 
 COMPONENTS = ["etcd", "kube-apiserver", "kube-controller-manager"]
 
@@ -52,13 +52,17 @@ def kill(cluster: LocalCluster, *names: str) -> None:
         pid = pids(cluster)[name]
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-        assert wait_until(partial(has_ended, pid), 10)
+        eventually_sync(f"the end of {name}", partial(has_ended, pid), within=10)
 
 
 def test_up_serves_the_api_and_runs_controllers(cluster: LocalCluster) -> None:
     info = cluster.up()
     kubectl(info, "create", "namespace", "made")
-    assert wait_until(lambda: "default" in kubectl(info, "-n", "made", "get", "serviceaccounts", "-o", "name"), 30)
+    eventually_sync(
+        "the default account",
+        lambda: kubectl(info, "-n", "made", "get", "serviceaccounts", "-o", "name"),
+        lambda found: "default" in found,
+    )
     assert [status.state for status in cluster.status()] == ["running"] * 3
 
 

@@ -64,7 +64,7 @@ async def last_result(reader: Node, caller: Identity, outcome: str, **members: A
         fits = isinstance(result, dict) and result.items() >= {"outcome": outcome, **members}.items()
         return result if fits else None
 
-    return await eventually(look, within_s=60)
+    return await eventually(f"the outcome {outcome} with {members}", look, within=60)
 
 
 @asynccontextmanager
@@ -77,15 +77,15 @@ async def example(name: str, identity: Identity, port: int) -> AsyncIterator[htt
     try:
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
 
-            async def ready() -> bool | None:
+            async def ready() -> str:
                 assert process.returncode is None
                 try:
-                    return True if (await http.get("/readyz")).status_code == httpx.codes.OK else None
-                except httpx.ConnectError:
-                    return None
+                    return str((await http.get("/readyz")).status_code)
+                except httpx.ConnectError as error:
+                    return str(error)
 
             # A caller is ready before its greeter is: it only says that it fails.
-            await eventually(ready, within_s=60)
+            await eventually("readiness", ready, lambda seen: seen == "200", within=60)
             yield http
     finally:
         process.terminate()

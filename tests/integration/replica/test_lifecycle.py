@@ -86,15 +86,15 @@ async def test_a_replica_without_its_sync_server_is_not_ready_and_comes_back(on:
         httpx.AsyncClient(base_url=endpoint_of(context), trust_env=False) as http,
     ):
 
-        async def status(code: int) -> bool | None:
-            return True if (await http.get("/readyz")).status_code == code else None
+        async def readiness() -> int:
+            return (await http.get("/readyz")).status_code
 
         on.jazz.kill()
         try:
-            await eventually(lambda: status(503))
+            await eventually("no readiness", readiness, lambda code: code == httpx.codes.SERVICE_UNAVAILABLE)
         finally:
             on.jazz.start()
-        await eventually(lambda: status(200))
+        await eventually("readiness", readiness, lambda code: code == httpx.codes.OK)
 
 
 async def test_a_start_waits_for_a_sync_server_that_is_not_there_yet_and_tells_so(
@@ -112,7 +112,9 @@ async def test_a_start_waits_for_a_sync_server_that_is_not_there_yet_and_tells_s
                 except httpx.ConnectError:
                     return None
 
-            assert (await eventually(live)).status_code == 200
+            health = await eventually("an answer", live, lambda seen: seen is not None)
+            assert health is not None
+            assert health.status_code == 200
             assert (await http.get("/readyz")).json()["missing"] == ["starting"]
             refused = await http.post(f"/replicas/greeter/rpc/{GREETING}/whoami", content=b"{}")
             assert (refused.status_code, refused.json()["error"]["code"]) == (503, "not-serving")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
+from support.jazz_nodes import until as changes_to
 from support.replicas import GREETING, World, eventually, greeting_contract, until
 
 from reside.jazz import Node
@@ -144,12 +144,12 @@ async def test_the_grantee_reads_what_it_was_granted_and_others_do_not(
         async with Node(around.servers.jazz.url, client) as reader:
             await reader.login()
             published = await _published(reader, context, client)
-            await _until(published, lambda: published.as_dict() == {ref.key: {"room": "blue"}})
+            await changes_to(published, {ref.key: {"room": "blue"}})
             async with Node(around.servers.jazz.url, stranger) as curious:
                 await curious.login()
                 assert (await curious.load_map(published.id)).as_dict() == {}
             await around.expect(identity, ref, Grant(granted=False))
-            await _until(published, lambda: published.as_dict() == {})
+            await changes_to(published, {})
 
 
 async def _published(reader: Node, context: Context, client: Credentials) -> CoMap:
@@ -161,12 +161,6 @@ async def _published(reader: Node, context: Context, client: Credentials) -> CoM
         pointer = await reader.find_unique_map(profile.group.id, name)
         return None if pointer is None or "target" not in pointer else await reader.load_map(pointer["target"])
 
-    return await eventually(found)
-
-
-async def _until(value: CoMap, holds: object) -> None:
-    assert callable(holds)
-    async with asyncio.timeout(30), value.watch() as changes:
-        async for _ in changes:
-            if holds():
-                return
+    shown = await eventually("the map of the grantee", found, lambda shown: shown is not None)
+    assert shown is not None
+    return shown

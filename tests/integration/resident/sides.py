@@ -6,7 +6,6 @@ result, texts, events, state file, history. :func:`equal` plays it on both sides
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 import json
 import os
@@ -21,7 +20,7 @@ from pulumi.automation import CommandResult, LocalWorkspace, PulumiCommand, Stac
 from pulumi.automation._stack import StackInitMode
 from pulumi.automation.errors import CommandError
 from support.resident_record import checkpoint, display, document, ephemeral, events, plain, text
-from support.sentinel import get, kubectl, new_namespace, until_true
+from support.sentinel import get, kubectl, new_namespace
 
 from reside.local.toolchain import Toolchain
 from reside.resident import Engine, EngineDied, ResidentCommand, ResidentSettings
@@ -279,11 +278,6 @@ class Side:
         workspace = self.workspace(stack)
         variables = {**workspace.env_vars, "PULUMI_DEBUG_COMMANDS": "true", **environment}
         return self.command.run([*arguments, "--stack", stack], workspace.work_dir, variables)
-
-
-def settled(look: Callable[[], bool]) -> None:
-    """Wait until ``look`` says yes, outside of an event loop."""
-    asyncio.run(until_true(look))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pytest
 from integration.resident import faulty_program
-from integration.resident.sides import resident_side, settled
+from integration.resident.sides import resident_side
+from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,7 @@ def side(both: Sides, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side
             assert made.engine.status()["pid"] == pid
         finally:
             made.engine.open(["--engine-stop"], "/").finish()
-            settled(lambda: not Path(f"/proc/{pid}").exists())
+            eventually_sync("the end of the engine", lambda: not Path(f"/proc/{pid}").exists())
 
 
 def client(side: Side, stack: str, then: str) -> subprocess.Popen[str]:
@@ -72,7 +73,7 @@ def program(count: int = 1) -> Program:
 
 def goes_on(side: Side, stack: str) -> None:
     """The next operation on the stack has no error, and nothing is left of the last one."""
-    settled(lambda: side.locks() == [])
+    eventually_sync("no lock", side.locks, lambda locks: locks == [])
     assert side.up(side.stack_of(stack), program()).error is None
     assert side.up(side.stack_of(stack), program()).changes == {"same": 2}
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from integration.resident.programs import config_map, kubernetes
-from integration.resident.sides import resident_side, settled
+from integration.resident.sides import resident_side
 from pulumi import ResourceOptions
+from support.eventually import eventually_sync
 
 from reside.resident import EngineDied
 
@@ -81,9 +82,13 @@ def whole(side: Side, stack: Stack, program: Program, count: int) -> None:
     assert side.locks() == []
 
 
-def gone(pids: list[int]) -> Callable[[], bool]:
-    """Whether none of the processes is left."""
-    return lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids)
+def end_of(pids: list[int]) -> None:
+    """Wait until none of the processes is left."""
+    eventually_sync(
+        "the end of the killed processes",
+        lambda: [pid for pid in pids if Path(f"/proc/{pid}").exists()],
+        lambda alive: not alive,
+    )
 
 
 @pytest.mark.parametrize("point", [1, 3, 8, 15, 24])
@@ -98,7 +103,7 @@ def test_killed_in_a_creation(side: Side, victim: str, point: int) -> None:
     if victim == "engine":
         assert isinstance(outcome.error, EngineDied)
         assert "ended in the middle of `pulumi up`" in str(outcome.error)
-    settled(gone(killed))
+    end_of(killed)
     whole(side, stack, program, ALL)
 
 
@@ -111,7 +116,7 @@ def test_killed_in_a_deletion(side: Side, victim: str) -> None:
         stack, maps(side, stack.name, 1, "1"), watch=at(9, lambda: killed.extend(kill(side, victim))), parallel=2
     )
     assert outcome.error
-    settled(gone(killed))
+    end_of(killed)
     whole(side, stack, maps(side, stack.name, 1, "1"), 1)
 
 
@@ -119,12 +124,12 @@ def test_a_provider_that_died_at_rest_is_replaced_without_a_failure(side: Side) 
     stack = side.stack("at-rest")
     assert side.up(stack, maps(side, stack.name, 1, "1")).error is None
     killed = kill(side, "provider")
-    settled(gone(killed))
+    end_of(killed)
     assert side.up(stack, maps(side, stack.name, 1, "2")).changes == {"same": 2, "update": 1}
 
 
 def test_an_engine_that_died_at_rest_is_started_again_without_a_failure(side: Side) -> None:
     stack = side.stack("engine-at-rest")
     assert side.up(stack, maps(side, stack.name, 1, "1")).error is None
-    settled(gone(kill(side, "engine")))
+    end_of(kill(side, "engine"))
     assert side.up(stack, maps(side, stack.name, 1, "2")).changes == {"same": 2, "update": 1}

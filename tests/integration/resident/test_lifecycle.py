@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pytest
-from integration.resident.sides import resident_side, settled
+from integration.resident.sides import resident_side
 from pulumi.automation import PulumiCommand
 from pulumi.automation.errors import ConcurrentUpdateError
+from support.eventually import eventually_sync
 
 from reside.resident import ResidentCommand, ResidentSettings
 
@@ -112,7 +113,7 @@ def test_a_terminated_engine_finishes_what_runs_and_the_next_one_goes_on(side: S
         os.kill(pid, signal.SIGTERM)
         held.go_on.set()
         assert running.result().changes == {"create": 2}
-    settled(lambda: gone(pid))
+    eventually_sync("the end of the engine", lambda: gone(pid))
     assert side.up(side.stack_of("terminated"), alone("done")).changes == {"same": 2}
     assert side.engine.status()["pid"] != pid
 
@@ -126,7 +127,7 @@ def test_a_terminated_engine_interrupts_what_does_not_end(side: Side) -> None:
         assert held.middle.wait(60)
         pid = side.engine.status()["pid"]
         os.kill(pid, signal.SIGTERM)
-        settled(lambda: gone(pid))
+        eventually_sync("the end of the engine", lambda: gone(pid))
         held.go_on.set()
         assert running.result().error
     assert side.locks() == []
@@ -151,7 +152,11 @@ def test_recycling_in_a_stream_of_operations_is_not_noticed(both: Sides, tmp_pat
         assert len(pids) >= 3
         last = side.engine.status()["pid"]
         assert Path(f"/proc/{last}/comm").read_text() == "reside-engine\n", "a successor is called like the first"
-        settled(lambda: all(gone(pid) for pid in pids - {last}))
+        eventually_sync(
+            "the end of all engines but the last",
+            lambda: {pid for pid in pids if not gone(pid)},
+            lambda alive: alive <= {last},
+        )
 
 
 def test_another_version_runs_beside_it_on_the_same_stacks(side: Side, tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pytest
 from integration.resident.programs import config_map, kubernetes, secret
-from integration.resident.sides import resident_side, settled
+from integration.resident.sides import resident_side
 from pulumi import ResourceOptions
+from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from integration.resident.sides import Program, Side, Sides
@@ -115,7 +116,11 @@ def test_three_hundred_operations_four_at_a_time_while_engines_are_recycled(both
         assert len(watched.engines) >= 3, "it was recycled"
         watched.assert_flat()
         last = side.engine.status()["pid"]
-        settled(lambda: not any(Path(f"/proc/{pid}").exists() for pid in watched.engines if pid != last))
+        eventually_sync(
+            "the end of all engines but the last",
+            lambda: {pid for pid in watched.engines if Path(f"/proc/{pid}").exists()},
+            lambda alive: alive <= {last},
+        )
 
 
 @pytest.mark.soak

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
-from support.platform import until, until_none
+from support.eventually import eventually_sync
 
 from reside.seed import settings
 
@@ -118,9 +118,9 @@ def test_the_providers_end_with_a_killed_engine_whose_lock_is_cancelled(program:
     with subprocess.Popen(
         command, cwd=program.project, env=program.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as engine:
-        until("the start of both providers", 30, lambda: program.providers() == set(PROVIDERS))
+        eventually_sync("the start of both providers", lambda: program.providers() == set(PROVIDERS), within=30)
         engine.kill()
-    until_none("the providers", 10, program.providers)
+    eventually_sync("the end of the providers", program.providers, lambda left: not left, within=10)
     refused = program.pulumi("up", "--yes", "--skip-preview", check=False)
     assert "pulumi cancel" in refused.stderr
     program.pulumi("cancel", "--yes")

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from integration.sentinel.stage import Stage
-from support.sentinel import config_map, get, kubectl, metadata, service, until, workload
+from support.eventually import eventually
+from support.sentinel import config_map, get, kubectl, metadata, service, workload
 
 from reside.local import ClusterInfo
 from reside.model.constants import SECRET_REFERENCES_ANNOTATION
@@ -53,11 +54,11 @@ async def test_a_declared_stack_becomes_live_and_is_reported(cluster: ClusterInf
 
         alpha.desired.delete("demo")
 
-        async def gone() -> bool | None:
-            found = [await live(cluster, scene, key) for key in ("Deployment/web", "ConfigMap/a")]
-            return (not any(found) and "demo" not in alpha.reports) or None
+        async def left() -> list[str]:
+            found = [key for key in ("Deployment/web", "ConfigMap/a") if await live(cluster, scene, key)]
+            return found + (["report"] if "demo" in alpha.reports else [])
 
-        await until(gone)
+        await eventually("the end of the stack", left, lambda found: not found)
 
 
 async def test_secret_references_are_filled_in_and_survive_the_values_deletion(
@@ -143,11 +144,7 @@ async def test_a_stack_that_breaks_a_rule_is_refused_as_a_whole(cluster: Cluster
         await alpha.declare("withdrawn", bad)
         await alpha.report("withdrawn", lambda now: now.get("error"))
         alpha.desired.delete("withdrawn")
-
-        async def forgotten() -> bool | None:
-            return "withdrawn" not in alpha.reports or None
-
-        await until(forgotten)
+        await eventually("the end of the report", lambda: "withdrawn" not in alpha.reports)
         assert (await alpha.applied(await alpha.declare("demo", config_map("a", x="1"))))["error"] is None
 
 
@@ -187,11 +184,11 @@ async def test_unknown_objects_are_deleted_except_in_careful_mode(cluster: Clust
         await alpha.report("refused", lambda now: now.get("error"))
         assert await live(cluster, scene, "ConfigMap/stray")
         await scene.careful(False)
-
-        async def swept() -> bool | None:
-            return await live(cluster, scene, "ConfigMap/stray") is None or None
-
-        await until(swept)
+        await eventually(
+            "the end of the stray object",
+            lambda: live(cluster, scene, "ConfigMap/stray"),
+            lambda found: found is None,
+        )
         for name in ("a", "wanted", "foreign"):
             assert await live(cluster, scene, f"ConfigMap/{name}")
 
@@ -213,11 +210,11 @@ async def test_the_role_that_the_bootstrap_gives_is_enough(cluster: ClusterInfo,
         await asyncio.to_thread(
             kubectl, cluster, "-n", scene.namespace, "patch", "configmap", "a", "--patch", json.dumps(edit)
         )
-
-        async def back() -> bool | None:
-            return (await live(cluster, scene, "ConfigMap/a") or {}).get("data") == {"x": "1"} or None
-
-        await until(back)
+        await eventually(
+            "the repair of the object",
+            lambda: live(cluster, scene, "ConfigMap/a"),
+            lambda found: found is not None and found["data"] == {"x": "1"},
+        )
         await alpha.applied(await alpha.declare("demo"))
         await alpha.report("demo", lambda now: not [key for key in now if "/" in key])
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.eventually import eventually
 from support.sentinel import (
     config_map,
     get,
@@ -14,7 +15,6 @@ from support.sentinel import (
     metadata,
     service,
     settings,
-    until_true,
     workload,
 )
 
@@ -49,13 +49,18 @@ def leading(guardian: Guardian) -> Guardian:
     return guardian
 
 
+async def cached(guardian: Guardian, what: str, matches: Callable[[dict[str, Any]], object]) -> None:
+    """Wait until the cache of live objects is as expected."""
+    await eventually(what, lambda: guardian.mirror.objects, matches, show=lambda objects: str(sorted(objects)))
+
+
 async def test_a_restarted_sentinel_restores_the_platform_without_jazz_and_etcd(
     cluster: ClusterInfo, namespace: str, tmp_path: Path
 ) -> None:
     """StatefulSets and Services that are missing at the start come back from the volume, before any login."""
     store(tmp_path, workload("StatefulSet", "jazz"), service("jazz"), workload("StatefulSet", "etcd"), service("etcd"))
     async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
-        await until_true(lambda: len(guardian.mirror.objects) == 4)
+        await cached(guardian, "all objects", lambda objects: len(objects) == 4)
     for key in ("StatefulSet/jazz", "Service/jazz", "StatefulSet/etcd", "Service/etcd"):
         assert await shell(get, cluster, namespace, key)
 
@@ -64,14 +69,13 @@ async def test_a_deleted_object_comes_back(cluster: ClusterInfo, namespace: str,
     store(tmp_path, workload("Deployment", "web"), config_map("settings", a="1"))
     async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
         leading(guardian)
-        await until_true(lambda: len(guardian.mirror.objects) == 2)
+        await cached(guardian, "two objects", lambda objects: len(objects) == 2)
         uid = guardian.mirror.objects["Deployment/web"]["metadata"]["uid"]
         await shell(kubectl, cluster, "-n", namespace, "delete", "deployment", "web", "--wait=false")
-        await until_true(
-            lambda: (
-                "Deployment/web" in guardian.mirror.objects
-                and guardian.mirror.objects["Deployment/web"]["metadata"]["uid"] != uid
-            )
+        await cached(
+            guardian,
+            "another Deployment",
+            lambda objects: "Deployment/web" in objects and objects["Deployment/web"]["metadata"]["uid"] != uid,
         )
 
 
@@ -80,7 +84,7 @@ async def test_an_edited_object_is_put_back(cluster: ClusterInfo, namespace: str
     store(tmp_path, workload("Deployment", "web"))
     async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
         leading(guardian)
-        await until_true(lambda: "Deployment/web" in guardian.mirror.objects)
+        await cached(guardian, "the Deployment", lambda objects: "Deployment/web" in objects)
         await guardian.keeper.settled()
         before = guardian.mirror.objects["Deployment/web"]
         edits = {
@@ -102,15 +106,17 @@ async def test_an_edited_object_is_put_back(cluster: ClusterInfo, namespace: str
             kubectl, cluster, "-n", namespace, "patch", "deployment", "web", "--patch", json.dumps(edits),
             "--field-manager", "kubectl-edit",
         )  # fmt: skip
-        await until_true(
-            lambda: (
-                guardian.mirror.objects["Deployment/web"]["metadata"]["generation"] > before["metadata"]["generation"]
-                and guardian.mirror.objects["Deployment/web"]["spec"] == before["spec"]
-            )
+        await cached(
+            guardian,
+            "the repair of the Deployment",
+            lambda objects: (
+                objects["Deployment/web"]["metadata"]["generation"] > before["metadata"]["generation"]
+                and objects["Deployment/web"]["spec"] == before["spec"]
+            ),
         )
         assert guardian.mirror.objects["Deployment/web"]["metadata"]["uid"] == before["metadata"]["uid"]
         await shell(kubectl, cluster, "-n", namespace, "scale", "deployment", "web", "--replicas=3")
-        await until_true(lambda: guardian.mirror.objects["Deployment/web"]["spec"] == before["spec"])
+        await cached(guardian, "the repair", lambda objects: objects["Deployment/web"]["spec"] == before["spec"])
 
 
 async def test_an_object_whose_label_was_removed_is_ours_again(
@@ -119,15 +125,17 @@ async def test_an_object_whose_label_was_removed_is_ours_again(
     store(tmp_path, config_map("settings", a="1"))
     async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
         leading(guardian)
-        await until_true(lambda: "ConfigMap/settings" in guardian.mirror.objects)
+        await cached(guardian, "the ConfigMap", lambda objects: "ConfigMap/settings" in objects)
         uid = guardian.mirror.objects["ConfigMap/settings"]["metadata"]["uid"]
         version = guardian.mirror.objects["ConfigMap/settings"]["metadata"]["resourceVersion"]
         await shell(kubectl, cluster, "-n", namespace, "label", "configmap", "settings", f"{MANAGED_BY_LABEL}-")
-        await until_true(
-            lambda: (
-                "ConfigMap/settings" in guardian.mirror.objects
-                and guardian.mirror.objects["ConfigMap/settings"]["metadata"]["resourceVersion"] != version
-            )
+        await cached(
+            guardian,
+            "another version of the ConfigMap",
+            lambda objects: (
+                "ConfigMap/settings" in objects
+                and objects["ConfigMap/settings"]["metadata"]["resourceVersion"] != version
+            ),
         )
         assert guardian.mirror.objects["ConfigMap/settings"]["metadata"]["uid"] == uid
 
@@ -139,7 +147,7 @@ async def test_a_foreign_object_in_its_place_is_left_alone_and_named(
     await shell(kubectl, cluster, "-n", namespace, "create", "configmap", "settings", "--from-literal=mine=yes")
     async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
         leading(guardian)
-        await until_true(lambda: "ConfigMap/settings" in guardian.keeper.problems)
+        await eventually("a problem", lambda: guardian.keeper.problems, lambda found: "ConfigMap/settings" in found)
         assert "kubectl-create" in guardian.keeper.problems["ConfigMap/settings"]
     live = await shell(get, cluster, namespace, "ConfigMap/settings")
     assert live["data"] == {"mine": "yes"}
@@ -153,11 +161,12 @@ async def test_a_finished_job_is_not_run_again_when_deleted(
     chosen = settings(cluster, namespace, tmp_path)
     async with guarding(chosen.guard) as guardian:
         leading(guardian)
-        await until_true(
-            lambda: (
-                guardian.mirror.objects.get("Job/report", {}).get("status", {}).get("active") == 1
-                and "Job/open" in guardian.mirror.objects
-            )
+        await cached(
+            guardian,
+            "both Jobs",
+            lambda objects: (
+                objects.get("Job/report", {}).get("status", {}).get("active") == 1 and "Job/open" in objects
+            ),
         )
         ended = {
             "status": {
@@ -173,13 +182,15 @@ async def test_a_finished_job_is_not_run_again_when_deleted(
             kubectl, cluster, "-n", namespace, "patch", "job", "report", "--subresource=status", "--type=merge",
             "--patch", json.dumps(ended),
         )  # fmt: skip
-        await until_true(lambda: "Job/report" in guardian.snapshot.stacks["demo"].finished)
+        await eventually(
+            "the end of the Job", lambda: guardian.snapshot.stacks["demo"].finished, lambda found: "Job/report" in found
+        )
         uid = guardian.mirror.objects["Job/open"]["metadata"]["uid"]
         await shell(kubectl, cluster, "-n", namespace, "delete", "job", "report", "open")
-        await until_true(
-            lambda: (
-                "Job/open" in guardian.mirror.objects and guardian.mirror.objects["Job/open"]["metadata"]["uid"] != uid
-            )
+        await cached(
+            guardian,
+            "another Job",
+            lambda objects: "Job/open" in objects and objects["Job/open"]["metadata"]["uid"] != uid,
         )
         assert "Job/report" not in guardian.mirror.objects
     async with guarding(chosen.guard) as guardian:
@@ -204,10 +215,10 @@ async def test_a_secret_comes_back_with_its_value_from_the_vault(
     Vault(chosen.guard.vault_file, chosen.engine_passphrase).put(OWNER, "co_zvalue", "very-secret-value")
     async with guarding(chosen.guard) as guardian:
         leading(guardian)
-        await until_true(lambda: "Secret/web" in guardian.mirror.objects)
+        await cached(guardian, "the Secret", lambda objects: "Secret/web" in objects)
         await shell(kubectl, cluster, "-n", namespace, "delete", "secret", "web")
         await guardian.keeper.settled()
-        await until_true(lambda: "Secret/web" in guardian.mirror.objects)
+        await cached(guardian, "the Secret", lambda objects: "Secret/web" in objects)
     live = await shell(
         kubectl,
         cluster,
@@ -229,16 +240,18 @@ async def test_nothing_is_changed_by_one_that_does_not_lead(
     """A follower leaves a missing object missing; one that hears of no leader restores it but changes nothing."""
     store(tmp_path, config_map("settings", a="1"))
     async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
-        await until_true(lambda: "ConfigMap/settings" in guardian.mirror.objects)
+        await cached(guardian, "the ConfigMap", lambda objects: "ConfigMap/settings" in objects)
         await shell(
             kubectl, cluster, "-n", namespace, "patch", "configmap", "settings", "--patch", '{"data":{"a":"2"}}'
         )
-        await until_true(lambda: guardian.mirror.objects["ConfigMap/settings"]["data"] == {"a": "2"})
+        await cached(guardian, "the change", lambda objects: objects["ConfigMap/settings"]["data"] == {"a": "2"})
         await guardian.keeper.settled()
         guardian.mandate.follow()
         await shell(kubectl, cluster, "-n", namespace, "delete", "configmap", "settings")
-        await until_true(lambda: "ConfigMap/settings" not in guardian.mirror.objects)
+        await cached(guardian, "no ConfigMap", lambda objects: "ConfigMap/settings" not in objects)
         await guardian.keeper.settled()
         assert await shell(get, cluster, namespace, "ConfigMap/settings") is None
         guardian.mandate.lead()
-        await until_true(lambda: guardian.mirror.objects.get("ConfigMap/settings", {}).get("data") == {"a": "1"})
+        await cached(
+            guardian, "the repair", lambda objects: objects.get("ConfigMap/settings", {}).get("data") == {"a": "1"}
+        )

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from integration.sentinel.stage import Stage
 from support.declarer import Declarer
+from support.eventually import eventually
 from support.replicas import Servers, servers
-from support.sentinel import config_map, get, kubectl, service, until, workload
+from support.sentinel import config_map, get, kubectl, service, workload
 
 from reside.local import ClusterInfo
 from reside.model.constants import PLATFORM_STACK
@@ -45,12 +46,7 @@ async def put_back(cluster: ClusterInfo, scene: Stage, key: str) -> None:
     before = await uid(cluster, scene, key)
     kind, _, name = key.partition("/")
     await shell(kubectl, cluster, "-n", scene.namespace, "delete", kind, name, "--wait=false")
-
-    async def back() -> bool | None:
-        now = await uid(cluster, scene, key)
-        return (now is not None and now != before) or None
-
-    await until(back)
+    await eventually(f"another {key}", lambda: uid(cluster, scene, key), lambda now: now not in (None, before))
 
 
 @asynccontextmanager
@@ -107,11 +103,7 @@ async def test_a_sentinel_that_starts_without_jazz_and_etcd_restores_first_and_l
     on.etcd.kill()
     await shell(kubectl, cluster, "-n", scene.namespace, "delete", "statefulset", "etcd")
     async with process(scene.settings) as started:
-
-        async def back() -> str | None:
-            return await uid(cluster, scene, "StatefulSet/etcd")
-
-        await until(back)
+        await eventually("the repair of etcd", lambda: uid(cluster, scene, "StatefulSet/etcd"))
         assert started.returncode is None
         on.etcd.start()
         on.jazz.start()
@@ -125,11 +117,11 @@ async def test_killed_in_the_middle_of_an_apply_the_next_one_completes_it(cluste
         alpha = await _when_published(scene)
         stack = await alpha.declare("demo", *wish)
 
-        async def begun() -> str | None:
+        async def begun() -> list[str]:
             text = await shell(kubectl, cluster, "-n", scene.namespace, "get", "configmap", "-o", "name")
-            return next((line for line in text.split() if "/part-" in line), None)
+            return [line for line in text.split() if "/part-" in line]
 
-        name = (await until(begun, 60)).rpartition("/")[2]
+        name = (await eventually("the first object", begun, within=60))[0].rpartition("/")[2]
         first.send_signal(signal.SIGKILL)
         await first.wait()
     before = await uid(cluster, scene, f"ConfigMap/{name}")
@@ -181,11 +173,7 @@ async def test_nothing_is_put_back_while_the_cluster_is_being_destroyed(cluster:
         )  # fmt: skip
         assert sentinel._term is not None
         mirror = sentinel._term._desk.guardian.mirror
-
-        async def seen() -> bool | None:
-            return mirror.is_teardown or None
-
-        await until(seen)
+        await eventually("that the marker is seen", lambda: mirror.is_teardown)
         await shell(kubectl, cluster, "-n", scene.namespace, "delete", "configmap", "a")
         await alpha.declare("demo", config_map("a", x="2"))
         report = await alpha.report("demo", lambda now: now.get("error"))

@@ -15,7 +15,8 @@ from support.alpha_cluster import (
     alpha_settings,
     servers,
 )
-from support.sentinel import get, kubectl, new_namespace, settings, until
+from support.eventually import eventually
+from support.sentinel import get, kubectl, new_namespace, settings
 
 from reside.alpha import bootstrap
 from reside.alpha.app import started
@@ -47,7 +48,9 @@ class Both:
 
     async def wait(self, key: str) -> dict[str, Any]:
         """A live object, once it is there."""
-        return await until(lambda: self.live(key), 60)
+        found = await eventually(key, lambda: self.live(key), within=60)
+        assert found is not None
+        return found
 
 
 @pytest.fixture
@@ -110,21 +113,17 @@ async def test_an_approved_image_becomes_live_objects_that_are_kept(both: Both, 
     replica = await both.alpha.replica("greeter")
     assert replica.agent_secret is not None
     source = await both.alpha.alpha.node.load_map(replica.agent_secret)
-
-    async def forgotten() -> bool | None:
-        return "value" not in source or None
-
-    await until(forgotten, 60)
+    await eventually("that the secret is forgotten", lambda: "value" not in source, within=60)
     await asyncio.to_thread(
         kubectl, both.info, "-n", both.namespace, "delete", "secret/greeter", "deployment/greeter-1", "--wait=false"
     )
 
-    async def back() -> bool | None:
+    async def uids() -> set[str]:
         found = [await both.live(key) for key in ("Secret/greeter", "Deployment/greeter-1")]
-        old = (secret["metadata"]["uid"], deployment["metadata"]["uid"])
-        return (all(found) and not {live["metadata"]["uid"] for live in found if live} & set(old)) or None
+        return {live["metadata"]["uid"] for live in found if live}
 
-    await until(back, 60)
+    old = {secret["metadata"]["uid"], deployment["metadata"]["uid"]}
+    await eventually("two other objects", uids, lambda now: len(now - old) == 2, within=60)
     again = await both.wait("Secret/greeter")
     assert again["data"] == secret["data"]
 

@@ -6,10 +6,10 @@ second, because JavaScript leaves ties between sessions in the order of arrival,
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Self
 
 from interop.differential.actors import JavaScriptActor, PythonActor
+from support.eventually import eventually
 from support.jazz_wire import Wired
 
 from reside.jazz import EVERYONE, Credentials, now_ms
@@ -26,7 +26,6 @@ _SLOT_MS = 100
 _TICK_MS = 1000
 _SETTLED_WITHIN_S = 20.0
 _HEALED_WITHIN_S = 2.0
-_POLL_S = 0.001
 
 
 class World:
@@ -105,12 +104,13 @@ class World:
             AssertionError: They did not come together in time.
         """
         wanted = list(ids)
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + _SETTLED_WITHIN_S
-        while different := await self._differences(wanted):
-            if loop.time() > deadline:
-                raise AssertionError(f"the nodes do not come together: {different}")
-            await asyncio.sleep(_POLL_S)
+        await eventually(
+            "equal logs of all nodes",
+            lambda: self._differences(wanted),
+            lambda different: not different,
+            within=_SETTLED_WITHIN_S,
+            show=str,
+        )
 
     async def counts(self, ids: Sequence[str]) -> dict[str, list[dict[str, int]]]:
         """What each connected actor has of some values: transactions by session."""
@@ -190,28 +190,31 @@ async def compare(world: World, ids: list[str], *, fresh: int) -> None:
             if actual != expected:
                 # A JavaScript node does not judge again what it has after its own writes to a group: a fresh one does.
                 other = await world.fresh(number, javascript=True)
-                actual, expected = await _views(actor, other, ids, world.members, times)
+                await _same_views(actor, other, ids, world.members, times)
                 await world.dismiss(other)
-            for co_id, my_view, their_view in zip(ids, actual, expected, strict=True):
-                assert my_view == their_view, f"{actor.name} {_difference(co_id, my_view, their_view)}"
         for actor in looking[1:]:
             await world.dismiss(actor)
 
 
-async def _views(
-    mine: Actor, theirs: Actor, ids: list[str], members: list[str], times: list[int]
-) -> tuple[list[View], list[View]]:
-    """What two actors see, once that is the same, or still differs after a while.
+async def _same_views(mine: Actor, theirs: Actor, ids: list[str], members: list[str], times: list[int]) -> None:
+    """Wait until two actors see the same.
 
     A fresh JavaScript node of an admin heals groups, so what it wrote has to arrive first.
     """
-    deadline = asyncio.get_running_loop().time() + _HEALED_WITHIN_S
-    while True:
+
+    async def differences() -> list[str]:
         expected = await theirs.views(ids, members, times)
         actual = await mine.views(ids, members, times)
-        if actual == expected or asyncio.get_running_loop().time() > deadline:
-            return actual, expected
-        await asyncio.sleep(_POLL_S)
+        pairs = zip(ids, actual, expected, strict=True)
+        return [_difference(co_id, one, other) for co_id, one, other in pairs if one != other]
+
+    await eventually(
+        f"that {mine.name} and JavaScript see the same",
+        differences,
+        lambda found: not found,
+        within=_HEALED_WITHIN_S,
+        show="\n".join,
+    )
 
 
 def has_ties(world: World, ids: list[str]) -> bool:
@@ -232,7 +235,7 @@ def _moments(world: World, ids: list[str]) -> list[int]:
 
 
 def _difference(co_id: str, mine: View, theirs: View) -> str:
-    found = [f"and JavaScript differ about {co_id}"]
+    found = [f"about {co_id}"]
     if mine["content"] != theirs["content"]:
         found += [f"Python: {mine['content']}", f"JavaScript: {theirs['content']}"]
     found += [f"Python only: {verdict}" for verdict in sorted(mine["verdicts"] - theirs["verdicts"])]

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from support.eventually import eventually_sync
 from support.jazz_server import install_packages, node_binary
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _SOURCE = Path(__file__).parent / "stock"
 _READY_WITHIN_S = 60.0
-_POLL_S = 0.02
 
 
 @dataclass(frozen=True)
@@ -57,10 +56,14 @@ def stock_server() -> Iterator[StockServer]:
 
 
 def _port(process: subprocess.Popen[bytes], log: Path) -> int:
-    deadline = time.monotonic() + _READY_WITHIN_S
-    while time.monotonic() < deadline and process.poll() is None:
-        for line in log.read_text().splitlines(keepends=True):
+    def listening() -> int | None:
+        text = log.read_text()
+        for line in text.splitlines(keepends=True):
             if line.startswith('{"port":') and line.endswith("\n"):
                 return int(json.loads(line)["port"])
-        time.sleep(_POLL_S)
-    raise RuntimeError(f"the stock Jazz server does not listen: {log.read_text()[-2000:]}")
+        assert process.poll() is None, f"the stock Jazz server ended: {text[-2000:]}"
+        return None
+
+    port = eventually_sync("the port of the stock Jazz server", listening, within=_READY_WITHIN_S)
+    assert port is not None
+    return port

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from interop.proxy import Proxy, proxy
-from support.jazz_nodes import Nodes, become, content, until
+from support.eventually import eventually
+from support.jazz_nodes import Nodes, content, until
 from support.jazz_server import JazzServer, jazz_server
 
 from reside.jazz import Credentials, JazzTimeout, Node, SqliteStore, StoreFailed, ValueNotFound
@@ -120,7 +121,7 @@ async def test_without_a_connection_what_is_on_disk_can_be_read(jazz: JazzServer
         line.cut_after = ("up", 1)
         with pytest.raises(JazzTimeout):
             await node.load("co_zPfEHWFVK3AzWcsjBoGXmjTEAnLp", timeout=0.01)
-        await become(lambda: not node.connected)
+        await eventually("a lost connection", lambda: not node.connected)
         assert (await node.load_map(kept.co_id, timeout=1))["mine"] == WRITES - 1
         with pytest.raises((JazzTimeout, ValueNotFound)):
             await node.load("co_zPfEHWFVK3AzWcsjBoGXmjTEAnLp", timeout=0.05)

@@ -2,10 +2,10 @@
 
 import asyncio
 import random
-from collections.abc import Callable
 
 import pytest
 from interop.javascript import JavaScript
+from support.eventually import eventually
 from support.jazz_nodes import Clock, Nodes, content, until
 from support.jazz_server import JazzServer
 
@@ -133,7 +133,7 @@ async def test_watchers_see_every_final_state_and_no_backlog(nodes: Nodes) -> No
                 break
     assert seen[-1] == 100
     assert len(seen) < 50
-    await _poll(lambda: calls[-1:] == [100])
+    await eventually("the last call", lambda: calls[-1:], lambda last: last == [100])
     unsubscribe()
     assert reader._host.watches.count == 0
 
@@ -151,17 +151,10 @@ async def test_a_watcher_is_not_woken_by_what_does_not_count(jazz: JazzServer, j
     changes = [{"op": "set", "key": "x", "value": "forbidden"}]
     await js("transact", actor="js", id=value.id, changes=changes)
     await js("flush", actor="js")
-    await _poll(lambda: len(value.refusals()) == 2)
+    await eventually("two refusals", value.refusals, lambda found: len(found) == 2)
     value.set("x", 2)
-    await _poll(lambda: bool(states))
+    await eventually("a call", lambda: states)
     assert states == [{"x": 2}]
-
-
-async def _poll(condition: Callable[[], bool]) -> None:
-    """Waits for what no watcher is told of."""
-    async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110 - a state without an event is polled here alone
-            await asyncio.sleep(0.01)
 
 
 async def test_many_values_are_written_and_loaded_at_once(nodes: Nodes) -> None:

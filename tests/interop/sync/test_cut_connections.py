@@ -5,7 +5,8 @@ import itertools
 
 import pytest
 from interop.proxy import Direction, Proxy, proxy
-from support.jazz_nodes import become, content, until
+from support.eventually import eventually
+from support.jazz_nodes import content, until
 from support.jazz_server import JazzServer
 
 from reside.jazz import CoMap, Credentials, Node
@@ -46,7 +47,11 @@ async def _scenario(server_url: str, line: Proxy, guest: Credentials) -> None:
         await until(their_feed, lambda value: sorted(content(value)) == ["a", "b", "c"])
         await until(feed, lambda value: sorted(content(value)) == ["a", "b", "c"])
         ids = (writer.account_id, group.id, mine.id, items.id, feed.id, elsewhere.id)
-        await become(lambda: all(_counts(writer, co_id) == _counts(other, co_id) for co_id in ids))
+        await eventually(
+            "equal logs",
+            lambda: [co_id for co_id in ids if _counts(writer, co_id) != _counts(other, co_id)],
+            lambda different: not different,
+        )
     async with Node(server_url, guest) as late:
         await late.login()
         assert content(await late.load_map(mine.id)) == {"first": 2, "theirs": 1}
@@ -106,7 +111,7 @@ async def test_many_cuts_in_a_row_do_no_harm(jazz: JazzServer, guest: Credential
         async def cut_again() -> None:
             for messages in itertools.count(6, 3):
                 line.cut_after = ("up", line.count("up") + messages)
-                await become(lambda: line.cut_after is None)
+                await eventually("the cut", lambda: line.cut_after is None)
 
         cutting = asyncio.create_task(cut_again())
         try:
@@ -134,7 +139,7 @@ async def test_a_silent_line_is_given_up_and_made_anew(jazz: JazzServer, guest: 
         node._runtime._transport._silence = 2.5  # the server pings every 1.5 s
         line.deaf = True
         value.set("x", 1)
-        await become(lambda: not node.connected)
+        await eventually("a lost connection", lambda: not node.connected)
         line.deaf = False
         await node.flush()
         assert line.connections == 2
@@ -145,7 +150,7 @@ async def test_a_server_that_hangs_up_at_once_is_asked_less_and_less_often(jazz:
     async with proxy(jazz.url) as line:
         line.refuse = True
         async with Node(line.url, Credentials.generate()) as node:
-            await become(lambda: line.connections == 4)
+            await eventually("a fourth connection", lambda: line.connections, lambda count: count == 4)
             assert node._runtime._transport._failures >= 3
             line.refuse = False
             await node.register("someone")

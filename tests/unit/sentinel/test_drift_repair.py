@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
-from support.sentinel import until_true
+from support.eventually import eventually
 
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, TEARDOWN_MARKER
 from reside.model.kinds import KINDS
@@ -151,7 +151,7 @@ async def test_a_controller_that_fights_is_answered_ever_more_slowly(tmp_path: P
         on.cluster.after_apply = lambda _: on.mirror.note("MODIFIED", config_map("a", f"x{len(on.cluster.applied)}"))
         on.mirror.note("MODIFIED", config_map("a", "first"))
         # the first five repairs are free, the sixth waits: then nothing happens any more at once
-        await until_true(lambda: len(on.cluster.applied) >= 5)
+        await eventually("five repairs", lambda: on.cluster.applied, lambda applied: len(applied) >= 5)
         for _ in range(200):
             await asyncio.sleep(0)
         assert len(on.cluster.applied) <= 6
@@ -163,11 +163,11 @@ async def test_an_object_that_can_not_be_put_back_is_a_known_problem_until_it_ca
         on.keeper.listen(told.append)
         on.cluster.refuse = True
         on.delete(A)
-        await until_true(lambda: A in on.keeper.problems)
+        await eventually("a problem", lambda: on.keeper.problems, lambda found: A in found)
         assert "no" in on.keeper.problems[A]
         on.cluster.refuse = False
         on.keeper.examine_all()
-        await until_true(lambda: not on.keeper.problems)
+        await eventually("no problem", lambda: on.keeper.problems, lambda found: not found)
         assert on.mirror.get(A) is not None
         assert set(told) == {A}
 
@@ -215,6 +215,6 @@ async def test_an_api_server_that_is_away_is_no_problem_of_the_object(tmp_path: 
     async with stage(tmp_path, stored(config_map("a"))) as on:
         on.cluster.away = 3
         on.delete(A)
-        await until_true(lambda: on.mirror.get(A) is not None)
+        await eventually("the repair", lambda: on.mirror.get(A))
         assert on.cluster.away == 0
         assert not on.keeper.problems
