@@ -5,10 +5,7 @@ from __future__ import annotations
 from unit.alpha.entities import digest, replica
 
 from reside.alpha.candidate import next_version, with_version
-from reside.model.entities import (
-    ApproveRequest,
-    Management,
-)
+from reside.model.entities import ApproveRequest, Management
 
 
 def approved() -> ApproveRequest:
