@@ -16,10 +16,10 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
+from reside.common.polling import wait_until
 from reside.local.components import Component
 from reside.local.errors import ComponentFailedError, StuckProcessError
 from reside.local.processes import MARK, ProcessId, identify, is_alive, leads_session, marked
-from reside.local.waiting import wait_until
 
 TERM_SECONDS = 10.0
 KILL_SECONDS = 10.0

@@ -6,15 +6,18 @@ their leases, and the next run would wait for them. So a thread checks once a se
 
 from __future__ import annotations
 
+import math
 import os
 import threading
-import time
 from pathlib import Path
+
+from reside.common.backoff import Backoff
+from reside.common.polling import wait_until
 
 ENGINE = "pulumi"
 _ENDED = ("Z", "X")
 """Process states of proc(5): zombie and dead."""
-_INTERVAL = 1.0
+_LOOKS = Backoff(first=1.0, longest=1.0)
 _EXIT_CODE = 70
 _started = threading.Lock()
 
@@ -49,8 +52,7 @@ def end_with_engine() -> None:
 
 
 def _watch(engine: int) -> None:
-    while is_engine(Path("/proc"), engine):
-        time.sleep(_INTERVAL)
+    wait_until(lambda: not is_engine(Path("/proc"), engine), math.inf, _LOOKS)
     os._exit(_EXIT_CODE)
 
 
