@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reside.common.files import write_private
 from reside.common.polling import wait_until
 from reside.model.errors import Conflict
 from reside.seed.guard import is_engine
@@ -78,7 +79,7 @@ def forget_other_cluster(state: Path, stack: str, uid: str | None) -> bool:
         for path in (state / ".pulumi/stacks").glob(f"*/{stack}.json*"):
             path.replace(path.with_name(f"{path.name}.of-{known}.old"))
             moved = True
-    note.write_text(f"{uid}\n")
+    write_private(note, f"{uid}\n")
     return moved
 
 

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
+from reside.common.files import write_private
 from reside.common.polling import wait_until
 from reside.local.components import Component
 from reside.local.errors import ComponentFailedError, StuckProcessError
@@ -144,9 +145,7 @@ class Supervisor:
         return self.pids / f"{name}.json"
 
     def _write(self, name: str, record: Record) -> None:
-        draft = self.pids / f".{name}.json"
-        draft.write_text(json.dumps(asdict(record)))
-        draft.replace(self._path(name))
+        write_private(self._path(name), json.dumps(asdict(record)))
 
     def _record(self, name: str) -> Record | None:
         path = self._path(name)
