@@ -18,9 +18,10 @@ from pathlib import Path
 
 from reside.common.files import write_private
 from reside.common.polling import wait_until
+from reside.common.processes import ProcessId, identify, is_alive
 from reside.local.components import Component
 from reside.local.errors import ComponentFailedError, StuckProcessError
-from reside.local.processes import MARK, ProcessId, identify, is_alive, leads_session, marked
+from reside.local.processes import MARK, leads_session, marked
 
 TERM_SECONDS = 10.0
 KILL_SECONDS = 10.0
