@@ -10,7 +10,7 @@ from lightkube.core.exceptions import ApiError
 from lightkube.resources.core_v1 import Namespace, Secret, Service
 
 from reside.access.client import is_missing
-from reside.access.waiting import Missing
+from reside.common.polling import Missing
 
 if TYPE_CHECKING:
     import lightkube

@@ -1,11 +1,11 @@
-"""The seed's one way to wait: look, and look again, until something is there or the deadline has passed."""
+"""Waiting for a cluster: `reside.common.polling` with the error of a cluster that is not ready."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-import anyio
-
+from reside.common import polling
+from reside.common.polling import DeadlineExceeded
 from reside.model.errors import NotReady
 
 if TYPE_CHECKING:
@@ -13,16 +13,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-INTERVAL = 0.3
-"""Seconds between two looks: short against what is waited for, long against what a look costs."""
-
-
-class Missing(Exception):  # noqa: N818 - no fault: what a look raises while the thing is not there yet
-    """Not there yet; the message says what is still missing."""
-
 
 async def until(look: Callable[[], Awaitable[T]], what: str, deadline: float) -> T:
-    """What ``look`` returns, as soon as it does not raise ``Missing`` any more.
+    """Return what `look` returns, as soon as it does not raise `Missing` any more.
 
     Args:
         look: reads the present state.
@@ -32,14 +25,7 @@ async def until(look: Callable[[], Awaitable[T]], what: str, deadline: float) ->
     Raises:
         NotReady: the deadline passed; says what was still missing.
     """
-    missing = "it was never seen"
     try:
-        with anyio.fail_after(deadline):
-            while True:
-                try:
-                    return await look()
-                except Missing as reason:
-                    missing = str(reason)
-                await anyio.sleep(INTERVAL)
-    except TimeoutError:
+        return await polling.until(look, deadline)
+    except DeadlineExceeded as missing:
         raise NotReady(f"{what} was not reached in {deadline:.0f} s: {missing}") from None

@@ -25,11 +25,12 @@ from typing import TYPE_CHECKING
 import docker
 import docker.errors
 
+from reside.common.polling import wait_until
+from reside.common.processes import is_alive
 from reside.local.errors import LocalError, ToolMissingError, UsageError
 from reside.local.layout import RUNTIME_ROOT
-from reside.local.processes import MARK, is_alive, marked
+from reside.local.processes import MARK, marked
 from reside.local.toolchain import default_search
-from reside.local.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -9,9 +9,10 @@ import httpx
 from reside.access.client import connect
 from reside.access.objects import read_secret
 from reside.access.target import Target
-from reside.access.waiting import Missing, until
+from reside.access.waiting import until
 from reside.cli.config import Cluster, Config
 from reside.cli.session import DEADLINE, open_session, target_of
+from reside.common.polling import Missing
 from reside.model.constants import ALPHA_NAME, CLAIM_SECRET, CLAIM_SECRET_KEY
 from reside.model.errors import InvalidInput
 

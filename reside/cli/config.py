@@ -7,7 +7,6 @@ stand in it only encrypted (reside.cli.vault); names are unique within their lis
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -15,6 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from reside.common.files import write_private
 from reside.model.errors import InvalidInput
 
 Access = Literal["direct", "port-forward"]
@@ -157,19 +157,4 @@ def load() -> Config:
 def save(config: Config) -> None:
     """Write the configuration in one step."""
     document = config.model_dump(mode="json", by_alias=True, exclude_none=True)
-    write_private(config_path(), yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
-
-
-def write_private(path: Path, text: str) -> None:
-    """Replace ``path`` by a file of mode 0600 with this text, in one step; makes the folder (0700) if needed."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mkstemp makes mode 0600
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(draft).replace(path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
+    write_private(config_path(), yaml.safe_dump(document, sort_keys=False, allow_unicode=True), make_folder=True)

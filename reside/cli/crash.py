@@ -8,17 +8,16 @@ right because every create of the bootstrap finds what an earlier one made.
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reside.common.files import write_private
+from reside.common.polling import wait_until
 from reside.model.errors import Conflict
 from reside.seed.guard import is_engine
 
 if TYPE_CHECKING:
     from pulumi.automation import Stack
-
-_INTERVAL = 0.5
 
 
 def remove_dead_locks(state: Path, stack: str, processes: Path = Path("/proc")) -> bool:
@@ -41,11 +40,8 @@ def wait_for_others(state: Path, stack: str, deadline: float, processes: Path = 
     Raises:
         Conflict: one works longer than ``deadline`` seconds.
     """
-    end = time.monotonic() + deadline
-    while any(_lives(path, processes) for path in _locks(state, stack)):
-        if time.monotonic() > end:
-            raise Conflict(f"another bootstrap works on stack {stack} for more than {deadline:.0f} s: let it end first")
-        time.sleep(_INTERVAL)
+    if not wait_until(lambda: not any(_lives(path, processes) for path in _locks(state, stack)), deadline):
+        raise Conflict(f"another bootstrap works on stack {stack} for more than {deadline:.0f} s: let it end first")
 
 
 def _locks(state: Path, stack: str) -> list[Path]:
@@ -83,7 +79,7 @@ def forget_other_cluster(state: Path, stack: str, uid: str | None) -> bool:
         for path in (state / ".pulumi/stacks").glob(f"*/{stack}.json*"):
             path.replace(path.with_name(f"{path.name}.of-{known}.old"))
             moved = True
-    note.write_text(f"{uid}\n")
+    write_private(note, f"{uid}\n")
     return moved
 
 

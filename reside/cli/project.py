@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from reside.access.client import connect
 from reside.access.objects import cluster_uid
 from reside.cli import crash, scratch, vault
-from reside.cli.config import config_folder, write_private
+from reside.cli.config import config_folder
+from reside.common.files import write_private
 from reside.local import Toolchain
 from reside.model.errors import ResideError
 from reside.seed.settings import SETTINGS_FILE_VARIABLE
@@ -77,7 +78,7 @@ def backend_url() -> str:
 def engine_environment(settings: BootstrapSettings, stack: str) -> dict[str, str]:
     """Environment of Pulumi's engine for this stack; writes the settings where the program reads them."""
     file = config_folder() / "bootstrap" / f"{stack}.json"
-    write_private(file, settings.to_json())
+    write_private(file, settings.to_json(), make_folder=True)
     return {
         SETTINGS_FILE_VARIABLE: str(file),
         "PATH": os.pathsep.join([str(ROOT / ".venv/bin"), Toolchain.default().search]),

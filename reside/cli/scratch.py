@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reside.common.processes import is_pid_alive
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -30,7 +32,7 @@ def folder(state: Path, stack: str, processes: Path = Path("/proc")) -> Iterator
     parent = state / _NAME
     parent.mkdir(mode=0o700, exist_ok=True)
     for left in parent.glob(f"{stack}.[0-9]*"):
-        if not (processes / left.suffix.removeprefix(".")).exists():
+        if not is_pid_alive(left.suffix.removeprefix("."), processes):
             shutil.rmtree(left)
     own = parent / f"{stack}.{os.getpid()}"
     own.mkdir(mode=0o700)

@@ -5,9 +5,9 @@ Invariant: a file has mode 0600 and is never overwritten.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Final, Protocol
 
+from reside.common.files import create_private
 from reside.model.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -54,18 +54,8 @@ class FileStore:
 
     def create(self, name: str, value: str) -> str:
         """Keep ``value`` unless there is one already; the file appears complete or not at all."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = self._folder / f".{name}.{os.getpid()}"
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(value + "\n")
-        try:
-            os.link(draft, self.path(name))
-        except FileExistsError:
+        while not create_private(self.path(name), value + "\n"):
             kept = self.read(name)
-            if kept is not None:
+            if kept is not None:  # else it was removed in between
                 return kept
-            raise
-        finally:
-            draft.unlink()
         return value

@@ -21,11 +21,11 @@ from reside.build.source import registry_mirrors
 from reside.cli import cluster, config, main, output, project
 from reside.cli.build import build_folder
 from reside.cli.cluster_options import IMAGES, ClusterOptions
-from reside.cli.config import write_private
 from reside.cli.progress import Steps
 from reside.cli.replica import load_image
 from reside.cli.replicas import COLUMNS, ReplicaView
 from reside.cli.session import open_session
+from reside.common.files import write_private
 from reside.local import LocalCluster
 from reside.model.entities import LoadWish
 from reside.model.errors import ResideError

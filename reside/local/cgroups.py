@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from reside.local.processes import ProcessId, identify
+from reside.common.processes import ProcessId, identify
 
 _ROOT = Path("/sys/fs/cgroup")
 _MOUNTS = Path("/proc/self/mounts")

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from reside.common.files import write_private
 from reside.local.errors import UsageError
 from reside.local.layout import INDEXES
 
@@ -103,9 +104,7 @@ class Claims:
                 raise UsageError(f"All {len(INDEXES)} local clusters of this machine are taken: see {self.folder}.")
             instance = Instance(name=name, index=index, control_plane_only=control_plane_only)
             state.mkdir(parents=True, exist_ok=True, mode=0o700)
-            draft = state / f".{INSTANCE_FILE}"
-            draft.write_text(json.dumps(asdict(instance)) + "\n")
-            draft.replace(state / INSTANCE_FILE)
+            write_private(state / INSTANCE_FILE, json.dumps(asdict(instance)) + "\n")
             self._write(index, state)
             return instance
 
@@ -135,7 +134,7 @@ class Claims:
                 raise UsageError(f"{folder} belongs to another user: have it removed.")
 
     def _write(self, index: int, state: Path) -> None:
-        (self.folder / str(index)).write_text(str(state))
+        write_private(self.folder / str(index), str(state))
 
     def _holder(self, index: int) -> Path | None:
         path = self.folder / str(index)

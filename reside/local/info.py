@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reside.common.files import write_private
 from reside.local.layout import REGISTRY_HOST, Layout
 
 INFO_FILE = "info.json"
@@ -66,9 +67,7 @@ def describe(layout: Layout) -> ClusterInfo:
 
 def write_info(state: Path, info: ClusterInfo) -> None:
     """Keep the description in the state folder, replacing an older one at once."""
-    draft = state / f".{INFO_FILE}"
-    draft.write_text(json.dumps(info.to_json(), indent=2) + "\n")
-    draft.replace(state / INFO_FILE)
+    write_private(state / INFO_FILE, json.dumps(info.to_json(), indent=2) + "\n")
 
 
 def read_info(state: Path) -> ClusterInfo | None:

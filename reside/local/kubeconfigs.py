@@ -5,9 +5,9 @@ from pathlib import Path
 
 import yaml
 
+from reside.common.files import write_private
 from reside.local.layout import Layout
 from reside.local.pki import KUBERNETES_CA, certificate_path, key_path
-from reside.local.private import write_private
 
 COMPONENTS = ("kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet")
 
@@ -61,4 +61,4 @@ def _encoded(path: Path) -> str:
 def _write(path: Path, content: str) -> None:
     if path.exists() and path.read_text() == content:
         return
-    write_private(path, content.encode())
+    write_private(path, content)

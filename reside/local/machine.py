@@ -5,11 +5,11 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from reside.common.files import write_private
 from reside.local import cgroups, namespaces, network
 from reside.local.components import Find
 from reside.local.layout import Layout
 from reside.local.node import config_files
-from reside.local.private import write_private
 
 _RESOLVERS = (Path("/run/systemd/resolve/resolv.conf"), Path("/etc/resolv.conf"))
 
@@ -48,14 +48,12 @@ def nameservers() -> list[str]:
 def _registry_secret(layout: Layout) -> str:
     path = layout.config / "registry-secret"
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_private(path, secrets.token_hex(32).encode())
+        write_private(path, secrets.token_hex(32), make_folder=True)
     return path.read_text()
 
 
 def _write_files(files: Mapping[Path, str]) -> bool:
     changed = [path for path, content in files.items() if not path.exists() or path.read_text() != content]
     for path in changed:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_private(path, files[path].encode())
+        write_private(path, files[path], make_folder=True)
     return bool(changed)

@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from reside.common.files import write_private
 from reside.local.layout import CLUSTER_DOMAIN, Layout
-from reside.local.private import write_private
 from reside.local.volumes import USER
 
 KUBERNETES_CA = "ca"

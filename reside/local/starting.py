@@ -4,11 +4,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from reside.common.polling import wait_until
 from reside.local import health
 from reside.local.components import Component
 from reside.local.events import Event, Phase, Progress
 from reside.local.supervise import Supervisor
-from reside.local.waiting import wait_until
 
 START_SECONDS = 180.0
 """How long a component may take to become healthy: two slow cores shared with builds."""

@@ -16,10 +16,12 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
+from reside.common.files import write_private
+from reside.common.polling import wait_until
+from reside.common.processes import ProcessId, identify, is_alive
 from reside.local.components import Component
 from reside.local.errors import ComponentFailedError, StuckProcessError
-from reside.local.processes import MARK, ProcessId, identify, is_alive, leads_session, marked
-from reside.local.waiting import wait_until
+from reside.local.processes import MARK, leads_session, marked
 
 TERM_SECONDS = 10.0
 KILL_SECONDS = 10.0
@@ -144,9 +146,7 @@ class Supervisor:
         return self.pids / f"{name}.json"
 
     def _write(self, name: str, record: Record) -> None:
-        draft = self.pids / f".{name}.json"
-        draft.write_text(json.dumps(asdict(record)))
-        draft.replace(self._path(name))
+        write_private(self._path(name), json.dumps(asdict(record)))
 
     def _record(self, name: str) -> Record | None:
         path = self._path(name)

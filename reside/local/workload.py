@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from reside.common.polling import wait_until
 from reside.local import addons, api, dns, machine, namespaces
 from reside.local.components import Find
 from reside.local.errors import LocalError
@@ -10,7 +11,6 @@ from reside.local.images import BinaryImage, binary_tag, write_archive
 from reside.local.layout import CLUSTER_DOMAIN, REGISTRY_HOST, Layout
 from reside.local.node import PAUSE_IMAGE
 from reside.local.shell import run
-from reside.local.waiting import wait_until
 
 READY_SECONDS = 120.0
 

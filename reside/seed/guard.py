@@ -6,34 +6,34 @@ their leases, and the next run would wait for them. So a thread checks once a se
 
 from __future__ import annotations
 
+import math
 import os
 import threading
-import time
 from pathlib import Path
 
+from reside.common.backoff import Backoff
+from reside.common.polling import wait_until
+from reside.common.processes import is_pid_alive, read_stat
+
 ENGINE = "pulumi"
-_ENDED = ("Z", "X")
-"""Process states of proc(5): zombie and dead."""
-_INTERVAL = 1.0
+_LOOKS = Backoff(first=1.0, longest=1.0)
 _EXIT_CODE = 70
 _started = threading.Lock()
 
 
 def is_engine(processes: Path, pid: int | str) -> bool:
     """Return whether the process with this pid is a running engine; a zombie is not."""
-    try:
-        stat = (processes / str(pid) / "stat").read_text()
-    except OSError:
-        return False
-    name, _, rest = stat.partition("(")[2].rpartition(")")
-    return name == ENGINE and rest.split()[0] not in _ENDED
+    return is_pid_alive(pid, processes, name=ENGINE)
 
 
 def engine_above(processes: Path = Path("/proc"), pid: int | None = None) -> int | None:
     """Return the pid of the nearest ancestor that is Pulumi's engine; None if there is none (a test, a shell)."""
     current = os.getpid() if pid is None else pid
     while current > 1:
-        current = _parent(processes, current)
+        stat = read_stat(current, processes)
+        if stat is None:
+            return None
+        current = stat.parent
         if is_engine(processes, current):
             return current
     return None
@@ -49,11 +49,5 @@ def end_with_engine() -> None:
 
 
 def _watch(engine: int) -> None:
-    while is_engine(Path("/proc"), engine):
-        time.sleep(_INTERVAL)
+    wait_until(lambda: not is_engine(Path("/proc"), engine), math.inf, _LOOKS)
     os._exit(_EXIT_CODE)
-
-
-def _parent(processes: Path, pid: int) -> int:
-    stat = (processes / str(pid) / "stat").read_text()
-    return int(stat.rpartition(")")[2].split()[1])  # the command name may contain spaces and parentheses

@@ -13,8 +13,9 @@ import time
 from typing import TYPE_CHECKING
 
 from reside.access.addresses import addresses
-from reside.access.waiting import Missing, until
+from reside.access.waiting import until
 from reside.alpha import bootstrap
+from reside.common.polling import Missing
 from reside.model.constants import PLATFORM_STACK, SENTINEL_NAME
 from reside.model.errors import ResideError
 from reside.seed import platform, sentinel

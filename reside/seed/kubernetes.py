@@ -15,7 +15,8 @@ from lightkube.resources.core_v1 import Namespace, Pod, Secret
 
 from reside.access.client import is_missing
 from reside.access.objects import read_secret
-from reside.access.waiting import Missing, until
+from reside.access.waiting import until
+from reside.common.polling import Missing
 from reside.model.constants import REPLICA_LABEL
 
 if TYPE_CHECKING:

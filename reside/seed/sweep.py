@@ -16,7 +16,8 @@ from lightkube.resources.core_v1 import ConfigMap, Pod
 from lightkube.types import CascadeType
 
 from reside.access.client import is_missing
-from reside.access.waiting import Missing, until
+from reside.access.waiting import until
+from reside.common.polling import Missing
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, REPLICA_LABEL, TEARDOWN_MARKER
 from reside.model.kinds import KINDS, Kind
 

@@ -10,8 +10,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from reside.access.addresses import replica_address
-from reside.access.waiting import Missing, until
+from reside.access.waiting import until
 from reside.alpha import bootstrap, contract, control_blocks, records
+from reside.common.polling import Missing
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME
 from reside.model.errors import NotReady
 from reside.model.permissions import Grant, PermissionRef

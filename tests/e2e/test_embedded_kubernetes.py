@@ -18,9 +18,10 @@ from support.clusters import fresh_state
 from support.eventually import eventually, eventually_sync
 
 from reside.access.forward import PortForward
+from reside.common.processes import identify
 from reside.local import ClusterInfo, LocalCluster, cgroups
 from reside.local.claims import read_instance
-from reside.local.processes import identify, marked
+from reside.local.processes import marked
 from reside.local.supervise import end_processes
 from reside.local.toolchain import Toolchain
 

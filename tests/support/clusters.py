@@ -21,9 +21,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from reside.common.processes import ProcessId, boot_id, identify, is_alive
 from reside.local import ClusterInfo, LocalCluster
 from reside.local.claims import file_lock, read_instance
-from reside.local.processes import ProcessId, boot_id, identify, is_alive
 
 _BASE = Path(tempfile.gettempdir()) / f"reside-tests-{os.getuid()}"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from reside.common.files import write_private
 from reside.sentinel.engine.errors import EngineBroken
 
 if TYPE_CHECKING:
@@ -36,4 +37,4 @@ def write_kubeconfig(path: Path, namespace: str, environment: Mapping[str, str])
         "users": [{"name": "pod", "user": {"tokenFile": f"{_ACCOUNT}/token"}}],
         "contexts": [{"name": "pod", "context": {"cluster": "pod", "user": "pod", "namespace": namespace}}],
     }
-    path.write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
+    write_private(path, json.dumps(config))  # JSON is YAML

@@ -14,6 +14,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from reside.common.files import write_private
 from reside.sentinel.engine.settings import PROJECT, EngineSettings
 
 _RUNNING = ".running"
@@ -65,9 +66,7 @@ class Store:
     def keep_salt(self) -> None:
         """Keep the salt of a stack that was just made, if it is the first."""
         if not self._salt.exists():
-            draft = self.workspace / ".salt"
-            shutil.copyfile(self._config, draft)
-            draft.replace(self._salt)
+            write_private(self._salt, self._config.read_bytes())
 
     def unlock(self) -> None:
         """Remove the stack's lock files."""

@@ -7,12 +7,12 @@ one that starts, that a Job has ended); values of referenced secrets never stand
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from reside.common.files import write_private
 from reside.model.errors import NotReady
 from reside.model.stacks import DesiredStack, K8sObject, object_key
 
@@ -134,26 +134,10 @@ def write_file(path: Path, content: bytes) -> None:
     Raises:
         NotReady: the volume can't be written at present.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-        _sync_folder(path.parent)
+        write_private(path, content)
     except OSError as error:
         raise _unwritable(path, error) from error
-
-
-def _sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk; a file's own sync says nothing of its name (fsync(2))."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _unwritable(path: Path, error: OSError) -> NotReady:

@@ -11,8 +11,9 @@ import pytest
 from support.clusters import fresh_state
 from support.eventually import eventually_sync
 
+from reside.common.processes import identify
 from reside.local import ClusterInfo, Event, LocalCluster, NoSuchInstanceError, UnknownComponentError
-from reside.local.processes import identify, marked
+from reside.local.processes import marked
 from reside.local.toolchain import Toolchain
 
 COMPONENTS = ["etcd", "kube-apiserver", "kube-controller-manager"]

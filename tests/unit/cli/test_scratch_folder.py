@@ -20,8 +20,10 @@ def test_the_folder_is_private_and_goes_with_the_run(tmp_path: Path) -> None:
 
 def test_what_a_killed_run_left_goes_and_what_others_use_stays(tmp_path: Path) -> None:
     processes = tmp_path / "proc"
-    (processes / "7").mkdir(parents=True)
-    for name in ("local.6", "local.7", "other.6"):
+    for pid, state in (("7", "S"), ("8", "Z")):
+        (processes / pid).mkdir(parents=True)
+        (processes / pid / "stat").write_text(f"{pid} (reside) {state} 1 2 3\n")
+    for name in ("local.6", "local.7", "local.8", "other.6"):
         (tmp_path / "tmp" / name).mkdir(parents=True)
     with scratch.folder(tmp_path, "local", processes):
         assert {path.name for path in (tmp_path / "tmp").iterdir()} == {f"local.{os.getpid()}", "local.7", "other.6"}

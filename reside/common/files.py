@@ -1,0 +1,94 @@
+"""Files that are written as a whole or not at all, and that their owner alone may read.
+
+The content goes into a draft beside the file, both it and the folder are synced to the disk, and the draft takes the
+file's name in one step. So a reader, or the machine after a crash at any moment, finds the old content or the new.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SUFFIX: Final = ".draft"
+_ABANDONED_S: Final = 3600.0
+"""Age in seconds from which a draft counts as left by a killed process; writing one takes a fraction of a second."""
+
+
+def write_private(path: Path, content: str | bytes, *, make_folder: bool = False) -> None:
+    """Replace a file by one of mode 0600.
+
+    Args:
+        path: the file.
+        content: all of it; text is encoded as UTF-8.
+        make_folder: whether to make its folder (0700) if there is none. Not on a volume, which may not be mounted.
+
+    Raises:
+        OSError: it can't be written; the old content is still there.
+    """
+    if make_folder:
+        _make_folder(path.parent)
+    with _draft(path, content) as draft:
+        draft.replace(path)
+
+
+def create_private(path: Path, content: str | bytes) -> bool:
+    """Make a file of mode 0600, and its folder (0700), unless there is one already; return whether it was made.
+
+    Raises:
+        OSError: it can't be made.
+    """
+    _make_folder(path.parent)
+    with _draft(path, content) as draft:
+        try:
+            path.hardlink_to(draft)  # fails where a rename would replace the file
+        except FileExistsError:
+            return False
+    return True
+
+
+@contextmanager
+def _draft(path: Path, content: str | bytes) -> Iterator[Path]:
+    """Write the draft of a file; after the block, remove it if it is still there, and sync the folder."""
+    _remove_abandoned(path)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX)  # of mode 0600
+    draft = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        yield draft
+    finally:
+        draft.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def _make_folder(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove drafts that killed processes left, since they may hold secrets."""
+    for found in path.parent.iterdir():
+        if found.name.startswith(f".{path.name}.") and found.name.endswith(_SUFFIX):
+            try:
+                if time.time() - found.stat().st_mtime > _ABANDONED_S:
+                    found.unlink()
+            except FileNotFoundError:
+                continue  # its writer has just finished
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk; syncing a file does not sync its name (fsync(2))."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,106 @@
+"""Whether a process is alive, as the kernel says in /proc.
+
+A pid is given out again some time after its process has ended. So a process is identified by its pid, its start time
+and the machine's boot, wherever it is looked for later. A zombie is not alive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+PROC: Final = Path("/proc")
+_DEAD: Final = frozenset("ZXx")
+"""States of proc(5): zombie and dead."""
+
+
+@dataclass(frozen=True)
+class ProcessId:
+    """One process and no other.
+
+    Attributes:
+        pid: the process id.
+        start: its start in clock ticks after boot.
+        boot: the machine's boot id.
+    """
+
+    pid: int
+    start: int
+    boot: str
+
+
+@dataclass(frozen=True)
+class Stat:
+    """The content of a process's `stat` file (proc(5)).
+
+    Attributes:
+        name: the command's name, up to 15 bytes; any bytes that are no text are replaced.
+        fields: those after the name, from the state on.
+    """
+
+    name: str
+    fields: tuple[str, ...]
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs: a zombie and a dead process do not."""
+        return self.fields[0] not in _DEAD
+
+    @property
+    def parent(self) -> int:
+        """Process id of the parent."""
+        return int(self.fields[1])
+
+    @property
+    def session(self) -> int:
+        """Process id of the session's leader."""
+        return int(self.fields[3])
+
+    @property
+    def start(self) -> int:
+        """Start time in clock ticks after boot."""
+        return int(self.fields[19])
+
+
+def read_stat(pid: int | str, processes: Path = PROC) -> Stat | None:
+    """Return what the kernel says about a process; None if there is no process with this pid.
+
+    Args:
+        pid: the process id.
+        processes: the folder of running processes; another one in tests.
+    """
+    try:
+        text = (processes / str(pid) / "stat").read_text(errors="replace")  # a command's name may be any bytes
+    except (FileNotFoundError, NotADirectoryError, ProcessLookupError):
+        return None
+    name, _, rest = text.partition("(")[2].rpartition(")")  # the name may contain spaces and parentheses
+    return Stat(name, tuple(rest.split()))
+
+
+def boot_id() -> str:
+    """Return the id of this boot of the machine."""
+    return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+
+
+def identify(pid: int) -> ProcessId | None:
+    """Return the identity of the process with this pid; None if none is alive."""
+    stat = read_stat(pid)
+    return ProcessId(pid, stat.start, boot_id()) if stat is not None and stat.alive else None
+
+
+def is_alive(process: ProcessId) -> bool:
+    """Return whether exactly this process is alive."""
+    return identify(process.pid) == process
+
+
+def is_pid_alive(pid: int | str, processes: Path = PROC, *, name: str | None = None) -> bool:
+    """Return whether a process with this pid is alive, for callers that know no more of it.
+
+    Args:
+        pid: the process id.
+        processes: the folder of running processes; another one in tests.
+        name: the command's name that it must have; None: any.
+    """
+    stat = read_stat(pid, processes)
+    return stat is not None and stat.alive and name in (None, stat.name)
