@@ -6,9 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 _TOOLS = Path(__file__).parent.parent / ".tools" / "bin"
 os.environ["PATH"] = f"{_TOOLS}{os.pathsep}{os.environ['PATH']}"
+
+
+settings.register_profile("no deadline", deadline=None)  # no test asserts a time: the machine may be busy
+settings.load_profile("no deadline")
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from support.eventually import eventually
 from support.registry import free_port
-from support.replicas import GREETING, World, eventually
+from support.replicas import GREETING, World
 
 from reside.jazz import Node
 from reside.model.permissions import Grant, PermissionRef

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
+from support.eventually import eventually
 from support.registry import free_port
-from support.replicas import GREETING, endpoint_of, eventually, greeting_contract
+from support.replicas import GREETING, endpoint_of, greeting_contract
 
 from reside.jazz import CoMap, InvalidCredentials, Node
 from reside.model.errors import InvalidInput

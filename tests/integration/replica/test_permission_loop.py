@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from support.eventually import eventually
 from support.jazz_nodes import until as changes_to
-from support.replicas import GREETING, World, eventually, greeting_contract, until
+from support.replicas import GREETING, World, greeting_contract, until
 
 from reside.jazz import Node
 from reside.model.lookup import granted_permissions
