@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from reside.alpha import lookups
 from reside.alpha.management import read_management
+from reside.common.validation import describe_faults
 from reside.model import lookup
 from reside.model.entities import LoadRequest, Replica, ReplicaChoice
 from reside.model.errors import InvalidInput
@@ -48,8 +49,7 @@ def parse(kind: type[_E], members: dict[str, Any], where: str) -> _E:
     try:
         return kind.model_validate(members)
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(str(p) for p in e['loc'])}: {e['msg']}" for e in error.errors())
-        raise InvalidInput(f"{kind.__name__} {where} is malformed: {faults}") from None
+        raise InvalidInput(f"{kind.__name__} {where} is malformed: {describe_faults(error, 'map')}") from None
 
 
 async def read_replica(data: AlphaData, co_id: str) -> ReplicaRecord:

@@ -11,6 +11,7 @@ from reside.alpha import claim as claiming
 from reside.alpha import contract
 from reside.alpha.loading import approve as approving
 from reside.alpha.loading.create import create_request
+from reside.common.validation import describe_faults
 from reside.model.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -70,8 +71,7 @@ def parse(kind: type[_B], call: Call) -> _B:
     try:
         return kind.model_validate(call.body)
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(str(p) for p in e['loc']) or 'body'}: {e['msg']}" for e in error.errors())
-        raise InvalidInput(f"{call.method}: {faults}") from None
+        raise InvalidInput(f"{call.method}: {describe_faults(error, 'body')}") from None
 
 
 async def create(alpha: Alpha, call: Call) -> Json:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from reside.common.files import write_private
+from reside.common.validation import describe_faults
 from reside.model.errors import InvalidInput
 
 Access = Literal["direct", "port-forward"]
@@ -150,8 +151,7 @@ def load() -> Config:
     except yaml.YAMLError as error:
         raise InvalidInput(f"{path} is not YAML: {' '.join(str(error).split())}") from None
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(str(p) for p in e['loc']) or 'file'}: {e['msg']}" for e in error.errors())
-        raise InvalidInput(f"{path} is no ReSide configuration: {faults}") from None
+        raise InvalidInput(f"{path} is no ReSide configuration: {describe_faults(error, 'file')}") from None
 
 
 def save(config: Config) -> None:

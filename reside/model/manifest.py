@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 from pydantic.alias_generators import to_camel
 
+from reside.common.validation import describe_faults
 from reside.model.errors import InvalidManifest, InvalidName
 from reside.model.names import check_name
 
@@ -125,9 +126,7 @@ def parse_manifest(data: Any) -> Manifest:
     try:
         return _ADAPTER.validate_python(data)
     except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(str(part) for part in e['loc'][1:]) or 'document'}: {e['msg']}" for e in error.errors()
-        )
+        faults = describe_faults(error, "document", skip=1)  # the first part is the type of manifest
         raise InvalidManifest(f"the manifest does not fit the schema of io.reside.manifest: {faults}") from None
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from reside.common.validation import describe_faults
 from reside.model.constants import ENV_PREFIX, LISTEN_PORT
 
 if TYPE_CHECKING:
@@ -59,6 +60,4 @@ class ReplicaSettings(BaseSettings):
 
 def environment_faults(error: ValidationError) -> str:
     """What is wrong with the environment, each variable by its name; values don't show, since some are secret."""
-    found = error.errors(include_input=False)
-    named = [("_".join(str(part) for part in fault["loc"]).upper(), fault["msg"]) for fault in found]
-    return "; ".join(f"{ENV_PREFIX}{name}: {message}" for name, message in named)
+    return describe_faults(error, "environment", name=lambda parts: ENV_PREFIX + "_".join(parts).upper())

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from pydantic.alias_generators import to_camel
 
 from reside.access.target import Access, Target
+from reside.common.validation import describe_faults
 from reside.model.cluster import ClusterSettings
 from reside.model.errors import InvalidInput
 
@@ -90,8 +91,7 @@ def parse(data: Mapping[str, Any], source: str) -> BootstrapSettings:
     try:
         return BootstrapSettings.model_validate(data)
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(str(p) for p in e['loc']) or 'settings'}: {e['msg']}" for e in error.errors())
-        raise InvalidInput(f"{source}: {faults}") from None
+        raise InvalidInput(f"{source}: {describe_faults(error, 'settings')}") from None
 
 
 def read_images(path: Path) -> dict[str, str]:
