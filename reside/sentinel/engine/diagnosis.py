@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from reside.common.masking import mask
 from reside.sentinel.engine.errors import (
     ApplyConflict,
     ApplyRejected,
@@ -18,7 +19,6 @@ from reside.sentinel.engine.errors import (
     EngineUnavailable,
     StackLocked,
 )
-from reside.sentinel.objects.masking import mask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,12 +17,13 @@ from lightkube.core.exceptions import ApiError, ConfigError
 from lightkube.generic_resource import GenericNamespacedResource, create_api_info
 from lightkube.types import CascadeType, PatchType
 
+from reside.common.masking import mask
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
 from reside.model.errors import InvalidInput
 from reside.model.kinds import BY_KIND, KINDS, Kind
 from reside.sentinel.errors import ClusterRefused, ClusterUnavailable
 from reside.sentinel.objects.identity import metadata, split_key
-from reside.sentinel.objects.masking import mask, secret_values
+from reside.sentinel.objects.masking import secret_values
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterator

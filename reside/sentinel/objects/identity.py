@@ -1,4 +1,4 @@
-"""Pure functions over Kubernetes objects: whose they are, what they are called, what of them is secret."""
+"""Pure functions over Kubernetes objects: whose they are and what they are called."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from reside.model.stacks import object_key
 
 if TYPE_CHECKING:
     from reside.model.stacks import K8sObject
-
-MASK = "***"
 
 
 def split_key(key: str) -> tuple[str, str]:
@@ -57,13 +55,3 @@ def is_finished_job(live: K8sObject) -> bool:
     return live.get("kind") == "Job" and any(
         c.get("type") in ("Complete", "Failed") and c.get("status") == "True" for c in conditions
     )
-
-
-def masked(obj: K8sObject) -> K8sObject:
-    """The object with the values of a Secret replaced; which keys it has stays visible."""
-    if obj.get("kind") != "Secret":
-        return obj
-    hidden = {
-        part: dict.fromkeys(obj[part], MASK) for part in ("data", "stringData") if isinstance(obj.get(part), dict)
-    }
-    return obj | hidden

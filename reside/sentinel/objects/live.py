@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from reside.sentinel.objects.identity import masked, metadata
+from reside.sentinel.objects.identity import metadata
+from reside.sentinel.objects.masking import masked
 
 if TYPE_CHECKING:
     from reside.model.stacks import K8sObject

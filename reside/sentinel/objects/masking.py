@@ -1,4 +1,4 @@
-"""Keeps secret values out of messages: what a Secret of the stack holds is replaced before a text leaves the room."""
+"""What of Kubernetes objects is secret: the values to mask in messages, and objects as they may be shown."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import base64
 import binascii
 from typing import TYPE_CHECKING
 
+from reside.common.masking import SHORTEST, mask_values
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from reside.model.stacks import K8sObject
-
-MASK = "[secret]"
-_SHORTEST = 4
-"""Shorter values are not looked for: they would mask every second word, and guess nothing."""
 
 
 def secret_values(objects: Iterable[K8sObject]) -> tuple[str, ...]:
@@ -26,17 +24,14 @@ def secret_values(objects: Iterable[K8sObject]) -> tuple[str, ...]:
             found |= {str(value), base64.b64encode(str(value).encode()).decode()}
         for encoded in (manifest.get("data") or {}).values():
             found |= {str(encoded), *_decoded(str(encoded))}
-    return tuple(sorted((value for value in found if len(value) >= _SHORTEST), key=len, reverse=True))
+    return tuple(sorted((value for value in found if len(value) >= SHORTEST), key=len, reverse=True))
 
 
-def mask(text: str, secrets: Iterable[str]) -> str:
-    """``text`` without any of ``secrets``, whole or as the lines they consist of."""
-    for secret in secrets:
-        text = text.replace(secret, MASK)
-        for line in secret.splitlines():
-            if len(line) >= _SHORTEST:
-                text = text.replace(line, MASK)
-    return text
+def masked(obj: K8sObject) -> K8sObject:
+    """Return the object with the values of a Secret masked; which keys it has stays visible."""
+    if obj.get("kind") != "Secret":
+        return obj
+    return obj | {part: mask_values(obj[part]) for part in ("data", "stringData") if isinstance(obj.get(part), dict)}
 
 
 def _decoded(encoded: str) -> set[str]:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reside.common.masking import mask
 from reside.model.stacks import ObjectChange
 from reside.sentinel.engine.diagnosis import LONGEST, diagnose
 from reside.sentinel.engine.errors import (
@@ -26,7 +27,7 @@ from reside.sentinel.engine.in_cluster import write_kubeconfig
 from reside.sentinel.engine.port import StackEvent
 from reside.sentinel.engine.settings import EngineSettings
 from reside.sentinel.engine.store import Store, move_states, without_pending
-from reside.sentinel.objects.masking import mask, secret_values
+from reside.sentinel.objects.masking import secret_values
 
 if TYPE_CHECKING:
     from pathlib import Path
