@@ -15,8 +15,8 @@ import structlog
 from prometheus_client import Counter, Gauge
 
 from reside.common.backoff import Retries
+from reside.model.errors import ResideError
 from reside.sentinel.backoff import CONNECT_BACKOFF
-from reside.sentinel.errors import ClusterRefused, ClusterUnavailable
 
 if TYPE_CHECKING:
     from reside.model.kinds import Kind
@@ -46,7 +46,7 @@ async def follow(cluster: Cluster, mirror: Mirror, kind: Kind) -> None:
             LAST_EVENT.labels(kind.kind).set_to_current_time()
             await _events(cluster, mirror, kind, version)
             retries.succeeded()
-        except (ClusterUnavailable, ClusterRefused) as error:
+        except ResideError as error:  # whatever the Kubernetes API answers
             status = getattr(error, "status", 0)
             if status == HTTPStatus.UNAUTHORIZED:
                 raise
