@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from images.cache import cached
 from images.errors import ImageBuildError
 from reside.build.context import Context, digest
+from reside.model.constants import NONROOT_USER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 SUITE: Final = "bookworm"
 PACKAGES: Final = ("python3", "ca-certificates")
-NOBODY_SPECIAL: Final = 65532  # the user id that distroless images use for "nonroot"
 _UNNEEDED: Final = (
     "./dev/*",
     "./proc/*",
@@ -78,7 +78,7 @@ def _make(folder: Path, progress: Callable[[str], None]) -> None:
     mirror = _mirror()
     progress(f"debootstrap of {SUITE} from {_shown(mirror)}")
     own = ["--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(root), mirror]
-    places = [str(root), str(folder / "rootfs.tar"), str(exclude), str(NOBODY_SPECIAL)]
+    places = [str(root), str(folder / "rootfs.tar"), str(exclude), str(NONROOT_USER)]
     _run(["unshare", "--mount", "--propagation=private", "sh", "-c", _SCRIPT, "sh", *places, *own], progress)
     root.rmdir()
     exclude.unlink()

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import structlog
 
 from reside.alpha import contract, permissions, rpc
-from reside.alpha.data import ROOT_NAME, make_data, open_data, with_grants
+from reside.alpha.data import make_data, open_data, with_grants
 from reside.alpha.loop import lead
 from reside.alpha.sentinel_client import SentinelClient
 from reside.alpha.settings import AlphaSettings
 from reside.alpha.state import Alpha
+from reside.model import alpha_contract
 from reside.model.constants import ALPHA_CONTRACT
 from reside.model.errors import InvalidInput
 from reside.registry import RegistryClient
@@ -35,13 +36,13 @@ def replica() -> Replica:
     alpha = Replica(contract.CONTRACT, writes=CAREFUL_WRITES)
     alpha.data(ALPHA_CONTRACT)(_data)
     for name in permissions.HANDLED:
-        revoked = permissions.manager_revoked if name == contract.MANAGE_REPLICAS else permissions.revoked
+        revoked = permissions.manager_revoked if name == alpha_contract.MANAGE_REPLICAS else permissions.revoked
         alpha.permission(ALPHA_CONTRACT, name, granted=permissions.granted, revoked=revoked)
     handlers: dict[str, Callable[[Alpha, Call], Awaitable[Json]]] = {
-        contract.CREATE_LOAD_REQUEST: rpc.create,
-        contract.APPROVE_LOAD_REQUEST: rpc.approve,
-        contract.REJECT_LOAD_REQUEST: rpc.reject,
-        contract.CLAIM_SUPER_ADMIN: _claim,
+        alpha_contract.CREATE_LOAD_REQUEST: rpc.create,
+        alpha_contract.APPROVE_LOAD_REQUEST: rpc.approve,
+        alpha_contract.REJECT_LOAD_REQUEST: rpc.reject,
+        alpha_contract.CLAIM_SUPER_ADMIN: _claim,
     }
     for name, handler in handlers.items():
         alpha.method(ALPHA_CONTRACT, name)(_bound(handler))
@@ -71,7 +72,7 @@ async def running(context: Context) -> Alpha:
 
 
 async def _data(context: Context) -> CoMap:
-    async with context.transaction(context.node.unique_map_id(context.public.id, ROOT_NAME)):
+    async with context.transaction(context.node.unique_map_id(context.public.id, alpha_contract.ROOT_NAME)):
         return (await make_data(context.node, context.public)).root
 
 

@@ -14,7 +14,7 @@ import structlog
 
 from reside.alpha import control_blocks, instances, lookups, records
 from reside.alpha.candidate import next_version
-from reside.alpha.data import ROOT_NAME, AlphaData, make_data
+from reside.alpha.data import AlphaData, make_data
 from reside.alpha.instances import Identity
 from reside.alpha.loading.approve import approve
 from reside.alpha.loading.create import create_request
@@ -22,6 +22,7 @@ from reside.alpha.manifest import sentinel_grants
 from reside.jazz import AccountId, Node
 from reside.locks import LockService
 from reside.model import lookup
+from reside.model.alpha_contract import ROOT_NAME
 from reside.model.constants import (
     ALPHA_ID,
     ALPHA_IDENTITY,
@@ -31,6 +32,7 @@ from reside.model.constants import (
     SENTINEL_NAME,
 )
 from reside.model.errors import Conflict, LoadRefused
+from reside.model.sentinel_data import REFERENCED_VALUE
 from reside.model.stacks import DesiredStack
 from reside.registry import ImageReference
 from reside.replica.transactions import LOCK_PREFIX
@@ -87,8 +89,8 @@ async def _system(data: AlphaData, credentials: dict[int, Credentials]) -> Syste
         made[number] = await control_blocks.make_block(data, number, name, account)
         secret = await instances.secret_map(data, number)
         loaded = await lookups.find(data, lookup.replica_by_id(number)) is not None
-        if "value" not in secret and not loaded:
-            secret.set("value", credentials[number].agent_secret)
+        if REFERENCED_VALUE not in secret and not loaded:
+            secret.set(REFERENCED_VALUE, credentials[number].agent_secret)
         await instances.register(data, identity, Identity(account, made[number], secret.id))
     grantee = credentials[ALPHA_ID].account_id
     await control_blocks.require(data.node, made[ALPHA_ID], {SENTINEL_NAME: [credentials[SENTINEL_ID].account_id]})

@@ -6,7 +6,8 @@ import hmac
 from typing import TYPE_CHECKING
 
 from reside.alpha import control_blocks
-from reside.model.constants import ALPHA_CONTRACT, SUPER_ADMIN_PERMISSIONS
+from reside.model.alpha_contract import SUPER_ADMIN_ACCOUNT, SUPER_ADMIN_PERMISSIONS
+from reside.model.constants import ALPHA_CONTRACT
 from reside.model.errors import Conflict, NotAllowed, NotReady
 from reside.model.permissions import Grant, PermissionRef
 
@@ -35,10 +36,10 @@ async def claim(alpha: Alpha, account: str, code: str, expected: SecretStr | Non
         raise NotAllowed("the code is wrong: it stands in the Secret super-admin-claim of the cluster's namespace")
     async with alpha.transaction() as tx:
         root = await tx.load(alpha.data.root.id)
-        holder = root.get("superAdminAccount")
+        holder = root.get(SUPER_ADMIN_ACCOUNT)
         if holder not in (None, account):
             raise Conflict("super admin access is claimed already: it can be claimed once per cluster")
         if holder is None:
-            tx.stage(lambda: root.set("superAdminAccount", account))
+            tx.stage(lambda: root.set(SUPER_ADMIN_ACCOUNT, account))
         block = alpha.context.rcb.id
         await tx.run_exclusively(lambda: control_blocks.add_expected(alpha.node, block, super_admin_grants(account)))

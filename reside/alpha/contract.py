@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
+from reside.model.alpha_contract import (
+    APPROVE_LOAD_REQUEST,
+    APPROVE_REQUESTS,
+    CLAIM_SUPER_ADMIN,
+    CREATE_LOAD_REQUEST,
+    CREATE_REQUESTS,
+    MANAGE_BLOCKS,
+    MANAGE_REPLICAS,
+    READ_REPLICAS,
+    READ_REQUESTS,
+    REJECT_LOAD_REQUEST,
+)
 from reside.model.constants import ALPHA_CONTRACT, SENTINEL_CONTRACT
 from reside.model.kinds import KINDS
 from reside.model.manifest import ContractManifest, ContractMethod, ContractPermission, DisplayText
-
-CREATE_LOAD_REQUEST: Final = "create-load-request"
-APPROVE_LOAD_REQUEST: Final = "approve-load-request"
-REJECT_LOAD_REQUEST: Final = "reject-load-request"
-CLAIM_SUPER_ADMIN: Final = "claim-super-admin"
-
-READ_REPLICAS: Final = "replica:read:all"
-MANAGE_REPLICAS: Final = "replica:manage:all"
-CREATE_REQUESTS: Final = "load-request:create"
-READ_REQUESTS: Final = "load-request:read:all"
-APPROVE_REQUESTS: Final = "load-request:approve"
-MANAGE_BLOCKS: Final = "rcb:manage:all"
 
 
 def _text(title: str) -> dict[str, DisplayText]:

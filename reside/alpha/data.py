@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from reside.model import alpha_contract as names
 from reside.model.errors import NotReady
 
 if TYPE_CHECKING:
@@ -16,20 +17,19 @@ if TYPE_CHECKING:
 
     from reside.jazz import CoList, CoMap, Group, Node
 
-ROOT_NAME: Final = "alpha.v1"
 _GROUPS: Final = {
-    "replicasGroup": "replicas",
-    "loadRequestsGroup": "load requests",
-    "stacksGroup": "stacks",
-    "secretsGroup": "secrets",
-    "rcbManageGroup": "rcb managers",
-    "replicaManageGroup": "replica managers",
+    names.REPLICAS_GROUP: "replicas",
+    names.LOAD_REQUESTS_GROUP: "load requests",
+    names.STACKS_GROUP: "stacks",
+    names.SECRETS_GROUP: "secrets",
+    names.BLOCK_MANAGERS_GROUP: "rcb managers",
+    names.REPLICA_MANAGERS_GROUP: "replica managers",
 }
 _LISTS: Final = {
-    "replicas": "replicasGroup",
-    "contracts": None,
-    "loadRequests": "loadRequestsGroup",
-    "controlBlocks": "rcbManageGroup",
+    names.REPLICAS: names.REPLICAS_GROUP,
+    names.CONTRACTS: None,
+    names.LOAD_REQUESTS: names.LOAD_REQUESTS_GROUP,
+    names.CONTROL_BLOCKS: names.BLOCK_MANAGERS_GROUP,
 }
 
 
@@ -62,11 +62,12 @@ class AlphaData:
 
 async def make_data(node: Node, public: Group) -> AlphaData:
     """Make what is missing of Alpha's data, and open it. The caller holds Alpha's lock."""
-    root = await node.unique_map(public, ROOT_NAME)
+    root = await node.unique_map(public, names.ROOT_NAME)
     for member, title in _GROUPS.items():
         if member not in root:
             root.set(member, node.create_group(title).id)
-    management, replicas = await _group(node, root, "replicaManageGroup"), await _group(node, root, "replicasGroup")
+    management = await _group(node, root, names.REPLICA_MANAGERS_GROUP)
+    replicas = await _group(node, root, names.REPLICAS_GROUP)
     if replicas.id not in management.parents():
         await management.extend(replicas, "reader")
     for member, owner in _LISTS.items():
@@ -89,16 +90,16 @@ async def open_data(node: Node, root: CoMap) -> AlphaData:
         node=node,
         root=root,
         public=root.group,
-        replicas_group=await _group(node, root, "replicasGroup"),
-        requests_group=await _group(node, root, "loadRequestsGroup"),
-        stacks_group=await _group(node, root, "stacksGroup"),
-        secrets_group=await _group(node, root, "secretsGroup"),
-        blocks_group=await _group(node, root, "rcbManageGroup"),
-        management_group=await _group(node, root, "replicaManageGroup"),
-        replicas=await node.load_list(root["replicas"]),
-        contracts=await node.load_list(root["contracts"]),
-        requests=await node.load_list(root["loadRequests"]),
-        blocks=await node.load_list(root["controlBlocks"]),
+        replicas_group=await _group(node, root, names.REPLICAS_GROUP),
+        requests_group=await _group(node, root, names.LOAD_REQUESTS_GROUP),
+        stacks_group=await _group(node, root, names.STACKS_GROUP),
+        secrets_group=await _group(node, root, names.SECRETS_GROUP),
+        blocks_group=await _group(node, root, names.BLOCK_MANAGERS_GROUP),
+        management_group=await _group(node, root, names.REPLICA_MANAGERS_GROUP),
+        replicas=await node.load_list(root[names.REPLICAS]),
+        contracts=await node.load_list(root[names.CONTRACTS]),
+        requests=await node.load_list(root[names.LOAD_REQUESTS]),
+        blocks=await node.load_list(root[names.CONTROL_BLOCKS]),
     )
 
 

@@ -16,6 +16,7 @@ from reside.jazz import Credentials, Node
 from reside.model import lookup
 from reside.model.constants import FIRST_FREE_ID, SYSTEM_IDS
 from reside.model.errors import LoadRefused
+from reside.model.sentinel_data import REFERENCED_VALUE
 
 if TYPE_CHECKING:
     from reside.alpha.data import AlphaData
@@ -101,10 +102,10 @@ async def _index(data: AlphaData, replica: ReplicaRecord) -> None:
 async def _identity(alpha: Alpha, number: int, name: str) -> Identity:
     """Account and control block of a new instance; its agent secret is stored before the account is published."""
     secret = await secret_map(alpha.data, number)
-    if "value" not in secret:
-        secret.set("value", Credentials.generate().agent_secret)
+    if REFERENCED_VALUE not in secret:
+        secret.set(REFERENCED_VALUE, Credentials.generate().agent_secret)
         await alpha.node.flush()
-    credentials = Credentials.from_secret(str(secret["value"]))
+    credentials = Credentials.from_secret(str(secret[REFERENCED_VALUE]))
     async with Node(alpha.context.settings.sync_server_url, credentials) as node:
         await node.register(name)
         await node.flush()

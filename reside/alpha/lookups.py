@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reside.model.lookup import CLAIMANT, TARGET, TARGETS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -34,38 +36,38 @@ class Claim:
 async def find(data: AlphaData, name: str) -> str | None:
     """Id of the value that the look-up ``name`` points to; None if there is none."""
     found = await data.node.find_unique_map(data.public.id, name)
-    target = None if found is None else found.get("target")
+    target = None if found is None else found.get(TARGET)
     return target if isinstance(target, str) else None
 
 
 async def find_all(data: AlphaData, name: str) -> list[str]:
     """Ids of the values that the look-up ``name`` lists."""
     found = await data.node.find_unique_map(data.public.id, name)
-    targets = None if found is None else found.get("targets")
+    targets = None if found is None else found.get(TARGETS)
     return [target for target in targets if isinstance(target, str)] if isinstance(targets, list) else []
 
 
 async def point(data: AlphaData, name: str, target: str) -> None:
     """Let the look-up ``name`` point to ``target``."""
-    lookup = await data.node.unique_map(data.public, name, {"target": target})
-    if lookup.get("target") != target:
-        lookup.set("target", target)
+    lookup = await data.node.unique_map(data.public, name, {TARGET: target})
+    if lookup.get(TARGET) != target:
+        lookup.set(TARGET, target)
 
 
 async def enlist(data: AlphaData, name: str, target: str) -> None:
     """Add ``target`` to what the look-up ``name`` lists, unless it is there."""
-    lookup = await data.node.unique_map(data.public, name, {"targets": [target]})
-    targets = lookup.get("targets") or []
+    lookup = await data.node.unique_map(data.public, name, {TARGETS: [target]})
+    targets = lookup.get(TARGETS) or []
     if target not in targets:
-        lookup.set("targets", [*targets, target])
+        lookup.set(TARGETS, [*targets, target])
 
 
 async def strike(data: AlphaData, name: str, target: str) -> None:
     """Take ``target`` off what the look-up ``name`` lists."""
     lookup = await data.node.find_unique_map(data.public.id, name)
-    targets = (lookup.get("targets") if lookup is not None else None) or []
+    targets = (lookup.get(TARGETS) if lookup is not None else None) or []
     if lookup is not None and target in targets:
-        lookup.set("targets", [other for other in targets if other != target])
+        lookup.set(TARGETS, [other for other in targets if other != target])
 
 
 async def claim_id(data: AlphaData, by_id: Callable[[int], str], claim: Claim) -> int:
@@ -76,8 +78,8 @@ async def claim_id(data: AlphaData, by_id: Callable[[int], str], claim: Claim) -
     hint = data.root.get(claim.counter)
     number = max(claim.first, hint if isinstance(hint, int) else claim.first)
     while True:
-        lookup = await data.node.unique_map(data.public, by_id(number), {"claimant": claim.claimant})
-        if lookup.get("claimant") == claim.claimant:
+        lookup = await data.node.unique_map(data.public, by_id(number), {CLAIMANT: claim.claimant})
+        if lookup.get(CLAIMANT) == claim.claimant:
             return number
         number += 1
 

@@ -16,6 +16,7 @@ from reside.alpha.rollouts import reconcile_replica
 from reside.alpha.versions import create_version
 from reside.common.backoff import DEFAULT
 from reside.common.workqueue import WorkQueue
+from reside.model.constants import ALPHA_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,4 +129,4 @@ async def lead(alpha: Alpha) -> None:
         alpha.lease = held
         await Loop(alpha).run()
 
-    await alpha.context.locks.leader("alpha").run(term)
+    await alpha.context.locks.leader(ALPHA_NAME).run(term)

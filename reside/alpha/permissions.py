@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reside.alpha import contract, records
+from reside.alpha import records
 from reside.alpha.data import open_data, with_grants
 from reside.alpha.management import pin
 from reside.jazz import AccountId
+from reside.model import alpha_contract
 from reside.model.constants import ALPHA_CONTRACT
 from reside.model.permissions import Grant, PermissionRef, is_granted
 
@@ -52,10 +53,10 @@ def asked_grants(replica: Replica) -> dict[int, set[PermissionRef]]:
 
 
 HANDLED = {
-    contract.READ_REPLICAS: ("replicasGroup", "reader"),
-    contract.MANAGE_REPLICAS: ("replicaManageGroup", "writer"),
-    contract.READ_REQUESTS: ("loadRequestsGroup", "reader"),
-    contract.MANAGE_BLOCKS: ("rcbManageGroup", "writer"),
+    alpha_contract.READ_REPLICAS: (alpha_contract.REPLICAS_GROUP, "reader"),
+    alpha_contract.MANAGE_REPLICAS: (alpha_contract.REPLICA_MANAGERS_GROUP, "writer"),
+    alpha_contract.READ_REQUESTS: (alpha_contract.LOAD_REQUESTS_GROUP, "reader"),
+    alpha_contract.MANAGE_BLOCKS: (alpha_contract.BLOCK_MANAGERS_GROUP, "writer"),
 }
 """Alpha's permissions that are roles in its groups: name → (member of the root map that names the group, role).
 
@@ -88,7 +89,7 @@ def managers(context: Context) -> Callable[[str], bool]:
     """Whether an account has ``replica:manage:all`` at the moment of asking."""
 
     def may_manage(account: str) -> bool:
-        ref = PermissionRef(account, ALPHA_CONTRACT, contract.MANAGE_REPLICAS)
+        ref = PermissionRef(account, ALPHA_CONTRACT, alpha_contract.MANAGE_REPLICAS)
         return is_granted(context.rcb.permissions(), ref)
 
     return may_manage

@@ -12,6 +12,8 @@ import structlog
 from reside.alpha import records
 from reside.alpha.rendering import render_replica
 from reside.alpha.status import begun, statuses
+from reside.model.constants import AGENT_SECRET_KEY
+from reside.model.sentinel_data import REFERENCED_VALUE
 
 if TYPE_CHECKING:
     from reside.alpha.records import ReplicaRecord
@@ -78,10 +80,10 @@ async def _forget_secret(alpha: Alpha, record: ReplicaRecord, report: StackRepor
     """Delete the agent secret once the live Secret holds it: from then on the Sentinel alone keeps it, encrypted."""
     seen = report.objects.get(f"Secret/{record.value.name}")
     live = (seen.live or {}) if seen is not None and seen.status == "updated" else {}
-    if record.value.agent_secret is None or "agentSecret" not in (live.get("data") or {}):
+    if record.value.agent_secret is None or AGENT_SECRET_KEY not in (live.get("data") or {}):
         return
     secret = await alpha.node.load_map(record.value.agent_secret)
-    if "value" in secret:
-        secret.delete("value")
+    if REFERENCED_VALUE in secret:
+        secret.delete(REFERENCED_VALUE)
         _log.info("agent secret forgotten", replica=record.value.name)
         await alpha.node.flush()

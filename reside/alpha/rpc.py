@@ -8,10 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from reside.alpha import claim as claiming
-from reside.alpha import contract
 from reside.alpha.loading import approve as approving
 from reside.alpha.loading.create import create_request
 from reside.common.validation import describe_faults
+from reside.model import alpha_contract
 from reside.model.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def parse(kind: type[_B], call: Call) -> _B:
 
 async def create(alpha: Alpha, call: Call) -> Json:
     """create-load-request: the wish of the caller becomes a load request."""
-    call.require(contract.CREATE_REQUESTS)
+    call.require(alpha_contract.CREATE_REQUESTS)
     body = parse(CreateBody, call)
     record = await create_request(alpha, body.wish, call.account)
     return {"id": record.value.id, "loadRequest": record.map.id}
@@ -84,7 +84,7 @@ async def create(alpha: Alpha, call: Call) -> Json:
 
 async def approve(alpha: Alpha, call: Call) -> Json:
     """approve-load-request: exactly what was previewed."""
-    call.require(contract.APPROVE_REQUESTS)
+    call.require(alpha_contract.APPROVE_REQUESTS)
     body = parse(ApproveBody, call)
     await approving.approve(alpha, body.id, body.revision, body.choices, body.name)
     return {"id": body.id}
@@ -92,7 +92,7 @@ async def approve(alpha: Alpha, call: Call) -> Json:
 
 async def reject(alpha: Alpha, call: Call) -> Json:
     """reject-load-request."""
-    call.require(contract.APPROVE_REQUESTS)
+    call.require(alpha_contract.APPROVE_REQUESTS)
     body = parse(RejectBody, call)
     await approving.reject(alpha, body.id, body.reason)
     return {"id": body.id}

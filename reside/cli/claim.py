@@ -13,7 +13,9 @@ from reside.access.waiting import until
 from reside.cli.config import Cluster, Config
 from reside.cli.session import DEADLINE, open_session, target_of
 from reside.common.polling import Missing
-from reside.model.constants import ALPHA_NAME, CLAIM_SECRET, CLAIM_SECRET_KEY
+from reside.model.alpha_contract import CLAIM_SUPER_ADMIN, SUPER_ADMIN_ACCOUNT
+from reside.model.constants import ACCOUNT_ID_KEY, ALPHA_NAME, CLAIM_SECRET, CLAIM_SECRET_KEY
+from reside.model.endpoints import READINESS_PATH
 from reside.model.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -29,9 +31,9 @@ async def find_cluster(name: str, namespace: str, where: Mapping[str, Any]) -> C
     target = Target(namespace, where["access"], where["kubeconfig"], where["kube_context"], DEADLINE)
     async with connect(target) as client:
         secret = await read_secret(client, ALPHA_NAME)
-    if not secret or "accountId" not in secret:
+    if not secret or ACCOUNT_ID_KEY not in secret:
         raise InvalidInput(f"namespace {namespace} holds no ReSide (no Secret {ALPHA_NAME}): bootstrap it first")
-    return Cluster(name=name, namespace=namespace, alpha_replica_id=secret["accountId"], **where)
+    return Cluster(name=name, namespace=namespace, alpha_replica_id=secret[ACCOUNT_ID_KEY], **where)
 
 
 async def claim(config: Config, context: str) -> None:
@@ -48,7 +50,7 @@ async def claim(config: Config, context: str) -> None:
         raise InvalidInput(f"namespace {cluster.namespace} has no Secret {CLAIM_SECRET} with the one-time code")
     async with open_session(config, context) as session:
         await until_answering(session.http, session.endpoint, DEADLINE)
-        await session.call("claim-super-admin", {"code": secret[CLAIM_SECRET_KEY]})
+        await session.call(CLAIM_SUPER_ADMIN, {"code": secret[CLAIM_SECRET_KEY]})
 
 
 async def claim_if_free(config: Config, context: str) -> bool:
@@ -58,7 +60,7 @@ async def claim_if_free(config: Config, context: str) -> bool:
         InvalidInput: somebody else has it already.
     """
     async with open_session(config, context) as session:
-        holder = session.data.get("superAdminAccount")
+        holder = session.data.get(SUPER_ADMIN_ACCOUNT)
         if holder == session.node.account_id:
             return False
         if holder is not None:
@@ -76,7 +78,7 @@ async def until_answering(http: httpx.AsyncClient, endpoint: str, deadline: floa
 
     async def look() -> None:
         try:
-            response = await http.get(f"{endpoint}/readyz", timeout=5)
+            response = await http.get(f"{endpoint}{READINESS_PATH}", timeout=5)
         except httpx.TransportError as error:
             raise Missing(f"Alpha does not answer: {str(error) or type(error).__name__}") from None
         if not response.is_success:

@@ -17,6 +17,7 @@ from rich.console import Group
 from reside.cli import output
 from reside.cli.replicas import ReplicaView, Row
 from reside.cli.session import ALPHA_WITHIN_S
+from reside.model.alpha_contract import APPROVE_LOAD_REQUEST, CREATE_LOAD_REQUEST
 from reside.model.entities import ApproveRequest, LoadRequest, LoadWish
 from reside.model.errors import AnswerLost, Conflict, InvalidInput, LoadRefused, NotReady
 
@@ -44,7 +45,7 @@ async def create_request(session: Session, wish: LoadWish) -> tuple[int, CoMap]:
     await session.node.flush()
     async for attempt in _repeated():
         with attempt:
-            answer = await session.call("create-load-request", {"wish": value.id})
+            answer = await session.call(CREATE_LOAD_REQUEST, {"wish": value.id})
     return int(answer["id"]), await session.node.load_map(str(answer["loadRequest"]))
 
 
@@ -123,7 +124,7 @@ async def _approve_as_seen(session: Session, request: CoMap, seen: LoadRequest) 
     async for attempt in _repeated():
         with attempt:
             try:
-                await session.call("approve-load-request", body)
+                await session.call(APPROVE_LOAD_REQUEST, body)
             except AnswerLost:
                 lost = True
                 raise

@@ -15,6 +15,7 @@ from reside.cli.asking import confirm
 from reside.cli.progress import Steps
 from reside.cli.replicas import COLUMNS, ReplicaView, Row
 from reside.cli.session import Session, open_session
+from reside.model.alpha_contract import REJECT_LOAD_REQUEST
 from reside.model.entities import LoadRequest, LoadWish
 from reside.model.errors import ResideError
 
@@ -83,7 +84,7 @@ async def _ask(session: Session, number: int) -> None:
     finally:  # also if Ctrl-C is the answer
         if not answer:
             reason = "nobody answered" if answer is None else "rejected by the operator"
-            await session.call("reject-load-request", {"id": number, "reason": reason})
+            await session.call(REJECT_LOAD_REQUEST, {"id": number, "reason": reason})
     if answer is None:
         raise ResideError(f"load request {number} was rejected, as nobody answered: --auto-approve does without")
     if not answer:

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from reside.jazz import CoList, CoMap, Node, ValueNotFound
+from reside.model.alpha_contract import REPLICAS
 from reside.model.entities import ReplicaVersion
 from reside.model.errors import NotAllowed
 
@@ -34,7 +35,7 @@ class ReplicaView:
         Raises:
             NotAllowed: the account may not read replicas.
         """
-        entries = await self._list(self._data, "replicas")
+        entries = await self._list(self._data, REPLICAS)
         rows = [await self._row(await self._map(str(entry))) for entry in entries]
         return sorted(rows, key=lambda row: row["id"])
 

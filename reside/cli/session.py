@@ -17,8 +17,9 @@ from reside.access.target import Target
 from reside.cli.accounts import credentials_of
 from reside.jazz import AccountId, CoMap, Credentials, JazzUnavailable, Node, ValueNotFound
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME
+from reside.model.endpoints import rpc_path
 from reside.model.errors import NotReady
-from reside.replica.client import call_method, rpc_path
+from reside.replica.client import call_method
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

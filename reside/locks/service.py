@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 PREFIX = "reside/"
+LEADER_PREFIX = "leader/"
 DEFAULT_TTL_S = 30
 DEFAULT_WAIT_S = 45.0
 """Longer than the time to live, so that a dead holder's lock is waited out."""
@@ -89,7 +90,7 @@ class LockService:
 
     def leader(self, name: str, *, ttl: int = DEFAULT_TTL_S) -> Leadership:
         """The leadership called ``name`` (``reside/leader/<name>``): see ``Leadership``."""
-        return Leadership(name, lambda: self.lock(f"leader/{name}", ttl=ttl, wait=None))
+        return Leadership(name, lambda: self.lock(f"{LEADER_PREFIX}{name}", ttl=ttl, wait=None))
 
     async def _acquire(self, key: str, ttl: int, wait: float | None) -> Held:
         seen = _Seen()

@@ -14,9 +14,10 @@ from reside.model.constants import FIELD_MANAGER
 if TYPE_CHECKING:
     from reside.model.stacks import K8sObject
 
+APPLY_ANNOTATIONS: Final = {"pulumi.com/patchFieldManager": FIELD_MANAGER, "pulumi.com/skipAwait": "true"}
+"""Apply under the Sentinel's field manager, and don't wait for readiness."""
 ANNOTATIONS: Final = {
-    "pulumi.com/patchFieldManager": FIELD_MANAGER,
-    "pulumi.com/skipAwait": "true",
+    **APPLY_ANNOTATIONS,
     "pulumi.com/deletionPropagationPolicy": "background",
 }
 """How the provider shall treat each object.

@@ -33,6 +33,15 @@ ENGINE_SECRET_KEY: Final = "passphrase"
 SENTINEL_SERVICE_ACCOUNT: Final = "kubernetes-sentinel"
 SENTINEL_VOLUME_CLAIM: Final = "kubernetes-sentinel"
 
+ACCOUNT_ID_KEY: Final = "accountId"
+"""Key of a replica's Secret: the id of its Jazz account."""
+AGENT_SECRET_KEY: Final = "agentSecret"
+"""Key of a replica's Secret: the secret of its Jazz account."""
+SENTINEL_STATE_DIR: Final = "/var/lib/reside"
+"""Where the Sentinel's pod mounts its volume; the image of Python programs contains this folder."""
+NONROOT_USER: Final = 65532
+"""User and group of the platform's images; their volumes must belong to it."""
+
 TEARDOWN_MARKER: Final = "ConfigMap/reside-teardown"
 """While this object exists with the managed-by label, the Sentinel repairs, applies and deletes nothing."""
 
@@ -59,11 +68,4 @@ ETCD_URL: Final = f"http://{ETCD_NAME}:{ETCD_PORT}"
 ENV_PREFIX: Final = "RESIDE_"
 """A replica's settings are environment variables of this prefix and the name of the setting."""
 MADE_AT_TOLERANCE_MS: Final = 60_000
-
-SUPER_ADMIN_PERMISSIONS: Final = (
-    "replica:read:all",
-    "replica:manage:all",
-    "load-request:create",
-    "load-request:read:all",
-    "load-request:approve",
-)
+"""How far ahead of the reader's clock an edit in Jazz may be dated to count."""

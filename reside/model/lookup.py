@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+TARGET: Final = "target"
+"""Member of a look-up: id of the entity that it points to."""
+TARGETS: Final = "targets"
+"""Member of a look-up that lists entities: their ids."""
+CLAIMANT: Final = "claimant"
+"""Member of a look-up by id: what reserved the id."""
+
 
 def replica_by_id(number: int) -> str:
     """The replica with this id."""

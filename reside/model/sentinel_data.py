@@ -32,6 +32,9 @@ MAPS_BY_GROUP: Final = {DECLARERS_GROUP: (DESIRED, PREVIEWS), REPORTS_GROUP: (RE
 CANDIDATE: Final = "candidate"
 """Member of a result in `previewResults`: id of the map that was previewed."""
 
+REFERENCED_VALUE: Final = "value"
+"""Member of a map that a secret reference names: the value. It counts only if the stack's owner wrote it."""
+
 
 def stack_map(stack: str) -> str:
     """Return the unique name of the map that holds the desired stack of this name."""

@@ -9,6 +9,8 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from reside.model.endpoints import LIVENESS_PATH, READINESS_PATH, rpc_path
+
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from reside.replica.health import Health
     from reside.replica.rpc import RpcServer
 
-RPC_ROUTE = "/replicas/{replica}/rpc/{contract:path}/{method}"
+RPC_ROUTE = rpc_path("{replica}", "{contract:path}", "{method}")
 
 
 def build_app(health: Health, rpc: RpcServer) -> ASGIApp:
@@ -36,8 +38,8 @@ def build_app(health: Health, rpc: RpcServer) -> ASGIApp:
         return await rpc(request)
 
     routes = [
-        Route("/healthz", live),
-        Route("/readyz", ready),
+        Route(LIVENESS_PATH, live),
+        Route(READINESS_PATH, ready),
         Route("/metrics", metrics),
         Route(RPC_ROUTE, call, methods=["POST"]),
     ]

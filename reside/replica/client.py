@@ -30,11 +30,6 @@ _LONGEST_PAUSE_S = 2.0
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
-def rpc_path(replica: str, contract: str, method: str) -> str:
-    """Path of a method of a replica instance."""
-    return f"/replicas/{replica}/rpc/{contract}/{method}"
-
-
 async def call_method(
     http: httpx.AsyncClient,
     credentials: Credentials,
@@ -52,7 +47,7 @@ async def call_method(
         credentials: the caller's; its account signs.
         endpoint: base address of the receiver.
         receiver: account id of the receiver, to which the token is bound.
-        path: see ``rpc_path``.
+        path: see `reside.model.endpoints.rpc_path`.
         body: the JSON object to send.
         within_s: seconds after which a call that was not handled is given up; the try that is under way ends first.
 

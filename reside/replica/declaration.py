@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from reside.jazz import WritePolicy
+from reside.model.constants import MADE_AT_TOLERANCE_MS
 from reside.model.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class PermissionHandlers:
 
 NO_HANDLERS = PermissionHandlers()
 
-CAREFUL_WRITES: Final = WritePolicy(refuse_after_removal=True, max_ahead_ms=60_000, remember=True)
+CAREFUL_WRITES: Final = WritePolicy(refuse_after_removal=True, max_ahead_ms=MADE_AT_TOLERANCE_MS, remember=True)
 """What Alpha and the Sentinel refuse: who lost a right can't date a write back, nor a fast clock win for ever."""
 
 

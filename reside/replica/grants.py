@@ -20,7 +20,7 @@ from reside.common.transience import safe_text
 from reside.common.workqueue import Verdict, WorkQueue
 from reside.jazz import AccountId, JazzError, NodeClosed
 from reside.model.errors import NotReady
-from reside.model.lookup import granted_permissions
+from reside.model.lookup import TARGET, granted_permissions
 from reside.replica.declaration import NO_HANDLERS
 from reside.replica.health import GRANTS_FAILED, GRANTS_PENDING, LAST_GRANTS_PASS
 
@@ -174,7 +174,7 @@ async def _try_to_publish(context: Context, account: AccountId, granted: dict[st
 async def _publish_to(context: Context, account: AccountId, granted: dict[str, Any]) -> None:
     name = granted_permissions(account)
     pointer = await context.node.find_unique_map(context.public.id, name)
-    target = None if pointer is None else pointer.get("target")
+    target = None if pointer is None else pointer.get(TARGET)
     if isinstance(target, str):
         published = await context.node.load_map(target)
     elif granted:
@@ -182,7 +182,7 @@ async def _publish_to(context: Context, account: AccountId, granted: dict[str, A
         await group.add_member(account, "reader")
         published = group.create_map({})
         pointer = await context.node.unique_map(context.public, name)
-        pointer.set("target", published.id)
+        pointer.set(TARGET, published.id)
     else:
         return
     published.update({key: params for key, params in granted.items() if published.get(key) != params})

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from reside.model.endpoints import rpc_path
 from reside.model.errors import InvalidInput, NotReady
-from reside.replica.client import RETRY_WITHIN_S, call_method, rpc_path
+from reside.replica.client import RETRY_WITHIN_S, call_method
 from reside.replica.profile import load_profile
 
 if TYPE_CHECKING:

@@ -16,7 +16,14 @@ from pydantic import SecretStr
 from reside.access.client import connect
 from reside.access.objects import read_secret
 from reside.jazz import Credentials
-from reside.model.constants import ALPHA_NAME, ENGINE_SECRET, ENGINE_SECRET_KEY, SENTINEL_NAME
+from reside.model.constants import (
+    ACCOUNT_ID_KEY,
+    AGENT_SECRET_KEY,
+    ALPHA_NAME,
+    ENGINE_SECRET,
+    ENGINE_SECRET_KEY,
+    SENTINEL_NAME,
+)
 from reside.model.errors import NotReady
 from reside.seed import platform
 from reside.seed.kubernetes import ensure_secret
@@ -65,17 +72,17 @@ async def read_identities(target: Target) -> Identities:
                 )
             found[name] = values
     return Identities(
-        Credentials.from_secret(found[ALPHA_NAME]["agentSecret"]),
-        Credentials.from_secret(found[SENTINEL_NAME]["agentSecret"]),
+        Credentials.from_secret(found[ALPHA_NAME][AGENT_SECRET_KEY]),
+        Credentials.from_secret(found[SENTINEL_NAME][AGENT_SECRET_KEY]),
         SecretStr(found[ENGINE_SECRET][ENGINE_SECRET_KEY]),
     )
 
 
 async def _account(client: lightkube.AsyncClient, namespace: str, name: str) -> Credentials:
     fresh = Credentials.generate()
-    values = {"accountId": fresh.account_id, "agentSecret": fresh.agent_secret}
+    values = {ACCOUNT_ID_KEY: fresh.account_id, AGENT_SECRET_KEY: fresh.agent_secret}
     kept = await ensure_secret(client, platform.secret(name, namespace, values))
-    return Credentials.from_secret(kept["agentSecret"])
+    return Credentials.from_secret(kept[AGENT_SECRET_KEY])
 
 
 def _random() -> str:

@@ -18,6 +18,7 @@ from reside.alpha import bootstrap
 from reside.common.polling import Missing
 from reside.model.constants import PLATFORM_STACK, SENTINEL_NAME
 from reside.model.errors import ResideError
+from reside.model.sentinel_data import REFERENCED_VALUE
 from reside.seed import platform, sentinel
 from reside.seed.running import open_alpha, prepare
 
@@ -35,8 +36,8 @@ async def hand_over(settings: BootstrapSettings) -> None:
     identities, blocks = await prepare(settings)
     async with open_alpha(settings, identities, blocks) as alpha:
         value = await alpha.node.unique_map(alpha.data.secrets_group, ENGINE_VALUE)
-        if "value" not in value:
-            value.set("value", identities.engine_passphrase.get_secret_value())
+        if REFERENCED_VALUE not in value:
+            value.set(REFERENCED_VALUE, identities.engine_passphrase.get_secret_value())
             await alpha.node.flush()
         objects = platform.platform_stack(settings, value.id)
         revision = await bootstrap.declare_stack(alpha, PLATFORM_STACK, objects)

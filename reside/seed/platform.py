@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from reside.alpha.stacks import system
 from reside.model.constants import (
     ALPHA_NAME,
     CLAIM_SECRET,
@@ -24,6 +23,7 @@ from reside.model.constants import (
     JAZZ_NAME,
     JAZZ_PORT,
     MANAGED_BY_LABEL,
+    NONROOT_USER,
     PLATFORM_STACK,
     SECRET_REFERENCES_ANNOTATION,
     SEED_NAME,
@@ -110,7 +110,7 @@ def platform_stack(settings: BootstrapSettings, engine_secret: str) -> list[Mani
 
 def pod_security() -> Manifest:
     """Return the security context of the platform's pods: not root, volumes owned by the pod's group."""
-    return {"fsGroup": system.USER, "runAsGroup": system.USER, "runAsNonRoot": True, "runAsUser": system.USER}
+    return {"fsGroup": NONROOT_USER, "runAsGroup": NONROOT_USER, "runAsNonRoot": True, "runAsUser": NONROOT_USER}
 
 
 def sentinel_volume(settings: BootstrapSettings) -> Manifest:

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 from reside.access.addresses import replica_address
 from reside.access.waiting import until
-from reside.alpha import bootstrap, contract, control_blocks, records
+from reside.alpha import bootstrap, control_blocks, records
 from reside.common.polling import Missing
+from reside.model import alpha_contract
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME
+from reside.model.endpoints import rpc_path
 from reside.model.errors import NotReady
 from reside.model.permissions import Grant, PermissionRef
-from reside.replica.client import call_method, rpc_path
+from reside.replica.client import call_method
 from reside.seed.running import open_alpha, prepare
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ async def upgrade(settings: BootstrapSettings, images: Sequence[str]) -> None:
                 identities.alpha,
                 endpoint=endpoint,
                 receiver=identities.alpha.account_id,
-                path=rpc_path(ALPHA_NAME, ALPHA_CONTRACT, contract.APPROVE_LOAD_REQUEST),
+                path=rpc_path(ALPHA_NAME, ALPHA_CONTRACT, alpha_contract.APPROVE_LOAD_REQUEST),
                 body={"id": number, "revision": revision},
                 within_s=settings.deadline,
             )
@@ -71,7 +73,7 @@ async def load_in_time(alpha: Alpha, image: str, approve: bootstrap.Approver, de
 
 async def _allow_itself(alpha: Alpha, block: str, deadline: float) -> None:
     """Expect the permission to approve for Alpha's own account, and wait until Alpha has granted it."""
-    permission = PermissionRef(alpha.account, ALPHA_CONTRACT, contract.APPROVE_REQUESTS)
+    permission = PermissionRef(alpha.account, ALPHA_CONTRACT, alpha_contract.APPROVE_REQUESTS)
     await control_blocks.add_expected(alpha.node, block, {permission: Grant(granted=True)})
     await alpha.node.flush()
 

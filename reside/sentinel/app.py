@@ -18,7 +18,7 @@ from reside.common.backoff import Retries
 from reside.common.transience import is_transient
 from reside.jazz import JazzError
 from reside.locks import LockError, LockTimeout
-from reside.locks.service import DEFAULT_TTL_S
+from reside.locks.service import DEFAULT_TTL_S, LEADER_PREFIX
 from reside.model.constants import SENTINEL_CONTRACT, SENTINEL_NAME
 from reside.replica import CAREFUL_WRITES, Replica
 from reside.sentinel.backoff import CONNECT_BACKOFF
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 
-LEADER_KEY: Final = f"leader/{SENTINEL_NAME}"
+LEADER_KEY: Final = f"{LEADER_PREFIX}{SENTINEL_NAME}"
 _ASK_S: Final = 5.0
 """Seconds to wait for the lease before looking at what to do without it; then we go on waiting."""
 _FLUSH_S: Final = 5.0

@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from reside.model.applied import token
-from reside.model.constants import FIELD_MANAGER, PROVIDER_VERSION
+from reside.model.applied import APPLY_ANNOTATIONS, token
+from reside.model.constants import PROVIDER_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reside.seed.settings import BootstrapSettings
 
-ANNOTATIONS = {"pulumi.com/patchFieldManager": FIELD_MANAGER, "pulumi.com/skipAwait": "true"}
-"""The Sentinel's field manager, so that it adopts the objects without conflicts; the bootstrap awaits readiness."""
 HANDED_OVER = ["metadata.labels", "spec", "rules", "roleRef", "subjects"]
 """Ignored by `pulumi up`, because the Sentinel's stack `platform` defines them after the hand-over."""
 
@@ -64,5 +62,5 @@ def annotated(manifest: dict[str, Any]) -> dict[str, Any]:
     metadata = manifest["metadata"]
     return {
         **manifest,
-        "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **ANNOTATIONS}},
+        "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **APPLY_ANNOTATIONS}},
     }

@@ -12,8 +12,8 @@ import httpx
 from e2e.administrator import address, credentials
 
 from reside.jazz import AccountId, now_ms, sign_request
+from reside.model.endpoints import rpc_path
 from reside.model.errors import NotAllowed, ResideError, from_wire
-from reside.replica.client import rpc_path
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -20,10 +20,11 @@ from reside.alpha.loop import lead
 from reside.alpha.settings import AlphaSettings
 from reside.jazz import Credentials, Node
 from reside.model import constants
+from reside.model.endpoints import rpc_path
 from reside.model.manifest import encode_label, parse_manifest
 from reside.registry import ImageReference, RegistryClient
 from reside.replica import ReplicaSettings
-from reside.replica.client import call_method, rpc_path
+from reside.replica.client import call_method
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

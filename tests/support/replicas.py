@@ -13,10 +13,11 @@ from support.etcd import EtcdServer, etcd_server
 from support.jazz_server import JazzServer, jazz_server
 
 from reside.jazz import Credentials, Node
+from reside.model.endpoints import rpc_path
 from reside.model.manifest import ContractManifest
 from reside.model.permissions import Grant, PermissionRef
 from reside.replica import ControlBlock, Replica, ReplicaSettings
-from reside.replica.client import RETRY_WITHIN_S, call_method, rpc_path
+from reside.replica.client import RETRY_WITHIN_S, call_method
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -16,6 +16,7 @@ from reside.alpha.stacks import system
 from reside.alpha.stacks.rollout import rollout
 from reside.alpha.stacks.workload import Workload, metadata, render_workload, suspended
 from reside.model import constants
+from reside.model.endpoints import replica_path
 from reside.model.stacks import DesiredStack
 
 if TYPE_CHECKING:
@@ -79,14 +80,14 @@ def _secret(replica: Replica, cluster: ClusterSettings) -> K8sObject:
     """The replica's credentials: the account in plain, the agent secret as a reference that the Sentinel resolves."""
     meta = metadata(replica.name, replica.name, cluster)
     if replica.agent_secret:
-        references = json.dumps({"agentSecret": replica.agent_secret})
+        references = json.dumps({constants.AGENT_SECRET_KEY: replica.agent_secret})
         meta["annotations"] = {constants.SECRET_REFERENCES_ANNOTATION: references}
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": meta,
         "type": "Opaque",
-        "stringData": {"accountId": replica.account},
+        "stringData": {constants.ACCOUNT_ID_KEY: replica.account},
     }
 
 
@@ -104,7 +105,7 @@ def _ingress(replica: Replica, cluster: ClusterSettings) -> K8sObject:
     """Path prefix of the replica on the cluster's domain, with a certificate of its own (two may not share one)."""
     meta = metadata(replica.name, replica.name, cluster)
     backend = {"service": {"name": replica.name, "port": {"number": constants.SERVICE_PORT}}}
-    path = {"path": f"/replicas/{replica.name}/", "pathType": "Prefix", "backend": backend}
+    path = {"path": replica_path(replica.name), "pathType": "Prefix", "backend": backend}
     spec: dict[str, Any] = {"rules": [{"host": cluster.domain, "http": {"paths": [path]}}]}
     if cluster.cluster_issuer:
         meta["annotations"] = {"cert-manager.io/cluster-issuer": cluster.cluster_issuer}

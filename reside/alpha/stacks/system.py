@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from reside.model import constants
 from reside.model.constants import ENV_PREFIX
 
 if TYPE_CHECKING:
     from reside.model.cluster import ClusterSettings
-
-STATE_DIR: Final = "/var/lib/reside"
-USER: Final = 65532
-"""The user and group that our own images run as; a volume must be theirs."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +72,12 @@ def _sentinel() -> Extras:
     return Extras(
         env=[
             namespace_env(),
-            {"name": "RESIDE_STATE_DIR", "value": STATE_DIR},
+            {"name": "RESIDE_STATE_DIR", "value": constants.SENTINEL_STATE_DIR},
             secret_env("RESIDE_ENGINE_PASSPHRASE", constants.ENGINE_SECRET, constants.ENGINE_SECRET_KEY),
         ],
         volumes=[{"name": "state", "persistentVolumeClaim": {"claimName": constants.SENTINEL_VOLUME_CLAIM}}],
-        mounts=[{"name": "state", "mountPath": STATE_DIR}],
+        mounts=[{"name": "state", "mountPath": constants.SENTINEL_STATE_DIR}],
         pod={"serviceAccountName": constants.SENTINEL_SERVICE_ACCOUNT, "automountServiceAccountToken": True},
-        security={"fsGroup": USER},
+        security={"fsGroup": constants.NONROOT_USER},
         memory="128Mi",
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reside.alpha.stacks import system
 from reside.model import constants
+from reside.model.endpoints import LIVENESS_PATH, READINESS_PATH
 from reside.model.names import workload_name
 
 if TYPE_CHECKING:
@@ -128,9 +129,9 @@ def _container(workload: Workload, cluster: ClusterSettings, more: system.Extras
 def _health() -> dict[str, Any]:
     return {
         "ports": [{"name": "http", "containerPort": constants.LISTEN_PORT, "protocol": "TCP"}],
-        "startupProbe": _probe("/healthz", period=1, failures=120),
-        "livenessProbe": _probe("/healthz", period=10, failures=6),
-        "readinessProbe": _probe("/readyz", period=2, failures=2),
+        "startupProbe": _probe(LIVENESS_PATH, period=1, failures=120),
+        "livenessProbe": _probe(LIVENESS_PATH, period=10, failures=6),
+        "readinessProbe": _probe(READINESS_PATH, period=2, failures=2),
         "lifecycle": {"preStop": {"sleep": {"seconds": DRAIN_SECONDS}}},
     }
 
@@ -156,7 +157,7 @@ def _environment(replica: Replica, cluster: ClusterSettings) -> list[dict[str, A
         "RESIDE_LISTEN_PORT": str(constants.LISTEN_PORT),
     } | ({"RESIDE_EXTERNAL_ENDPOINT": external} if external else {})
     return [
-        system.secret_env("RESIDE_ACCOUNT_ID", replica.name, "accountId"),
-        system.secret_env("RESIDE_AGENT_SECRET", replica.name, "agentSecret"),
+        system.secret_env("RESIDE_ACCOUNT_ID", replica.name, constants.ACCOUNT_ID_KEY),
+        system.secret_env("RESIDE_AGENT_SECRET", replica.name, constants.AGENT_SECRET_KEY),
         *({"name": name, "value": value} for name, value in plain.items()),
     ]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from reside.jazz import JazzError
+from reside.model.sentinel_data import REFERENCED_VALUE
 from reside.sentinel.objects.secrets import all_references, filled, live_value
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ async def _look_up(node: Node, stack: DesiredStack) -> tuple[dict[str, str], dic
     maps = {target: source for target, source in zip(targets, sources, strict=True) if source is not None}
     values: dict[str, str] = {}
     for target, source in maps.items():
-        edit = source.edit("value")
+        edit = source.edit(REFERENCED_VALUE)
         if edit is None or edit.deleted:
             continue
         if edit.by != stack.owner:

@@ -12,10 +12,11 @@ from support.registry import free_port
 from support.replicas import GREETING, World, call, endpoint_of, greeting_contract
 
 from reside.jazz import AccountId, now_ms, sign_request
+from reside.model.endpoints import rpc_path
 from reside.model.errors import Conflict, InvalidInput, NotAllowed, NotReady, ResideError
 from reside.model.permissions import Grant, PermissionRef
 from reside.replica import Call, Replica
-from reside.replica.client import call_method, rpc_path
+from reside.replica.client import call_method
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

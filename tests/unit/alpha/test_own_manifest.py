@@ -8,7 +8,8 @@ import yaml
 
 from reside.alpha.contract import CONTRACT, PACKAGED
 from reside.alpha.manifest import MANIFEST, sentinel_grants
-from reside.model.constants import ALPHA_CONTRACT, SENTINEL_CONTRACT, SENTINEL_NAME, SUPER_ADMIN_PERMISSIONS
+from reside.model.alpha_contract import SUPER_ADMIN_PERMISSIONS
+from reside.model.constants import ALPHA_CONTRACT, SENTINEL_CONTRACT, SENTINEL_NAME
 from reside.model.manifest import ReplicaManifest, parse_manifest
 from reside.sentinel.contract.manifest import CONTRACT as SENTINEL
 

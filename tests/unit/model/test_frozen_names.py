@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from reside.model import constants, lookup
+from reside.locks.service import LEADER_PREFIX, PREFIX
+from reside.model import alpha_contract, constants, endpoints, lookup
 from reside.model.kinds import KINDS
+from reside.replica.transactions import LOCK_PREFIX
 
 FROZEN = {
     "MANIFEST_LABEL": "io.reside.manifest",
@@ -27,12 +29,56 @@ FROZEN = {
     "ENGINE_SECRET_KEY": "passphrase",
     "SENTINEL_SERVICE_ACCOUNT": "kubernetes-sentinel",
     "SENTINEL_VOLUME_CLAIM": "kubernetes-sentinel",
+    "ACCOUNT_ID_KEY": "accountId",
+    "AGENT_SECRET_KEY": "agentSecret",
+    "SENTINEL_STATE_DIR": "/var/lib/reside",
+    "NONROOT_USER": 65532,
+    "RESIDE_REGISTRY": "registry.reside.internal",
+    "ENV_PREFIX": "RESIDE_",
+    "LISTEN_PORT": 8080,
+    "SERVICE_PORT": 80,
+    "JAZZ_PORT": 4200,
+    "ETCD_PORT": 2379,
+    "JAZZ_URL": "ws://jazz:4200",
+    "ETCD_URL": "http://etcd:2379",
     "TEARDOWN_MARKER": "ConfigMap/reside-teardown",
     "PROVIDER_VERSION": "4.25.0",
     "SEED_ID": 0,
     "ALPHA_ID": 1,
     "SENTINEL_ID": 2,
     "FIRST_FREE_ID": 3,
+}
+
+FROZEN_IN_ALPHAS_CONTRACT = {
+    "CREATE_LOAD_REQUEST": "create-load-request",
+    "APPROVE_LOAD_REQUEST": "approve-load-request",
+    "REJECT_LOAD_REQUEST": "reject-load-request",
+    "CLAIM_SUPER_ADMIN": "claim-super-admin",
+    "READ_REPLICAS": "replica:read:all",
+    "MANAGE_REPLICAS": "replica:manage:all",
+    "CREATE_REQUESTS": "load-request:create",
+    "READ_REQUESTS": "load-request:read:all",
+    "APPROVE_REQUESTS": "load-request:approve",
+    "MANAGE_BLOCKS": "rcb:manage:all",
+    "SUPER_ADMIN_PERMISSIONS": (
+        "replica:read:all",
+        "replica:manage:all",
+        "load-request:create",
+        "load-request:read:all",
+        "load-request:approve",
+    ),
+    "ROOT_NAME": "alpha.v1",
+    "SUPER_ADMIN_ACCOUNT": "superAdminAccount",
+    "REPLICAS": "replicas",
+    "CONTRACTS": "contracts",
+    "LOAD_REQUESTS": "loadRequests",
+    "CONTROL_BLOCKS": "controlBlocks",
+    "REPLICAS_GROUP": "replicasGroup",
+    "LOAD_REQUESTS_GROUP": "loadRequestsGroup",
+    "STACKS_GROUP": "stacksGroup",
+    "SECRETS_GROUP": "secretsGroup",
+    "BLOCK_MANAGERS_GROUP": "rcbManageGroup",
+    "REPLICA_MANAGERS_GROUP": "replicaManageGroup",
 }
 
 
@@ -63,6 +109,25 @@ def test_lookup_names_are_frozen() -> None:
         "rcb.by-id.6",
         "granted-permissions:for-account:co_z",
     ]
+
+
+def test_members_of_lookups_are_frozen() -> None:
+    assert (lookup.TARGET, lookup.TARGETS, lookup.CLAIMANT) == ("target", "targets", "claimant")
+
+
+def test_names_of_alphas_contract_are_frozen() -> None:
+    found = {name: value for name, value in vars(alpha_contract).items() if name.isupper()}
+    assert found == FROZEN_IN_ALPHAS_CONTRACT
+
+
+def test_paths_of_a_replica_are_frozen() -> None:
+    assert (endpoints.LIVENESS_PATH, endpoints.READINESS_PATH) == ("/healthz", "/readyz")
+    assert endpoints.rpc_path("greeter", "r.example/c.v1", "greet") == "/replicas/greeter/rpc/r.example/c.v1/greet"
+    assert endpoints.replica_path("greeter") == "/replicas/greeter/"
+
+
+def test_names_of_locks_are_frozen() -> None:
+    assert (PREFIX, LEADER_PREFIX, LOCK_PREFIX) == ("reside/", "leader/", "transaction/")
 
 
 def test_every_kind_of_the_model_has_its_permissions() -> None:

@@ -15,6 +15,7 @@ FROZEN = {
     "REPORTS_GROUP": "reportsGroup",
     "MAPS_BY_GROUP": {"declarersGroup": ("desired", "previews"), "reportsGroup": ("reports", "previewResults")},
     "CANDIDATE": "candidate",
+    "REFERENCED_VALUE": "value",
 }
 
 

@@ -10,10 +10,11 @@ import pytest
 import stamina
 
 from reside.jazz import AccountId, Credentials
+from reside.model.endpoints import rpc_path
 from reside.model.errors import AnswerLost, Conflict, NotAllowed, NotReady, ResideError
 from reside.replica import Replica
 from reside.replica.app import build_app
-from reside.replica.client import call_method, rpc_path
+from reside.replica.client import call_method
 from reside.replica.health import Health
 from reside.replica.rpc import RpcServer
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reside.locks import LockLost
-from reside.replica.transactions import LOCK_PREFIX, Transaction
+from reside.replica.transactions import Transaction
 
 pytestmark = pytest.mark.anyio
 
@@ -82,7 +82,3 @@ async def test_a_procedure_does_not_start_without_the_lock(recorder: Recorder, t
     with pytest.raises(LockLost):
         await tx.run_exclusively(procedure)
     assert recorder.calls == ["check"]
-
-
-def test_the_lock_of_an_object_is_frozen() -> None:
-    assert LOCK_PREFIX == "transaction/"

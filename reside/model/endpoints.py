@@ -1,0 +1,18 @@
+"""Paths of a replica's HTTP server. Pods, Ingresses and clients of other versions use them; a test freezes them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+LIVENESS_PATH: Final = "/healthz"
+READINESS_PATH: Final = "/readyz"
+
+
+def replica_path(replica: str) -> str:
+    """Return what every path of a replica begins with, probes and metrics aside; it ends with `/`."""
+    return f"/replicas/{replica}/"
+
+
+def rpc_path(replica: str, contract: str, method: str) -> str:
+    """Return the path of a method of a replica instance."""
+    return f"{replica_path(replica)}rpc/{contract}/{method}"
