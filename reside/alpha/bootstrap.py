@@ -1,7 +1,8 @@
 """What the seed calls to make Alpha's side of a cluster: data and control blocks, then the loads of the system itself.
 
-Everything here may be entered again after a kill: nothing is made twice. The order follows design.md §5: Alpha's
-expected permissions stand in the Sentinel's control block before anything is loaded, since loading needs previews.
+Everything here may be entered again after a kill: nothing is made twice. The order follows docs/model.md, section 8:
+Alpha's expected permissions are in the Sentinel's control block before anything is loaded, since loading needs
+previews.
 """
 
 from __future__ import annotations

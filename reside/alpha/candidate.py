@@ -68,7 +68,7 @@ async def candidate(alpha: Alpha, approved: ApproveRequest, existing: Replica | 
 
 
 async def updated_replica(alpha: Alpha, identity: str, *, exclusive: bool, replica_id: int | None) -> Replica | None:
-    """Return the replica that a load of an image updates; None for a new instance (docs/model.md, Loading).
+    """Return the replica that a load of an image updates; None for a new instance (docs/model.md, section 5).
 
     Args:
         alpha: the running Alpha.

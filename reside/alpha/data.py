@@ -1,4 +1,4 @@
-"""Alpha's data in Jazz (docs/architecture.md, "Data in Jazz"): made once, found at every later start.
+"""Alpha's data in Jazz (docs/model.md, section 3): made once, found at every later start.
 
 Invariants: everything can be entered again, since each member is made only if it is missing; whoever makes data
 holds Alpha's lock, so nothing is made twice; the public group is Alpha's own and readable by everyone.

@@ -1,7 +1,7 @@
 """Who must grant what to a replica: a version's requirements as grants by granting replica. And Alpha's own handlers.
 
 Alpha grants nothing of others: it writes ``expected`` into the control block of each replica that serves a requirement;
-that replica carries it out and writes ``current`` (model.md §4).
+that replica carries it out and writes ``current`` (docs/model.md, section 4).
 """
 
 from __future__ import annotations

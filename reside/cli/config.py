@@ -1,4 +1,4 @@
-"""The operator's configuration: contexts, clusters and accounts, in ``config.yaml`` (model.md §9).
+"""The operator's configuration: contexts, clusters and accounts, in ``config.yaml`` (docs/model.md, section 9).
 
 Invariants: the file has mode 0600 and is replaced as a whole, so that a reader never sees half of it; agent secrets
 stand in it only encrypted (reside.cli.vault); names are unique within their list.

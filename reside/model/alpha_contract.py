@@ -1,6 +1,6 @@
 """Names of the contract `alpha.v1`: its methods, its permissions, and the members of its data map.
 
-Alpha implements them; the CLI, the seed and the tests use them. docs/architecture.md, "Data in Jazz", describes the
+Alpha implements them; the CLI, the seed and the tests use them. docs/model.md, section 3, describes the
 members. These names are on the wire and never change; a test freezes them.
 """
 

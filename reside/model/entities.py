@@ -1,6 +1,6 @@
 """The entities of Alpha's data as plain values: what stands in Jazz, read into frozen pydantic models.
 
-Jazz holds them as CoMaps (docs/architecture.md, "Data in Jazz"); members are named in camelCase there, as JavaScript
+Jazz holds them as CoMaps (docs/model.md, section 3); members are named in camelCase there, as JavaScript
 clients expect. Validation happens here, at the edge: code behind it never sees a malformed entity.
 """
 

@@ -1,4 +1,4 @@
-"""Unique names of look-up objects, owned by Alpha's data group (model.md §3)."""
+"""Unique names of look-up objects, owned by Alpha's data group (docs/model.md, section 3)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Image manifests: what the label ``io.reside.manifest`` of a replica's or contract's image says.
 
-The label is base64 of a JSON document (model.md §2). Unknown members are refused, so that a misspelt one is seen.
+The label is base64 of a JSON document (docs/model.md, section 2). Unknown members are refused, so that a misspelt one
+is seen.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ def _depth(data: Any) -> int:
 
 
 def document(manifest: Manifest) -> dict[str, Any]:
-    """The manifest's JSON document, by the names of model.md."""
+    """The manifest's JSON document, as docs/model.md, section 2, describes it."""
     return manifest.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 

@@ -1,7 +1,7 @@
 """Permissions between replicas: their keys and what a change of wishes does to a control block.
 
 Granting is done by the replica that owns the data: Alpha writes ``expected``, that replica writes ``current``.
-Invariant: a permission counts only while its ``current`` says granted and names the grantee (model.md §10).
+Invariant: a permission counts only while its ``current`` says granted and names the grantee (docs/model.md, section 4).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PermissionRef:
 
     @property
     def key(self) -> str:
-        """``accountId:contractIdentity:permissionName[:instanceId]`` (model.md §3)."""
+        """``accountId:contractIdentity:permissionName[:instanceId]`` (docs/model.md, section 3)."""
         parts = [self.account, self.contract, self.name]
         return ":".join(parts if self.instance_id is None else [*parts, self.instance_id])
 

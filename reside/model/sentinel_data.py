@@ -1,6 +1,6 @@
 """The Sentinel's data in Jazz: the names by which the Sentinel and the accounts that declare stacks find it.
 
-docs/architecture.md, "Data in Jazz", describes the members. These names are on the wire and never change; a test
+docs/model.md, section 3, describes the members. These names are on the wire and never change; a test
 freezes them.
 """
 

@@ -1,4 +1,4 @@
-"""Version statuses out of live objects: the rules of model.md §3 as pure functions."""
+"""Version statuses out of live objects: the rules of docs/model.md, section 3 as pure functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every replica is made of: start, control block, permission loop, RPC, transactions, health (model.md §7).
+"""What every replica is made of: start (docs/model.md, section 7), control block, permission loop, RPC, transactions.
 
 The idea: a replica's code declares functions on a ``Replica`` and says ``launch()``; the rest is the same for all.
 

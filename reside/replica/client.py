@@ -1,4 +1,4 @@
-"""Calls a method of another replica over HTTP (docs/architecture.md, "RPC").
+"""Calls a method of another replica over HTTP (docs/model.md, section 10).
 
 A call that its receiver has not handled is tried again until a deadline: no connection was made, or the receiver says
 so (``refusals``). Each try has a request token of its own, since a token is good for one request. A call that may have

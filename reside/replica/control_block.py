@@ -1,7 +1,7 @@
 """Replica control blocks in Jazz: a live reader, and the writes that Alpha and the replica make.
 
-One map per block, one map of permissions in it, one map per permission (docs/architecture.md). Alpha writes the member
-``expected`` of a permission, the replica ``current``, so neither overwrites the other.
+One map per block, one map of permissions in it, one map per permission (docs/model.md, section 3). Alpha writes the
+member ``expected`` of a permission, the replica ``current``, so neither overwrites the other.
 
 Invariants: what is read is validated by Jazz (written by an account that may) and by shape; an entry whose key does not
 say the same as its members is no permission.

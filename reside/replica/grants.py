@@ -1,4 +1,4 @@
-"""The permission loop: makes true what Alpha expects of the own control block (model.md §4).
+"""The permission loop: makes true what Alpha expects of the own control block (docs/model.md, section 4).
 
 Level-triggered: each pass compares ``expected`` with ``current`` for all permissions, whatever woke it, at the start
 and at every change of the control block. ``current`` is written only after the handler has ended well; one that fails

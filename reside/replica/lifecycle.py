@@ -1,4 +1,4 @@
-"""The start sequence of a replica and its way back (model.md §7).
+"""The start sequence of a replica and its way back (docs/model.md, section 7).
 
     1 settings → 2 log in → 3 control block → 4 peers → 5 permission loop → 6 RPC → 7 the replica's own code
 

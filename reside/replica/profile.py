@@ -1,4 +1,4 @@
-"""The public profile of a replica: where it is called and where its contracts' data stands (model.md §3).
+"""The public profile of a replica: where it is called and where its contracts' data stands (docs/model.md, section 3).
 
 It is the profile map of the replica's Jazz account, readable by everyone and written by that account alone.
 """

@@ -1,4 +1,4 @@
-"""Settings of a replica, from the environment that Alpha renders into its pod (model.md §6)."""
+"""Settings of a replica, from the environment that Alpha renders into its pod (docs/model.md, section 6)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Placeholders in the ``params`` and ``instanceId`` of a required permission, such as ``{replica.name}``.
 
-They are resolved when a load request is validated (model.md §2), so that an approver sees what is really asked for.
+They are resolved when a load request is validated (docs/model.md, section 2), so that an approver sees the final
+values.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def _instance(key: str, permission: str, keys: Sequence[str], params: Mapping[st
 
 
 def _check_told_apart(key: str, permission: str, instance: str, known: Iterable[str]) -> None:
-    """``a`` of the instance ``b`` and ``a:b`` would have one key in a control block (model.md §3)."""
+    """``a`` of the instance ``b`` and ``a:b`` would have one key in a control block (docs/model.md, section 3)."""
     for other in known:
         if other.startswith(f"{permission}:") and f"{permission}:{instance}:".startswith(f"{other}:"):
             raise LoadRefused(

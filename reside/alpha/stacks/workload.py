@@ -1,4 +1,4 @@
-"""The Deployment or Job of one version of a replica (model.md §6), as a manifest.
+"""The Deployment or Job of one version of a replica (docs/model.md, section 6), as a manifest.
 
 A pod that ends leaves its Service first: the kubelet marks it as terminating, the preStop sleep lets that reach every
 node, and only then the process gets SIGTERM. That, and a new pod's readiness before the old one goes, is why no call
@@ -146,7 +146,7 @@ def _probe(path: str, *, period: int, failures: int) -> dict[str, Any]:
 
 
 def _environment(replica: Replica, cluster: ClusterSettings) -> list[dict[str, Any]]:
-    """The environment of model.md §6; what stands in the Secret is read from there by the kubelet."""
+    """The environment of docs/model.md, section 6; what stands in the Secret is read from there by the kubelet."""
     external = cluster.external_url
     plain = {
         "RESIDE_REPLICA_NAME": replica.name,

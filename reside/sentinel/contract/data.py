@@ -1,4 +1,4 @@
-"""The Sentinel's data in Jazz (docs/architecture.md): made once, found at every later start.
+"""The Sentinel's data in Jazz (docs/model.md, section 3): made once, found at every later start.
 
 Careful mode is on in new data: deleting what is unknown begins when the bootstrap says that all is known.
 """

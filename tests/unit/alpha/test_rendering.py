@@ -1,4 +1,4 @@
-"""The objects of a replica: names, labels, environment and hardening of model.md §6."""
+"""The objects of a replica: names, labels, environment and hardening of docs/model.md, section 6."""
 
 from __future__ import annotations
 
