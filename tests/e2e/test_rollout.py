@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 from e2e.calls import steady_calls
-from support.platform import until
+from support.eventually import eventually
 
 if TYPE_CHECKING:
     from support.platform import Platform
@@ -22,16 +23,18 @@ def test_no_call_fails_while_the_greeter_changes_version(platform: Platform) -> 
 
     greeter = str(platform.replicas()["greeter"]["id"])
 
-    def only_second() -> bool:
-        versions = {
-            pod["metadata"]["labels"]["reside.io/version"] for pod in platform.pods("reside.io/replica=greeter")
-        }
-        return versions == {"2"}
+    def versions() -> set[str]:
+        return {pod["metadata"]["labels"]["reside.io/version"] for pod in platform.pods("reside.io/replica=greeter")}
 
     async def scenario() -> list[str]:
         async with steady_calls(platform, a_second=20) as outcome:
             await anyio.to_thread.run_sync(platform.load, image, "--replica-id", greeter)
-            await anyio.to_thread.run_sync(until, "the end of version 1", 90, only_second)
+            await eventually(
+                "the end of version 1",
+                partial(anyio.to_thread.run_sync, versions),
+                lambda found: found == {"2"},
+                within=90,
+            )
         return outcome.failures + ([] if outcome.versions == {1, 2} else [f"answered: {outcome.versions}"])
 
     assert anyio.run(scenario) == []

@@ -21,13 +21,13 @@ def _update(platform: Platform, name: str, changed: Callable[[Platform, str], st
     before = platform.replicas()[name]
     platform.load(changed(platform, before["image"]))
 
-    def moved() -> bool:
-        row = platform.replicas()[name]
-        pods = platform.pods(f"reside.io/replica={name}")
-        versions = {pod["metadata"]["labels"]["reside.io/version"] for pod in pods}
-        return row["status"] == "running" and versions == {str(before["version"] + 1)}
+    version = str(before["version"] + 1)
 
-    eventually_sync(f"version {before['version'] + 1} of {name} alone", moved, within=180)
+    def look() -> tuple[str, set[str]]:
+        pods = platform.pods(f"reside.io/replica={name}")
+        return platform.replicas()[name]["status"], {pod["metadata"]["labels"]["reside.io/version"] for pod in pods}
+
+    eventually_sync(f"version {version} of {name} alone", look, lambda seen: seen == ("running", {version}), within=180)
     gone = platform.get("deployments", "-l", "reside.io/replica=greeter")["items"][0]["metadata"]["name"]
     platform.kubectl("delete", "deployment", gone)
     eventually_sync("the Sentinel's repair", lambda: platform.ready_pods("greeter"), within=60)
