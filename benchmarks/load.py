@@ -23,7 +23,7 @@ from reside.cli import config
 from reside.cli.loading import approve, create_request, follow_version, wait_validated
 from reside.cli.replicas import ReplicaView
 from reside.cli.session import Session, open_session
-from reside.model.entities import LoadRequest, LoadWish
+from reside.model.entities import LoadRequest, LoadRequestSpec
 
 if TYPE_CHECKING:
     from reside.cli.config import Cluster
@@ -68,7 +68,7 @@ def _kube_config(cluster: Cluster) -> Any:
 
 async def _load(session: Session, client: Any) -> tuple[float, int]:
     known = next((row for row in await ReplicaView(session.node, session.data).rows() if row["name"] == NAME), None)
-    wish = LoadWish(image=IMAGE, name=NAME, replica_id=known["id"] if known else None)
+    wish = LoadRequestSpec(image=IMAGE, name=NAME, replica_id=known["id"] if known else None)
     _, request = await create_request(session, wish)
     seen = await wait_validated(request, lambda _: None)
     expected = (known["version"] if known else 0) + 1

@@ -1,7 +1,7 @@
-"""The rules of rules.py as a CrossGuard pack: ``pulumi preview --policy-pack policy``.
+"""The rules of rules.py as a CrossGuard pack: `pulumi preview --policy-pack policy`.
 
 The pack judges each resource of the Kubernetes provider by its inputs, which are the manifest. The namespace to compare
-with is the pack's configuration ``namespace`` of each policy; without it the namespace is not compared.
+with is the pack's configuration `namespace` of each policy; without it the namespace is not compared.
 """
 
 from __future__ import annotations

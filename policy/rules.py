@@ -1,8 +1,8 @@
 """The rules that every Kubernetes object of a ReSide cluster obeys, as pure functions over one manifest.
 
 A rule is a function from a manifest and a :class:`Context` to complaints, each saying what to do. :func:`check` runs
-all of them over all objects. The Sentinel asks before every apply and preview; ``policy/__main__.py`` shows the same
-rules to ``pulumi preview --policy-pack policy``.
+all of them over all objects. The Sentinel asks before every apply and preview; `policy/__main__.py` shows the same
+rules to `pulumi preview --policy-pack policy`.
 
 Invariants: only the standard library is imported, so that every room may use this one; a message never holds a value
 out of a Secret or of an environment variable; a manifest of unexpected shape never raises, it is judged by what is
@@ -50,7 +50,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Violation:
-    """One broken rule: its name, the object as ``Kind/name``, and what to do about it."""
+    """One broken rule: its name, the object as `Kind/name`, and what to do about it."""
 
     rule: str
     object: str
@@ -64,7 +64,7 @@ Rule = Callable[[Manifest, Context], Iterator[str]]
 
 
 def check(objects: Iterable[Manifest], context: Context) -> list[Violation]:
-    """All violations of ``objects``, in the order of objects and rules."""
+    """All violations of `objects`, in the order of objects and rules."""
     return [violation for manifest in objects for violation in check_object(manifest, context)]
 
 
@@ -75,7 +75,7 @@ def check_object(manifest: Manifest, context: Context) -> list[Violation]:
 
 
 def object_name(manifest: Manifest) -> str:
-    """``Kind/name`` of a manifest; ``?`` stands for what is missing."""
+    """`Kind/name` of a manifest; `?` stands for what is missing."""
     return f"{manifest.get('kind') or '?'}/{_map(manifest, 'metadata').get('name') or '?'}"
 
 
@@ -195,17 +195,17 @@ def _containers(manifest: Manifest) -> Iterator[Manifest]:
 
 
 def _map(parent: Manifest, member: str) -> Manifest:
-    """The mapping ``parent[member]``, or an empty one where it is missing or something else."""
+    """The mapping `parent[member]`, or an empty one where it is missing or something else."""
     value = parent.get(member)
     return value if isinstance(value, Mapping) else {}
 
 
 def _maps(parent: Manifest, member: str) -> Iterator[Manifest]:
-    """The mappings of the list ``parent[member]``."""
+    """The mappings of the list `parent[member]`."""
     return (entry for entry in _list(parent, member) if isinstance(entry, Mapping))
 
 
 def _list(parent: Manifest, member: str) -> Sequence[Any]:
-    """The list ``parent[member]``, or an empty one where it is missing or something else."""
+    """The list `parent[member]`, or an empty one where it is missing or something else."""
     value = parent.get(member)
     return value if isinstance(value, Sequence) and not isinstance(value, str | bytes) else ()

@@ -1,6 +1,6 @@
 """The Alpha replica: its contract's methods, permissions and data, and the loop that it leads.
 
-``replica()`` makes a new declaration each time, because the seed runs an Alpha of its own beside nothing else.
+`replica()` makes a new declaration each time, because the seed runs an Alpha of its own beside nothing else.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from reside.alpha import contract, permissions, rpc
-from reside.alpha.data import make_data, open_data, with_grants
+from reside.alpha.data import make_data, open_data, with_managers
 from reside.alpha.loop import lead
 from reside.alpha.sentinel_client import SentinelClient
 from reside.alpha.settings import AlphaSettings
@@ -20,7 +20,7 @@ from reside.model import alpha_contract
 from reside.model.constants import ALPHA_CONTRACT
 from reside.model.errors import InvalidInput
 from reside.registry import RegistryClient
-from reside.replica import CAREFUL_WRITES, Replica
+from reside.replica import STRICT_WRITES, Replica
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -33,7 +33,7 @@ _log = structlog.get_logger(__name__)
 
 def replica() -> Replica:
     """Alpha's declaration."""
-    alpha = Replica(contract.CONTRACT, writes=CAREFUL_WRITES)
+    alpha = Replica(contract.CONTRACT, writes=STRICT_WRITES)
     alpha.data(ALPHA_CONTRACT)(_data)
     for name in permissions.HANDLED:
         revoked = permissions.manager_revoked if name == alpha_contract.MANAGE_REPLICAS else permissions.revoked
@@ -57,7 +57,7 @@ async def main(context: Context) -> None:
 
 @asynccontextmanager
 async def started(settings: AlphaSettings, *, serve: bool = True) -> AsyncIterator[Alpha]:
-    """Alpha without its loop, as the seed and tests need it: RPC, permissions, data. Add ``lead(alpha)`` as a task."""
+    """Alpha without its loop, as the seed and tests need it: RPC, permissions, data. Add `lead(alpha)` as a task."""
     async with replica().start(settings, serve=serve) as context:
         yield await running(context)
 
@@ -66,7 +66,7 @@ async def running(context: Context) -> Alpha:
     """What Alpha's acts have at hand, out of a started replica."""
     settings = _settings(context)
     data = await open_data(context.node, context.data[ALPHA_CONTRACT])
-    data = with_grants(data, permissions.managers(context))
+    data = with_managers(data, permissions.managers(context))
     registry = RegistryClient(settings.registry_mirrors)
     return Alpha(context, data, settings.cluster(), registry, SentinelClient(context, data))
 

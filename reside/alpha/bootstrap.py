@@ -94,7 +94,9 @@ async def _system(data: AlphaData, credentials: dict[int, Credentials]) -> Syste
             secret.set(REFERENCED_VALUE, credentials[number].agent_secret)
         await instances.register(data, identity, Identity(account, made[number], secret.id))
     grantee = credentials[ALPHA_ID].account_id
-    await control_blocks.require(data.node, made[ALPHA_ID], {SENTINEL_NAME: [credentials[SENTINEL_ID].account_id]})
+    await control_blocks.set_requirements(
+        data.node, made[ALPHA_ID], {SENTINEL_NAME: [credentials[SENTINEL_ID].account_id]}
+    )
     await control_blocks.add_expected(data.node, made[SENTINEL_ID], sentinel_grants(grantee))
     return SystemBlocks(alpha=made[ALPHA_ID], sentinel=made[SENTINEL_ID])
 
@@ -112,15 +114,15 @@ async def until_granted(alpha: Alpha, sentinel_block: str) -> None:
             await block.changed.wait()
 
 
-async def approve_here(alpha: Alpha, number: int, revision: str) -> None:
+async def approve_locally(alpha: Alpha, number: int, revision: str) -> None:
     """Approve a request in this process, which must render as the leading Alpha does: so in the seed."""
     await approve(alpha, number, revision, {})
 
 
-async def load_system(alpha: Alpha, images: Iterable[str], approver: Approver = approve_here) -> None:
-    """Phase Load: load each image (``identity@digest``) in this order, approved by us; what is current already stays.
+async def load_system(alpha: Alpha, images: Iterable[str], approver: Approver = approve_locally) -> None:
+    """Phase Load: load each image (`identity@digest`) in this order, approved by us; what is current already stays.
 
-    An Alpha must lead: ``lead(alpha)`` in this process, or one in the cluster. The caller sets the deadline.
+    An Alpha must lead: `lead(alpha)` in this process, or one in the cluster. The caller sets the deadline.
 
     Args:
         alpha: who loads.
@@ -135,7 +137,7 @@ async def load_system(alpha: Alpha, images: Iterable[str], approver: Approver = 
         await load(alpha, image, approver)
 
 
-async def load(alpha: Alpha, image: str, approver: Approver = approve_here) -> None:
+async def load(alpha: Alpha, image: str, approver: Approver = approve_locally) -> None:
     """Load one image as Alpha itself and wait until its version is made."""
     reference = ImageReference.parse(image)
     existing = next((r.value for r in await records.replicas_of(alpha.data, reference.identity)), None)
@@ -152,7 +154,7 @@ async def _request(alpha: Alpha, name: str, image: str) -> RequestRecord:
         unique = name if attempt == 1 else f"{name}.{attempt}"
         wish = await alpha.node.unique_map(alpha.data.requests_group, unique, {"image": image})
         await alpha.node.flush()
-        earlier = await lookups.find(alpha.data, lookup.load_request_by_wish(wish.id))
+        earlier = await lookups.find(alpha.data, lookup.load_request_by_spec(wish.id))
         if earlier is None or (await records.read_request(alpha.data, earlier)).value.status not in _REFUSED:
             break
     return await create_request(alpha, wish.id, alpha.account)
@@ -175,7 +177,7 @@ async def _until_done(alpha: Alpha, record: RequestRecord, image: str, approver:
 
 
 async def declare_stack(alpha: Alpha, name: str, objects: Iterable[K8sObject]) -> str:
-    """Phase Handover: declare a stack of Alpha's own, such as ``platform``; returns its revision."""
+    """Phase Handover: declare a stack of Alpha's own, such as `platform`; returns its revision."""
     stack = DesiredStack(name, alpha.account, tuple(objects))
     await alpha.sentinel.declare(stack)
     return stack.revision

@@ -23,7 +23,7 @@ def super_admin_grants(account: str) -> dict[PermissionRef, Grant]:
 
 
 async def claim(alpha: Alpha, account: str, code: str, expected: SecretStr | None) -> None:
-    """Make ``account`` the super admin. The same account may claim again, and gets what it should have.
+    """Make `account` the super admin. The same account may claim again, and gets what it should have.
 
     Raises:
         NotReady: this cluster has no code.

@@ -1,4 +1,4 @@
-"""The contract ``alpha.v1`` as data: what the label of its image says, and what Alpha implements."""
+"""The contract `alpha.v1` as data: what the label of its image says, and what Alpha implements."""
 
 from __future__ import annotations
 

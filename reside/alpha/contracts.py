@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from reside.alpha import lookups
 from reside.alpha.contract import PACKAGED
-from reside.alpha.lookups import Claim
+from reside.alpha.lookups import Reservation
 from reside.model import lookup
 from reside.model.constants import MANIFEST_LABEL
 from reside.model.errors import InvalidManifest, LoadRefused
@@ -74,17 +74,17 @@ async def refresh(data: AlphaData, manifest: ContractManifest) -> int:
     """Bring a contract's entity up to its manifest, or make it; returns its id. The caller holds Alpha's lock."""
     wanted = {key: value for key, value in document(manifest).items() if key in _MEMBERS}
     target = await lookups.find(data, lookup.contract_by_identity(manifest.identity))
-    claim = Claim(manifest.identity, "nextContract")
+    reservation = Reservation(manifest.identity, "nextContract")
     if target is None:
-        number = await lookups.claim_id(data, lookup.contract_by_id, claim)
+        number = await lookups.reserve_id(data, lookup.contract_by_id, reservation)
         target = await lookups.find(data, lookup.contract_by_id(number))
         entity = await data.node.load_map(target) if target else data.public.create_map({"id": number, **wanted})
-        await lookups.point(data, lookup.contract_by_id(number), entity.id)
-        await lookups.point(data, lookup.contract_by_identity(manifest.identity), entity.id)
+        await lookups.set_target(data, lookup.contract_by_id(number), entity.id)
+        await lookups.set_target(data, lookup.contract_by_identity(manifest.identity), entity.id)
     else:
         entity = await data.node.load_map(target)
     lookups.add_once(data.contracts, entity.id)
-    lookups.settle_id(data, claim, entity["id"])
+    lookups.confirm_id(data, reservation, entity["id"])
     changed = {key: value for key, value in wanted.items() if entity.get(key) != value}
     entity.update(changed)
     return int(entity["id"])

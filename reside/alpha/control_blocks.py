@@ -1,4 +1,4 @@
-"""Control blocks: making one, and writing what an account shall be granted into those of others."""
+"""Control blocks: create them, and write the expected grants of an account into those of other replicas."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reside.alpha import lookups
 from reside.jazz import AccountId
 from reside.model import lookup
-from reside.model.permissions import sync
+from reside.model.permissions import plan_expected
 from reside.replica import ControlBlock
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 async def make_block(data: AlphaData, number: int, name: str, account: str) -> str:
-    """The id of a replica's control block, made if it is missing. The caller holds Alpha's lock.
+    """Return the id of a replica's control block; create the block if it does not exist. The caller holds Alpha's lock.
 
     Args:
         data: Alpha's data.
-        number: id of the replica, which is also the block's.
+        number: id of the replica, which is also the id of the block.
         name: name of the replica.
-        account: the replica's account, which may write the block.
+        account: the replica's account, which becomes a writer of the block.
     """
     found = await lookups.find(data, lookup.rcb_by_id(number))
     if found is None:
@@ -37,14 +37,14 @@ async def make_block(data: AlphaData, number: int, name: str, account: str) -> s
         permissions = group.create_map()
         members = {"id": number, "name": name, "requirements": {}, "permissions": permissions.id}
         found = group.create_map(members).id
-        await lookups.point(data, lookup.rcb_by_id(number), found)
+        await lookups.set_target(data, lookup.rcb_by_id(number), found)
     lookups.add_once(data.blocks, found)
     return found
 
 
 @asynccontextmanager
 async def opened(node: Node, block_id: str) -> AsyncIterator[ControlBlock]:
-    """A control block, for as long as the block runs."""
+    """Load a control block, and close it when the `async with` block ends."""
     block = await ControlBlock.load(node, block_id)
     try:
         yield block
@@ -52,23 +52,25 @@ async def opened(node: Node, block_id: str) -> AsyncIterator[ControlBlock]:
         block.close()
 
 
-async def expect(
-    node: Node, block_id: str, wanted: Mapping[PermissionRef, Grant], asked: Collection[PermissionRef]
+async def set_expected(
+    node: Node, block_id: str, expected: Mapping[PermissionRef, Grant], earlier: Collection[PermissionRef]
 ) -> None:
-    """Let a control block expect what is wanted, and out of all that was ever asked nothing else."""
+    """Write the expected grants of an account into a control block (`reside.model.permissions.plan_expected`)."""
     async with opened(node, block_id) as block:
-        for ref, grant in sync(wanted, asked, block.permissions()).items():
-            await block.expect(ref, grant)
+        for ref, grant in plan_expected(expected, earlier, block.permissions()).items():
+            await block.set_expected(ref, grant)
 
 
-async def add_expected(node: Node, block_id: str, wanted: Mapping[PermissionRef, Grant]) -> None:
-    """Let a control block expect these grants too; nothing is withdrawn."""
+async def add_expected(node: Node, block_id: str, expected: Mapping[PermissionRef, Grant]) -> None:
+    """Add expected grants to a control block; the others stay."""
     async with opened(node, block_id) as block:
-        for ref, grant in wanted.items():
-            await block.expect(ref, grant)
+        for ref, grant in expected.items():
+            await block.set_expected(ref, grant)
 
 
-async def require(node: Node, block_id: str, requirements: Mapping[str, list[str]]) -> None:
-    """Write which accounts serve each requirement of the block's replica."""
+async def set_requirements(node: Node, block_id: str, requirements: Mapping[str, list[str]]) -> None:
+    """Write which accounts satisfy each requirement of the block's replica."""
     async with opened(node, block_id) as block:
-        block.require({key: [AccountId(account) for account in accounts] for key, accounts in requirements.items()})
+        block.set_requirements(
+            {key: [AccountId(account) for account in accounts] for key, accounts in requirements.items()}
+        )

@@ -53,7 +53,7 @@ class AlphaData:
     requests: CoList
     blocks: CoList
     grants: Callable[[str], bool] = field(default=lambda _account: False, repr=False)
-    """Whether an account has ``replica:manage:all`` now; nobody has, for whoever can't read Alpha's control block."""
+    """Whether an account has `replica:manage:all` now; nobody has, for whoever can't read Alpha's control block."""
 
     def may_manage(self, account: str) -> bool:
         """Whether what this account writes about replicas counts."""
@@ -103,7 +103,7 @@ async def open_data(node: Node, root: CoMap) -> AlphaData:
     )
 
 
-def with_grants(data: AlphaData, grants: Callable[[str], bool]) -> AlphaData:
+def with_managers(data: AlphaData, grants: Callable[[str], bool]) -> AlphaData:
     """The data for whoever can tell which accounts may manage replicas."""
     return replace(data, grants=grants)
 

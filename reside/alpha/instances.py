@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from reside.alpha import control_blocks, lookups, records
 from reside.alpha.candidate import updated_replica
-from reside.alpha.lookups import Claim
+from reside.alpha.lookups import Reservation
 from reside.jazz import Credentials, Node
 from reside.model import lookup
 from reside.model.constants import FIRST_FREE_ID, SYSTEM_IDS
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Identity:
-    """Who an instance is: its account, its control block, and where its agent secret stands (a map in ``secrets``)."""
+    """Who an instance is: its account, its control block, and where its agent secret stands (a map in `secrets`)."""
 
     account: str
     control_block: str
@@ -48,12 +48,12 @@ async def instance_of(alpha: Alpha, record: RequestRecord, approved: ApproveRequ
     target = await lookups.find(alpha.data, lookup.replica_by_id(number))
     made = await records.read_replica(alpha.data, target) if target else await _make(alpha, number, approved)
     await _index(alpha.data, made)
-    lookups.settle_id(alpha.data, _claim(record), number)
+    lookups.confirm_id(alpha.data, _reservation(record), number)
     return made
 
 
-def _claim(record: RequestRecord) -> Claim:
-    return Claim(record.map.id, "nextReplica", FIRST_FREE_ID)
+def _reservation(record: RequestRecord) -> Reservation:
+    return Reservation(record.map.id, "nextReplica", FIRST_FREE_ID)
 
 
 async def _number(alpha: Alpha, record: RequestRecord, approved: ApproveRequest) -> int:
@@ -64,7 +64,7 @@ async def _number(alpha: Alpha, record: RequestRecord, approved: ApproveRequest)
         return existing.id
     if approved.identity in SYSTEM_IDS:
         return SYSTEM_IDS[approved.identity]
-    return await lookups.claim_id(alpha.data, lookup.replica_by_id, _claim(record))
+    return await lookups.reserve_id(alpha.data, lookup.replica_by_id, _reservation(record))
 
 
 async def _make(alpha: Alpha, number: int, approved: ApproveRequest) -> ReplicaRecord:
@@ -88,14 +88,14 @@ async def _make(alpha: Alpha, number: int, approved: ApproveRequest) -> ReplicaR
             "versions": data.replicas_group.create_list().id,
         }
     )
-    await lookups.point(data, lookup.replica_by_id(number), replica.id)
+    await lookups.set_target(data, lookup.replica_by_id(number), replica.id)
     return await records.read_replica(data, replica.id)
 
 
 async def _index(data: AlphaData, replica: ReplicaRecord) -> None:
     value = replica.value
-    await lookups.point(data, lookup.replica_by_name(value.name), replica.map.id)
-    await lookups.enlist(data, lookup.replicas_by_identity(value.identity), replica.map.id)
+    await lookups.set_target(data, lookup.replica_by_name(value.name), replica.map.id)
+    await lookups.add_target(data, lookup.replicas_by_identity(value.identity), replica.map.id)
     lookups.add_once(data.replicas, replica.map.id)
 
 
@@ -114,7 +114,7 @@ async def _identity(alpha: Alpha, number: int, name: str) -> Identity:
 
 
 async def secret_map(data: AlphaData, number: int) -> CoMap:
-    """The map for the agent secret of the replica with this id: member ``value``."""
+    """The map for the agent secret of the replica with this id: member `value`."""
     return await data.node.unique_map(data.secrets_group, f"agent-secret.{number}")
 
 

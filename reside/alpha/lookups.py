@@ -1,4 +1,4 @@
-"""Look-ups: maps with names that everybody can compute, which point to entities (``reside.model.lookup``).
+"""Look-ups: maps with names that everybody can compute, which point to entities (`reside.model.lookup`).
 
 A look-up by id is also the claim on that id: an id is free as long as the server has no such look-up. So an id is never
 given twice, whatever a process knew or did before it died.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Reservation:
     """Who wants an id, and where ids begin.
 
     Attributes:
@@ -34,64 +34,64 @@ class Claim:
 
 
 async def find(data: AlphaData, name: str) -> str | None:
-    """Id of the value that the look-up ``name`` points to; None if there is none."""
+    """Id of the value that the look-up `name` points to; None if there is none."""
     found = await data.node.find_unique_map(data.public.id, name)
     target = None if found is None else found.get(TARGET)
     return target if isinstance(target, str) else None
 
 
 async def find_all(data: AlphaData, name: str) -> list[str]:
-    """Ids of the values that the look-up ``name`` lists."""
+    """Ids of the values that the look-up `name` lists."""
     found = await data.node.find_unique_map(data.public.id, name)
     targets = None if found is None else found.get(TARGETS)
     return [target for target in targets if isinstance(target, str)] if isinstance(targets, list) else []
 
 
-async def point(data: AlphaData, name: str, target: str) -> None:
-    """Let the look-up ``name`` point to ``target``."""
+async def set_target(data: AlphaData, name: str, target: str) -> None:
+    """Let the look-up `name` point to `target`."""
     lookup = await data.node.unique_map(data.public, name, {TARGET: target})
     if lookup.get(TARGET) != target:
         lookup.set(TARGET, target)
 
 
-async def enlist(data: AlphaData, name: str, target: str) -> None:
-    """Add ``target`` to what the look-up ``name`` lists, unless it is there."""
+async def add_target(data: AlphaData, name: str, target: str) -> None:
+    """Add `target` to what the look-up `name` lists, unless it is there."""
     lookup = await data.node.unique_map(data.public, name, {TARGETS: [target]})
     targets = lookup.get(TARGETS) or []
     if target not in targets:
         lookup.set(TARGETS, [*targets, target])
 
 
-async def strike(data: AlphaData, name: str, target: str) -> None:
-    """Take ``target`` off what the look-up ``name`` lists."""
+async def remove_target(data: AlphaData, name: str, target: str) -> None:
+    """Take `target` off what the look-up `name` lists."""
     lookup = await data.node.find_unique_map(data.public.id, name)
     targets = (lookup.get(TARGETS) if lookup is not None else None) or []
     if lookup is not None and target in targets:
         lookup.set(TARGETS, [other for other in targets if other != target])
 
 
-async def claim_id(data: AlphaData, by_id: Callable[[int], str], claim: Claim) -> int:
+async def reserve_id(data: AlphaData, by_id: Callable[[int], str], reservation: Reservation) -> int:
     """The id that the claimant has, or the lowest free one, which is then the claimant's.
 
     The caller holds Alpha's lock. Claiming again finds the same id, as long as it was not settled.
     """
-    hint = data.root.get(claim.counter)
-    number = max(claim.first, hint if isinstance(hint, int) else claim.first)
+    hint = data.root.get(reservation.counter)
+    number = max(reservation.first, hint if isinstance(hint, int) else reservation.first)
     while True:
-        lookup = await data.node.unique_map(data.public, by_id(number), {CLAIMANT: claim.claimant})
-        if lookup.get(CLAIMANT) == claim.claimant:
+        lookup = await data.node.unique_map(data.public, by_id(number), {CLAIMANT: reservation.claimant})
+        if lookup.get(CLAIMANT) == reservation.claimant:
             return number
         number += 1
 
 
-def settle_id(data: AlphaData, claim: Claim, number: int) -> None:
+def confirm_id(data: AlphaData, reservation: Reservation, number: int) -> None:
     """Note that the claimed id is in use for good, so that the next claim begins behind it."""
-    hint = data.root.get(claim.counter)
+    hint = data.root.get(reservation.counter)
     if not isinstance(hint, int) or hint <= number:
-        data.root.set(claim.counter, number + 1)
+        data.root.set(reservation.counter, number + 1)
 
 
 def add_once(values: CoList, value: str) -> None:
-    """Append ``value`` to a list unless it is there."""
+    """Append `value` to a list unless it is there."""
     if value not in values.as_list():
         values.append(value)

@@ -1,6 +1,6 @@
 """The leader's loop: watches what Alpha's work depends on, and handles what has changed by key.
 
-Keys: ``scan`` (the lists), ``sentinel`` (its reports), ``request/<id>``, ``replica/<id>``. One Alpha of a cluster
+Keys: `scan` (the lists), `sentinel` (its reports), `request/<id>`, `replica/<id>`. One Alpha of a cluster
 leads; it begins by handling everything, so whatever its predecessor left in the middle goes on.
 """
 
@@ -110,7 +110,7 @@ class Loop:
             await previews.withdraw(self._alpha, number)
 
     def _watch(self, value: Value, key: str) -> bool:
-        """Have ``key`` handled whenever ``value`` changes; whether it was not watched before."""
+        """Have `key` handled whenever `value` changes; whether it was not watched before."""
         if value.id in self._subscriptions:
             return False
         self._subscriptions[value.id] = value.on_change(lambda _: self._queue.add(key))

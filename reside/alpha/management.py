@@ -1,8 +1,8 @@
 """What administrators decide about a replica, out of a map that they write themselves. Pure.
 
 Jazz alone can't keep out a removed member who back-dates, and anybody may write nonsense: so what counts is what was
-written last by Alpha or by an account that has ``replica:manage:all`` now, not from the future, and well-formed. When
-an account loses the permission, Alpha first writes what it had decided anew in its own name (``pin``).
+written last by Alpha or by an account that has `replica:manage:all` now, not from the future, and well-formed. When
+an account loses the permission, Alpha first writes what it had decided anew in its own name (`pin`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def in_force(
 
 
 def pin(value: CoMap, present: Management, account: str) -> None:
-    """Write what ``account`` decided anew in our own name, if it decided anything that is in force."""
+    """Write what `account` decided anew in our own name, if it decided anything that is in force."""
     wanted = {ENABLED: present.enabled, PLACEMENT_GROUP: present.placement_group}
     for member, decided in wanted.items():
         edit = value.edit(member)

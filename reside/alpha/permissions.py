@@ -1,7 +1,7 @@
 """Who must grant what to a replica: a version's requirements as grants by granting replica. And Alpha's own handlers.
 
-Alpha grants nothing of others: it writes ``expected`` into the control block of each replica that serves a requirement;
-that replica carries it out and writes ``current`` (docs/model.md, section 4).
+Alpha grants nothing of others: it writes `expected` into the control block of each replica that serves a requirement;
+that replica carries it out and writes `current` (docs/model.md, section 4).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reside.alpha import records
-from reside.alpha.data import open_data, with_grants
+from reside.alpha.data import open_data, with_managers
 from reside.alpha.management import pin
 from reside.jazz import AccountId
 from reside.model import alpha_contract
@@ -27,8 +27,8 @@ Wanted = dict[int, dict[PermissionRef, Grant]]
 """Id of the granting replica → what it shall grant."""
 
 
-def wanted_grants(account: str, requirements: Mapping[str, Requirement]) -> Wanted:
-    """What each serving replica shall grant to ``account`` for these requirements; rejected ones are left out."""
+def expected_grants(account: str, requirements: Mapping[str, Requirement]) -> Wanted:
+    """What each serving replica shall grant to `account` for these requirements; rejected ones are left out."""
     wanted: Wanted = {}
     for requirement in requirements.values():
         for replica in requirement.replicas:
@@ -40,14 +40,14 @@ def wanted_grants(account: str, requirements: Mapping[str, Requirement]) -> Want
     return wanted
 
 
-def asked_grants(replica: Replica) -> dict[int, set[PermissionRef]]:
+def grants_ever_expected(replica: Replica) -> dict[int, set[PermissionRef]]:
     """What any version of a replica asked for, by the id of the replica that shall grant it.
 
     What an administrator granted by hand is not among it, so that an update of the replica does not withdraw it.
     """
     asked: dict[int, set[PermissionRef]] = {}
     for version in replica.versions:
-        for number, grants in wanted_grants(replica.account, version.requirements).items():
+        for number, grants in expected_grants(replica.account, version.requirements).items():
             asked.setdefault(number, set()).update(grants)
     return asked
 
@@ -77,8 +77,8 @@ async def revoked(context: Context, ref: PermissionRef, _grant: Grant) -> None:
 
 
 async def manager_revoked(context: Context, ref: PermissionRef, grant: Grant) -> None:
-    """Take ``replica:manage:all`` away; what the account had decided stays, in Alpha's name."""
-    data = with_grants(await open_data(context.node, context.data[ref.contract]), managers(context))
+    """Take `replica:manage:all` away; what the account had decided stays, in Alpha's name."""
+    data = with_managers(await open_data(context.node, context.data[ref.contract]), managers(context))
     for replica in await records.all_replicas(data):
         pin(replica.management, replica.value.management, ref.account)
     await context.node.flush()
@@ -86,7 +86,7 @@ async def manager_revoked(context: Context, ref: PermissionRef, grant: Grant) ->
 
 
 def managers(context: Context) -> Callable[[str], bool]:
-    """Whether an account has ``replica:manage:all`` at the moment of asking."""
+    """Whether an account has `replica:manage:all` at the moment of asking."""
 
     def may_manage(account: str) -> bool:
         ref = PermissionRef(account, ALPHA_CONTRACT, alpha_contract.MANAGE_REPLICAS)

@@ -35,7 +35,7 @@ class _Body(BaseModel):
 
 
 class CreateBody(_Body):
-    """Body of create-load-request; ``wish`` is the CoId of the request value."""
+    """Body of create-load-request; `wish` is the CoId of the request value."""
 
     wish: str = Field(pattern=r"^co_z[1-9A-HJ-NP-Za-km-z]{10,60}$")
 

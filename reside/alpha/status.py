@@ -34,7 +34,7 @@ def statuses(replica: Replica, stack: DesiredStack, report: StackReport) -> dict
 
 
 def begun(replica: Replica, stack: DesiredStack) -> dict[int, VersionStatus]:
-    """The current version, if it is ``unknown`` although its workload is about to be declared: it is starting.
+    """The current version, if it is `unknown` although its workload is about to be declared: it is starting.
 
     From then on it counts as living, so that a version that follows at once does not run beside it unasked.
     """

@@ -2,7 +2,7 @@
 
 Every step can be entered again: it looks whether its result stands and goes on. What it makes has a name that everybody
 computes, or is pointed to by such a name before the next step, so a process that is killed anywhere leaves nothing that
-a later run makes a second time. The request's ``version`` is written last: until then the leader's loop comes back.
+a later run makes a second time. The request's `version` is written last: until then the leader's loop comes back.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from reside.alpha import contracts, control_blocks, lookups, records
 from reside.alpha.candidate import next_version, version_of
 from reside.alpha.instances import instance_of
-from reside.alpha.permissions import asked_grants, wanted_grants
+from reside.alpha.permissions import expected_grants, grants_ever_expected
 from reside.alpha.stacks.system import is_rendered
 from reside.model import lookup
 from reside.model.errors import LoadRefused
@@ -81,19 +81,19 @@ async def _index_contracts(alpha: Alpha, replica: ReplicaRecord, version: Replic
         number = await contracts.contract_id(alpha.data, identity)
         if number is None:
             continue
-        change = lookups.enlist if identity in now else lookups.strike
+        change = lookups.add_target if identity in now else lookups.remove_target
         await change(alpha.data, lookup.replicas_by_contract(number), replica.map.id)
 
 
 async def _permissions(alpha: Alpha, replica: ReplicaRecord, version: ReplicaVersion) -> None:
     """Write what is required into the replica's own block, and what it shall be granted into those of others."""
-    wanted = wanted_grants(replica.value.account, version.requirements)
-    for number, asked in sorted(asked_grants(replica.value).items()):
+    wanted = expected_grants(replica.value.account, version.requirements)
+    for number, asked in sorted(grants_ever_expected(replica.value).items()):
         granting = await records.find_replica(alpha.data, number)
         if granting is not None:
-            await control_blocks.expect(alpha.node, granting.value.control_block, wanted.get(number, {}), asked)
+            await control_blocks.set_expected(alpha.node, granting.value.control_block, wanted.get(number, {}), asked)
     named = {key: [choice.account for choice in r.replicas] for key, r in version.requirements.items()}
-    await control_blocks.require(alpha.node, replica.value.control_block, named)
+    await control_blocks.set_requirements(alpha.node, replica.value.control_block, named)
 
 
 def _switch(replica: ReplicaRecord, version: ReplicaVersion) -> None:

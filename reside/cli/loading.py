@@ -18,7 +18,7 @@ from reside.cli import output
 from reside.cli.replicas import ReplicaView, Row
 from reside.cli.session import ALPHA_WITHIN_S
 from reside.model.alpha_contract import APPROVE_LOAD_REQUEST, CREATE_LOAD_REQUEST
-from reside.model.entities import ApproveRequest, LoadRequest, LoadWish
+from reside.model.entities import ApproveRequest, LoadRequest, LoadRequestSpec
 from reside.model.errors import AnswerLost, Conflict, InvalidInput, LoadRefused, NotReady
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ APPROVALS = 3
 """How often a preview that the world overtook is shown and approved again."""
 
 
-async def create_request(session: Session, wish: LoadWish) -> tuple[int, CoMap]:
+async def create_request(session: Session, wish: LoadRequestSpec) -> tuple[int, CoMap]:
     """Write the request value and have Alpha make a load request of it; returns its id and map."""
     group = session.node.create_group()
     await group.add_member(session.alpha, "reader")

@@ -16,7 +16,7 @@ from reside.cli.progress import Steps
 from reside.cli.replicas import COLUMNS, ReplicaView, Row
 from reside.cli.session import Session, open_session
 from reside.model.alpha_contract import REJECT_LOAD_REQUEST
-from reside.model.entities import LoadRequest, LoadWish
+from reside.model.entities import LoadRequest, LoadRequestSpec
 from reside.model.errors import ResideError
 
 app = typer.Typer(no_args_is_help=True, help="Replicas: load, list.")
@@ -35,12 +35,12 @@ def load(
     context: ContextName = None,
 ) -> None:
     """Load an image: show what it asks for, approve it, and follow its version until it runs (a oneshot: completes)."""
-    wish = LoadWish(image=image, name=name, replica_id=replica_id, owner_id=owner_id)
+    wish = LoadRequestSpec(image=image, name=name, replica_id=replica_id, owner_id=owner_id)
     row = asyncio.run(load_image(context, wish, auto_approve=auto_approve))
     output.console.print(f"{row['name']} (id {row['id']}) version {row['version']} is {row['status']}")
 
 
-async def load_image(context: str | None, wish: LoadWish, *, auto_approve: bool) -> Row:
+async def load_image(context: str | None, wish: LoadRequestSpec, *, auto_approve: bool) -> Row:
     """The whole way of one image.
 
     Raises:

@@ -27,7 +27,7 @@ from reside.cli.replicas import COLUMNS, ReplicaView
 from reside.cli.session import open_session
 from reside.common.files import write_private
 from reside.local import LocalCluster
-from reside.model.entities import LoadWish
+from reside.model.entities import LoadRequestSpec
 from reside.model.errors import ResideError
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ async def load_example(context: str, image: str) -> list[Row]:
     identity = image.partition("@")[0]
     known = next((row for row in rows if row["identity"] == identity), None)
     if known is None or known["image"] != image or known["status"] != "running":
-        wish = LoadWish(image=image, replica_id=known["id"] if known else None)
+        wish = LoadRequestSpec(image=image, replica_id=known["id"] if known else None)
         await load_image(context, wish, auto_approve=True)
         rows = await list_rows(context)
     return rows

@@ -1,4 +1,4 @@
-"""etcd's JSON gateway (``/v3``) as far as locks need it, over httpx.
+"""etcd's JSON gateway (`/v3`) as far as locks need it, over httpx.
 
 Written on httpx and not on etcd3gw, because that client blocks: every waiter and every watch would hold a thread that
 can't be cancelled, and it knows one host only.
@@ -28,7 +28,7 @@ _REQUEST_TIMEOUT_S = 5.0
 
 @dataclass(frozen=True)
 class Entry:
-    """A key's value and its place in etcd's history; ``lease`` is 0 for none."""
+    """A key's value and its place in etcd's history; `lease` is 0 for none."""
 
     value: str
     create_revision: int
@@ -48,7 +48,7 @@ class Etcd:
     """A client for a set of etcd members; one that does not answer, or has no leader, is replaced by the next one.
 
     Args:
-        hosts: addresses of the members, e.g. ``http://etcd:2379``.
+        hosts: addresses of the members, e.g. `http://etcd:2379`.
         transport: what carries the requests; None: the network.
     """
 
@@ -63,11 +63,11 @@ class Etcd:
         await self._client.aclose()
 
     async def grant(self, ttl: int) -> int:
-        """A new lease of ``ttl`` seconds; returns its id."""
+        """A new lease of `ttl` seconds; returns its id."""
         return int((await self._post("/v3/lease/grant", {"TTL": str(ttl)}))["ID"])
 
     async def keep_alive(self, lease: int, *, timeout: float) -> bool:  # noqa: ASYNC109 - httpx's own timeout
-        """Renew a lease; False when etcd knows it no more. ``timeout`` in seconds, for each member asked."""
+        """Renew a lease; False when etcd knows it no more. `timeout` in seconds, for each member asked."""
         answer = await self._post("/v3/lease/keepalive", {"ID": str(lease)}, timeout)
         return int(answer.get("result", {}).get("TTL", 0)) > 0
 
@@ -76,13 +76,13 @@ class Etcd:
         await self._post("/v3/lease/revoke", {"ID": str(lease)}, absent_is_fine=True)
 
     async def create(self, key: str, value: str, lease: int) -> Outcome:
-        """Write ``key`` only if it does not exist; tells the entry that is there otherwise."""
+        """Write `key` only if it does not exist; tells the entry that is there otherwise."""
         compare = {"key": _encode(key), "target": "CREATE", "result": "EQUAL", "create_revision": "0"}
         put = {"requestPut": {"key": _encode(key), "value": _encode(value), "lease": str(lease)}}
         return await self._txn(key, [compare], [put])
 
     async def confirm(self, key: str, create_revision: int, lease: int) -> Outcome:
-        """Whether ``key`` has exactly this create revision and lease, asked of a quorum."""
+        """Whether `key` has exactly this create revision and lease, asked of a quorum."""
         return await self._txn(
             key,
             [
@@ -93,7 +93,7 @@ class Etcd:
         )
 
     async def wait_deleted(self, key: str, after: int, *, at_most: float) -> bool:
-        """Wait until ``key`` is deleted in a revision later than ``after``, for ``at_most`` seconds.
+        """Wait until `key` is deleted in a revision later than `after`, for `at_most` seconds.
 
         Returns:
             Whether a deletion was seen. False says nothing: look again.

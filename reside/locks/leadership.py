@@ -24,8 +24,8 @@ _Result = TypeVar("_Result")
 class Leadership:
     """The leadership of one name.
 
-    Either one term, ``async with locks.leader("alpha") as held:``, which ends with ``LockLost`` when the leadership is
-    lost, or term after term: ``await locks.leader("alpha").run(work)``.
+    Either one term, `async with locks.leader("alpha") as held:`, which ends with `LockLost` when the leadership is
+    lost, or term after term: `await locks.leader("alpha").run(work)`.
 
     Args:
         name: what is led.
@@ -52,12 +52,12 @@ class Leadership:
         return await term.__aexit__(kind, error, trace)
 
     async def run(self, work: Callable[[Held], Awaitable[_Result]]) -> _Result:
-        """Run ``work`` while being the leader; when that is lost, cancel it, wait for the next term, run it anew.
+        """Run `work` while being the leader; when that is lost, cancel it, wait for the next term, run it anew.
 
-        ``work`` must begin by reading the present state: another leader may have gone on meanwhile.
+        `work` must begin by reading the present state: another leader may have gone on meanwhile.
 
         Returns:
-            What ``work`` returned. Its errors are the caller's.
+            What `work` returned. Its errors are the caller's.
         """
         retries = Retries()
         while True:

@@ -1,4 +1,4 @@
-"""Ends a block from outside: when its lock is lost, the block is cancelled and leaves with ``LockLost``."""
+"""Ends a block from outside: when its lock is lost, the block is cancelled and leaves with `LockLost`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def kept(held: Held) -> AsyncIterator[None]:
-    """Keep ``held`` alive while the block runs; cancel the block when it is lost.
+    """Keep `held` alive while the block runs; cancel the block when it is lost.
 
-    Like in ``asyncio.timeout``, only the cancellation that we asked for is turned into the error: the count of
+    Like in `asyncio.timeout`, only the cancellation that we asked for is turned into the error: the count of
     cancellation requests tells it from one that came from outside.
 
     Raises:

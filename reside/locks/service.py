@@ -39,7 +39,7 @@ class LockService:
     """Locks in one etcd.
 
     Args:
-        hosts: addresses of etcd's members, e.g. ``["http://etcd:2379"]``.
+        hosts: addresses of etcd's members, e.g. `["http://etcd:2379"]`.
         holder: how the holder calls itself in others' errors; None: host name and process id.
         transport: what carries the requests; None: the network.
     """
@@ -68,10 +68,10 @@ class LockService:
     async def lock(
         self, key: str, *, ttl: int = DEFAULT_TTL_S, wait: float | None = DEFAULT_WAIT_S
     ) -> AsyncIterator[Held]:
-        """Hold the lock of ``key`` while the block runs; if it is lost meanwhile, the block is cancelled.
+        """Hold the lock of `key` while the block runs; if it is lost meanwhile, the block is cancelled.
 
         Args:
-            key: what is locked; stands in etcd as ``reside/<key>``.
+            key: what is locked; stands in etcd as `reside/<key>`.
             ttl: seconds after which a dead holder's lock is free again.
             wait: seconds to wait for the lock; None: without end.
 
@@ -89,7 +89,7 @@ class LockService:
             await self._give_back(held.lease, full)
 
     def leader(self, name: str, *, ttl: int = DEFAULT_TTL_S) -> Leadership:
-        """The leadership called ``name`` (``reside/leader/<name>``): see ``Leadership``."""
+        """The leadership called `name` (`reside/leader/<name>`): see `Leadership`."""
         return Leadership(name, lambda: self.lock(f"{LEADER_PREFIX}{name}", ttl=ttl, wait=None))
 
     async def _acquire(self, key: str, ttl: int, wait: float | None) -> Held:

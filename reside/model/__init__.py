@@ -1,1 +1,1 @@
-"""The words of ReSide as data and pure functions: importable by all, importing none of the rest."""
+"""ReSide's data model as values and pure functions. Every package may import it; it imports none of them."""

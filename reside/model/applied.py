@@ -20,24 +20,23 @@ ANNOTATIONS: Final = {
     **APPLY_ANNOTATIONS,
     "pulumi.com/deletionPropagationPolicy": "background",
 }
-"""How the provider shall treat each object.
+"""How the provider treats each object.
 
-Deletion in the background takes the object away at once and leaves its pods to the garbage collector. In the
-foreground, the provider's default, most kinds are waited for, and those that are not (Deployment, StatefulSet, Job)
-cannot be replaced: their successor is applied onto an object that is still going.
+Background deletion removes the object immediately and leaves its pods to the garbage collector. With foreground
+deletion, the provider's default, the provider waits for most kinds. It does not wait for Deployment, StatefulSet and
+Job, so these can't be replaced: the new object would be applied to one that is still being deleted.
 """
 
 
-def as_applied(manifest: K8sObject, namespace: str) -> K8sObject:
-    """The manifest as it is sent to the API server.
+def as_applied(obj: K8sObject, namespace: str) -> K8sObject:
+    """Return the object as it is sent to the API server.
 
-    Adds namespace and annotations; a Secret's ``stringData`` becomes ``data``, because server-side apply does not own
-    what it wrote as ``stringData`` and would never remove a key. Whoever applies the same object by other means must
-    send this form, or the two take fields from each other.
+    Adds namespace and annotations. A Secret's `stringData` becomes `data`, because server-side apply does not own what
+    it wrote as `stringData` and would never remove a key.
     """
-    metadata = manifest.get("metadata") or {}
+    metadata = obj.get("metadata") or {}
     annotations = {**(metadata.get("annotations") or {}), **ANNOTATIONS}
-    result = {**manifest, "metadata": {**metadata, "namespace": namespace, "annotations": annotations}}
+    result = {**obj, "metadata": {**metadata, "namespace": namespace, "annotations": annotations}}
     strings = result.pop("stringData", None)
     if strings:
         encoded = {key: base64.b64encode(str(value).encode()).decode() for key, value in strings.items()}
@@ -45,7 +44,7 @@ def as_applied(manifest: K8sObject, namespace: str) -> K8sObject:
     return result
 
 
-def token(manifest: K8sObject) -> str:
-    """Pulumi's type token of a manifest: ``kubernetes:apps/v1:Deployment``, ``kubernetes:core/v1:Secret``."""
-    version = str(manifest["apiVersion"])
-    return f"kubernetes:{version if '/' in version else f'core/{version}'}:{manifest['kind']}"
+def token(obj: K8sObject) -> str:
+    """Return Pulumi's type token of an object: `kubernetes:apps/v1:Deployment`, `kubernetes:core/v1:Secret`."""
+    version = str(obj["apiVersion"])
+    return f"kubernetes:{version if '/' in version else f'core/{version}'}:{obj['kind']}"

@@ -1,4 +1,4 @@
-"""Load-bearing constants: what stands in clusters, images and data, and must not change. Frozen by a test."""
+"""Names and numbers that clusters, images and stored data contain. They must not change; a test freezes them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TEARDOWN_MARKER: Final = "ConfigMap/reside-teardown"
 """While this object exists with the managed-by label, the Sentinel repairs, applies and deletes nothing."""
 
 PROVIDER_VERSION: Final = "4.25.0"
-"""Version of Pulumi's Kubernetes provider; ``tools/pulumi-kubernetes`` builds it."""
+"""Version of Pulumi's Kubernetes provider; `tools/pulumi-kubernetes` builds it."""
 
 RESIDE_REGISTRY: Final = "registry.reside.internal"
 ALPHA_CONTRACT: Final = "registry.reside.internal/reside/contracts/alpha.v1"

@@ -1,7 +1,7 @@
-"""The entities of Alpha's data as plain values: what stands in Jazz, read into frozen pydantic models.
+"""The entities of Alpha's data as frozen pydantic models (docs/model.md, Entities).
 
-Jazz holds them as CoMaps (docs/model.md, section 3); members are named in camelCase there, as JavaScript
-clients expect. Validation happens here, at the edge: code behind it never sees a malformed entity.
+Jazz stores them as CoMaps, whose members are in camelCase, as JavaScript clients expect. Entities are validated when
+they are read, so other code never gets a malformed one.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ PermissionStatus = Literal["pending", "approved", "rejected"]
 
 
 class Entity(BaseModel):
-    """A value with camelCase members on the wire."""
+    """A value whose members are in camelCase in JSON."""
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore")
 
     def document(self) -> dict[str, Any]:
-        """JSON form as stored in Jazz; members that are None are left out."""
+        """Return the JSON form that is stored in Jazz, without the members that are None."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 class GrantedPermission(Entity):
-    """A permission asked for, by whom and with what result."""
+    """A permission of a requirement: how it was requested, and whether it is approved."""
 
     request_type: Literal["static", "dynamic", "manual"] = "static"
     status: PermissionStatus = "approved"
@@ -39,7 +39,7 @@ class GrantedPermission(Entity):
 
 
 class ReplicaChoice(Entity):
-    """A replica that can serve a requirement."""
+    """A replica that can satisfy a requirement."""
 
     id: int
     name: str
@@ -47,7 +47,7 @@ class ReplicaChoice(Entity):
 
 
 class Requirement(Entity):
-    """A required contract, resolved: the replicas chosen, the other ones to choose from, the permissions asked."""
+    """A resolved requirement: the contract, the replicas chosen, the alternatives, the permissions."""
 
     contract: str
     display_info: DisplayInfo = Field(default_factory=dict)
@@ -59,7 +59,7 @@ class Requirement(Entity):
 
 
 class ApproveRequest(Entity):
-    """What an approver sees and approves."""
+    """What an approver reviews and approves."""
 
     info: ReplicaInfo
     name: str
@@ -70,8 +70,8 @@ class ApproveRequest(Entity):
     requirements: dict[str, Requirement] = Field(default_factory=dict)
 
 
-class LoadWish(Entity):
-    """The immutable request value that a client writes: load this image."""
+class LoadRequestSpec(Entity):
+    """The spec of a load request: a map that a client writes once."""
 
     image: str
     name: str | None = None
@@ -80,10 +80,10 @@ class LoadWish(Entity):
 
 
 class LoadRequest(Entity):
-    """A load request as Alpha keeps it.
+    """A load request, as Alpha stores it.
 
-    ``digest`` is fixed when the image is first resolved; ``target_replica`` and ``target_version`` when the approved
-    request begins to be carried out; ``version`` when that is done.
+    `digest` is set when the image is first resolved, `target_replica` and `target_version` when Alpha starts to create
+    the version of an approved request, and `version` when the version is complete.
     """
 
     id: int
@@ -115,14 +115,14 @@ class ReplicaVersion(Entity):
 
 
 class Management(Entity):
-    """What an administrator decides about a replica."""
+    """What administrators configure for a replica."""
 
     enabled: bool = True
     placement_group: str | None = None
 
 
 class Replica(Entity):
-    """A replica instance with its versions; ``current_version`` is the id of the current one."""
+    """An instance with its versions; `current_version` is the id of the current one."""
 
     id: int
     name: str
@@ -136,7 +136,7 @@ class Replica(Entity):
     versions: tuple[ReplicaVersion, ...] = ()
 
     def version(self, number: int) -> ReplicaVersion:
-        """The version with this id; a KeyError if there is none."""
+        """Return the version with this id; raise a KeyError if it does not exist."""
         for version in self.versions:
             if version.id == number:
                 return version

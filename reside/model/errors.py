@@ -1,18 +1,18 @@
-"""The errors of ReSide's words, drawn as a tree.
+"""The errors of ReSide, as a tree.
 
     ResideError
-    ├── InvalidInput        the caller's mistake: the message names the thing and the cure
+    ├── InvalidInput        the caller's input is wrong; the message says what and how to correct it
     │   ├── InvalidManifest
     │   ├── InvalidName
-    │   └── LoadRefused     a load request that cannot be approved as it stands
-    ├── NotAllowed          the caller lacks a permission
-    ├── Conflict            the world moved, or somebody else holds the thing: look again
-    └── NotReady            transient: a peer, a grant or a value is not there yet; come back later
-        └── AnswerLost      a call was sent and its answer did not arrive: it may have been carried out
+    │   └── LoadRefused     a load request that can't be carried out
+    ├── NotAllowed          a permission is missing
+    ├── Conflict            the object has changed or has another owner: read it again
+    └── NotReady            transient: something does not exist or does not respond yet; try again later
+        └── AnswerLost      a call was sent, but no response arrived: it may have been carried out
 
 Whether an error is transient is the class attribute `transient`, which `reside.common.transience` reads.
 
-Invariant: a message never holds a secret, so that it may be logged, stored in Jazz and sent to a client.
+Invariant: a message never contains a secret, so it may be logged, stored in Jazz and sent to a client.
 """
 
 from __future__ import annotations
@@ -21,57 +21,57 @@ from typing import ClassVar
 
 
 class ResideError(Exception):
-    """Any error that ReSide raises on purpose; ``code`` is its stable name on the wire."""
+    """Base class of the errors that ReSide raises; `code` is the stable name of an error on the wire."""
 
     code = "error"
     transient: ClassVar[bool] = False
 
 
-class InvalidInput(ResideError):  # noqa: N818 - named after what is wrong, as the field does
-    """The caller's mistake."""
+class InvalidInput(ResideError):  # noqa: N818 - named after what is wrong, as in httpx
+    """The caller's input is wrong."""
 
     code = "invalid-input"
 
 
 class InvalidManifest(InvalidInput):
-    """A manifest that is not one: wrong encoding, wrong JSON, wrong schema."""
+    """A manifest has the wrong encoding, is not JSON, or does not match the schema."""
 
     code = "invalid-manifest"
 
 
 class InvalidName(InvalidInput):
-    """A name that Kubernetes or ReSide cannot use."""
+    """A name is not valid in Kubernetes or ReSide."""
 
     code = "invalid-name"
 
 
 class LoadRefused(InvalidInput):
-    """A load request that can't be carried out: unknown contract, changed info, identity of another image."""
+    """A load request can't be carried out: unknown contract, changed info, identity of another image."""
 
     code = "load-refused"
 
 
 class NotAllowed(ResideError):  # noqa: N818 - see InvalidInput
-    """The caller lacks a permission; the message names it."""
+    """The caller lacks a permission, which the message names."""
 
     code = "not-allowed"
 
 
 class Conflict(ResideError):  # noqa: N818 - see InvalidInput
-    """The thing changed in between or is in a state that excludes the wish."""
+    """An object has changed in the meantime, or its state does not allow the operation."""
 
     code = "conflict"
 
 
 class NotReady(ResideError):  # noqa: N818 - see InvalidInput
-    """Something is not there yet; trying again later is right."""
+    """Something does not exist or does not respond yet; a later attempt may succeed."""
 
     code = "not-ready"
     transient = True
 
 
 class AnswerLost(NotReady):
-    """A call was sent and its answer did not arrive; repeat it only if doing it twice is the same as doing it once."""
+    """A call was sent, but no response arrived; repeat it only if it is idempotent."""
 
 
 _BY_CODE: dict[str, type[ResideError]] = {
@@ -81,5 +81,5 @@ _BY_CODE: dict[str, type[ResideError]] = {
 
 
 def from_wire(code: str, message: str) -> ResideError:
-    """The error that a peer reported as ``code`` and ``message``; an unknown code gives a plain ResideError."""
+    """Return the error that a peer reported as `code` and `message`; a plain ResideError for an unknown code."""
     return _BY_CODE.get(code, ResideError)(message)

@@ -1,4 +1,4 @@
-"""The Kubernetes kinds that a stack may hold, and how ReSide names them (docs/model.md, sections 3 and 4)."""
+"""The Kubernetes kinds that a stack can contain, and how ReSide names them (docs/model.md, Permissions)."""
 
 from __future__ import annotations
 

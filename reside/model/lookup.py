@@ -1,4 +1,4 @@
-"""Unique names of look-up objects, owned by Alpha's data group (docs/model.md, section 3)."""
+"""Names of look-ups: unique maps of Alpha's public group that point to entities (docs/model.md, Entities)."""
 
 from __future__ import annotations
 
@@ -13,50 +13,50 @@ CLAIMANT: Final = "claimant"
 
 
 def replica_by_id(number: int) -> str:
-    """The replica with this id."""
+    """Return the name of the look-up of the replica with this id."""
     return f"replica.by-id.{number}"
 
 
 def replica_by_name(name: str) -> str:
-    """The replica of this name."""
+    """Return the name of the look-up of the replica with this name."""
     return f"replica.by-name.{name}"
 
 
 def replicas_by_identity(identity: str) -> str:
-    """The replicas made from images of this identity."""
+    """Return the name of the look-up of the replicas whose images have this identity."""
     return f"replica.by-identity.{identity}"
 
 
 def replicas_by_contract(number: int) -> str:
-    """The replicas that implement the contract with this id."""
+    """Return the name of the look-up of the replicas that implement the contract with this id."""
     return f"replica.by-contract.{number}"
 
 
 def contract_by_id(number: int) -> str:
-    """The contract with this id."""
+    """Return the name of the look-up of the contract with this id."""
     return f"contract.by-id.{number}"
 
 
 def contract_by_identity(identity: str) -> str:
-    """The contract of this identity."""
+    """Return the name of the look-up of the contract with this identity."""
     return f"contract.by-identity.{identity}"
 
 
 def load_request_by_id(number: int) -> str:
-    """The load request with this id."""
+    """Return the name of the look-up of the load request with this id."""
     return f"load-request.by-id.{number}"
 
 
-def load_request_by_wish(wish: str) -> str:
-    """The load request made from this request value (id of its map), so that a repeated create finds it."""
-    return f"load-request.by-wish.{wish}"
+def load_request_by_spec(spec: str) -> str:
+    """Return the name of the look-up of the load request that was created from a spec; `spec` is the id of its map."""
+    return f"load-request.by-wish.{spec}"
 
 
 def rcb_by_id(number: int) -> str:
-    """The control block with this id."""
+    """Return the name of the look-up of the control block with this id."""
     return f"rcb.by-id.{number}"
 
 
 def granted_permissions(account: str) -> str:
-    """Where a granting replica publishes what it granted to ``account``."""
+    """Return the name of the map that publishes what a replica has granted to `account`."""
     return f"granted-permissions:for-account:{account}"

@@ -1,7 +1,6 @@
-"""Image manifests: what the label ``io.reside.manifest`` of a replica's or contract's image says.
+"""Manifests: the label `io.reside.manifest` of a replica's or contract's image (docs/model.md, Manifests).
 
-The label is base64 of a JSON document (docs/model.md, section 2). Unknown members are refused, so that a misspelt one
-is seen.
+The label is base64 of a JSON document. Unknown members are errors, so that a misspelt one is noticed.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from reside.model.names import check_name
 
 Identity = Annotated[str, Field(pattern=r"^[a-z0-9.:-]+(/[a-z0-9._-]+)+$", max_length=255)]
 MAX_DEPTH = 64
-"""Levels of nesting in a manifest, far below what any later recursion could not stand."""
+"""Maximum nesting of a manifest; far below the limit of recursive code that processes it later."""
 ContractKey = Annotated[str, Field(pattern=r"^[a-zA-Z][a-zA-Z0-9-]*$", max_length=63)]
 
 
@@ -29,7 +28,7 @@ class _Model(BaseModel):
 
 
 class DisplayText(_Model):
-    """What a person reads, in one language."""
+    """Text for people, in one language."""
 
     title: str
     description: str = ""
@@ -39,7 +38,7 @@ DisplayInfo = dict[str, DisplayText]
 
 
 class ReplicaInfo(_Model):
-    """What never changes between versions of one replica."""
+    """Properties that are the same in all versions of a replica."""
 
     name: str
     kind: Literal["long-running", "oneshot"] = Field(validation_alias="class", serialization_alias="class")
@@ -61,8 +60,8 @@ class Implementation(_Model):
     identity: Identity
 
 
-class PermissionWish(_Model):
-    """A permission that the replica asks of whoever implements a required contract."""
+class RequiredPermission(_Model):
+    """A permission that the replica requires of the replica that implements a contract."""
 
     name: str
     instance_id: str | None = None
@@ -70,13 +69,13 @@ class PermissionWish(_Model):
 
 
 class ManifestRequirement(_Model):
-    """A contract that the replica needs of others."""
+    """A contract that the replica needs another replica to implement."""
 
     identity: Identity
     display_info: DisplayInfo = Field(default_factory=dict)
     optional: bool = False
     multiple: bool = False
-    permissions: tuple[PermissionWish, ...] = ()
+    permissions: tuple[RequiredPermission, ...] = ()
 
 
 class ReplicaManifest(_Model):
@@ -91,7 +90,7 @@ class ReplicaManifest(_Model):
 
 
 class ContractPermission(_Model):
-    """A permission that a contract defines; ``params`` is a JSON Schema of its parameters."""
+    """A permission that a contract defines; `params` is a JSON Schema of its parameters."""
 
     display_info: DisplayInfo = Field(default_factory=dict)
     instance_keys: tuple[str, ...] = ()
@@ -119,23 +118,23 @@ _ADAPTER: TypeAdapter[Manifest] = TypeAdapter(Annotated[Manifest, Field(discrimi
 
 
 def parse_manifest(data: Any) -> Manifest:
-    """A manifest from its JSON document.
+    """Return the manifest of a JSON document.
 
     Raises:
-        InvalidManifest: ``data`` does not fit the schema; the message names each member and what is wrong with it.
+        InvalidManifest: `data` does not match the schema; the message names each invalid member.
     """
     try:
         return _ADAPTER.validate_python(data)
     except ValidationError as error:
         faults = describe_faults(error, "document", skip=1)  # the first part is the type of manifest
-        raise InvalidManifest(f"the manifest does not fit the schema of io.reside.manifest: {faults}") from None
+        raise InvalidManifest(f"the manifest does not match the schema of io.reside.manifest: {faults}") from None
 
 
 def decode_label(value: str) -> Manifest:
-    """A manifest from the label's value.
+    """Return the manifest of a label's value.
 
     Raises:
-        InvalidManifest: the value is not base64, not JSON, or not our schema.
+        InvalidManifest: the value is not base64 or not JSON, or does not match the schema.
     """
     try:
         raw = base64.b64decode(value, validate=True)
@@ -143,13 +142,13 @@ def decode_label(value: str) -> Manifest:
         raise InvalidManifest("label io.reside.manifest is not base64: build the image with `reside build`") from None
     try:
         data = json.loads(raw, parse_constant=_no_constant)
-        json.dumps(data, ensure_ascii=False).encode()  # refuses half characters, which nobody could store
+        json.dumps(data, ensure_ascii=False).encode()  # raises for lone surrogates, which can't be stored
     except (ValueError, RecursionError):
         raise InvalidManifest(
-            "label io.reside.manifest is not JSON inside its base64: build the image with `reside build`"
+            "label io.reside.manifest is base64 of something that is not JSON: build the image with `reside build`"
         ) from None
     if _depth(data) > MAX_DEPTH:
-        raise InvalidManifest(f"label io.reside.manifest is nested deeper than {MAX_DEPTH} levels: make it flatter")
+        raise InvalidManifest(f"label io.reside.manifest is nested deeper than {MAX_DEPTH} levels: reduce the nesting")
     return parse_manifest(data)
 
 
@@ -158,7 +157,7 @@ def _no_constant(name: str) -> None:
 
 
 def _depth(data: Any) -> int:
-    """Levels of nesting, found without recursion."""
+    """Return the levels of nesting, computed without recursion."""
     depth, level = 0, [data]
     while level:
         inner = [item for item in level if isinstance(item, dict | list)]
@@ -168,11 +167,11 @@ def _depth(data: Any) -> int:
 
 
 def document(manifest: Manifest) -> dict[str, Any]:
-    """The manifest's JSON document, as docs/model.md, section 2, describes it."""
+    """Return the manifest's JSON document, with the member names of the label."""
     return manifest.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def encode_label(manifest: Manifest) -> str:
-    """The label's value: base64 of canonical JSON, so that equal manifests give equal labels."""
+    """Return the label's value: base64 of canonical JSON, so that equal manifests have equal labels."""
     text = json.dumps(document(manifest), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return base64.b64encode(text.encode()).decode()

@@ -1,7 +1,9 @@
-"""Permissions between replicas: their keys and what a change of wishes does to a control block.
+"""Permissions between replicas: their keys, and how expected grants change with a version's requirements.
 
-Granting is done by the replica that owns the data: Alpha writes ``expected``, that replica writes ``current``.
-Invariant: a permission counts only while its ``current`` says granted and names the grantee (docs/model.md, section 4).
+The replica that owns the data grants a permission: Alpha writes `expected`, the replica writes `current`.
+
+Invariant: a permission is in force only while its `current` is granted and its key names the grantee (docs/model.md,
+Permissions).
 """
 
 from __future__ import annotations
@@ -15,18 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Grant:
-    """Whether a permission is (or shall be) granted, and with which parameters."""
+    """Whether a permission is granted, or expected to be, and with which parameters."""
 
     granted: bool
     params: dict[str, Any] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """JSON form as stored in Jazz."""
+        """Return the JSON form that is stored in Jazz."""
         return {"granted": self.granted, "params": self.params}
 
     @staticmethod
     def parse(data: Any) -> Grant | None:
-        """From its JSON form; None when absent or malformed, which grants nothing."""
+        """Return the grant of a document; None if it is missing or malformed, which grants nothing."""
         if not isinstance(data, dict) or not isinstance(data.get("granted"), bool):
             return None
         params = data.get("params")
@@ -35,7 +37,7 @@ class Grant:
 
 @dataclass(frozen=True)
 class PermissionRef:
-    """One permission of one grantee; its ``key`` is its key in the control block of the granting replica."""
+    """A permission of one grantee."""
 
     account: str
     contract: str
@@ -44,14 +46,14 @@ class PermissionRef:
 
     @property
     def key(self) -> str:
-        """``accountId:contractIdentity:permissionName[:instanceId]`` (docs/model.md, section 3)."""
+        """Key in the granting replica's control block: `<account>:<contract identity>:<permission>[:<instance id>]`."""
         parts = [self.account, self.contract, self.name]
         return ":".join(parts if self.instance_id is None else [*parts, self.instance_id])
 
 
 @dataclass(frozen=True)
 class ControlBlockPermission:
-    """A permission in a control block, with what Alpha expects and what the replica has done."""
+    """An entry of a control block: the grant that Alpha expects, and the current one."""
 
     ref: PermissionRef
     expected: Grant
@@ -59,31 +61,33 @@ class ControlBlockPermission:
 
     @property
     def settled(self) -> bool:
-        """Whether the replica has carried out what is expected."""
+        """Whether the replica has made the current grant equal to the expected one."""
         return self.current == self.expected or (
             not self.expected.granted and not (self.current and self.current.granted)
         )
 
 
 def is_granted(permissions: Iterable[ControlBlockPermission], ref: PermissionRef) -> bool:
-    """Whether exactly this permission is in force."""
+    """Return whether exactly this permission is in force."""
     return any(p.ref == ref and p.current is not None and p.current.granted for p in permissions)
 
 
-def sync(
-    wanted: Mapping[PermissionRef, Grant], asked: Collection[PermissionRef], present: Iterable[ControlBlockPermission]
+def plan_expected(
+    expected: Mapping[PermissionRef, Grant],
+    earlier: Collection[PermissionRef],
+    entries: Iterable[ControlBlockPermission],
 ) -> dict[PermissionRef, Grant]:
-    """What to write as ``expected`` so that a control block says what an account now asks for.
+    """Return what to write as `expected` into a control block after the requirements of an account have changed.
 
-    Added, updated, left, or set to not granted where no longer asked for. What was never asked for is not touched: it
-    is another account's, or an administrator granted it by hand.
+    Grants are added and updated; those that are no longer expected are set to not granted. Permissions outside of
+    `earlier` are not changed: they belong to another account, or an administrator granted them manually.
 
     Args:
-        wanted: what the account asks for.
-        asked: what it ever asked for.
-        present: the control block's permissions.
+        expected: the grants that the account's current version requires.
+        earlier: the permissions that any version of the account has required.
+        entries: the control block's entries.
     """
-    known = {p.ref: p.expected for p in present}
-    wishes = {ref: grant for ref, grant in wanted.items() if known.get(ref) != grant}
-    withdrawn = {ref for ref in asked if ref not in wanted and ref in known and known[ref].granted}
-    return wishes | dict.fromkeys(withdrawn, Grant(granted=False))
+    known = {p.ref: p.expected for p in entries}
+    changed = {ref: grant for ref, grant in expected.items() if known.get(ref) != grant}
+    withdrawn = {ref for ref in earlier if ref not in expected and ref in known and known[ref].granted}
+    return changed | dict.fromkeys(withdrawn, Grant(granted=False))

@@ -1,4 +1,4 @@
-"""Version statuses out of live objects: the rules of docs/model.md, section 3 as pure functions."""
+"""The status of a version, computed from live objects by pure functions (docs/model.md, Entities)."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ def _true(status: dict[str, Any], condition: str) -> bool:
 
 
 def deployment_status(live: dict[str, Any], *, current: bool) -> VersionStatus:
-    """Status of a version that runs as this Deployment."""
+    """Return the status of a version that runs as this Deployment."""
     spec, status = live.get("spec") or {}, live.get("status") or {}
-    wanted, pods, ready = spec.get("replicas", 1), status.get("replicas") or 0, status.get("readyReplicas") or 0
+    desired, pods, ready = spec.get("replicas", 1), status.get("replicas") or 0, status.get("readyReplicas") or 0
     observed = status.get("observedGeneration", 0) >= (live.get("metadata") or {}).get("generation", 0)
     if _true(status, "ReplicaFailure"):
         return "error"
-    if wanted == 0:
-        # pods on their way out are no replicas any more, but run; before Kubernetes 1.35 a feature gate tells of them
-        left = pods + (status.get("terminatingReplicas") or 0)
-        return "stopping" if left or not observed else "stopped"
+    if desired == 0:
+        # Terminating pods still run but do not count as replicas. Kubernetes before 1.35 reports them by feature gate.
+        remaining = pods + (status.get("terminatingReplicas") or 0)
+        return "stopping" if remaining or not observed else "stopped"
     if not current and _true(status, "Available"):
         return "running-outdated"
-    if observed and _true(status, "Available") and ready >= wanted:
+    if observed and _true(status, "Available") and ready >= desired:
         return "running"
     return "degraded" if ready else "starting"
 
 
 def job_status(live: dict[str, Any]) -> VersionStatus:
-    """Status of a version that runs as this Job; a suspended one is told to stop, like a Deployment at 0."""
+    """Return the status of a version that runs as this Job; suspending it is like scaling a Deployment to 0."""
     status = live.get("status") or {}
     if _true(status, "Failed"):
         return "error"
@@ -50,7 +50,7 @@ def job_status(live: dict[str, Any]) -> VersionStatus:
 
 
 def version_status(report: ObjectReport | None, *, current: bool) -> VersionStatus:
-    """Status of a version whose workload the Sentinel reports as ``report`` (None: no object)."""
+    """Return the status of a version whose workload the Sentinel reports as `report`; None: there is no object."""
     if report is None:
         return "unknown"
     if report.status == "error":
@@ -65,5 +65,5 @@ def version_status(report: ObjectReport | None, *, current: bool) -> VersionStat
 
 
 def is_stable(current: VersionStatus | None, others: Iterable[VersionStatus]) -> bool:
-    """A replica is stable when its current version runs (or completed) and every other version is final."""
+    """Return whether a replica is stable: its current version runs or has completed, every other version is final."""
     return current in ("running", "completed") and all(status in FINAL for status in others)

@@ -1,6 +1,6 @@
 """What every replica is made of: start (docs/model.md, section 7), control block, permission loop, RPC, transactions.
 
-The idea: a replica's code declares functions on a ``Replica`` and says ``launch()``; the rest is the same for all.
+The idea: a replica's code declares functions on a `Replica` and says `launch()`; the rest is the same for all.
 
     greeter = Replica(load_contract(Path("contract.yaml")))
 
@@ -10,7 +10,7 @@ The idea: a replica's code declares functions on a ``Replica`` and says ``launch
         return {"message": f"Hello, {call.body['name']}"}
 
 Invariants: importing a replica's code has no side effects; a permission counts only while the own control block's
-``current`` grants it to the caller; nothing of a transaction is written once its lock is lost.
+`current` grants it to the caller; nothing of a transaction is written once its lock is lost.
 """
 
 from reside.jazz import Json
@@ -18,14 +18,14 @@ from reside.replica.call import Call
 from reside.replica.context import Context
 from reside.replica.contracts import load_contract
 from reside.replica.control_block import ControlBlock
-from reside.replica.declaration import CAREFUL_WRITES
+from reside.replica.declaration import STRICT_WRITES
 from reside.replica.peers import Peer
 from reside.replica.replica import Replica
 from reside.replica.settings import ReplicaSettings
 from reside.replica.transactions import Transaction
 
 __all__ = [
-    "CAREFUL_WRITES",
+    "STRICT_WRITES",
     "Call",
     "Context",
     "ControlBlock",

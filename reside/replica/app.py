@@ -43,10 +43,10 @@ def build_app(health: Health, rpc: RpcServer) -> ASGIApp:
         Route("/metrics", metrics),
         Route(RPC_ROUTE, call, methods=["POST"]),
     ]
-    return _LeaveWhileDraining(Starlette(routes=routes), health)
+    return _CloseWhileDraining(Starlette(routes=routes), health)
 
 
-class _LeaveWhileDraining:
+class _CloseWhileDraining:
     """Closes each connection after its answer once the process is to stop, so that clients move to another pod."""
 
     def __init__(self, app: ASGIApp, health: Health) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Call:
     """An authenticated call of one method.
 
-    Permissions are those of the called contract, as this replica itself has granted them: ``current`` in its own
+    Permissions are those of the called contract, as this replica itself has granted them: `current` in its own
     control block. That a key stands there grants nothing.
     """
 

@@ -1,7 +1,7 @@
 """Calls a method of another replica over HTTP (docs/model.md, section 10).
 
 A call that its receiver has not handled is tried again until a deadline: no connection was made, or the receiver says
-so (``refusals``). Each try has a request token of its own, since a token is good for one request. A call that may have
+so (`refusals`). Each try has a request token of its own, since a token is good for one request. A call that may have
 been handled is not tried again: the answer was lost, a handler failed, or a proxy answered. Whether that call may be
 repeated is for the caller to know.
 """

@@ -53,7 +53,7 @@ class Context:
         """The replicas that serve a requirement, as the control block names them at this moment.
 
         Args:
-            contract_or_key: a contract's identity (with ``/``), or the key of the requirement in the own manifest.
+            contract_or_key: a contract's identity (with `/`), or the key of the requirement in the own manifest.
 
         Returns:
             Peers in the control block's order; none while no requirement names any, as for an optional one.
@@ -65,7 +65,7 @@ class Context:
         return await find_peers(caller, self.rcb.requirements(), contract_or_key)
 
     async def peer(self, contract_or_key: str) -> Peer:
-        """The first of ``peers``, for a requirement that is served by one replica.
+        """The first of `peers`, for a requirement that is served by one replica.
 
         Raises:
             NotReady: there is none at this moment.
@@ -78,6 +78,6 @@ class Context:
     def transaction(self, object_id: str) -> AbstractAsyncContextManager[Transaction]:
         """A transaction on an object: its lock, the object afresh, staged writes made only while the lock is held.
 
-        See ``reside.replica.transactions``.
+        See `reside.replica.transactions`.
         """
         return open_transaction(self.node, self.locks, object_id)

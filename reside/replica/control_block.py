@@ -1,7 +1,7 @@
 """Replica control blocks in Jazz: a live reader, and the writes that Alpha and the replica make.
 
-One map per block, one map of permissions in it, one map per permission (docs/model.md, section 3). Alpha writes the
-member ``expected`` of a permission, the replica ``current``, so neither overwrites the other.
+One map per block, one map of permissions in it, one map per permission (docs/architecture.md). Alpha writes the member
+`expected` of a permission, the replica `current`, so neither overwrites the other.
 
 Invariants: what is read is validated by Jazz (written by an account that may) and by shape; an entry whose key does not
 say the same as its members is no permission.
@@ -32,7 +32,7 @@ class ControlBlock:
 
     Attributes:
         root: the block's map.
-        changed: an event of ``watch`` for whoever has loaded the block.
+        changed: an event of `watch` for whoever has loaded the block.
     """
 
     def __init__(self, node: Node, root: CoMap, permissions: CoMap) -> None:
@@ -70,7 +70,7 @@ class ControlBlock:
 
     @property
     def number(self) -> int:
-        """The block's ``id`` member, which is the replica's id."""
+        """The block's `id` member, which is the replica's id."""
         number = self.root.get("id")
         if not isinstance(number, int):
             raise NotReady(f"control block {self.id} has no id yet")
@@ -92,7 +92,7 @@ class ControlBlock:
         }
 
     def permissions(self) -> tuple[ControlBlockPermission, ...]:
-        """All permissions that are loaded; ``refresh`` loads those that were added."""
+        """All permissions that are loaded; `refresh` loads those that were added."""
         parsed = (parse_permission(key, self._entries[key].as_dict()) for key in self._permissions if self._known(key))
         return tuple(permission for permission in parsed if permission is not None)
 
@@ -115,7 +115,7 @@ class ControlBlock:
                 continue
             self._subscribe(self._entries[key])
 
-    async def expect(self, ref: PermissionRef, grant: Grant) -> None:
+    async def set_expected(self, ref: PermissionRef, grant: Grant) -> None:
         """Write what the replica shall do about a permission (Alpha's act); does nothing if that stands there already.
 
         Hold the block's transaction when two may do so at once: an entry is made where there is none.
@@ -131,7 +131,7 @@ class ControlBlock:
         self._entries[ref.key] = made
         self._subscribe(made)
 
-    def note(self, ref: PermissionRef, grant: Grant) -> None:
+    def set_current(self, ref: PermissionRef, grant: Grant) -> None:
         """Write what is in force now (the replica's act).
 
         Raises:
@@ -141,7 +141,7 @@ class ControlBlock:
             raise NotReady(f"control block {self.id} has no permission {ref.key}")
         self._entries[ref.key].set("current", grant.document())
 
-    def require(self, requirements: Mapping[str, list[AccountId]]) -> None:
+    def set_requirements(self, requirements: Mapping[str, list[AccountId]]) -> None:
         """Write which replicas serve each requirement (Alpha's act)."""
         wanted = {key: list(accounts) for key, accounts in requirements.items()}
         if self.root.get("requirements") != wanted:

@@ -31,7 +31,7 @@ MainFunction = Callable[["Context"], Awaitable[None]]
 class PermissionHandlers:
     """What to do when a permission is granted, revoked, or its params changed; None: nothing to do.
 
-    Without ``updated``, ``granted`` runs again with the new params.
+    Without `updated`, `granted` runs again with the new params.
     """
 
     granted: PermissionHandler | None = None
@@ -41,13 +41,13 @@ class PermissionHandlers:
 
 NO_HANDLERS = PermissionHandlers()
 
-CAREFUL_WRITES: Final = WritePolicy(refuse_after_removal=True, max_ahead_ms=MADE_AT_TOLERANCE_MS, remember=True)
+STRICT_WRITES: Final = WritePolicy(refuse_after_removal=True, max_ahead_ms=MADE_AT_TOLERANCE_MS, remember=True)
 """What Alpha and the Sentinel refuse: who lost a right can't date a write back, nor a fast clock win for ever."""
 
 
 @dataclass
 class Declaration:
-    """Everything that one replica declares; filled by ``Replica``'s decorators at import, read at start."""
+    """Everything that one replica declares; filled by `Replica`'s decorators at import, read at start."""
 
     contracts: dict[str, ContractManifest]
     methods: dict[tuple[str, str], MethodHandler] = field(default_factory=dict)

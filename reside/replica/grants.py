@@ -1,7 +1,7 @@
 """The permission loop: makes true what Alpha expects of the own control block (docs/model.md, section 4).
 
-Level-triggered: each pass compares ``expected`` with ``current`` for all permissions, whatever woke it, at the start
-and at every change of the control block. ``current`` is written only after the handler has ended well; one that fails
+Level-triggered: each pass compares `expected` with `current` for all permissions, whatever woke it, at the start
+and at every change of the control block. `current` is written only after the handler has ended well; one that fails
 leaves it as it was, is logged and tried again with growing pauses.
 """
 
@@ -50,7 +50,7 @@ class Step:
 
 
 def next_steps(permissions: Iterable[ControlBlockPermission]) -> list[Step]:
-    """What is to be done so that ``current`` says what is expected; revocations first."""
+    """What is to be done so that `current` says what is expected; revocations first."""
     steps = [Step(p.ref, _act(p.expected, p.current), p.expected) for p in permissions if not p.settled]
     return sorted(steps, key=lambda step: step.act != "revoked")
 
@@ -61,7 +61,7 @@ def _act(expected: Grant, current: Grant | None) -> Act:
     return "updated" if current is not None and current.granted else "granted"
 
 
-async def keep_grants(context: Context, declaration: Declaration) -> None:
+async def run_permission_loop(context: Context, declaration: Declaration) -> None:
     """Run the loop until cancelled."""
     queue = WorkQueue("grants", lambda _: reconcile(context, declaration), workers=1, backoff=_BACKOFF, judge=_judge)
     unsubscribe = context.rcb.on_change(lambda: queue.add(context.name))
@@ -125,7 +125,7 @@ async def _carry_out(context: Context, declaration: Declaration, step: Step) -> 
         if handler is not None:
             async with asyncio.timeout(HANDLER_TIMEOUT_S):
                 await handler(context, step.ref, step.grant)
-        tx.stage(lambda: context.rcb.note(step.ref, step.grant))
+        tx.stage(lambda: context.rcb.set_current(step.ref, step.grant))
 
 
 def _handler(declaration: Declaration, step: Step) -> PermissionHandler | None:
@@ -149,7 +149,7 @@ def _handler(declaration: Declaration, step: Step) -> PermissionHandler | None:
 async def publish(context: Context) -> bool:
     """Publish to each grantee what is granted to it; whether all could be told.
 
-    A unique map ``granted-permissions:for-account:<accountId>`` in the public group points (member ``target``) to a map
+    A unique map `granted-permissions:for-account:<accountId>` in the public group points (member `target`) to a map
     that the grantee alone can read: permission key → params.
     """
     wanted: dict[AccountId, dict[str, Any]] = {}

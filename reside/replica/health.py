@@ -30,7 +30,7 @@ class Health:
     draining: bool = False
     """The process was told to stop: no new work, please."""
     checks: dict[str, Callable[[], bool]] = field(default_factory=dict)
-    """What must hold at the moment, e.g. ``{"connected": ...}``."""
+    """What must hold at the moment, e.g. `{"connected": ...}`."""
 
     def missing(self) -> list[str]:
         """What is not as it must be; nothing: ready."""

@@ -34,7 +34,7 @@ from reside.replica.app import build_app
 from reside.replica.background import in_background
 from reside.replica.context import Context
 from reside.replica.control_block import ControlBlock
-from reside.replica.grants import keep_grants
+from reside.replica.grants import run_permission_loop
 from reside.replica.health import Health
 from reside.replica.profile import load_profile, publish_profile
 from reside.replica.rpc import RpcServer
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 
-START_WITHIN_S = 300.0
+START_TIMEOUT_S = 300.0
 """How long a start waits for a sync server that does not answer; then the process fails and Kubernetes tries again."""
 _PEERS_WITHIN_S = 10.0
 _CONNECTIONS = httpx.Limits(max_connections=64, max_keepalive_connections=16)
@@ -57,7 +57,7 @@ _CONNECTIONS = httpx.Limits(max_connections=64, max_keepalive_connections=16)
 
 @asynccontextmanager
 async def started(declaration: Declaration, settings: ReplicaSettings, *, serve: bool = True) -> AsyncIterator[Context]:
-    """See ``Replica.start``."""
+    """See `Replica.start`."""
     began = now_ms()  # not when it is ready: a call may be signed before that, and arrive after
     health = Health()
     rpc = RpcServer(settings.replica_name, declaration)
@@ -71,9 +71,9 @@ async def started(declaration: Declaration, settings: ReplicaSettings, *, serve:
             await http_server.enter_async_context(serving(build_app(health, rpc), listener))
         context = await _connect(stack, settings, health, declaration.writes)
         await _publish(context, declaration, endpoint)
-        await _greet_peers(context)
+        await _load_peer_profiles(context)
         stack.push_async_callback(_flush, context)
-        await stack.enter_async_context(in_background(permissions=partial(keep_grants, context, declaration)))
+        await stack.enter_async_context(in_background(permissions=partial(run_permission_loop, context, declaration)))
         if declaration.methods:
             rpc.open(context, RequestVerifier(context.node, context.node.account_id, since_ms=began))
         stack.push_async_callback(http_server.aclose)  # first on the way back: no new calls, and those here end
@@ -90,7 +90,7 @@ async def _connect(
 ) -> Context:
     """Steps 2 and 3: the account, the control block, the locks."""
     credentials = _credentials(settings)
-    async for attempt in stamina.retry_context(on=is_transient, attempts=None, timeout=START_WITHIN_S, wait_max=5.0):
+    async for attempt in stamina.retry_context(on=is_transient, attempts=None, timeout=START_TIMEOUT_S, wait_max=5.0):
         with attempt:
             async with AsyncExitStack() as one_try:
                 node = await one_try.enter_async_context(Node(settings.sync_server_url, credentials, policy=writes))
@@ -144,7 +144,7 @@ def _id(data: CoMap | None) -> CoId | None:
     return None if data is None else data.id
 
 
-async def _greet_peers(context: Context) -> None:
+async def _load_peer_profiles(context: Context) -> None:
     """Step 4: load the profiles of required replicas now, so that the first call is quick.
 
     A peer that is not there yet does not hold up the start, since two replicas may need each other; it is looked for

@@ -79,12 +79,12 @@ class Peer:
 async def find_peers(
     caller: Caller, requirements: Mapping[str, Sequence[AccountId]], contract_or_key: str
 ) -> list[Peer]:
-    """See ``Context.peers``.
+    """See `Context.peers`.
 
     Args:
         caller: who will call them.
         requirements: key of a requirement → the accounts that the control block names for it.
-        contract_or_key: as for ``Context.peers``.
+        contract_or_key: as for `Context.peers`.
     """
     if "/" not in contract_or_key:
         profiles = [await load_profile(caller.node, account) for account in requirements.get(contract_or_key, [])]

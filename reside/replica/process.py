@@ -31,10 +31,10 @@ EXIT_BAD_SETTINGS = 2
 
 
 async def run(declaration: Declaration, settings: ReplicaSettings | None = None) -> None:
-    """See ``Replica.run``."""
+    """See `Replica.run`."""
     chosen = settings if settings is not None else ReplicaSettings()  # type: ignore[call-arg]  # from the environment
     stop = asyncio.Event()
-    with _told_by_signals(stop):
+    with _set_by_signals(stop):
         work = asyncio.create_task(_work(declaration, chosen), name=f"replica {chosen.replica_name}")
         told = asyncio.create_task(stop.wait())
         try:
@@ -67,7 +67,7 @@ async def _main(declaration: Declaration, context: Context) -> None:
 
 
 @contextmanager
-def _told_by_signals(stop: asyncio.Event) -> Iterator[None]:
+def _set_by_signals(stop: asyncio.Event) -> Iterator[None]:
     loop = asyncio.get_running_loop()
     signals = (signal.SIGTERM, signal.SIGINT)
     for number in signals:
@@ -80,7 +80,7 @@ def _told_by_signals(stop: asyncio.Event) -> Iterator[None]:
 
 
 def launch(declaration: Declaration, settings_type: type[ReplicaSettings] | None = None) -> NoReturn:
-    """See ``Replica.launch``."""
+    """See `Replica.launch`."""
     try:
         settings = (settings_type or ReplicaSettings)()  # type: ignore[call-arg]  # from the environment
     except ValidationError as error:

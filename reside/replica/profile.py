@@ -22,7 +22,7 @@ class Profile:
     """What a replica says of itself.
 
     Attributes:
-        endpoints: addresses by ``internal`` and ``external``.
+        endpoints: addresses by `internal` and `external`.
         contracts: identity of each implemented contract → id of its data map; None for a contract without data.
         group: the profile's group, home of the replica's public unique maps.
     """

@@ -1,6 +1,6 @@
 """Refusals before a call is handled: the receiver has done nothing, so the caller may send the call again at once.
 
-A receiver answers them with HTTP 503 and one of the codes below. ``not-ready`` is another matter: a handler may raise
+A receiver answers them with HTTP 503 and one of the codes below. `not-ready` is another matter: a handler may raise
 it when half of its work is done, so only the caller knows whether the call may be repeated.
 """
 

@@ -25,7 +25,7 @@ _Main = TypeVar("_Main", bound="MainFunction")
 class Replica:
     """One replica: the contracts it implements and the functions that do so.
 
-    Declaring has no side effects; nothing runs before ``start``, ``run`` or ``launch``.
+    Declaring has no side effects; nothing runs before `start`, `run` or `launch`.
 
     Args:
         contracts: The manifests of the contracts that it implements.
@@ -63,7 +63,7 @@ class Replica:
     ) -> None:
         """Say what to do when a permission of a contract is granted, revoked, or its params changed.
 
-        Without handlers a permission is only noted as granted, which is all that ``Call.require`` needs.
+        Without handlers a permission is only noted as granted, which is all that `Call.require` needs.
 
         Raises:
             InvalidInput: the contract is not implemented here or has no such permission.
@@ -75,7 +75,7 @@ class Replica:
     def data(self, contract_identity: str) -> Callable[[_Data], _Data]:
         """Decorate the coroutine function that finds, or creates and migrates, a contract's data map.
 
-        It runs at every start, so it must find what an earlier start made (``ctx.node.unique_map``).
+        It runs at every start, so it must find what an earlier start made (`ctx.node.unique_map`).
 
         Raises:
             InvalidInput: the contract is not implemented here.
@@ -94,7 +94,7 @@ class Replica:
         return function
 
     def start(self, settings: ReplicaSettings, *, serve: bool = True) -> AbstractAsyncContextManager[Context]:
-        """Run everything but ``main`` in the current loop while the block is open; leaving it stops gracefully.
+        """Run everything but `main` in the current loop while the block is open; leaving it stops gracefully.
 
         Args:
             settings: who and where the replica is.
@@ -105,7 +105,7 @@ class Replica:
         return started(self.declaration, settings, serve=serve)
 
     async def run(self, settings: ReplicaSettings | None = None) -> None:
-        """Start, run ``main`` (or, without one, serve until told to stop), and stop gracefully on SIGTERM.
+        """Start, run `main` (or, without one, serve until told to stop), and stop gracefully on SIGTERM.
 
         Args:
             settings: None reads them from the environment.
@@ -115,7 +115,7 @@ class Replica:
         await run(self.declaration, settings)
 
     def launch(self, settings_type: type[ReplicaSettings] | None = None) -> NoReturn:
-        """Be the process: JSON logs, ``run``, exit code 0 when done or stopped, 1 for an error, 2 for bad settings.
+        """Be the process: JSON logs, `run`, exit code 0 when done or stopped, 1 for an error, 2 for bad settings.
 
         Args:
             settings_type: what to read from the environment; None: what every replica needs.

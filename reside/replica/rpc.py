@@ -45,12 +45,12 @@ class _Unauthenticated(ResideError):  # noqa: N818 - see above
 
 @dataclass
 class RpcServer:
-    """Answers ``POST /replicas/<replica>/rpc/<contract identity>/<method>``.
+    """Answers `POST /replicas/<replica>/rpc/<contract identity>/<method>`.
 
     Attributes:
         replica: name of the own instance.
         context: None until the start sequence has come to serving; calls before that are told to come back.
-        verifier: proves the caller's account; None as long as ``context``.
+        verifier: proves the caller's account; None as long as `context`.
     """
 
     replica: str

@@ -52,7 +52,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 @asynccontextmanager
 async def serving(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
-    """Serve ``app`` while the block is open; then take no new connection and let calls in progress end."""
+    """Serve `app` while the block is open; then take no new connection and let calls in progress end."""
     config = uvicorn.Config(
         app, log_config=None, access_log=False, lifespan="off", server_header=False, timeout_graceful_shutdown=_GRACE_S
     )

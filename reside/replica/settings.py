@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class ReplicaSettings(BaseSettings):
     """What a replica must know before it can log in.
 
-    Each member is read from ``RESIDE_<MEMBER>``, e.g. ``RESIDE_CONTROL_BLOCK_ID``.
+    Each member is read from `RESIDE_<MEMBER>`, e.g. `RESIDE_CONTROL_BLOCK_ID`.
     """
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True, hide_input_in_errors=True)
@@ -31,11 +31,11 @@ class ReplicaSettings(BaseSettings):
     agent_secret: SecretStr
     """Secret of the own Jazz account."""
     sync_server_url: str
-    """WebSocket address of the Jazz sync server, e.g. ``ws://jazz:4200``."""
+    """WebSocket address of the Jazz sync server, e.g. `ws://jazz:4200`."""
     etcd_hosts: Annotated[tuple[str, ...], NoDecode]
-    """Addresses of etcd; in the environment separated by commas, e.g. ``http://etcd:2379``."""
+    """Addresses of etcd; in the environment separated by commas, e.g. `http://etcd:2379`."""
     internal_endpoint: str | None = None
-    """Address under which other pods reach this replica; None: ``http://<replica_name>``, its Service."""
+    """Address under which other pods reach this replica; None: `http://<replica_name>`, its Service."""
     external_endpoint: str | None = None
     """Address under which clients outside of the cluster reach it; None: there is none."""
     access_context: Literal["internal", "external"] = "internal"
@@ -43,7 +43,7 @@ class ReplicaSettings(BaseSettings):
     listen_host: str = "0.0.0.0"  # noqa: S104 - a pod serves its Service; who may call is decided by token
     """Address to listen on."""
     listen_port: int = Field(default=LISTEN_PORT, ge=0, le=65535)
-    """Port to listen on; 0: any free one; an internal endpoint that is not set is then ``http://<listen_host>:<port>``."""
+    """Port to listen on; 0: any free one; an internal endpoint that is not set is then `http://<listen_host>:<port>`."""
 
     @field_validator("etcd_hosts", mode="before")
     @classmethod

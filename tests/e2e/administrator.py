@@ -74,6 +74,6 @@ async def grant(platform: Platform, replica: str, ref: PermissionRef) -> None:
     """Have a replica grant a permission, and wait until it has."""
     wish = Grant(granted=True)
     async with _block(platform, replica) as (node, block), asyncio.timeout(60):
-        await block.expect(ref, wish)
+        await block.set_expected(ref, wish)
         await node.flush()
         await until(block, lambda: (found := block.find(ref)) is not None and found.current == wish)

@@ -118,7 +118,7 @@ class World:
 
     async def expect(self, identity: Identity, ref: PermissionRef, grant: Grant) -> None:
         """Write a wish into a control block, as Alpha does."""
-        await identity.rcb.expect(ref, grant)
+        await identity.rcb.set_expected(ref, grant)
         await self.alpha.flush()
 
     async def until_current(self, identity: Identity, ref: PermissionRef, grant: Grant) -> None:

@@ -12,7 +12,7 @@ greeter = Replica(CONTRACT)
 
 @greeter.method(CONTRACT.identity, "greet")
 async def greet(call: Call) -> Json:
-    """``{name}`` → ``{message, version}``."""
+    """`{name}` → `{message, version}`."""
     call.require("greet")
     return {"message": f"Good day, {call.body.get('name', 'stranger')}", "version": VERSION}
 

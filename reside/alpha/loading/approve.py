@@ -1,8 +1,8 @@
 """Step 3 of a load: approve or reject. Everything is checked before anything is written.
 
-A request can be approved once, out of ``requires-approval`` alone, and only as it was previewed: the approver names the
+A request can be approved once, out of `requires-approval` alone, and only as it was previewed: the approver names the
 revision. If the world moved since (the candidate rendered now has another revision, or a chosen replica is no choice
-any more), the request goes back to ``validating`` and is previewed anew.
+any more), the request goes back to `validating` and is previewed anew.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reside.alpha import lookups, records
-from reside.alpha.lookups import Claim
+from reside.alpha.lookups import Reservation
 from reside.jazz import AccountId, InvalidContent, ValueNotFound, WrongKind
 from reside.model import lookup
-from reside.model.entities import LoadWish
+from reside.model.entities import LoadRequestSpec
 from reside.model.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ async def create_request(alpha: Alpha, wish_id: str, client: str) -> RequestReco
 
     Args:
         alpha: the running Alpha.
-        wish_id: CoId of the request value, a map with the members of ``LoadWish``.
+        wish_id: CoId of the request value, a map with the members of `LoadRequestSpec`.
         client: the account that asks.
 
     Raises:
-        InvalidInput: the value can't be read, is malformed, or was not written by ``client``.
+        InvalidInput: the value can't be read, is malformed, or was not written by `client`.
     """
     wish = await read_wish(alpha.node, wish_id, client)
     async with alpha.transaction() as tx:
@@ -36,11 +36,11 @@ async def create_request(alpha: Alpha, wish_id: str, client: str) -> RequestReco
     return await records.read_request(alpha.data, target)
 
 
-async def read_wish(node: Node, wish_id: str, client: str) -> LoadWish:
-    """The request value; only what ``client`` wrote in the value's first transaction counts.
+async def read_wish(node: Node, wish_id: str, client: str) -> LoadRequestSpec:
+    """The request value; only what `client` wrote in the value's first transaction counts.
 
     Raises:
-        InvalidInput: see ``create_request``.
+        InvalidInput: see `create_request`.
     """
     try:
         value = await node.load_map(wish_id)
@@ -57,26 +57,26 @@ async def read_wish(node: Node, wish_id: str, client: str) -> LoadWish:
         for key, edit in first.items()
         if (edit.session, edit.at) == (begin.session, begin.at) and not edit.deleted
     }
-    return records.parse(LoadWish, written, f"in request value {wish_id}")
+    return records.parse(LoadRequestSpec, written, f"in request value {wish_id}")
 
 
-async def _create(data: AlphaData, wish_id: str, wish: LoadWish, client: str) -> str:
+async def _create(data: AlphaData, wish_id: str, wish: LoadRequestSpec, client: str) -> str:
     """The id of the request's map, made unless an earlier call made it."""
-    claim = Claim(wish_id, "nextLoadRequest")
-    target = await lookups.find(data, lookup.load_request_by_wish(wish_id))
+    reservation = Reservation(wish_id, "nextLoadRequest")
+    target = await lookups.find(data, lookup.load_request_by_spec(wish_id))
     if target is None:
-        number = await lookups.claim_id(data, lookup.load_request_by_id, claim)
+        number = await lookups.reserve_id(data, lookup.load_request_by_id, reservation)
         target = await lookups.find(data, lookup.load_request_by_id(number))
         if target is None:
             target = (await _make(data, number, wish_id, wish, client)).id
-        await lookups.point(data, lookup.load_request_by_id(number), target)
-        await lookups.point(data, lookup.load_request_by_wish(wish_id), target)
-        lookups.settle_id(data, claim, number)
+        await lookups.set_target(data, lookup.load_request_by_id(number), target)
+        await lookups.set_target(data, lookup.load_request_by_spec(wish_id), target)
+        lookups.confirm_id(data, reservation, number)
     lookups.add_once(data.requests, target)
     return target
 
 
-async def _make(data: AlphaData, number: int, wish_id: str, wish: LoadWish, client: str) -> CoMap:
+async def _make(data: AlphaData, number: int, wish_id: str, wish: LoadRequestSpec, client: str) -> CoMap:
     """The request's map, in a group of its own: the client reads it, and whoever reads all requests."""
     group = data.node.create_group(f"load request {number}")
     await group.extend(data.requests_group, "reader")

@@ -1,4 +1,4 @@
-"""Placeholders in the ``params`` and ``instanceId`` of a required permission, such as ``{replica.name}``.
+"""Placeholders in the `params` and `instanceId` of a required permission, such as `{replica.name}`.
 
 They are resolved when a load request is validated (docs/model.md, section 2), so that an approver sees the final
 values.
@@ -18,15 +18,15 @@ _PLACEHOLDER = re.compile(r"\{(replica\.[A-Za-z.]*)\}")
 
 
 def replica_values(name: str, identity: str) -> dict[str, str]:
-    """What can be named in a placeholder of the replica ``name`` made from images of ``identity``."""
+    """What can be named in a placeholder of the replica `name` made from images of `identity`."""
     return {"replica.name": name, "replica.identity": identity}
 
 
 def substitute(value: Any, values: Mapping[str, str]) -> Any:
-    """``value`` (JSON) with the placeholders in all its strings, at any depth, replaced; other braces stay.
+    """`value` (JSON) with the placeholders in all its strings, at any depth, replaced; other braces stay.
 
     Raises:
-        LoadRefused: a placeholder that is none of ``values``.
+        LoadRefused: a placeholder that is none of `values`.
     """
     if isinstance(value, str):
         return _PLACEHOLDER.sub(lambda match: _lookup(match.group(1), values), value)

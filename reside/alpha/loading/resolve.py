@@ -1,6 +1,6 @@
 """What a manifest asks for, resolved against the world: pure functions from what is known to an approve request.
 
-Every refusal is a ``LoadRefused`` whose message names the thing and the cure; the request keeps it as ``errorMessage``.
+Every refusal is a `LoadRefused` whose message names the thing and the cure; the request keeps it as `errorMessage`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from reside.model.entities import Replica
-    from reside.model.manifest import ContractManifest, Manifest, ManifestRequirement, PermissionWish
+    from reside.model.manifest import ContractManifest, Manifest, ManifestRequirement, RequiredPermission
 
 _PATTERNS: Final = jsonschema_rs.RegexOptions()
-"""Regular expressions that take linear time: a contract's ``pattern`` must not be able to hold the leading Alpha up."""
+"""Regular expressions that take linear time: a contract's `pattern` must not be able to hold the leading Alpha up."""
 
 Contracts = dict[str, "ContractManifest"]
 Providers = dict[str, "Sequence[ReplicaChoice]"]
@@ -89,7 +89,7 @@ def approve_request(
     """What the approver shall see.
 
     Raises:
-        LoadRefused: ``info`` changed, the identity is another replica's, a requirement can't be met, or a permission is
+        LoadRefused: `info` changed, the identity is another replica's, a requirement can't be met, or a permission is
             unknown or has wrong params.
         InvalidName: the requested name is none.
     """
@@ -150,7 +150,7 @@ def _requirement(
 
 
 def _permission(
-    key: str, wish: PermissionWish, contract: ContractManifest, values: Mapping[str, str]
+    key: str, wish: RequiredPermission, contract: ContractManifest, values: Mapping[str, str]
 ) -> GrantedPermission:
     if wish.name not in contract.permissions:
         raise LoadRefused(
@@ -170,7 +170,7 @@ def _permission(
 
 
 def _instance(key: str, permission: str, keys: Sequence[str], params: Mapping[str, Any]) -> str:
-    """The instance that the params name, by the contract's ``instanceKeys``."""
+    """The instance that the params name, by the contract's `instanceKeys`."""
     missing = [name for name in keys if name not in params]
     if missing:
         raise LoadRefused(
@@ -181,7 +181,7 @@ def _instance(key: str, permission: str, keys: Sequence[str], params: Mapping[st
 
 
 def _check_told_apart(key: str, permission: str, instance: str, known: Iterable[str]) -> None:
-    """``a`` of the instance ``b`` and ``a:b`` would have one key in a control block (docs/model.md, section 3)."""
+    """`a` of the instance `b` and `a:b` would have one key in a control block (docs/model.md, section 3)."""
     for other in known:
         if other.startswith(f"{permission}:") and f"{permission}:{instance}:".startswith(f"{other}:"):
             raise LoadRefused(

@@ -1,4 +1,4 @@
-"""Step 2 of a load: from an image's reference to an approve request with its preview, or to ``invalid`` with a reason.
+"""Step 2 of a load: from an image's reference to an approve request with its preview, or to `invalid` with a reason.
 
 One call makes one step and returns; what it waits for (the registry, the Sentinel's preview) brings the request's key
 back into the leader's queue. All that was found out stands in the request, so a new leader goes on where the last died.
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from reside.model.manifest import ContractManifest, ReplicaManifest
     from reside.model.stacks import StackPreview
 
-REGISTRY_PATIENCE_S: Final = 30.0
+REGISTRY_TIMEOUT_S: Final = 30.0
 """How long a request waits for a registry that is down."""
 OPEN: Final = frozenset({"validating", "requires-approval", "approved"})
 
 
 async def validate(alpha: Alpha, number: int) -> None:
-    """Bring a request that is ``validating`` one step further.
+    """Bring a request that is `validating` one step further.
 
     Raises:
         NotReady: it can't go on now; call again later.
@@ -140,6 +140,6 @@ def _registry_is_down(alpha: Alpha, request: int, error: RegistryUnavailable) ->
     """The error for now: try again, or give up after a while."""
     now = asyncio.get_running_loop().time()
     since = alpha.registry_down_since.setdefault(request, now)
-    if now - since < REGISTRY_PATIENCE_S:
+    if now - since < REGISTRY_TIMEOUT_S:
         return NotReady(str(error))
     return LoadRefused(f"{error}; create the request anew when the registry is back")

@@ -42,7 +42,7 @@ def render(
         cluster: the cluster's settings.
         owner: account that declares the stack (Alpha's).
         serving: identities of the contracts that have at least one method.
-        rendered: objects of this replica's stack as rendered before, by ``Kind/name``.
+        rendered: objects of this replica's stack as rendered before, by `Kind/name`.
 
     Returns:
         the stack; without objects for a replica that has no current version, and for the seed.

@@ -29,7 +29,7 @@ JOB_RETRIES: Final = 2
 
 @dataclass(frozen=True)
 class Workload:
-    """One version to render: ``runs`` says whether it has a pod or stands at 0."""
+    """One version to render: `runs` says whether it has a pod or stands at 0."""
 
     replica: Replica
     version: ReplicaVersion
@@ -56,7 +56,7 @@ def stack_labels(stack: str) -> dict[str, str]:
 
 
 def metadata(name: str, stack: str, cluster: ClusterSettings, **labels: str) -> dict[str, Any]:
-    """``metadata`` of an object of a stack."""
+    """`metadata` of an object of a stack."""
     return {"name": name, "namespace": cluster.namespace, "labels": stack_labels(stack) | labels}
 
 

@@ -49,7 +49,7 @@ def encoded(text: str) -> str:
         ("bad/nolabel:v1", r"has no label io.reside.manifest: build it with `reside build`"),
         ("bad/nobase64:v1", "not base64"),
         ("bad/nojson:v1", "not JSON"),
-        ("bad/noschema:v1", "does not fit the schema"),
+        ("bad/noschema:v1", "does not match the schema"),
         ("bad/identity:v1", "identity is .*/bad/another, but the image is .*/bad/identity"),
         ("bad/contract.v1:v1", "is a contract, not a replica"),
         ("bad/twice:v1", "implemented twice, as 'one' and 'two'"),
@@ -124,7 +124,7 @@ async def test_a_broken_rule_makes_the_request_invalid_naming_rule_and_object(
 async def test_a_registry_that_is_down_leaves_the_request_validating_and_ends_it_after_a_while(
     cluster: AlphaCluster, admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(validate, "REGISTRY_PATIENCE_S", 1.0)
+    monkeypatch.setattr(validate, "REGISTRY_TIMEOUT_S", 1.0)
     wish = await admin.wish(image="down.internal:1/examples/plain:v1")
     cluster.alpha.registry._mirrors["down.internal:1"] = "http://127.0.0.1:1"
     number = (await admin.call("create-load-request", {"wish": wish.id}))["id"]

@@ -323,7 +323,7 @@ async def test_a_removed_manager_decides_nothing_but_what_it_had_decided_stays(
     ref = PermissionRef(manager.credentials.account_id, ALPHA_CONTRACT, "replica:manage:all")
     block = cluster.alpha.context.rcb
     for name in ("replica:manage:all", "replica:read:all"):
-        await block.expect(replace(ref, name=name), Grant(granted=True))
+        await block.set_expected(replace(ref, name=name), Grant(granted=True))
         await eventually(f"the permission {name}", partial(manager.has, name))
     record = (await records.all_replicas(cluster.alpha.data))[0]
     management = await manager.node.load_map(record.management.id)
@@ -331,7 +331,7 @@ async def test_a_removed_manager_decides_nothing_but_what_it_had_decided_stays(
     management.set("placementGroup", "big")
     management.set("enabled", False)
     await cluster.has_status("greeter", "stopped")
-    await block.expect(ref, Grant(granted=False))
+    await block.set_expected(ref, Grant(granted=False))
     await eventually("the end of the permission", lambda: not manager.has("replica:manage:all"))
     replica = await cluster.replica("greeter")
     assert (replica.management.enabled, replica.management.placement_group) == (False, "big")
@@ -343,7 +343,7 @@ async def test_a_removed_manager_decides_nothing_but_what_it_had_decided_stays(
 async def test_a_requester_reads_its_own_request_and_others_do_not(cluster: AlphaCluster, admin: Client) -> None:
     requester, stranger = await cluster.client("requester"), await cluster.client("stranger")
     ref = PermissionRef(requester.credentials.account_id, ALPHA_CONTRACT, "load-request:create")
-    await cluster.alpha.context.rcb.expect(ref, Grant(granted=True))
+    await cluster.alpha.context.rcb.set_expected(ref, Grant(granted=True))
     await eventually("the permission", lambda: requester.has("load-request:create"))
     answer = await requester.call(
         "create-load-request", {"wish": (await requester.wish(image=f"{HOST}/examples/nothing:v1")).id}

@@ -33,7 +33,7 @@ async def test_the_caller_is_refused_before_the_grant_and_greeted_after_it_and_b
     around: World,
 ) -> None:
     greeter, caller = await around.identity("greeter"), await around.identity("caller")
-    caller.rcb.require({"greeting": [greeter.credentials.account_id]})
+    caller.rcb.set_requirements({"greeting": [greeter.credentials.account_id]})
     await around.alpha.flush()
     async with (
         example("caller", caller, free_port()) as metrics,

@@ -222,7 +222,7 @@ async def test_a_required_peer_is_found_by_key_and_by_contract_and_called(
     ref = PermissionRef(caller.credentials.account_id, GREETING, "greet")
     await around.expect(identity, ref, Grant(granted=True))
     await around.until_current(identity, ref, Grant(granted=True))
-    caller.rcb.require({"greeting": [identity.credentials.account_id]})
+    caller.rcb.set_requirements({"greeting": [identity.credentials.account_id]})
     await around.alpha.flush()
     async with Replica().start(caller.settings, serve=False) as context:
         by_key, by_contract = await context.peers("greeting"), await context.peers(GREETING)
@@ -237,7 +237,7 @@ async def test_a_required_peer_is_found_by_key_and_by_contract_and_called(
 
 async def test_a_peer_that_never_started_is_not_ready(around: World) -> None:
     caller, absent = await around.identity("caller"), await around.identity("absent")
-    caller.rcb.require({"greeting": [absent.credentials.account_id]})
+    caller.rcb.set_requirements({"greeting": [absent.credentials.account_id]})
     await around.alpha.flush()
     async with Replica().start(caller.settings, serve=False) as context:
         for wanted in ("greeting", GREETING):

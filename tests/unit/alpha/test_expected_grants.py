@@ -5,7 +5,7 @@ from __future__ import annotations
 from unit.alpha.entities import GREETING, replica
 
 from reside.alpha.claim import super_admin_grants
-from reside.alpha.permissions import asked_grants, wanted_grants
+from reside.alpha.permissions import expected_grants, grants_ever_expected
 from reside.model.entities import GrantedPermission, ReplicaChoice, Requirement
 from reside.model.permissions import Grant, PermissionRef
 
@@ -20,13 +20,13 @@ def requirement(*permissions: GrantedPermission, replicas: tuple[ReplicaChoice, 
 def test_each_serving_replica_shall_grant_each_approved_permission() -> None:
     room = GrantedPermission(permission="room", instance_id="hall", params={"a": 1})
     rejected = GrantedPermission(permission="shout", status="rejected")
-    wanted = wanted_grants("co_zMe", {"greeting": requirement(room, rejected, replicas=(ONE, TWO))})
+    wanted = expected_grants("co_zMe", {"greeting": requirement(room, rejected, replicas=(ONE, TWO))})
     expected = {PermissionRef("co_zMe", GREETING, "room", "hall"): Grant(granted=True, params={"a": 1})}
     assert wanted == {3: expected, 4: expected}
 
 
 def test_a_requirement_without_permissions_still_names_its_replica_so_that_old_grants_are_withdrawn() -> None:
-    assert wanted_grants("co_zMe", {"greeting": requirement()}) == {3: {}}
+    assert expected_grants("co_zMe", {"greeting": requirement()}) == {3: {}}
 
 
 def test_asked_is_whatever_any_version_required_of_whom() -> None:
@@ -35,7 +35,7 @@ def test_asked_is_whatever_any_version_required_of_whom() -> None:
     first = subject.versions[0].model_copy(update={"requirements": {"a": requirement(room, shout)}})
     second = subject.versions[1].model_copy(update={"requirements": {"a": requirement(room, replicas=(ONE, TWO))}})
     mine, loud = (PermissionRef(subject.account, GREETING, name) for name in ("room", "shout"))
-    asked = asked_grants(subject.model_copy(update={"versions": (first, second)}))
+    asked = grants_ever_expected(subject.model_copy(update={"versions": (first, second)}))
     assert asked == {3: {mine, loud}, 4: {mine}}
 
 

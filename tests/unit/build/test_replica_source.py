@@ -43,7 +43,7 @@ def test_the_label_is_made_from_the_file(tmp_path: Path) -> None:
         ({"replica_yaml": "a: ["}, "replica.yaml is not YAML"),
         ({"replica_yaml": "just words"}, "replica.yaml contains no manifest"),
         ({"replica_yaml": "- a\n- b\n"}, "replica.yaml contains no manifest"),
-        ({"replica_yaml": CONTRACT}, "replica.yaml: the manifest does not fit.*info: Field required"),
+        ({"replica_yaml": CONTRACT}, "replica.yaml: the manifest does not match.*info: Field required"),
         ({"replica_yaml": "type: contract\n" + CONTRACT}, "describes a contract: rename the file to contract.yaml"),
         ({"contract_yaml": CONTRACT + "mehtods: {}\n"}, "mehtods: Extra inputs"),
         ({"replica_yaml": REPLICA.replace("greeter,", "Greeter,")}, "info.name"),

@@ -9,7 +9,7 @@ import pytest
 import stamina
 
 from reside.cli.loading import approve, create_request, is_reached
-from reside.model.entities import LoadRequest, LoadWish
+from reside.model.entities import LoadRequest, LoadRequestSpec
 from reside.model.errors import AnswerLost, Conflict, LoadRefused, NotReady, ResideError
 
 if TYPE_CHECKING:
@@ -223,5 +223,5 @@ class Client:
 async def test_a_load_request_whose_answer_was_lost_is_asked_for_again_with_the_same_value() -> None:
     """Alpha makes one load request of a request value, however often it is asked."""
     client = Client()
-    assert await create_request(client, LoadWish(image="image")) == (4, "co_zRequest")
+    assert await create_request(client, LoadRequestSpec(image="image")) == (4, "co_zRequest")
     assert client.wishes == ["co_zWish", "co_zWish"]

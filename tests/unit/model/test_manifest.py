@@ -64,7 +64,7 @@ def test_equal_manifests_have_equal_labels() -> None:
         (label("[" * 200 + "]" * 200), "nested deeper than 64"),
         (label(json.dumps(REPLICA | {"displayInfo": {"en": {"title": "\ud800"}}})), "not JSON"),
         (label('{"type": "replica"}'), "identity: Field required"),
-        (label('{"type": "thing"}'), "does not fit the schema"),
+        (label('{"type": "thing"}'), "does not match the schema"),
         (label(json.dumps(REPLICA | {"infos": {}})), "infos: Extra inputs are not permitted"),
         (label(json.dumps(REPLICA | {"identity": "no spaces/x"})), "identity"),
         (label(json.dumps(REPLICA | {"info": REPLICA["info"] | {"name": "Not A Name"}})), "info.name"),

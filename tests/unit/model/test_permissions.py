@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef, is_granted, sync
+from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef, is_granted, plan_expected
 
 ME = PermissionRef("co_zMe", "reg/contracts/a.v1", "use")
 ROOM = PermissionRef("co_zMe", "reg/contracts/a.v1", "use", "room")
@@ -36,19 +36,19 @@ def test_settled_when_current_is_what_is_expected_or_was_never_granted() -> None
 def test_sync_adds_updates_leaves_and_withdraws() -> None:
     present = [ControlBlockPermission(ME, YES, YES), ControlBlockPermission(OTHER, YES, YES)]
     changed = Grant(granted=True, params={"a": 1})
-    assert sync({ME: YES}, {ME}, present) == {}
-    assert sync({ME: YES, ROOM: YES}, {ME, ROOM}, present) == {ROOM: YES}
-    assert sync({ME: changed}, {ME}, present) == {ME: changed}
-    assert sync({}, {ME, ROOM}, present) == {ME: NO}
-    assert sync({ROOM: YES}, {ME, ROOM}, present) == {ME: NO, ROOM: YES}
+    assert plan_expected({ME: YES}, {ME}, present) == {}
+    assert plan_expected({ME: YES, ROOM: YES}, {ME, ROOM}, present) == {ROOM: YES}
+    assert plan_expected({ME: changed}, {ME}, present) == {ME: changed}
+    assert plan_expected({}, {ME, ROOM}, present) == {ME: NO}
+    assert plan_expected({ROOM: YES}, {ME, ROOM}, present) == {ME: NO, ROOM: YES}
 
 
 def test_sync_leaves_what_was_never_asked_for_as_an_administrator_granted_it() -> None:
-    assert sync({}, {ROOM}, [ControlBlockPermission(ME, YES, YES)]) == {}
+    assert plan_expected({}, {ROOM}, [ControlBlockPermission(ME, YES, YES)]) == {}
 
 
 def test_sync_does_not_withdraw_twice() -> None:
-    assert sync({}, {ME}, [ControlBlockPermission(ME, NO, YES)]) == {}
+    assert plan_expected({}, {ME}, [ControlBlockPermission(ME, NO, YES)]) == {}
 
 
 def test_malformed_grants_grant_nothing() -> None:
