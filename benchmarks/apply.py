@@ -34,10 +34,11 @@ WAYS = ("kubectl apply --server-side", "bare pulumi up", "engine")
 PROGRAM = """\
 import json
 
-from reside.sentinel.engine.resources import ProviderSettings, program
+from benchmarks.sdk_program import sdk_program
+from reside.sentinel.engine.resources import ProviderSettings
 
 with open("objects.json") as stream:
-    program(json.load(stream), ProviderSettings("4.25.0", "cli"))()
+    sdk_program(json.load(stream), ProviderSettings("4.25.0", "cli"))()
 """
 Times = dict[tuple[str, str], list[float]]
 

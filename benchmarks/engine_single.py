@@ -13,10 +13,11 @@ from pulumi.automation import LocalWorkspace, PulumiCommand, Stack, UpdateSummar
 from pulumi.automation._stack import StackInitMode
 
 from benchmarks.engine_cluster import WAYS, Kubectl, Ledger, objects
+from benchmarks.sdk_program import sdk_program
 from reside.local.toolchain import Toolchain
 from reside.resident import ResidentCommand, ResidentSettings
 from reside.sentinel.engine import EngineSettings, PulumiEngine, StackSpec
-from reside.sentinel.engine.resources import ProviderSettings, program
+from reside.sentinel.engine.resources import ProviderSettings
 
 if TYPE_CHECKING:
     from pulumi.automation import PulumiFn
@@ -136,7 +137,7 @@ class _Automation:
         self._stack.destroy()
 
     def _program(self, value: str) -> PulumiFn:
-        return program(objects(0, value), self._settings)
+        return sdk_program(objects(0, value), self._settings)
 
 
 class _Sentinel:

@@ -1,9 +1,9 @@
-"""Pulumi's engine kept resident, for any program on the Automation API.
+"""Runs Pulumi commands in a resident engine, for any program on the Automation API.
 
-With ``LocalWorkspaceOptions(pulumi_command=ResidentCommand())``, the API sends each command line to ``reside-engine``
-(Go, in ``engine/``) over a unix socket instead of starting the ``pulumi`` binary; what the engine does not serve goes
-to the binary by itself. Nothing here knows of ReSide. The idea, what is shared between operations, and the limits
-stand in docs/resident-engine.md.
+With `LocalWorkspaceOptions(pulumi_command=ResidentCommand())`, the API sends each command to `reside-engine` (in Go, in
+`engine/`) over a unix socket instead of starting the `pulumi` binary. Commands that the engine does not serve run on
+the binary. This package does not depend on ReSide. docs/resident-engine.md describes the idea, what operations share,
+and the limits.
 """
 
 from reside.resident.command import ResidentCommand

@@ -1,13 +1,13 @@
-"""Each operation's program has connections of its own.
+"""A patch of Pulumi's SDK: the gRPC channels of different operations share no connection.
 
-An engine serves every operation at new loopback ports, and an application that lives long meets the same port again.
-gRPC keeps one connection an address in a process, as long as a channel to it is left somewhere (a traceback holds an
-ended program's), and once an attempt to connect was refused it waits between attempts, up to two minutes; a new channel
-to the same address shares that. A program that is given such a port is told at its first question that nobody answers
-("Resource monitor has terminated, shutting down"), although its engine does. Pulumi's Python SDK (3.259) makes its
-channels with options that it keeps in one list, which gets one more here: no sharing.
+An engine serves each operation at new loopback ports, and a long-lived process meets the same port again. In a process,
+gRPC shares one connection for each address as long as any channel to the address exists; a traceback can keep the
+channel of an ended program alive. After a refused attempt to connect, gRPC waits up to two minutes before the next
+attempt, and a new channel to the same address waits too. A program that gets such a port fails with its first request
+("Resource monitor has terminated, shutting down"), although its engine is running. The SDK makes all its channels with
+one list of options; this patch adds the option that turns sharing off.
 
-gRPC core, ``GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL`` (include/grpc/impl/channel_arg_names.h).
+See `GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL` in gRPC core (include/grpc/impl/channel_arg_names.h).
 """
 
 from __future__ import annotations
@@ -18,6 +18,6 @@ from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS
 
 
 @cache
-def keep_apart() -> None:
-    """Have the SDK's channels of this process share no connection; once a process."""
+def separate_channels() -> None:
+    """Install the patch; further calls have no effect."""
     _GRPC_CHANNEL_OPTIONS.append(("grpc.use_local_subchannel_pool", 1))

@@ -1,4 +1,4 @@
-"""``PulumiCommand`` on the resident engine: what the Automation API runs instead of the ``pulumi`` binary."""
+"""A `PulumiCommand` that runs commands in a resident engine instead of starting the `pulumi` binary."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from pulumi.automation._env import _SKIP_VERSION_CHECK_VAR
 from pulumi.automation._minimum_version import _MINIMUM_VERSION
 from pulumi.automation.errors import create_command_error
 
-from reside.resident.channels import keep_apart
 from reside.resident.engine import Engine
 from reside.resident.environment import command_environment, find_binary, identity
 from reside.resident.errors import EngineUnavailable, Unserved
+from reside.resident.patches import install_patches
 from reside.resident.settings import ResidentSettings
-from reside.resident.unheard import teach_sdk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,17 +31,16 @@ _NON_INTERACTIVE = "--non-interactive"
 
 
 class ResidentCommand(PulumiCommand):
-    """Runs Pulumi commands on an engine that stays alive.
+    """Runs Pulumi commands in a resident engine.
 
-    Make one and share it between workspaces and threads; making it costs nothing, the engine starts with the first
-    command. Commands that the engine does not serve (``config``, ``plugin``, programs that are not inline, ...) are
-    run by the stock command line. The first one teaches the SDK of this process to keep debug messages back where the
-    engine says that nobody would see them (:mod:`reside.resident.unheard`), and to share no connections between
-    operations (:mod:`reside.resident.channels`).
+    Create one and share it between workspaces and threads. The engine starts with the first command. The stock command
+    line runs the commands that the engine does not serve, such as `config`, `plugin`, and programs that are not inline.
+    Creating the first one in a process installs the patches of Pulumi's SDK that the settings enable (see
+    `reside.resident.patches`).
 
     Args:
-        settings: Which engine, and how long it lives.
-        command: The stock command line: a name on PATH, or a path.
+        settings: the settings of the engine.
+        command: the name or path of the stock command line.
     """
 
     def __init__(self, settings: ResidentSettings | None = None, command: str = "pulumi") -> None:
@@ -52,19 +50,18 @@ class ResidentCommand(PulumiCommand):
         self._lock = threading.Lock()
         self._closed = False
         self._version: VersionInfo | None = None
-        teach_sdk()
-        keep_apart()
+        install_patches(self.settings)
 
     @property
-    def version(self) -> VersionInfo | None:  # type: ignore[override]  # an attribute there; here it is asked for once
-        """Version of the engine; of the stock command line if no engine comes up and that is allowed.
+    def version(self) -> VersionInfo | None:  # type: ignore[override]  # an attribute there; here it is computed once
+        """The version of the engine; without an engine, the version of the stock command line.
 
         Raises:
-            InvalidVersionError: The SDK needs a newer one.
+            InvalidVersionError: the SDK needs a newer version.
         """
         if self._version is None:
             opt_out = os.getenv(_SKIP_VERSION_CHECK_VAR) is not None
-            self._version = _parse_and_validate_pulumi_version(_MINIMUM_VERSION, self._ask_version(), opt_out)
+            self._version = _parse_and_validate_pulumi_version(_MINIMUM_VERSION, self._read_version(), opt_out)
         return self._version
 
     def run(
@@ -75,14 +72,14 @@ class ResidentCommand(PulumiCommand):
         on_output: OnOutput | None = None,
         on_error: OnOutput | None = None,
     ) -> CommandResult:
-        """Run one command; see ``PulumiCommand.run``.
+        """Run one command; see `PulumiCommand.run`.
 
-        The callbacks are called on this thread. One that raises does not stop the command; its error is raised after
-        the command's end.
+        The callbacks are called on this thread. If one raises, the command continues, and the error is raised when the
+        command has ended.
 
         Raises:
-            CommandError: The command failed; :class:`reside.resident.EngineDied` if the engine ended in the middle.
-            EngineUnavailable: No engine comes up, and there is to be no fallback.
+            CommandError: the command failed; it is `EngineDied` if the engine ended during the command.
+            EngineUnavailable: the engine cannot be started, and the settings allow no fallback.
         """
         arguments = _non_interactive(args)
         try:
@@ -92,7 +89,7 @@ class ResidentCommand(PulumiCommand):
         except EngineUnavailable as error:
             if not self.settings.fallback:
                 raise
-            _log.warning("the resident engine does not come up, the stock command line is used: %s", error)
+            _log.warning("the resident engine does not start; the stock command line is used: %s", error)
             return super().run(arguments, cwd, additional_env, on_output, on_error)
         result = call.finish(on_output, on_error)
         if result.code != 0:
@@ -100,23 +97,23 @@ class ResidentCommand(PulumiCommand):
         return result
 
     def engine(self, additional_env: Mapping[str, str]) -> Engine:
-        """The engine that runs commands with this environment; it need not run yet.
+        """Return the engine for this environment, without starting it.
 
         Raises:
-            EngineUnavailable: There is no binary, or this command was closed.
+            EngineUnavailable: the binary is missing, or this object was closed.
         """
         environment = command_environment(self.command, additional_env)
         binary = find_binary(self.settings.engine, environment)
         key = identity(binary, environment)
         with self._lock:
             if self._closed:
-                raise EngineUnavailable("this command was closed")
+                raise EngineUnavailable("this ResidentCommand was closed")
             if key not in self._engines:
                 self._engines[key] = Engine(self.settings, binary, environment)
             return self._engines[key]
 
     def close(self) -> None:
-        """Run no more commands, and end the engines that belong to this object alone (lifetime ``parent``)."""
+        """Refuse further commands, and end the engines that belong to this object alone (lifetime `parent`)."""
         with self._lock:
             self._closed = True
         for engine in self._engines.values():
@@ -128,19 +125,19 @@ class ResidentCommand(PulumiCommand):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _ask_version(self) -> str:
-        """The version of an engine that was used already, else the stock command line's: no engine is started."""
+    def _read_version(self) -> str:
+        """Return the version of an engine that was used, or else of the stock command line; starts no engine."""
         with self._lock:
             engine = next(iter(self._engines.values()), None)
         if engine is not None:
             try:
                 return str(engine.status()["version"]).removeprefix("v")
             except EngineUnavailable as error:
-                _log.warning("the resident engine can't be asked for its version: %s", error)
+                _log.warning("the version of the resident engine cannot be read: %s", error)
         return super().run(["version"], ".", {}).stdout.strip().removeprefix("v")
 
 
 def _non_interactive(args: list[str]) -> list[str]:
-    """The arguments with the flag that forbids questions, before all others, as the base class does."""
+    """Return the arguments, with the flag that forbids prompts first, as the base class does."""
     own = args[: args.index("--")] if "--" in args else args
     return args if _NON_INTERACTIVE in own else [_NON_INTERACTIVE, *args]

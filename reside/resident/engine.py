@@ -1,7 +1,7 @@
-"""The engine of one identity: found or started, and asked to run commands.
+"""The engine of one identity: connects to it, starts it if necessary, and runs commands in it.
 
-Invariant: one connection a command, made by the caller's thread; there is no state between commands but the started
-process. So any number of threads may run commands at once.
+Invariant: each command has a connection of its own, made on the caller's thread. The only state between commands is the
+process that was started. So any number of threads may run commands at the same time.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
     from reside.resident.settings import ResidentSettings
 
-_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-"""Seconds between attempts to have a command begun, where engines come and go."""
+_RETRY_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+"""Seconds between attempts to begin a command; an attempt fails if the engine is just ending."""
 _STOP_SECONDS = 25.0
-"""How long a graceful end may take; the engine gives what runs 20 s."""
-_REST_SECONDS = 30.0
-"""After a failed start no other is tried for so long: it would cost each command the time that a start may take."""
+"""How long the engine may take to end gracefully; it gives running commands 20 s."""
+_RESTART_SECONDS = 30.0
+"""Pause after a failed start; without it, each command would wait until a start fails."""
 
 
 class Engine:
-    """The engine for a binary and an environment, as seen by one process.
+    """The engine for one binary and one environment.
 
     Args:
-        settings: How it lives. With lifetime ``parent`` this object is the only one that uses it.
-        binary: Path of ``reside-engine``.
-        environment: The engine's whole environment.
+        settings: its settings. With lifetime `parent`, only this object uses the engine.
+        binary: the path of `reside-engine`.
+        environment: the complete environment of the engine.
     """
 
     def __init__(self, settings: ResidentSettings, binary: Path, environment: Mapping[str, str]) -> None:
@@ -61,21 +61,26 @@ class Engine:
         self._failed: tuple[float, EngineUnavailable] | None = None
 
     def open(self, arguments: Sequence[str], cwd: str, stdin: str = "") -> Call:
-        """Have a command begun; starts the engine if none is there.
+        """Begin a command; starts the engine if it does not run.
+
+        Args:
+            arguments: the arguments of `pulumi`.
+            cwd: the absolute path of the working directory.
+            stdin: the complete standard input.
 
         Raises:
-            Unserved: The engine leaves this command to the stock command line; nothing has happened.
-            EngineUnavailable: No engine comes up, or engines end before they begin.
+            Unserved: the stock command line must run this command; nothing was done.
+            EngineUnavailable: the engine cannot be started, or ends before it begins the command.
         """
         why = ""
-        for pause in (*_PAUSES, None):
+        for pause in (*_RETRY_PAUSES, None):
             connection = self._connect()
             call = Call(connection, self.folder, arguments)
             try:
                 connection.request(arguments, cwd, stdin)
-                answer = connection.receive() or {"retry": "it hung up"}
+                answer = connection.receive() or {"retry": "it closed the connection"}
             except (BrokenPipeError, ConnectionResetError):
-                answer = {"retry": "it hung up"}
+                answer = {"retry": "it closed the connection"}
             except BaseException:
                 connection.close()
                 raise
@@ -84,19 +89,19 @@ class Engine:
             connection.close()
             if "unserved" in answer:
                 raise Unserved(answer["unserved"])
-            why = answer.get("retry") or "it does not speak our protocol"
+            why = answer.get("retry") or "it uses another protocol"
             if pause is not None:
                 time.sleep(pause)
-        raise EngineUnavailable(f"the engine begins no command: {why}; see {self.folder / starting.LOG}")
+        raise EngineUnavailable(f"the engine does not begin the command: {why}; see {self.folder / starting.LOG}")
 
     def status(self) -> dict[str, Any]:
-        """What the engine says of itself: version, operations, providers, memory (see docs/resident-engine.md)."""
+        """Return version, operations, providers and memory of the engine (see docs/resident-engine.md)."""
         result = self.open(["--engine-status"], "/").finish()
         status: dict[str, Any] = json.loads(result.stdout)
         return status
 
     def close(self) -> None:
-        """End an engine of lifetime ``parent``: what runs may finish, then it is interrupted, then killed."""
+        """End an engine of lifetime `parent`: running commands may complete, then are interrupted, then killed."""
         with self._lock:
             self._closed = True
         process = self._process
@@ -108,7 +113,7 @@ class Engine:
         self.kill()
 
     def kill(self) -> None:
-        """End an engine of lifetime ``parent`` now, with its successors and providers; the next command starts one."""
+        """Kill an engine of lifetime `parent`, with its successors and providers; the next command starts a new one."""
         process = self._process
         if process is None or not self._own:
             return
@@ -121,7 +126,7 @@ class Engine:
             return found
         starting.private_folder(self.folder)
         with starting.starting_lock(self.folder, self._settings.start_seconds):
-            found = self._try()  # another thread or process may have started it in the meantime
+            found = self._try()  # another thread or process may have started it meanwhile
             if found is not None:
                 return found
             with self._lock:
@@ -131,7 +136,7 @@ class Engine:
     def _start(self) -> None:
         if self._closed:
             raise EngineUnavailable("the engine was closed")
-        if self._failed is not None and time.monotonic() < self._failed[0] + _REST_SECONDS:
+        if self._failed is not None and time.monotonic() < self._failed[0] + _RESTART_SECONDS:
             raise EngineUnavailable(str(self._failed[1])) from self._failed[1]
         self._sweep()
         try:
@@ -151,14 +156,14 @@ class Engine:
             return None
 
     def _sweep(self) -> None:
-        """Remove the sockets of owners that died: nobody listens there, whatever process id spaces there are."""
+        """Remove the sockets of engines that died; a refused connection shows it across PID namespaces, too."""
         for socket in self.folder.glob("engine.*.sock"):
             try:
                 Connection.open(socket).close()
             except ConnectionRefusedError:
                 socket.unlink(missing_ok=True)
             except FileNotFoundError:
-                continue  # its engine has just ended
+                continue  # its engine has just removed it
 
 
 class Call:
@@ -170,17 +175,17 @@ class Call:
         self._arguments = arguments
 
     def interrupt(self) -> None:
-        """Ask the command to end: gracefully at the first call, at once at the second. May be called by any thread."""
+        """Interrupt the command: the first call cancels it gracefully, the second terminates it; from any thread."""
         self._connection.interrupt()
 
     def finish(self, on_output: OnOutput | None = None, on_error: OnOutput | None = None) -> CommandResult:
-        """Wait for the end of the command; its lines go to the callbacks, on this thread, as they come.
+        """Wait until the command ends; its lines are passed to the callbacks, on this thread.
 
-        A KeyboardInterrupt is passed on, as a terminal would to the stock command line, and raised when the command
-        has ended; the second one terminates the command; the third no longer waits.
+        A KeyboardInterrupt interrupts the command, as a terminal does with the stock command line, and is raised when
+        the command has ended. The second one terminates the command; the third is raised immediately.
 
         Raises:
-            EngineDied: The engine ended before the command.
+            EngineDied: the engine ended before the command.
         """
         streams = {"stdout": Lines(on_output), "stderr": Lines(on_error)}
         interrupts: list[KeyboardInterrupt] = []
@@ -194,7 +199,7 @@ class Call:
                     if len(interrupts) > 2:  # noqa: PLR2004 - see above
                         raise
                     self.interrupt()
-            obituary = self._obituary() if code is None else ""
+            message = self._death_message() if code is None else ""
         finally:
             self._connection.close()
         stdout, stderr = streams["stdout"].end(), streams["stderr"].end()
@@ -204,11 +209,11 @@ class Call:
         if failure is not None:
             raise failure
         if code is None:
-            raise EngineDied(CommandResult(stdout, f"{stderr}\n{obituary}".lstrip(), DIED))
+            raise EngineDied(CommandResult(stdout, f"{stderr}\n{message}".lstrip(), DIED))
         return CommandResult(stdout, stderr, code)
 
     def _read(self, streams: Mapping[str, Lines]) -> int | None:
-        """Read up to the exit code; None at the end of the stream."""
+        """Read up to the exit code and return it; None if the stream ends before."""
         while (message := self._connection.receive()) is not None:
             for name, lines in streams.items():
                 if name in message:
@@ -217,9 +222,9 @@ class Call:
                 return int(message["exit"])
         return None
 
-    def _obituary(self) -> str:
+    def _death_message(self) -> str:
         verb = next((word for word in self._arguments if not word.startswith("-")), "the command")
         return (
-            f"error: the resident engine (process {self._connection.pid}) ended in the middle of `pulumi {verb}`; "
-            f"the next operation on the stack goes on from the state that was saved; see {self._folder / starting.LOG}"
+            f"error: the resident engine (process {self._connection.pid}) ended during `pulumi {verb}`; "
+            f"the next operation on the stack continues from the saved state; see {self._folder / starting.LOG}"
         )

@@ -1,8 +1,8 @@
-"""The environment of an engine, and the identity that follows from it.
+"""The environment of an engine, and the identity derived from it.
 
-An engine's environment never changes: it is what the stock command line would have got. Another passphrase, backend,
-home or kubeconfig is another identity, so another engine beside the first. The identity is a hash: it tells nothing of
-what it was made from.
+The environment of an engine never changes; it is the one that the stock command line would get. With another
+passphrase, backend, home or kubeconfig the identity differs, so another engine is used. The identity is a hash, so it
+reveals no value.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ PROTOCOL: Final = 1
 VOLATILE: Final = frozenset(
     {"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "PYTEST_CURRENT_TEST", "SHLVL", "TERM", "PULUMI_DEBUG_COMMANDS"}
 )
-"""Variables that decide nothing for an operation and differ from shell to shell (and one that is always set)."""
+"""Variables without effect on an operation that differ between shells, and one that is always set."""
 
 
 def command_environment(command: str, additional: Mapping[str, str]) -> dict[str, str]:
-    """What ``PulumiCommand.run`` hands to the command line (pulumi/automation/_cmd.py), without what is volatile."""
+    """Return the environment of `PulumiCommand.run` (pulumi/automation/_cmd.py), without volatile variables."""
     merged = {**os.environ, **additional}
     environment = {name: value for name, value in merged.items() if name not in VOLATILE}
     environment["PULUMI_AUTOMATION_API"] = "true"
-    environment["PULUMI_DEBUG_COMMANDS"] = "true"  # pulumi sets it for some commands; it hides nothing else
+    environment["PULUMI_DEBUG_COMMANDS"] = "true"  # pulumi sets it for some commands; it has no other effect
     folder = Path(command).parent
     if folder.is_absolute():
         environment["PATH"] = os.pathsep.join([str(folder), environment.get("PATH", os.defpath)])
@@ -38,19 +38,19 @@ def command_environment(command: str, additional: Mapping[str, str]) -> dict[str
 
 
 def find_binary(name: str, environment: Mapping[str, str]) -> Path:
-    """The engine's binary: a path as it is, a name from the environment's PATH.
+    """Return the path of the engine's binary; a name is searched on the PATH of the environment.
 
     Raises:
-        EngineUnavailable: There is none.
+        EngineUnavailable: the binary is missing.
     """
     found = shutil.which(name, path=environment.get("PATH", os.defpath))
     if found is None:
-        raise EngineUnavailable(f"{name} is not there: build it (`make tools`), or set ResidentSettings.engine")
+        raise EngineUnavailable(f"{name} is missing: run `make tools`, or set ResidentSettings.engine")
     return Path(found).absolute()
 
 
 def identity(binary: Path, environment: Mapping[str, str]) -> str:
-    """32 hexadecimal characters for protocol, binary (by place, size and time) and environment."""
+    """Return 32 hexadecimal characters that identify protocol, binary (path, size and time) and environment."""
     digest = hashlib.sha256(f"{PROTOCOL}\0".encode())
     stat = binary.stat()
     digest.update(f"{binary.resolve()}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())

@@ -1,11 +1,11 @@
-"""What can go wrong between a command and the resident engine.
+"""The errors of this package.
 
-    EngineUnavailable          no engine runs and none comes up: the caller's settings or machine
-    CommandError               pulumi's own: the command failed, as with the stock command line
-    └── EngineDied             the engine ended in the middle; what it had done is found out by the next operation
-    Unserved                   not an error of the user: the stock command line must run this command
+    EngineUnavailable          no engine runs and none can be started; check settings and machine
+    CommandError               Pulumi's own: the command failed, as on the stock command line
+    └── EngineDied             the engine ended during the command; the next operation finds out what was done
+    Unserved                   the stock command line must run this command; callers of `ResidentCommand` never see it
 
-Invariant: no text holds a value of the environment.
+Invariant: no message contains a value of the environment.
 """
 
 from __future__ import annotations
@@ -18,15 +18,19 @@ if TYPE_CHECKING:
     from pulumi.automation import CommandResult
 
 DIED = -9
-"""The result's code where the engine ended in the middle: what a killed command line's process has."""
+"""The exit code of a command whose engine ended, as if the command line had been killed."""
 
 
 class EngineUnavailable(Exception):  # noqa: N818 - named after what is wrong
-    """The resident engine does not come up; the text says why, and where its log is."""
+    """The resident engine cannot be started; the message names the cause and the log."""
 
 
 class EngineDied(CommandError):  # noqa: N818 - as above
-    """The engine ended in the middle of a command; ``result`` has what it had said until then."""
+    """The engine ended during a command.
+
+    Attributes:
+        result: the output until then.
+    """
 
     def __init__(self, result: CommandResult) -> None:
         super().__init__(result)
@@ -34,4 +38,4 @@ class EngineDied(CommandError):  # noqa: N818 - as above
 
 
 class Unserved(Exception):  # noqa: N818 - as above
-    """The engine does not serve this command, and has done nothing; the text says why."""
+    """The engine does not serve this command and has done nothing; the message says why."""

@@ -1,4 +1,4 @@
-"""Text of a command as pulumi's own command gives it: whole lines, without white space at their ends."""
+"""Splits the output of a command into lines without trailing white space, as `PulumiCommand` does."""
 
 from __future__ import annotations
 
@@ -10,46 +10,48 @@ if TYPE_CHECKING:
 
 
 class Lines:
-    """Cuts one stream into lines and hands each to a callback.
+    """Splits one stream into lines, and passes each to a callback.
 
-    A callback that raises is not called again; its error is kept in ``failure``, since the command goes on whoever
-    watches it.
+    A callback that raises is not called again, and the command continues.
+
+    Attributes:
+        failure: the error that the callback raised; None if it raised none.
     """
 
     def __init__(self, receive: OnOutput | None) -> None:
         self._receive = receive
-        self._decoder = io.IncrementalNewlineDecoder(None, translate=True)  # text mode's: \r and \r\n end lines too
-        self._rest: list[str] = []
-        self._whole: list[str] = []
+        self._decoder = io.IncrementalNewlineDecoder(None, translate=True)  # as text mode: \r and \r\n end a line, too
+        self._incomplete: list[str] = []
+        self._complete: list[str] = []
         self.failure: Exception | None = None
 
     def feed(self, piece: str) -> None:
-        """Take a piece of the stream."""
+        """Process a piece of the stream."""
         self._take(self._decoder.decode(piece))
 
     def end(self) -> str:
-        """The stream has ended: the last line need not be whole. Returns all lines."""
+        """Process the end of the stream, where the last line may be incomplete; returns all lines."""
         self._take(self._decoder.decode("", final=True))
-        if any(self._rest):
-            self._line("".join(self._rest))
-            self._rest = []
-        return "\n".join(self._whole)
+        if any(self._incomplete):
+            self._line("".join(self._incomplete))
+            self._incomplete = []
+        return "\n".join(self._complete)
 
     def _take(self, text: str) -> None:
         first, *others = text.split("\n")
-        self._rest.append(first)
+        self._incomplete.append(first)
         if others:
-            whole = ["".join(self._rest), *others[:-1]]
-            self._rest = others[-1:]
-            for line in whole:
+            complete = ["".join(self._incomplete), *others[:-1]]
+            self._incomplete = others[-1:]
+            for line in complete:
                 self._line(line)
 
     def _line(self, line: str) -> None:
         stripped = line.rstrip()
-        self._whole.append(stripped)
+        self._complete.append(stripped)
         if self._receive is None or self.failure is not None:
             return
         try:
             self._receive(stripped)
-        except Exception as error:  # noqa: BLE001 - it is the caller's, and raised to the caller when the command ended
+        except Exception as error:  # noqa: BLE001 - the caller's own error; raised to the caller when the command has ended
             self.failure = error

@@ -1,8 +1,8 @@
-"""A session of processes: an engine or command line that we started, with its successors and plugins.
+"""A session of processes: an engine or command line that was started here, with its successors and plugins.
 
-A session is ended as a whole: its members are killed until none is left, because one that was just being started while
-we looked is only seen the next time. A process is named by a file descriptor while it is killed and waited for, so no
-signal reaches another that got its number since.
+A session is ended as a whole. Members are killed until none remains, because a process that starts during a pass is
+found only in the next pass. A process is referred to by a file descriptor while it is killed, so no signal reaches
+another process that got the same id.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ KILL_SECONDS = 30.0
 
 
 def end_session(leader: int, within: float = KILL_SECONDS) -> None:
-    """End all processes of the session ``leader``; when this returns, none of them runs.
+    """Kill all processes of a session, and wait until they have ended.
 
     Args:
-        leader: Process id of the session's leader; it may have ended already.
-        within: Seconds that the kernel has to end them all.
+        leader: the process id of the session's leader, which may have ended.
+        within: the time in seconds for all processes to end.
 
     Raises:
-        TimeoutError: A process did not end; it hangs in the kernel.
+        TimeoutError: a process did not end, because it is blocked in the kernel.
     """
     deadline = time.monotonic() + within
     while members := session_members(leader):
@@ -38,9 +38,9 @@ def end_session(leader: int, within: float = KILL_SECONDS) -> None:
 
 
 def reap(process: subprocess.Popen[bytes]) -> None:
-    """Wait for a session's leader, and for those of its members that became our children then.
+    """Wait for the leader of a session, and for the members that become children of this process then.
 
-    That happens where we are a container's first process: an engine's successor is orphaned when the engine ends.
+    When an engine ends, its successor becomes a child of the first process of the container, which may be this process.
     """
     process.wait()
     while adopted := [pid for pid in _processes() if _stat(pid)[1:] == (os.getpid(), process.pid)]:
@@ -49,7 +49,7 @@ def reap(process: subprocess.Popen[bytes]) -> None:
 
 
 def session_members(leader: int) -> list[int]:
-    """Process ids of the session ``leader`` that still run."""
+    """Return the ids of the running processes of a session."""
     return [pid for pid in _processes() if _runs_in(pid, leader)]
 
 
@@ -58,7 +58,7 @@ def _processes() -> list[int]:
 
 
 def _stat(pid: int) -> tuple[bytes, int, int]:
-    """State, parent and session of a process (proc(5)); state X, dead, if it ended while we looked."""
+    """Return state, parent and session of a process (proc(5)); the state is X (dead) if the process has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
@@ -68,7 +68,7 @@ def _stat(pid: int) -> tuple[bytes, int, int]:
 
 
 def _runs_in(pid: int, leader: int) -> bool:
-    """Whether the process is one of the session's, and not a zombie."""
+    """Return whether the process belongs to the session and is not a zombie."""
     state, _, session = _stat(pid)
     return state not in (b"Z", b"X") and session == leader
 
@@ -79,8 +79,8 @@ def _kill(pid: int, leader: int, deadline: float) -> None:
         try:
             if _runs_in(pid, leader):
                 signal.pidfd_send_signal(process, signal.SIGKILL)
-                # pidfd_open(2): readable when the process ended
+                # pidfd_open(2): readable when the process has ended
                 if not select.select([process], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                    raise TimeoutError(f"process {pid} did not end after SIGKILL, it hangs in the kernel")
+                    raise TimeoutError(f"process {pid} did not end after SIGKILL; it is blocked in the kernel")
         finally:
             os.close(process)

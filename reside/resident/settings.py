@@ -1,4 +1,4 @@
-"""Settings of the resident engine, as its client gives them."""
+"""Settings of the resident engine."""
 
 from __future__ import annotations
 
@@ -12,23 +12,29 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class ResidentSettings:
-    """Which engine to use, and how long it lives.
+    """Which engine to use, when it ends, and how its client behaves.
 
     Attributes:
-        engine: Name or path of the ``reside-engine`` binary.
-        lifetime: ``user``: all programs of one user share an engine, which ends when idle. ``parent``: the engine
+        engine: the name or path of the `reside-engine` binary.
+        lifetime: `user`: all programs of one user share an engine, which ends when it is idle. `parent`: the engine
             belongs to this process alone and ends with it.
-        folder: Where sockets, logs and notes of held locks stand; None: ``$XDG_RUNTIME_DIR/reside-engine``, else
-            ``~/.cache/reside-engine``. Made with mode 0700.
-        idle_seconds: After how long without a command an engine of lifetime ``user`` ends.
-        max_operations: After how many operations the engine hands over to a successor (pinned engines leak a little
-            with each; see docs/resident-engine.md).
-        max_rss: Memory of engine and providers, in bytes, pages that they share counted once, at which it hands over:
-            low enough for two generations during a handover to stay below 350 MiB.
-        max_age_seconds: Age at which it hands over.
-        start_seconds: How long an engine may take to come up; it takes half a second.
-        fallback: Whether commands go to the stock command line, with a warning, if no engine comes up; otherwise
-            :class:`reside.resident.EngineUnavailable` is raised.
+        folder: the folder of sockets, logs and notes of held locks; None: `$XDG_RUNTIME_DIR/reside-engine`, or else
+            `~/.cache/reside-engine`. Created with mode 0700.
+        idle_seconds: the time without a command after which an engine of lifetime `user` ends.
+        max_operations: the number of operations after which the engine hands over to a successor, because the pinned
+            version leaks a little memory with each (see docs/resident-engine.md).
+        max_rss: the memory of engine and providers in bytes, with shared pages counted once, at which the engine hands
+            over. Two generations together stay below 350 MiB during a handover.
+        max_age_seconds: the age at which the engine hands over.
+        start_seconds: how long an engine may take to start; it usually takes half a second.
+        fallback: whether the stock command line runs commands, with a warning, if the engine cannot be started;
+            otherwise `EngineUnavailable` is raised.
+        filter_debug_messages: whether to patch Pulumi's SDK in this process so that inline programs do not send debug
+            messages that the engine would drop. On by default, because sending them takes a fifth of the time of a
+            small operation. Turn it off if another library patches `pulumi.automation`.
+        separate_channels: whether to patch Pulumi's SDK in this process so that its gRPC channels share no connection.
+            On by default, because an operation can fail if its engine gets a port that an earlier engine had. Turn it
+            off if another library needs the channel options of the SDK unchanged.
     """
 
     engine: str = "reside-engine"
@@ -40,17 +46,19 @@ class ResidentSettings:
     max_age_seconds: int = 24 * 3600
     start_seconds: float = 20.0
     fallback: bool = False
+    filter_debug_messages: bool = True
+    separate_channels: bool = True
 
     @property
     def base(self) -> Path:
-        """``folder``, or what stands for it."""
+        """The folder, or its default."""
         if self.folder is not None:
             return self.folder.absolute()
         runtime = os.environ.get("XDG_RUNTIME_DIR")
         return (Path(runtime) if runtime else Path.home() / ".cache") / "reside-engine"
 
     def arguments(self) -> list[str]:
-        """Flags of ``reside-engine serve`` for these settings."""
+        """Return the flags of `reside-engine serve` for these settings."""
         return [
             "--lifetime",
             self.lifetime,

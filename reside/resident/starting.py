@@ -1,4 +1,4 @@
-"""Brings an engine up: one at a time in a folder, in a session of its own, with its words in ``engine.log``."""
+"""Starts an engine: one at a time in a folder, in a session of its own, with its output in `engine.log`."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 LOG: Final = "engine.log"
 _LOCK = "start.lock"
 _LONGEST_LOG = 1 << 20
-"""Bytes from which on the log is begun anew at a start."""
+"""The size in bytes from which the log is truncated at a start."""
 _TAIL = 600
-"""Characters of the log that an error shows."""
+"""How many characters of the log an error shows."""
 _POLL_SECONDS = 0.02
 
 
 def until(condition: Callable[[], bool], seconds: float) -> bool:
-    """Poll until ``condition`` holds; False if it does not within ``seconds``."""
+    """Poll until the condition holds; returns False if it does not hold within the time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -39,27 +39,29 @@ def until(condition: Callable[[], bool], seconds: float) -> bool:
 
 
 def private_folder(folder: Path) -> None:
-    """Make the folder for the user alone, or see that it is.
+    """Create the folder for this user alone, or check that it is.
 
     Raises:
-        EngineUnavailable: It belongs to, or may be used by, somebody else.
+        EngineUnavailable: another user owns the folder or may use it.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     stat = folder.stat()
     if stat.st_uid != os.geteuid() or stat.st_mode & 0o077:
-        raise EngineUnavailable(f"{folder} must be yours and closed to others: choose another, or chmod 700 {folder}")
+        raise EngineUnavailable(
+            f"{folder} must be owned by you and closed to others: choose another folder, or chmod 700 {folder}"
+        )
 
 
 @contextmanager
 def starting_lock(folder: Path, seconds: float) -> Iterator[None]:
-    """Hold the right to start an engine in this folder, among all threads and processes.
+    """Hold the lock for starting an engine in this folder, among all threads and processes.
 
     Raises:
-        EngineUnavailable: Somebody else has been starting one for longer than an engine takes.
+        EngineUnavailable: another thread or process holds the lock for longer than a start may take.
     """
     descriptor = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
 
-    def taken() -> bool:
+    def try_lock() -> bool:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -67,8 +69,10 @@ def starting_lock(folder: Path, seconds: float) -> Iterator[None]:
         return True
 
     try:
-        if not until(taken, seconds):
-            raise EngineUnavailable(f"another process is starting an engine in {folder} for more than {seconds:.0f} s")
+        if not until(try_lock, seconds):
+            raise EngineUnavailable(
+                f"another process has been starting an engine in {folder} for more than {seconds:.0f} s"
+            )
         yield
     finally:
         os.close(descriptor)
@@ -79,11 +83,12 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Start an engine and wait until it listens.
 
-    Its working directory is the folder and the socket's name is relative: a socket's whole path may be too long.
-    An engine of lifetime ``parent`` reads from a pipe whose end it takes for its owner's.
+    Its working directory is the folder and the name of the socket is relative, because the complete path may be too
+    long. An engine of lifetime `parent` reads from a pipe and ends when the pipe is closed, which happens when the
+    owner dies, too.
 
     Raises:
-        EngineUnavailable: It ended or said nothing in time; with the end of its log.
+        EngineUnavailable: it ended or was not ready in time; the message contains the end of its log.
     """
     read, write = os.pipe()
     try:
@@ -103,7 +108,7 @@ def start(
         write = -1
         fault = _fault(process, read, settings.start_seconds)
     except OSError as error:
-        raise EngineUnavailable(f"{binary} can't be started: {error.strerror}") from error
+        raise EngineUnavailable(f"{binary} cannot be started: {error.strerror}") from error
     finally:
         os.close(read)
         if write >= 0:
@@ -116,13 +121,13 @@ def start(
 
 
 def _fault(process: subprocess.Popen[bytes], ready: int, seconds: float) -> str | None:
-    """Wait for the line that says that the engine listens; what is wrong if it does not come."""
+    """Wait until the engine reports that it listens; returns what is wrong if it does not, or None."""
     if not select.select([ready], [], [], seconds)[0]:
-        return f"did not come up within {seconds:.0f} s"
+        return f"was not ready within {seconds:.0f} s"
     if os.read(ready, 100):
         return None
     if not until(lambda: process.poll() is not None, 1.0):
-        return "does not say that it is ready"
+        return "did not report that it is ready"
     return f"ended with code {process.returncode}"
 
 
@@ -142,4 +147,4 @@ def _log(folder: Path) -> Iterator[int]:
 def _tail(log: Path, begun: int) -> str:
     with log.open("rb") as file:
         file.seek(begun)
-        return file.read().decode(errors="replace")[-_TAIL:].strip() or "(it said nothing)"
+        return file.read().decode(errors="replace")[-_TAIL:].strip() or "(empty)"

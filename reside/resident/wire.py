@@ -1,11 +1,11 @@
-"""One connection to an engine, which is one command: JSON lines in both directions (see engine/internal/wire).
+"""One connection to an engine, which runs one command: JSON lines in both directions (see engine/internal/wire).
 
     → {"version": 1, "args": [...], "cwd": "/absolute", "stdin": "text"}
-    ← {"unserved": "why"} or {"retry": "why"}, and that was all; or
+    ← {"unserved": "why"} or {"retry": "why"}, and nothing more; or
     ← {"begun": true}, then any number of {"stdout": "text"} and {"stderr": "text"}, then {"exit": code}
     → {"signal": "interrupt"} at any time: the first cancels gracefully, the second terminates
 
-The end of the stream before ``begun`` means that nothing has happened; after it, that the engine died.
+If the stream ends before `begun`, nothing was done; if it ends later without `exit`, the engine died.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LONGEST_PATH = 107
-"""Bytes of a socket's path that the kernel takes (unix(7))."""
+"""The longest path of a socket in bytes that the kernel accepts (unix(7))."""
 _PIECE = 1 << 16
 _CREDENTIALS = struct.Struct("3i")
 
 
 class Connection:
-    """A connected socket that speaks in messages."""
+    """A connected socket that transports messages."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
@@ -39,10 +39,10 @@ class Connection:
 
     @staticmethod
     def open(path: Path) -> Connection:
-        """Connect to the engine that listens at ``path``.
+        """Connect to the engine that listens at a path.
 
         Raises:
-            OSError: FileNotFoundError or ConnectionRefusedError if no engine is there.
+            OSError: FileNotFoundError or ConnectionRefusedError if no engine listens.
         """
         connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -54,27 +54,27 @@ class Connection:
 
     @property
     def pid(self) -> int:
-        """Process id of the engine at the other end."""
+        """The process id of the engine."""
         found = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         return int(_CREDENTIALS.unpack(found)[0])
 
     def request(self, arguments: Sequence[str], cwd: str, stdin: str = "") -> None:
-        """Ask for a command; ``stdin`` is all of its standard input."""
+        """Request a command; `stdin` is its complete standard input."""
         self._send({"version": PROTOCOL, "args": list(arguments), "cwd": cwd, "stdin": stdin})
 
     def interrupt(self) -> None:
-        """Send what a terminal's interrupt key would; that the command has ended is no error."""
+        """Send an interrupt, as the interrupt key of a terminal does; no error if the command has ended."""
         with suppress(OSError):
             self._send({"signal": "interrupt"})
 
     def receive(self) -> dict[str, Any] | None:
-        """The next message; None at the end of the stream."""
+        """Return the next message, or None at the end of the stream."""
         while (end := self._buffer.find(b"\n", self._searched)) < 0:
             self._searched = len(self._buffer)
             try:
                 piece = self._socket.recv(_PIECE)
             except ConnectionResetError:
-                return None  # the engine was killed with what we sent still unread
+                return None  # the engine was killed before it read everything
             if not piece:
                 return None
             self._buffer += piece
@@ -85,7 +85,7 @@ class Connection:
         return message
 
     def close(self) -> None:
-        """Hang up; an engine that is at work takes it for an interrupt."""
+        """Close the connection; the engine interrupts a command that is still running."""
         self._socket.close()
 
     def _send(self, message: dict[str, Any]) -> None:
@@ -96,7 +96,7 @@ def _connect(connected: socket.socket, path: Path) -> None:
     if len(os.fsencode(path)) <= _LONGEST_PATH:
         connected.connect(str(path))
         return
-    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)  # a way to the same socket with a short name
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)  # gives the same socket a short path
     try:
         connected.connect(f"/proc/self/fd/{folder}/{path.name}")
     finally:

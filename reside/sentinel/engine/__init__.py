@@ -1,6 +1,10 @@
-"""The engine room: applies whole stacks of Kubernetes objects, behind one small port.
+"""Runs operations on whole stacks of Kubernetes objects, behind the interface in `port`.
 
-Importing this package does not import pulumi; that happens with the first operation.
+There are four layers. The port (`port`, `engine`) is what the Sentinel uses. An operation (`operation`,
+`stack_operations`) is an object that runs, stops and can be killed. A command runner (`runner`) runs the commands of
+an operation. Below it is a process: the resident engine (`reside.resident`) or the command line.
+
+Importing this package does not import pulumi; the first operation does.
 """
 
 from reside.sentinel.engine.adoption import ForeignObject, check_adoption
@@ -14,7 +18,7 @@ from reside.sentinel.engine.errors import (
     EngineUnavailable,
     StackLocked,
 )
-from reside.sentinel.engine.port import ChangeSet, OnEvent, StackEngine, StackEvent, StackSpec
+from reside.sentinel.engine.port import ChangeSet, StackEngine, StackSpec
 from reside.sentinel.engine.settings import EngineSettings
 
 __all__ = [
@@ -27,10 +31,8 @@ __all__ = [
     "EngineSettings",
     "EngineUnavailable",
     "ForeignObject",
-    "OnEvent",
     "PulumiEngine",
     "StackEngine",
-    "StackEvent",
     "StackLocked",
     "StackSpec",
     "check_adoption",

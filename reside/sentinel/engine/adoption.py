@@ -1,8 +1,8 @@
-"""Adoption is a decision: an existing object that is not ours is refused before the engine would silently take it.
+"""Refuses to adopt existing objects that are not ours.
 
-The provider's create is an upsert. So before an apply each desired object is looked up, and one that lives without our
-managed-by label is refused with its manager named; an object with our label (a state that was lost, a bootstrap
-before) is ours and taken over.
+The provider's create is an upsert and would take over any object silently. So before an apply each desired object is
+looked up. A live object without our managed-by label is refused, with the name of its manager. An object with our
+label, which exists after a lost state or an earlier bootstrap, is adopted.
 """
 
 from __future__ import annotations
@@ -18,25 +18,30 @@ from reside.model.stacks import K8sObject, object_key
 
 Live = Mapping[str, Any]
 GetLive = Callable[[K8sObject], Awaitable[Live | None]]
-"""Looks a desired object up in the cluster: the live object with its ``managedFields``, or None if there is none."""
+"""Looks up a desired object: returns the live object with its `managedFields`, or None if it does not exist."""
 
 
 @dataclass(frozen=True)
 class ForeignObject:
-    """A live object that somebody else manages."""
+    """A live object that another manager owns.
+
+    Attributes:
+        object: `Kind/name`.
+        manager: the name of the manager.
+    """
 
     object: str
     manager: str
 
     def __str__(self) -> str:
         return (
-            f"{self.object} exists already and belongs to {self.manager}: delete it, "
-            f"or give it the label {MANAGED_BY_LABEL}: {FIELD_MANAGER} to hand it over"
+            f"{self.object} exists and is managed by {self.manager}: delete it, "
+            f"or give it the label {MANAGED_BY_LABEL}: {FIELD_MANAGER} to let the Sentinel adopt it"
         )
 
 
 def foreign(desired: K8sObject, live: Live | None) -> ForeignObject | None:
-    """The refusal to take ``live`` over, or None if it is absent or ours."""
+    """Return why `live` must not be adopted, or None if it does not exist or is ours."""
     if live is None:
         return None
     metadata = live.get("metadata") or {}
@@ -46,7 +51,7 @@ def foreign(desired: K8sObject, live: Live | None) -> ForeignObject | None:
 
 
 def manager_of(live: Live) -> str:
-    """Who manages a live object: the last writer of anything but its status, or its managed-by label."""
+    """Return the manager of a live object: the last writer of anything but its status, or its managed-by label."""
     metadata = live.get("metadata") or {}
     entries = [entry for entry in metadata.get("managedFields") or () if entry.get("subresource") != "status"]
     named = [entry for entry in sorted(entries, key=lambda entry: str(entry.get("time", ""))) if entry.get("manager")]
@@ -56,15 +61,15 @@ def manager_of(live: Live) -> str:
 
 
 async def check_adoption(objects: Iterable[K8sObject], get_live: GetLive) -> list[ForeignObject]:
-    """Look all objects up at once and return the refusals, in the order of the objects."""
-    wanted = list(objects)
-    found: list[Live | None] = [None] * len(wanted)
+    """Look up all objects concurrently, and return those that must not be adopted, in the order of the objects."""
+    desired = list(objects)
+    found: list[Live | None] = [None] * len(desired)
 
-    async def look(index: int) -> None:
-        found[index] = await get_live(wanted[index])
+    async def look_up(index: int) -> None:
+        found[index] = await get_live(desired[index])
 
     async with anyio.create_task_group() as group:
-        for index in range(len(wanted)):
-            group.start_soon(look, index)
-    refusals = (foreign(desired, live) for desired, live in zip(wanted, found, strict=True))
-    return [refusal for refusal in refusals if refusal is not None]
+        for index in range(len(desired)):
+            group.start_soon(look_up, index)
+    refused = (foreign(each, live) for each, live in zip(desired, found, strict=True))
+    return [each for each in refused if each is not None]

@@ -1,53 +1,93 @@
-"""A stack's resources as the document that the resident engine runs as a program.
+"""The declaration: all Pulumi resources of one stack as one JSON document, instead of a program that runs.
 
-It is read by engine/internal/operation/declared.go. Pure. Resources name others by their place in the list: the stack
-is the first, the provider the second.
+The document has two readers, which check it strictly and in the same way: the resident engine
+(engine/internal/operation/declaration.go) and, for the command line, `program_host`. Both are tested with the cases in
+engine/internal/operation/testdata/declarations.json.
+
+A resource refers to others by their index in the document, and only to earlier ones. The first resource is the stack.
+Pure.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Self
 
-from reside.sentinel.engine.settings import PROJECT
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reside.sentinel.engine.resources import Resource, Resources
-
-CLIENT: Final = "stdin:"
-"""The address, for ``--client``, of a program that comes with the command."""
-_STACK, _PROVIDER, _NONE = 0, 1, -1
+STACK_TYPE: Final = "pulumi:pulumi:Stack"
+NONE: Final = -1
+"""The index that stands for no resource."""
 
 
-def declaration(stack: str, resources: Resources) -> dict[str, Any]:
-    """The document; it holds the values of Secrets."""
-    root = _entry("pulumi:pulumi:Stack", f"{PROJECT}-{stack}", {}, custom=False)
-    provider = _entry("pulumi:providers:kubernetes", "kubernetes", resources.provider, resources.version, parent=_STACK)
-    first = _PROVIDER + 1
-    parts = range(first, first + len(resources.parts))
-    objects = [
-        *(_object(resource, resources.version) for resource in resources.parts),
-        *(_object(resource, resources.version, parts) for resource in resources.workloads),
-    ]
-    return {"resources": [root, provider, *objects]}
+class InvalidDeclaration(ValueError):  # noqa: N818 - named after what is wrong
+    """The document is not a declaration; the message says why and contains no value of an input."""
 
 
-def _object(resource: Resource, version: str, after: Sequence[int] = ()) -> dict[str, Any]:
-    inputs = {name: value for name, value in resource.properties.items() if value is not None}
-    entry = _entry(resource.type, resource.name, inputs, version, parent=_STACK)
-    return {**entry, "provider": _PROVIDER, "secrets": sorted(resource.secrets), "after": list(after)}
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
 
-def _entry(
-    kind: str, name: str, inputs: Any, version: str = "", *, parent: int = _NONE, custom: bool = True
-) -> dict[str, Any]:
-    return {
-        "type": kind,
-        "name": name,
-        "version": version,
-        "inputs": inputs,
-        "parent": parent,
-        "provider": _NONE,
-        "custom": custom,
-    }
+class DeclaredResource(_Strict):
+    """One resource. Every member is required in the document.
+
+    Attributes:
+        type: the type token of Pulumi.
+        name: the name in the state.
+        version: the version of the plugin; empty for the stack.
+        inputs: the properties; the values of Secrets are among them, so the repr does not show them.
+        secrets: the names of the inputs that are encrypted in the state.
+        parent: the index of the parent, or `NONE`.
+        provider: the index of the provider, or `NONE`.
+        custom: whether a provider manages the resource; false for the stack.
+        after: the indexes of the resources that must exist before this one.
+    """
+
+    type: str
+    name: str
+    version: str
+    inputs: dict[str, Any] = Field(repr=False)
+    secrets: tuple[str, ...]
+    parent: int
+    provider: int
+    custom: bool
+    after: tuple[int, ...]
+
+    @model_validator(mode="after")
+    def _secrets_are_inputs(self) -> Self:
+        if not set(self.secrets) <= self.inputs.keys():
+            raise ValueError("a secret is not an input")
+        return self
+
+
+class Declaration(_Strict):
+    """The resources of one stack."""
+
+    resources: tuple[DeclaredResource, ...]
+
+    @model_validator(mode="after")
+    def _references_are_earlier(self) -> Self:
+        if not self.resources or self.resources[0].type != STACK_TYPE:
+            raise ValueError("the first resource is not the stack")
+        for index, resource in enumerate(self.resources):
+            single = (resource.parent, resource.provider)
+            if not all(NONE <= other < index for other in single) or not all(0 <= x < index for x in resource.after):
+                raise ValueError(f"resource {index} refers to a resource that is not an earlier one")
+        return self
+
+    def encode(self) -> str:
+        """Return the document."""
+        return self.model_dump_json()
+
+
+def decode(document: str) -> Declaration:
+    """Return the declaration in a document.
+
+    Raises:
+        InvalidDeclaration: a member is missing, unknown or of the wrong type, or a reference is wrong.
+    """
+    try:
+        return Declaration.model_validate_json(document)
+    except ValidationError as error:
+        faults = error.errors(include_url=False, include_input=False, include_context=False)
+        found = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}".lstrip(": ") for fault in faults)
+        raise InvalidDeclaration(f"the declaration of the stack is invalid: {found}") from None

@@ -1,7 +1,7 @@
-"""Turns the end of a failed engine run into one error of errors.py.
+"""Turns the output of a failed command into one error of `errors`.
 
-The command line says what went wrong in words only. These are the words of the pinned versions (engine 3.259, provider
-4.25); tests/integration/engine/test_failures.py asks the real ones.
+The engine reports errors as text only. The patterns match the texts of the pinned versions (engine 3.259, provider
+4.25); tests/integration/engine/test_failures.py checks them against the real ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reside.sentinel.engine.events import Complaint
 
 LONGEST: Final = 400
-"""Messages are cut to this many characters: they are shown in lists and stored in Jazz."""
+"""Messages are cut to this number of characters, because they are shown in lists and stored in Jazz."""
 
 _CONFLICT = re.compile(
     r"Apply failed with \d+ conflicts?: (?P<fields>conflicts? with \"(?P<manager>[^\"]+)\".*)", re.DOTALL
@@ -45,13 +45,20 @@ _NOISE = re.compile(
     r'|\* the Kubernetes API server reported that "[^"]*" failed to fully initialize or become live:'
     r'|resource "[^"]*" was not successfully (created|updated) by the Kubernetes API server:|^error: '
 )
-"""Words of the provider around the API server's own message."""
+"""Text of the provider around the message of the API server."""
 
 
 def diagnose(code: int, complaints: Sequence[Complaint], stderr: str, secrets: Sequence[str]) -> EngineError:
-    """The error that an engine run with exit code ``code`` (negative: the signal that killed it) stands for."""
+    """Return the error that describes a failed command.
+
+    Args:
+        code: the exit code; negative is the signal that killed the engine.
+        complaints: the errors in the event log.
+        stderr: what the command wrote to standard error.
+        secrets: values that the message must not contain.
+    """
     if code < 0:
-        return EngineKilled(f"the engine was ended by signal {-code}; the next operation repairs the stack")
+        return EngineKilled(f"signal {-code} ended the engine; the next operation repairs the stack")
     return (
         _of_the_whole(complaints, stderr, secrets)
         or _of_an_object(complaints, secrets)
@@ -60,19 +67,19 @@ def diagnose(code: int, complaints: Sequence[Complaint], stderr: str, secrets: S
 
 
 def _of_the_whole(complaints: Sequence[Complaint], stderr: str, secrets: Sequence[str]) -> EngineError | None:
-    """An error that no single object is to blame for."""
+    """Return the error, if no single object caused it."""
     everything = "\n".join([*(complaint.message for complaint in complaints), stderr])
     if _LOCKED.search(everything):
         return StackLocked("the stack is locked by another engine that is running now")
     if _PASSPHRASE.search(everything):
-        return EngineBroken("the state cannot be decrypted: start with the passphrase that the state was made with")
+        return EngineBroken("the state cannot be decrypted: start the Sentinel with the passphrase that encrypted it")
     if _UNREACHABLE.search(everything):
-        return EngineUnavailable("the Kubernetes API did not answer: " + _best(complaints, stderr, secrets))
+        return EngineUnavailable("the Kubernetes API cannot be reached: " + _best(complaints, stderr, secrets))
     return None
 
 
 def _of_an_object(complaints: Sequence[Complaint], secrets: Sequence[str]) -> EngineError | None:
-    """What the API server had against an object; a conflict comes first, because it names a culprit."""
+    """Return the error of one object; a conflict is preferred, because it names the other manager."""
     for complaint in complaints:
         conflict = _CONFLICT.search(complaint.message)
         if conflict:
@@ -90,16 +97,18 @@ def _conflict(found: re.Match[str], complaint: Complaint, secrets: Sequence[str]
 
 
 def _best(complaints: Sequence[Complaint], stderr: str, secrets: Sequence[str]) -> str:
-    """The most telling message: the first complaint that is not a mere announcement, else the end of stderr."""
+    """Return the first complaint that does more than announce the failure, or else the end of stderr."""
     for complaint in complaints:
         if not _ANNOUNCEMENT.fullmatch(complaint.message.strip()):
             return _short(complaint.message, secrets)
     if complaints:
         return _short(complaints[0].message, secrets)
-    return _short(mask(stderr, secrets)[-LONGEST:], secrets)  # masked before the cut: half a secret is not recognized
+    return _short(
+        mask(stderr, secrets)[-LONGEST:], secrets
+    )  # masked before it is cut: a part of a secret would not be found
 
 
 def _short(message: str, secrets: Sequence[str]) -> str:
-    """One line without secrets and noise, cut to :data:`LONGEST` characters."""
+    """Return one line without secrets and noise, cut to `LONGEST` characters."""
     line = " ".join(_NOISE.sub("", " ".join(mask(message, secrets).split())).split())
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"

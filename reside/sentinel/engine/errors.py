@@ -1,14 +1,15 @@
-"""What can go wrong in the engine, as a tree.
+"""The errors of the engine package.
 
     EngineError
-    ├── EngineUnavailable   transient: the cluster or the command line can't be used now; come back later
-    │   └── EngineKilled    the engine ended in the middle; the next operation repairs the state and converges
-    ├── ApplyConflict       another field manager holds a field of the object: somebody must decide
-    ├── ApplyRejected       the API server refused the object: the wish must change
-    ├── StackLocked         transient: two operations on one stack at once; the caller must run one at a time
-    └── EngineBroken        wrong passphrase, unreadable state: an operator must look
+    ├── EngineUnavailable   transient: the cluster or the engine cannot be used now; retry later
+    │   └── EngineKilled    the engine ended during the operation; the next operation repairs the stack
+    ├── ApplyConflict       another field manager owns a field of the object; an operator must decide
+    ├── ApplyRejected       the API server refused the object; the desired stack must change
+    ├── StackLocked         transient: two operations on one stack at the same time; the caller must serialize them
+    └── EngineBroken        wrong passphrase or unreadable state; an operator must repair it
 
-Invariant: a message is short and holds no secret value (see masking.py), so that it may be logged and stored in Jazz.
+Invariant: a message is short and contains no secret value (see `reside.sentinel.objects.masking`), so it may be logged
+and stored in Jazz.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ from typing import ClassVar
 
 
 class EngineError(Exception):
-    """Any failure of an engine operation; ``object`` is ``Kind/name`` where one object is to blame."""
+    """A failure of an operation.
+
+    Attributes:
+        object: `Kind/name` of the object that caused the failure, if it was one object.
+        message: the text without the object.
+        transient: whether the same operation may succeed later without a change.
+    """
 
     transient: ClassVar[bool] = False
 
@@ -28,21 +35,25 @@ class EngineError(Exception):
 
 
 class EngineUnavailable(EngineError):  # noqa: N818 - named after what is wrong
-    """The cluster cannot be reached or the engine cannot run now; trying again later is right."""
+    """The cluster cannot be reached or the engine cannot run now; retry later."""
 
     transient = True
 
 
 class EngineKilled(EngineUnavailable):
-    """The engine ended in the middle of an operation; what it had done is found out by the next one."""
+    """The engine ended during an operation; the next operation finds out what was done, and repairs the stack."""
 
 
 class ApplyRejected(EngineError):  # noqa: N818 - see EngineUnavailable
-    """The API server refused an object; trying again without a change is useless."""
+    """The API server refused an object; a retry without a change fails again."""
 
 
 class ApplyConflict(EngineError):  # noqa: N818 - see EngineUnavailable
-    """Another field manager owns fields that the object sets; ``manager`` names it."""
+    """Another field manager owns fields that the object sets.
+
+    Attributes:
+        manager: the name of the other field manager.
+    """
 
     def __init__(self, message: str, object: str | None = None, manager: str = "unknown") -> None:  # noqa: A002 - as above
         super().__init__(message, object)
@@ -50,10 +61,10 @@ class ApplyConflict(EngineError):  # noqa: N818 - see EngineUnavailable
 
 
 class StackLocked(EngineError):  # noqa: N818 - see EngineUnavailable
-    """The stack is in use by another operation at this moment."""
+    """Another operation runs on the stack now."""
 
     transient = True
 
 
 class EngineBroken(EngineError):  # noqa: N818 - see EngineUnavailable
-    """The engine cannot work until an operator has mended its settings or its state."""
+    """The engine cannot work until an operator repairs its settings or its state."""

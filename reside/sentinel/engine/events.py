@@ -1,7 +1,7 @@
-"""Reads the engine's event log (pulumi's apitype.EngineEvent, one JSON object an event) into changes and complaints.
+"""Turns the engine's event log (pulumi's apitype.EngineEvent, one JSON object an event) into changes and complaints.
 
-Pure: events go in one by one, what they say comes out as data. Resources other than Kubernetes objects (the stack, the
-provider) are left out; values of properties are never looked at, only their paths.
+Pure. Only Kubernetes objects are reported, not the stack and the provider. Of properties, only the paths are read,
+never the values.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from reside.model.stacks import ChangeAction, ObjectChange
-from reside.sentinel.engine.port import StackEvent
 
 _ACTIONS: Final[dict[str, ChangeAction]] = {
     "same": "same",
@@ -21,12 +20,19 @@ _ACTIONS: Final[dict[str, ChangeAction]] = {
     "create-replacement": "update",
     "delete-replaced": "update",
 }
+_STEPS: Final = ("resourcePreEvent", "resOutputsEvent", "resOpFailedEvent")
+"""Events about a resource: before a step, after it, and after its failure."""
 _INTERNAL = ("__fieldManager", "__initialApiVersion")
 
 
 @dataclass(frozen=True)
 class Complaint:
-    """An error that the engine reported, with the object that it is about, if any."""
+    """An error that the engine reported.
+
+    Attributes:
+        object: `Kind/name` of the object that the error is about, if any.
+        message: the text of the error.
+    """
 
     object: str | None
     message: str
@@ -34,38 +40,33 @@ class Complaint:
 
 @dataclass
 class EventReader:
-    """Collects the events of one operation."""
+    """Collects the events of one command."""
 
     complaints: list[Complaint] = field(default_factory=list)
     _changes: dict[str, ObjectChange] = field(default_factory=dict)
 
     @property
     def changes(self) -> tuple[ObjectChange, ...]:
-        """What happened to each object so far, in the order in which the engine came to them."""
+        """What happened to each object, in the order of the engine's first event about it."""
         return tuple(self._changes.values())
 
-    def read(self, event: dict[str, Any]) -> StackEvent | None:
-        """Take one event in; returns the progress that it means, if any."""
-        if "resourcePreEvent" in event:
-            return self._step(event["resourcePreEvent"]["metadata"], "started")
-        if "resOutputsEvent" in event:
-            return self._step(event["resOutputsEvent"]["metadata"], "done")
-        if "resOpFailedEvent" in event:
-            return self._step(event["resOpFailedEvent"]["metadata"], "failed")
+    def read(self, event: dict[str, Any]) -> None:
+        """Process one event."""
+        for kind in _STEPS:
+            if kind in event:
+                self._step(event[kind]["metadata"])
         if "diagnosticEvent" in event:
             self._diagnostic(event["diagnosticEvent"])
-        return None
 
-    def _step(self, metadata: dict[str, Any], phase: Any) -> StackEvent | None:
+    def _step(self, metadata: dict[str, Any]) -> None:
         name, action = object_of(metadata["urn"]), _ACTIONS.get(metadata["op"])
         if name is None or action is None:
-            return None
+            return
         before = self._changes.get(name)
         if before is not None and before.action == "update" and action != "update":
-            action = "update"  # the steps of a replacement: one change
+            action = "update"  # the steps of a replacement are one change
         paths = _paths(metadata) if action == "update" else ()
         self._changes[name] = ObjectChange(name, action, paths or (before.paths if before else ()))
-        return StackEvent(name, action, phase)
 
     def _diagnostic(self, diagnostic: dict[str, Any]) -> None:
         if diagnostic.get("severity") == "error":
@@ -73,7 +74,7 @@ class EventReader:
 
 
 def object_of(urn: str) -> str | None:
-    """``Kind/name`` of a Kubernetes resource's URN, or None for any other resource."""
+    """Return `Kind/name` for the URN of a Kubernetes object, or None for any other resource."""
     parts = urn.split("::", 3)
     if len(parts) != 4:  # noqa: PLR2004 - urn:pulumi:STACK::PROJECT::TYPE::NAME
         return None
@@ -82,6 +83,6 @@ def object_of(urn: str) -> str | None:
 
 
 def _paths(metadata: dict[str, Any]) -> tuple[str, ...]:
-    """Paths of the properties that differ."""
+    """Return the paths of the properties that differ."""
     found = metadata.get("detailedDiff") or dict.fromkeys(metadata.get("diffs") or ())
     return tuple(sorted(path for path in found if path not in _INTERNAL))

@@ -1,7 +1,7 @@
-"""A kubeconfig for the pod's service account.
+"""A kubeconfig for the service account of the pod.
 
-The provider would find the account by itself, but only where no other kubeconfig lies around; a file of our own is what
-it uses for sure. The token is named by its path, since Kubernetes rotates it.
+The provider uses the service account by itself only if it finds no other kubeconfig, so it gets one explicitly. The
+file contains the path of the token and not the token, because Kubernetes rotates it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def write_kubeconfig(path: Path, namespace: str, environment: Mapping[str, str]) -> None:
-    """Write the kubeconfig to ``path``, from the addresses that every pod has in its environment.
+    """Write the kubeconfig, with the address of the API server that each pod has in its environment.
 
     Raises:
-        EngineBroken: this is no pod.
+        EngineBroken: the environment is not that of a pod.
     """
     host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
-        raise EngineBroken("this is no pod of a cluster: give the Sentinel a kubeconfig (RESIDE_KUBECONFIG)")
+        raise EngineBroken("not running in a pod: set RESIDE_KUBECONFIG to the path of a kubeconfig")
     server = f"https://{f'[{host}]' if ':' in host else host}:{port}"
     config = {
         "apiVersion": "v1",

@@ -1,33 +1,42 @@
-"""Turns one desired-state stack into Pulumi resources: as data, and as an inline program.
+"""Turns the Kubernetes objects of a stack into its declaration.
 
-Resources are made from manifests by token, so that the big generated SDK is neither installed nor imported. Every
-object goes out under the field manager ``kubernetes-sentinel`` and is not awaited (health is the Sentinel's business).
-pulumi itself is imported only when the program runs, so that the rest is free for everybody.
+A resource is made from an object by its type token, so Pulumi's large generated SDK for Kubernetes is not needed. Every
+object is applied under the field manager `kubernetes-sentinel`. The engine does not wait until an object is ready,
+because the Sentinel observes that itself. Pure.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from reside.model.applied import as_applied, token
+from reside.sentinel.engine.declaration import NONE, STACK_TYPE, Declaration, DeclaredResource
+from reside.sentinel.engine.settings import PROJECT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    import pulumi
+    from collections.abc import Iterable, Sequence
 
     from reside.model.stacks import K8sObject
 
 _WORKLOADS = frozenset({"Deployment", "StatefulSet", "Job"})
+"""Kinds that are created after all other objects of the stack, which they use."""
+_STACK: Final = 0
+_PROVIDER: Final = 1
+_FIRST_OBJECT: Final = 2
 
 
 @dataclass(frozen=True)
 class ProviderSettings:
-    """The Kubernetes provider of a stack: its plugin version, default namespace and kubeconfig context.
+    """The Kubernetes provider of a stack.
 
-    The kubeconfig itself comes from the environment (KUBECONFIG), so that its place does not stand in the state, and
-    the cluster's identity is the namespace's name: a moved API server never makes the engine replace all objects.
+    The kubeconfig comes from the environment (KUBECONFIG), so the state does not contain its path. The identity of the
+    cluster is the name of the namespace, so a change of the API server's address does not replace all objects.
+
+    Attributes:
+        version: the version of the plugin.
+        namespace: the namespace of all objects.
+        context: the context of the kubeconfig; None uses its current context.
     """
 
     version: str
@@ -35,88 +44,69 @@ class ProviderSettings:
     context: str | None = None
 
 
-@dataclass(frozen=True)
-class Resource:
-    """A Kubernetes object as a Pulumi resource.
-
-    Attributes:
-        type: Pulumi's type token.
-        name: Its name in the state, the object's.
-        properties: Inputs; a Secret's values are among them, so they stand in no repr.
-        secrets: Names of the inputs that are encrypted in the state.
-    """
-
-    type: str
-    name: str
-    properties: Mapping[str, Any] = field(repr=False)
-    secrets: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Resources:
-    """All resources of a stack, as data.
-
-    Attributes:
-        provider: Inputs of the Kubernetes provider, which is named like its package.
-        version: Version of its plugin.
-        parts: What workloads use.
-        workloads: What is created after all parts.
-    """
-
-    provider: Mapping[str, str]
-    version: str
-    parts: tuple[Resource, ...]
-    workloads: tuple[Resource, ...]
-
-
-def resources(objects: Iterable[K8sObject], settings: ProviderSettings) -> Resources:
-    """The resources that stand for ``objects``."""
-    manifests = [as_applied(manifest, settings.namespace) for manifest in objects]
-    return Resources(
-        _provider(settings),
-        settings.version,
-        tuple(_resource(manifest) for manifest in manifests if manifest["kind"] not in _WORKLOADS),
-        tuple(_resource(manifest) for manifest in manifests if manifest["kind"] in _WORKLOADS),
+def declare_stack(name: str, objects: Iterable[K8sObject], provider: ProviderSettings) -> Declaration:
+    """Return the declaration of a stack that contains exactly `objects`."""
+    applied = [as_applied(each, provider.namespace) for each in objects]
+    parts = [each for each in applied if each["kind"] not in _WORKLOADS]
+    workloads = [each for each in applied if each["kind"] in _WORKLOADS]
+    after = range(_FIRST_OBJECT, _FIRST_OBJECT + len(parts))
+    return Declaration(
+        resources=(
+            _resource(STACK_TYPE, f"{PROJECT}-{name}", {}, custom=False),
+            _resource(
+                "pulumi:providers:kubernetes", "kubernetes", _inputs(provider), version=provider.version, parent=_STACK
+            ),
+            *(_object(each, provider.version) for each in parts),
+            *(_object(each, provider.version, after) for each in workloads),
+        )
     )
 
 
-def _provider(settings: ProviderSettings) -> dict[str, str]:
-    properties = {
-        "namespace": settings.namespace,
-        "clusterIdentifier": f"reside/{settings.namespace}",
+def _inputs(provider: ProviderSettings) -> dict[str, Any]:
+    inputs = {
+        "namespace": provider.namespace,
+        "clusterIdentifier": f"reside/{provider.namespace}",
         "enableConfigMapMutable": "true",
         "enableSecretMutable": "true",
         "suppressDeprecationWarnings": "true",
     }
-    return {**properties, "context": settings.context} if settings.context else properties
+    return {**inputs, "context": provider.context} if provider.context else inputs
 
 
-def _resource(manifest: K8sObject) -> Resource:
-    secrets = frozenset({"data"}) if manifest["kind"] == "Secret" and "data" in manifest else frozenset[str]()
-    return Resource(token(manifest), manifest["metadata"]["name"], manifest, secrets)
+def _object(applied: K8sObject, version: str, after: Sequence[int] = ()) -> DeclaredResource:
+    inputs = {name: value for name, value in applied.items() if value is not None}
+    return _resource(
+        token(applied),
+        applied["metadata"]["name"],
+        inputs,
+        version=version,
+        secrets=("data",) if applied["kind"] == "Secret" and "data" in inputs else (),
+        parent=_STACK,
+        provider=_PROVIDER,
+        after=after,
+    )
 
 
-def program(objects: Iterable[K8sObject], settings: ProviderSettings) -> Callable[[], None]:
-    """The same resources as an inline program of the Automation API.
-
-    The Sentinel declares them without the SDK (reside/sentinel/engine/registering.py); a test sees that both make the
-    same state.
-    """
-    found = resources(objects, settings)
-
-    def run() -> None:
-        import pulumi  # noqa: PLC0415 - see the module's docstring
-
-        options = pulumi.ResourceOptions(version=found.version)
-        provider = pulumi.ProviderResource("kubernetes", "kubernetes", dict(found.provider), options)
-
-        def declare(resource: Resource, after: list[pulumi.Resource] | None = None) -> pulumi.Resource:
-            hidden = {name: pulumi.Output.secret(resource.properties[name]) for name in resource.secrets}
-            options = pulumi.ResourceOptions(provider=provider, version=found.version, depends_on=after)
-            return pulumi.CustomResource(resource.type, resource.name, {**resource.properties, **hidden}, options)
-
-        parts = [declare(resource) for resource in found.parts]
-        for resource in found.workloads:
-            declare(resource, parts)
-
-    return run
+def _resource(
+    kind: str,
+    name: str,
+    inputs: dict[str, Any],
+    *,
+    version: str = "",
+    secrets: tuple[str, ...] = (),
+    parent: int = NONE,
+    provider: int = NONE,
+    custom: bool = True,
+    after: Sequence[int] = (),
+) -> DeclaredResource:
+    return DeclaredResource(
+        type=kind,
+        name=name,
+        version=version,
+        inputs=inputs,
+        secrets=secrets,
+        parent=parent,
+        provider=provider,
+        custom=custom,
+        after=tuple(after),
+    )

@@ -1,8 +1,9 @@
-"""Settings of the engine, and where it keeps what on disk.
+"""Settings of the engine, and its layout on disk.
 
-Below ``folder``: ``home`` (PULUMI_HOME: one for all stacks), ``state`` (the file backend), ``workspaces/<stack>``
-(the stack's settings with its encryption salt), ``salt.yaml``, ``resident`` (socket and log of the resident engine),
-``in-cluster.kubeconfig``. The folder belongs on a volume: state and workspaces live and die together.
+`folder` contains `home` (PULUMI_HOME of all stacks), `workspaces/<stack>` (the settings of the stack with its
+encryption salt, and its state), `salt.yaml`, `resident` (socket and log of the resident engine) and
+`in-cluster.kubeconfig`. It must
+be on a volume: the state of a stack and its salt are of no use without each other.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ EngineKind = Literal["resident", "cli"]
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """What the engine needs to know.
+    """Settings of a `PulumiEngine`.
 
     Attributes:
-        folder: Where home, state and workspaces stand; made if missing.
-        passphrase: Encrypts secrets in the state; never shown in a repr.
-        namespace: Namespace of all objects.
-        kubeconfig: Path of a kubeconfig; None uses the pod's service account.
-        context: Context of the kubeconfig; None uses its current one.
-        engine: ``resident``: Pulumi's engine kept alive between operations; the command line runs what it does not
-            serve, and everything while it does not come up. ``cli``: the command line alone.
-        resident: Name or path of the resident engine.
-        pulumi: Name or path of the Pulumi command line.
-        provider: Name or path of the Kubernetes provider.
-        parallel: How many operations may run at the same time.
-        processes: How many command lines may run at the same time: each takes a core and 250 MB for a second.
+        folder: the folder of all files; created if missing.
+        passphrase: encrypts secrets in the state; the repr does not show it.
+        namespace: the namespace of all objects.
+        kubeconfig: the path of a kubeconfig; None uses the service account of the pod.
+        context: the context of the kubeconfig; None uses its current context.
+        engine: `resident` runs commands in a resident engine; the command line runs the commands that it does not
+            serve, and all commands if it does not start. `cli` uses the command line only.
+        resident: the name or path of the resident engine.
+        pulumi: the name or path of the Pulumi command line.
+        provider: the name or path of the Kubernetes provider.
+        parallel: how many operations may run at the same time.
+        processes: how many command lines may run at the same time; each uses a core and 250 MB for a second.
     """
 
     folder: Path
@@ -50,19 +51,19 @@ class EngineSettings:
 
     @property
     def home(self) -> Path:
-        """PULUMI_HOME."""
+        """The folder for PULUMI_HOME."""
         return self.folder / "home"
 
     @property
     def salt(self) -> Path:
-        """Settings of a stack that was just made: nothing but its encryption salt, which all stacks share."""
+        """The settings of a new stack: only the encryption salt, which all stacks share."""
         return self.folder / "salt.yaml"
 
     @property
     def in_cluster_kubeconfig(self) -> Path:
-        """The kubeconfig that the adapter writes for the pod's service account, used when none is set."""
+        """The kubeconfig that is written for the service account of the pod, if `kubeconfig` is None."""
         return self.folder / "in-cluster.kubeconfig"
 
     def workspace(self, stack: str) -> Path:
-        """Folder from which the stack's operations run, with its settings and its state."""
+        """Return the folder in which the operations on a stack run, with its settings and its state."""
         return self.folder / "workspaces" / stack

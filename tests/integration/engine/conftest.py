@@ -1,4 +1,4 @@
-"""Every test of the stack engine runs on both adapters."""
+"""Every test of the stack engine runs with both command runners."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(params=ENGINES)
 async def b(cluster: ClusterInfo, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
-    """An engine on a fresh namespace."""
+    """An engine on a namespace of its own."""
     async with bench(cluster, tmp_path, engine=request.param) as found:
         yield found

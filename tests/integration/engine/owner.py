@@ -1,31 +1,34 @@
-"""A process that owns an engine: settings and stack come pickled; the engine's process id goes out in the middle."""
+"""A process that owns an engine: reads pickled settings and stack, and prints the process id of the engine."""
 
 from __future__ import annotations
 
 import asyncio
 import pickle
 import sys
+from typing import TYPE_CHECKING
 
+from integration.engine.progress import ObservedEngine, Progress
 from integration.engine.running import leader
 
-from reside.sentinel.engine import EngineSettings, PulumiEngine, StackEvent, StackSpec
+if TYPE_CHECKING:
+    from reside.sentinel.engine import EngineSettings, StackSpec
 
 
 async def main(settings: EngineSettings, stack: StackSpec) -> None:
-    """Apply the stack, and say which process does it once two objects are done."""
-    engine = PulumiEngine(settings)
-    done: list[StackEvent] = []
+    """Apply the stack, and print which process does it when two objects are done."""
+    engine = ObservedEngine(settings)
+    done: list[Progress] = []
 
-    def on_event(event: StackEvent) -> None:
-        if event.phase == "done":
-            done.append(event)
+    def on_progress(progress: Progress) -> None:
+        if progress.phase == "done":
+            done.append(progress)
         if len(done) == 2:
-            (operator,) = engine._busy.values()
-            assert operator is not None
-            sys.stdout.write(f"{leader(operator)}\n")
+            (operation,) = engine._operations.values()
+            assert operation is not None
+            sys.stdout.write(f"{leader(operation)}\n")
             sys.stdout.flush()
 
-    await engine.apply(stack, on_event)
+    await engine.apply(stack, on_progress)
 
 
 if __name__ == "__main__":

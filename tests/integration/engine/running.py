@@ -1,23 +1,28 @@
-"""What tests of the stack engine share: a running engine on a fresh namespace, and its processes."""
+"""Support for tests of the stack engine: an engine on a namespace of its own, and its processes."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from integration.engine.progress import ObservedEngine
 from support.sentinel import get, kubectl, metadata, new_namespace
 
 from reside.resident.sessions import session_members
-from reside.sentinel.engine import ChangeSet, EngineSettings, PulumiEngine, StackSpec
-from reside.sentinel.engine.resident import ResidentRunning
+from reside.sentinel.engine import ChangeSet, EngineSettings, StackSpec
+from reside.sentinel.engine.home import environment
+from reside.sentinel.engine.resident_runner import EngineCommand
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from reside.local import ClusterInfo
-    from reside.sentinel.engine.running import Operator
+    from reside.sentinel.engine.operation import Operation
 
 PASSPHRASE = "the-engine-passphrase-of-a-test"
 
@@ -29,7 +34,7 @@ class Bench:
     info: ClusterInfo
     namespace: str
     settings: EngineSettings
-    engine: PulumiEngine
+    engine: ObservedEngine
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         """What kubectl prints for the namespace."""
@@ -41,16 +46,29 @@ class Bench:
 
     def leaders(self) -> list[int]:
         """Process ids of the engines, or command lines, that are at work; each leads a session."""
-        return [leader(operator) for operator in self.engine._busy.values() if operator is not None]
+        return [leader(operation) for operation in self.engine._operations.values() if operation is not None]
 
     def at_work(self, leader: int) -> int:
         """How many operations the engine ``leader`` works on; a command line that runs is one."""
         if self.settings.engine == "cli":
             return len(session(leader))
-        machine = self.engine._machine
-        assert machine is not None
-        runner: Any = machine._runner
+        runner: Any = self.engine._runner
         return int(runner._engine.status()["running"])
+
+    def export(self, stack: str) -> dict[str, Any]:
+        """The state of a stack as the command line exports it, secrets encrypted; empty if the stack does not exist."""
+        workspace = self.settings.workspace(stack)
+        if not workspace.exists():
+            return {}
+        result = subprocess.run(
+            [self.settings.pulumi, "--non-interactive", "stack", "export", "--stack", stack],
+            cwd=workspace,
+            env={**os.environ, **environment(self.settings)},
+            check=True,
+            capture_output=True,
+        )
+        state: dict[str, Any] = json.loads(result.stdout)
+        return state
 
 
 @asynccontextmanager
@@ -59,7 +77,7 @@ async def bench(info: ClusterInfo, folder: Path, **changes: Any) -> AsyncIterato
     namespace = changes.pop("namespace", None) or new_namespace(info)
     settings = EngineSettings(folder / "engine", PASSPHRASE, namespace, info.kubeconfig, info.context)
     settings = replace(settings, **changes)
-    engine = PulumiEngine(settings)
+    engine = ObservedEngine(settings)
     try:
         yield Bench(info, namespace, settings, engine)
     finally:
@@ -82,13 +100,13 @@ def actions(changes: ChangeSet) -> dict[str, str]:
 
 
 ENGINES = ("cli", "resident")
-"""Both adapters: what is promised holds for either."""
+"""Both command runners; each test of the engine runs with both."""
 
 
-def leader(operator: Operator) -> int:
-    """The process that runs an operation's present command."""
-    running: Any = operator._running
-    process = running._engine._process if isinstance(running, ResidentRunning) else running._process
+def leader(operation: Operation) -> int:
+    """The process that runs the present command of an operation."""
+    command: Any = operation._command
+    process = command._engine._process if isinstance(command, EngineCommand) else command._process
     return int(process.pid)
 
 

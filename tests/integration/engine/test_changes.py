@@ -6,11 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
+from integration.engine.progress import Progress
 from integration.engine.running import Bench, actions, bench, secret, stack
 from support.sentinel import config_map, service, workload
 
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
-from reside.sentinel.engine import StackEvent, StackLocked
+from reside.sentinel.engine import StackLocked
 
 if TYPE_CHECKING:
     from reside.local import ClusterInfo
@@ -99,7 +100,7 @@ async def test_preview_says_what_apply_does_and_changes_nothing(b: Bench) -> Non
 async def test_preview_of_a_new_stack_leaves_no_trace(b: Bench) -> None:
     preview = await b.engine.preview(stack(config_map("a"), name="candidate"))
     assert actions(preview) == {"ConfigMap/a": "create"}
-    assert await b.engine.export("candidate") == {}
+    assert b.export("candidate") == {}
     assert not [path for path in b.settings.folder.rglob("*candidate*") if "plugins" not in path.parts]
 
 
@@ -109,18 +110,18 @@ async def test_destroy_deletes_all_objects_and_forgets_the_stack(b: Bench) -> No
     assert actions(gone) == {"ConfigMap/a": "delete", "Service/web": "delete", "Deployment/web": "delete"}
     for key in ("ConfigMap/a", "Service/web", "Deployment/web"):
         assert b.live(key) is None
-    assert await b.engine.export("demo") == {}
+    assert b.export("demo") == {}
     assert (await b.engine.destroy("demo")).changes == ()
 
 
-async def test_events_tell_the_progress_in_order(b: Bench) -> None:
-    events: list[StackEvent] = []
+async def test_workloads_are_created_after_all_other_objects(b: Bench) -> None:
+    events: list[Progress] = []
     await b.engine.apply(stack(config_map("a"), WEB), events.append)
     assert events == [
-        StackEvent("ConfigMap/a", "create", "started"),
-        StackEvent("ConfigMap/a", "create", "done"),
-        StackEvent("Deployment/web", "create", "started"),
-        StackEvent("Deployment/web", "create", "done"),
+        Progress("ConfigMap/a", "create", "started"),
+        Progress("ConfigMap/a", "create", "done"),
+        Progress("Deployment/web", "create", "started"),
+        Progress("Deployment/web", "create", "done"),
     ]
 
 
@@ -128,7 +129,7 @@ async def test_stacks_run_side_by_side_but_one_stack_never_twice(b: Bench) -> No
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(b.engine.apply(stack(config_map(n), name=n))) for n in ("one", "two", "three")]
         await asyncio.sleep(0)  # let the tasks take their stacks
-        with pytest.raises(StackLocked, match="one serial lane"):
+        with pytest.raises(StackLocked, match="must serialize"):
             await b.engine.apply(stack(config_map("one"), name="one"))
     assert [actions(task.result()) for task in tasks] == [{f"ConfigMap/{n}": "create"} for n in ("one", "two", "three")]
 
@@ -142,17 +143,6 @@ async def test_a_moved_state_folder_and_a_new_engine_go_on_where_the_last_one_st
     b.settings.folder.rename(moved / "engine")
     async with bench(cluster, moved, namespace=b.namespace, engine=b.settings.engine) as second:
         assert actions(await second.engine.apply(stack(config_map("a", x="1")))) == {"ConfigMap/a": "same"}
-
-
-async def test_a_state_of_the_former_layout_stays_in_use(b: Bench, cluster: ClusterInfo) -> None:
-    await b.engine.apply(stack(config_map("a", x="1")))
-    former = b.settings.folder / "state"
-    former.mkdir()
-    (b.settings.workspace("demo") / ".pulumi").rename(former / ".pulumi")
-    folder = b.settings.folder.parent
-    async with bench(cluster, folder, namespace=b.namespace, engine=b.settings.engine) as second:
-        assert actions(await second.engine.apply(stack(config_map("a", x="1")))) == {"ConfigMap/a": "same"}
-    assert not former.exists()
 
 
 async def test_history_does_not_grow(b: Bench) -> None:

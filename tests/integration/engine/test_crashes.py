@@ -17,11 +17,13 @@ from integration.engine.running import Bench, actions, bench, session, stack
 from support.eventually import eventually
 from support.sentinel import config_map
 
-from reside.sentinel.engine import EngineKilled, EngineUnavailable, StackEvent
-from reside.sentinel.engine.store import Store
+from reside.sentinel.engine import EngineKilled, EngineUnavailable
+from reside.sentinel.engine.stack_files import StackFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from integration.engine.progress import Progress
 
     from reside.local import ClusterInfo
 
@@ -29,17 +31,17 @@ pytestmark = pytest.mark.anyio
 MANY = tuple(config_map(f"m{number}", x="1") for number in range(25))
 
 
-def in_the_middle(act: Callable[[], None], after: int = 5) -> Callable[[StackEvent], None]:
-    """An event receiver that acts once, when the engine has finished some objects."""
-    done: list[StackEvent] = []
+def in_the_middle(act: Callable[[], None], after: int = 5) -> Callable[[Progress], None]:
+    """A callback that acts once, when the engine has finished some objects."""
+    done: list[Progress] = []
 
-    def on_event(event: StackEvent) -> None:
-        if event.phase == "done":
-            done.append(event)
+    def on_progress(progress: Progress) -> None:
+        if progress.phase == "done":
+            done.append(progress)
             if len(done) == after:
                 act()
 
-    return on_event
+    return on_progress
 
 
 def is_alive(pid: int) -> bool:
@@ -62,7 +64,7 @@ async def converges(b: Bench) -> None:
     names = b.kubectl("get", "configmap", "-o", "name").split()
     assert {f"configmap/m{number}" for number in range(25)} <= set(names)
     assert set(actions(await b.engine.apply(stack(*MANY))).values()) == {"same"}
-    state = await b.engine.export("demo")
+    state = b.export("demo")
     assert not state["deployment"].get("pending_operations")
     resources = [r for r in state["deployment"]["resources"] if r["type"].startswith("kubernetes:")]
     assert len(resources) == len({r["urn"] for r in resources}) == 25
@@ -112,12 +114,12 @@ async def test_a_graceful_stop_leaves_neither_lock_nor_pending_operation(b: Benc
     with pytest.raises(EngineUnavailable, match="stopped before its end"):
         await task
     assert session(leader) == {}
-    assert not Store(b.settings, "demo").interrupted
+    assert not StackFiles(b.settings, "demo").interrupted
     assert not list((b.settings.workspace("demo") / ".pulumi" / "locks").rglob("*.json"))
     with pytest.raises(EngineUnavailable, match="stopping"):
         await b.engine.apply(stack(*MANY))
     async with bench(cluster, b.settings.folder.parent, namespace=b.namespace, engine=b.settings.engine) as again:
-        state = await again.engine.export("demo")
+        state = again.export("demo")
         assert not state["deployment"].get("pending_operations")
         await converges(again)
 
@@ -165,4 +167,4 @@ def leave_a_crash_behind(b: Bench) -> None:
     pending = {key: value for key, value in pending.items() if key not in ("id", "outputs")}
     latest["pending_operations"] = [{"resource": pending, "type": "creating"}]
     file.write_text(json.dumps(state))
-    Store(b.settings, "demo").begin()
+    StackFiles(b.settings, "demo").mark_running()

@@ -1,4 +1,4 @@
-"""What the Sentinel declares by RPC is what the same program declares through Pulumi's SDK."""
+"""A declaration has the same effect as the same program on Pulumi's SDK."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from integration.engine.running import ENGINES, Bench, bench, secret, stack
 from pulumi.automation import LocalWorkspace, Stack, UpResult
 from support.sentinel import config_map, service, workload
 
+from benchmarks.sdk_program import sdk_program
 from reside.model.constants import PROVIDER_VERSION
 from reside.sentinel.engine.home import environment
-from reside.sentinel.engine.resources import ProviderSettings, program
+from reside.sentinel.engine.resources import ProviderSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,13 +28,13 @@ OWN = ("created", "modified", "sourcePosition", "stackTrace")
 
 def up_with_the_sdk(b: Bench, spec: StackSpec) -> UpResult:
     """An ``up`` of the same stack by the stock Automation API."""
-    declared = program(spec.objects, ProviderSettings(PROVIDER_VERSION, b.namespace, b.settings.context))
-    workspace = LocalWorkspace(str(b.settings.workspace(spec.name)), program=declared, env_vars=environment(b.settings))
+    program = sdk_program(spec.objects, ProviderSettings(PROVIDER_VERSION, b.namespace, b.settings.context))
+    workspace = LocalWorkspace(str(b.settings.workspace(spec.name)), program=program, env_vars=environment(b.settings))
     return Stack.select(spec.name, workspace).up()
 
 
-async def resources(b: Bench) -> list[dict[str, Any]]:
-    state = await b.engine.export("demo")
+def resources(b: Bench) -> list[dict[str, Any]]:
+    state = b.export("demo")
     found = [{key: value for key, value in r.items() if key not in OWN} for r in state["deployment"]["resources"]]
     return sorted((_plain(resource) for resource in found), key=lambda resource: resource["urn"])
 
@@ -52,7 +53,7 @@ def _plain(value: Any) -> Any:
 async def test_the_sdk_finds_nothing_to_change_and_leaves_the_same_state(
     cluster: ClusterInfo, tmp_path: Path, engine: str
 ) -> None:
-    """The resident engine declares the program itself, for the command line we do so by RPC."""
+    """The resident engine registers the resources itself; for the command line, the Sentinel does so by RPC."""
     objects = (
         config_map("a", x="1"),
         secret("s", key="value"),
@@ -61,7 +62,7 @@ async def test_the_sdk_finds_nothing_to_change_and_leaves_the_same_state(
     )
     async with bench(cluster, tmp_path, engine=engine) as b:
         await b.engine.apply(stack(*objects))
-        before = await resources(b)
+        before = resources(b)
         result = await asyncio.to_thread(up_with_the_sdk, b, stack(*objects))
         assert result.summary.resource_changes == {"same": len(before)}
-        assert await resources(b) == before
+        assert resources(b) == before

@@ -13,8 +13,7 @@ import pytest
 from reside.model.applied import ANNOTATIONS, as_applied, token
 from reside.sentinel.engine import ForeignObject, StackSpec, check_adoption
 from reside.sentinel.engine.adoption import foreign, manager_of
-from reside.sentinel.engine.declaration import declaration
-from reside.sentinel.engine.resources import ProviderSettings, resources
+from reside.sentinel.engine.resources import ProviderSettings, declare_stack
 
 LABELS = {"app.kubernetes.io/managed-by": "kubernetes-sentinel"}
 WISH = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": LABELS}}
@@ -108,15 +107,15 @@ def test_the_declaration_names_stack_provider_and_what_workloads_come_after() ->
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"k": "v"}},
         WISH,
     ]
-    found = declaration("demo", resources(manifests, ProviderSettings("4.25.0", "ns")))["resources"]
-    assert [(r["type"], r["name"], r["parent"], r["provider"], r["custom"]) for r in found] == [
+    found = declare_stack("demo", manifests, ProviderSettings("4.25.0", "ns")).resources
+    assert [(r.type, r.name, r.parent, r.provider, r.custom) for r in found] == [
         ("pulumi:pulumi:Stack", "reside-demo", -1, -1, False),
         ("pulumi:providers:kubernetes", "kubernetes", 0, -1, True),
         ("kubernetes:core/v1:Secret", "s", 0, 1, True),
         ("kubernetes:core/v1:ConfigMap", "a", 0, 1, True),
         ("kubernetes:apps/v1:Deployment", "web", 0, 1, True),
     ]
-    assert found[2]["secrets"] == ["data"]
-    assert found[4]["after"] == [2, 3]
-    assert "spec" not in found[4]["inputs"]
-    assert {r["version"] for r in found[1:]} == {"4.25.0"}
+    assert found[2].secrets == ("data",)
+    assert found[4].after == (2, 3)
+    assert "spec" not in found[4].inputs
+    assert {r.version for r in found[1:]} == {"4.25.0"}

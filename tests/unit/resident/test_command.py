@@ -132,12 +132,12 @@ def test_a_draining_engine_is_asked_again(command: ResidentCommand, tmp_path: Pa
     marker.write_text("xxx")
     assert run(command, "refuse", str(marker)) == "answered"
     marker.write_text("x" * 50)
-    with pytest.raises(EngineUnavailable, match="begins no command: draining"):
+    with pytest.raises(EngineUnavailable, match="does not begin the command: draining"):
         run(command, "refuse", str(marker))
 
 
 def test_an_engine_that_dies_in_the_middle_is_an_error_at_once(command: ResidentCommand) -> None:
-    with pytest.raises(EngineDied, match=r"ended in the middle of `pulumi die`") as caught:
+    with pytest.raises(EngineDied, match=r"ended during `pulumi die`") as caught:
         run(command, "die", PULUMI_CONFIG_PASSPHRASE=SECRET)
     assert isinstance(caught.value, CommandError)
     assert caught.value.result.stdout == "half a li"
@@ -161,7 +161,7 @@ def test_the_version_is_the_engines(command: ResidentCommand) -> None:
 
 @pytest.mark.parametrize(
     ("fault", "words"),
-    [("ends", r"ended with code 2; .*panic: no such backend"), ("hangs", "did not come up within 1 s")],
+    [("ends", r"ended with code 2; .*panic: no such backend"), ("hangs", "was not ready within 1 s")],
 )
 def test_an_engine_that_does_not_come_up(settings: ResidentSettings, fault: str, words: str) -> None:
     with ResidentCommand(replace(settings, start_seconds=1 if fault == "hangs" else 15)) as command:
@@ -179,7 +179,7 @@ def test_the_fallback_is_said_loudly(
     stock.chmod(0o755)
     command = ResidentCommand(replace(settings, engine="no-such-engine", fallback=True), str(stock))
     assert run(command, "echo") == "stock"
-    assert "no-such-engine is not there" in caplog.text
+    assert "no-such-engine is missing" in caplog.text
 
 
 def test_a_callback_that_raises_does_not_stop_the_command(command: ResidentCommand) -> None:

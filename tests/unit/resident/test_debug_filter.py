@@ -1,4 +1,4 @@
-"""What an inline program's debug messages come to, by what the engine says when it asks what the program is."""
+"""Which debug messages of an inline program are sent, depending on the metadata of the engine's request."""
 
 from __future__ import annotations
 

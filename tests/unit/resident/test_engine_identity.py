@@ -60,5 +60,5 @@ def test_the_identity_is_a_hash(binary: Path) -> None:
 
 
 def test_a_missing_binary_is_named_with_the_cure() -> None:
-    with pytest.raises(EngineUnavailable, match="no-such-engine is not there: build it"):
+    with pytest.raises(EngineUnavailable, match="no-such-engine is missing: run `make tools`"):
         find_binary("no-such-engine", {"PATH": "/nowhere"})

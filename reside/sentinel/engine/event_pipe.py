@@ -1,7 +1,7 @@
-"""The engine's event log, read from a named pipe while the engine writes it.
+"""Reads the engine's event log from a named pipe while the engine writes it.
 
-The engine appends one JSON document a line (``--event-log PATH``) and closes the file before it ends. We hold a writing
-end ourselves until then, so the end of the stream always means that the log is whole.
+The engine appends one JSON document a line (`--event-log PATH`) and closes the file before it ends. The pipe keeps a
+writing end of its own open until then, so the end of the stream always means that the log is complete.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ class EventPipe:
     """Reads the events of one operation on a thread of its own.
 
     Args:
-        path: Of the pipe; made if missing.
-        receive: Called with each event, in order.
+        path: the path of the pipe; it is created if it does not exist.
+        receive: called with each event, in order.
+
+    Attributes:
+        failure: why an event could not be read or the log did not end; None if it was read completely.
     """
 
     def __init__(self, path: Path, receive: Callable[[dict[str, Any]], None]) -> None:
@@ -33,16 +36,13 @@ class EventPipe:
         self._receive = receive
         if not path.exists():
             os.mkfifo(path, 0o600)
-        self._writing = os.open(path, os.O_RDWR | os.O_CLOEXEC)  # both directions, or it would wait for a reader
+        self._writing = os.open(path, os.O_RDWR | os.O_CLOEXEC)  # opened for writing only, it would wait for a reader
         reading = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._thread = threading.Thread(target=self._read, args=(reading,), name="engine-events", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
-        """Wait until everything that was written has been received; call it when the engine is done.
-
-        Afterwards ``failure`` tells whether an event could not be read, or the log does not end.
-        """
+        """Wait until all events were received; call it when the engine has ended."""
         os.close(self._writing)
         self._thread.join(_END_SECONDS)
         if self._thread.is_alive():

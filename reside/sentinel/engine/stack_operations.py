@@ -1,0 +1,170 @@
+"""The operations on a stack: preview, apply and destroy.
+
+Each repairs what an interrupted operation left, creates the stack if it does not exist, runs one command with the
+declaration of the stack and an event log, and reads the result.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from reside.model.constants import PROVIDER_VERSION
+from reside.sentinel.engine.diagnosis import diagnose
+from reside.sentinel.engine.errors import ApplyRejected, EngineBroken, EngineUnavailable
+from reside.sentinel.engine.event_pipe import EventPipe
+from reside.sentinel.engine.events import EventReader
+from reside.sentinel.engine.operation import Operation
+from reside.sentinel.engine.port import ChangeSet, StackSpec
+from reside.sentinel.engine.resources import ProviderSettings, declare_stack
+from reside.sentinel.engine.runner import Program
+from reside.sentinel.engine.stack_files import StackFiles, without_pending
+from reside.sentinel.objects.masking import secret_values
+
+if TYPE_CHECKING:
+    from reside.sentinel.engine.runner import CommandResult, CommandRunner
+    from reside.sentinel.engine.settings import EngineSettings
+
+_QUIET = ["--color", "never", "--suppress-outputs", "--suppress-progress"]
+_OBJECT_MISSING = "not found"
+"""Words of the provider if an object of the state does not exist in the cluster."""
+
+
+class StackOperation(Operation):
+    """An operation that runs one main command on a stack.
+
+    Args:
+        settings: the settings of the engine.
+        runner: runs the commands.
+        stack: the stack, with the objects that it shall contain.
+    """
+
+    def __init__(self, settings: EngineSettings, runner: CommandRunner, stack: StackSpec) -> None:
+        super().__init__(runner)
+        self._settings = settings
+        self._stack = stack
+        self._files = StackFiles(settings, stack.name)
+
+    def _change(self, *command: str) -> ChangeSet:
+        """Run the main command of the operation, and return what it changed."""
+        began = time.monotonic()
+        flags = self._prepare()
+        self._files.mark_running()
+        reader = EventReader()
+        result = self._run_program([*command, *flags, *_QUIET, "--stack", self._stack.name], reader)
+        if result.code >= 0:
+            self._files.mark_ended()
+        if result.code > 0 and self.stopped:
+            raise EngineUnavailable("the operation was stopped before its end")
+        if result.code != 0:
+            raise diagnose(result.code, reader.complaints, result.stderr, secret_values(self._stack.objects))
+        return ChangeSet(reader.changes, time.monotonic() - began)
+
+    def _prepare(self) -> list[str]:
+        """Create or repair the stack; returns the flags that the main command needs in addition.
+
+        After an interrupted operation the state is refreshed, because it may contain objects that were deleted.
+        """
+        files, name = self._files, self._stack.name
+        files.prepare()
+        if not files.exists:
+            files.share_salt()
+            self._run_plain("stack", "init", name, "--secrets-provider", "passphrase", "--no-select")
+            files.keep_salt()
+        elif files.interrupted:
+            self._remove_pending()
+            return ["--refresh"]
+        return []
+
+    def _remove_pending(self) -> None:
+        name = self._stack.name
+        exported = json.loads(self._run_plain("stack", "export", "--stack", name).stdout)
+        repaired = without_pending(exported)
+        if repaired is not None:
+            file = self._files.workspace / "repaired.json"
+            file.write_text(json.dumps(repaired), encoding="utf-8")
+            self._run_plain("stack", "import", "--stack", name, "--file", str(file))
+            file.unlink()
+
+    def _run_program(self, arguments: list[str], reader: EventReader) -> CommandResult:
+        """Run a command with the declaration of the stack; its events go to the reader."""
+        provider = ProviderSettings(PROVIDER_VERSION, self._settings.namespace, self._settings.context)
+        declaration = declare_stack(self._stack.name, self._stack.objects, provider)
+        pipe = EventPipe(self._files.events, lambda event: self._receive(event, reader))
+        flags = ["--exec-kind", "auto.inline", "--event-log", str(pipe.path)]
+        program = Program(self._stack.name, declaration.encode())
+        try:
+            result = self._execute([*arguments, *flags], self._files.workspace, program)
+        finally:
+            pipe.end()
+        if result.code == 0 and pipe.failure is not None:
+            raise EngineBroken(
+                f"the event log of the engine cannot be read ({type(pipe.failure).__name__}): install the versions "
+                "of the engine and of the Sentinel that belong together"
+            )
+        return result
+
+    def _receive(self, event: dict[str, Any], reader: EventReader) -> None:
+        """Process one event; called on the thread of the event pipe."""
+        reader.read(event)
+
+    def _run_plain(self, *arguments: str) -> CommandResult:
+        """Run a command without a program.
+
+        Raises:
+            EngineError: the command failed.
+        """
+        result = self._execute([*arguments, "--color", "never"], self._files.workspace)
+        if result.code != 0:
+            raise diagnose(result.code, (), result.stderr, ())
+        return result
+
+
+class Preview(StackOperation):
+    """Computes what an apply would change; see `StackEngine.preview`."""
+
+    def run(self) -> ChangeSet:
+        """Run the preview; the files of a stack that did not exist are removed."""
+        existed = self._files.exists
+        try:
+            return self._change("preview")
+        finally:
+            if not existed:
+                self._files.remove()
+
+
+class Apply(StackOperation):
+    """Makes the cluster contain exactly the objects of the stack; see `StackEngine.apply`."""
+
+    def run(self) -> ChangeSet:
+        """Run the apply.
+
+        It fails if an object of the state does not exist in the cluster. Then it is run again with a refresh.
+        """
+        try:
+            return self._up()
+        except ApplyRejected as error:
+            if _OBJECT_MISSING not in error.message:
+                raise
+            self._files.mark_running()  # as if the operation had been interrupted
+            return self._up()
+
+    def _up(self) -> ChangeSet:
+        return self._change("up", "--yes", "--skip-preview")
+
+
+class Destroy(StackOperation):
+    """Deletes all objects of a stack, and its files; see `StackEngine.destroy`."""
+
+    def run(self) -> ChangeSet:
+        """Run the destroy.
+
+        The program runs, without objects, so that the current settings of the provider are used and not those of the
+        state.
+        """
+        changes = ChangeSet((), 0.0)
+        if self._files.exists:
+            changes = self._change("destroy", "--yes", "--skip-preview", "--run-program")
+        self._files.remove()
+        return changes
