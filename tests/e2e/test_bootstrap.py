@@ -12,6 +12,8 @@ import pytest
 from e2e.bootstraps import PHASES, beside, claim, here, stands
 from support.eventually import eventually_sync
 
+from reside.cli.cluster import DEFAULT_ACCOUNT
+
 if TYPE_CHECKING:
     from support.platform import Platform
 
@@ -60,4 +62,5 @@ def test_a_bootstrap_killed_in_each_phase_is_finished_by_the_next_run(kubernetes
     uids = {d["metadata"]["name"]: d["metadata"]["uid"] for d in cluster.get("deployments")["items"]}
     cluster.run(*_bootstrap(cluster))
     assert uids == {d["metadata"]["name"]: d["metadata"]["uid"] for d in cluster.get("deployments")["items"]}
-    assert json.loads(cluster.reside("account", "list", "--output", "json").stdout)
+    accounts = json.loads(cluster.reside("account", "list", "--output", "json").stdout)
+    assert [account["name"] for account in accounts] == [DEFAULT_ACCOUNT], "each run uses the account of the first"

@@ -1,8 +1,8 @@
-"""No secret stands in plain in a state file, a log, a volume or in Jazz's database.
+"""No secret is in plain text in a state file, a log, a volume or Jazz, nor can another account decrypt it in Jazz.
 
-What is looked through: the bootstrap's Pulumi state and logs, the Sentinel's volume (its Pulumi state included), Jazz's
-database, every pod's log, and every object of the namespace but Secrets. The API server's own etcd is left out: it
-holds the Secrets themselves.
+The test searches the bootstrap's Pulumi state and logs, the Sentinel's volume with its Pulumi state, every transaction
+that Jazz ever stored, every pod's log, and every object of the namespace but Secrets. It leaves out the API server's
+own etcd, which holds the Secrets themselves.
 """
 
 from __future__ import annotations
@@ -11,7 +11,13 @@ from base64 import b64encode
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
+from e2e.administrator import address, credentials
+from support.jazz_history import History, Stored, carriers
+
+from reside.jazz import Credentials, Node
+from reside.model.constants import ALPHA_NAME, CLAIM_SECRET, ENGINE_SECRET, SENTINEL_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,23 +25,28 @@ if TYPE_CHECKING:
     from support.platform import Platform
 
 pytestmark = pytest.mark.timeout(1200)
+SYSTEM = (ALPHA_NAME, SENTINEL_NAME)
+EXPECTED = {"alpha/agentSecret", "greeter/agentSecret", f"{ENGINE_SECRET}/passphrase", f"{CLAIM_SECRET}/code"}
+"""Secrets that the search must know, or it shows nothing."""
 
 
-def _secrets(platform: Platform) -> dict[str, list[bytes]]:
-    """What must not be found, as it is and in base64, by ``Secret/key``."""
+def _secrets(platform: Platform) -> dict[str, list[str]]:
+    """Return the texts that must not be found, by `Secret/key`; an agent secret consists of two."""
     found = {}
     for secret in platform.get("secrets")["items"]:
         for key, value in platform.secret(secret["metadata"]["name"]).items():
             if key != "accountId":
-                parts = value.split("/") if key == "agentSecret" else [value]
-                found[f"{secret['metadata']['name']}/{key}"] = [
-                    form for part in parts for form in (part.encode(), b64encode(part.encode()).rstrip(b"="))
-                ]
+                found[f"{secret['metadata']['name']}/{key}"] = value.split("/") if key == "agentSecret" else [value]
     return found
 
 
+def _forms(texts: list[str]) -> list[bytes]:
+    """Return the texts as they are and in base64."""
+    return [form for text in texts for form in (text.encode(), b64encode(text.encode()).rstrip(b"="))]
+
+
 def _volumes(platform: Platform) -> list[Path]:
-    """Folders of the namespace's volumes on this machine."""
+    """Return the folders of the namespace's volumes on this machine."""
     volumes = [v for v in platform.get("pv")["items"] if v["spec"]["claimRef"]["namespace"] == platform.namespace]
     return [Path((v["spec"].get("hostPath") or v["spec"]["local"])["path"]) for v in volumes]
 
@@ -54,16 +65,44 @@ def _places(platform: Platform) -> Iterator[tuple[str, bytes]]:
     yield "output of make up", platform.up_output.encode()
 
 
-def test_no_secret_stands_in_plain(platform: Platform) -> None:
+def test_no_secret_is_in_plain_text(platform: Platform) -> None:
     secrets = _secrets(platform)
-    assert {"alpha/agentSecret", "greeter/agentSecret", "kubernetes-sentinel-engine/passphrase"} <= secrets.keys()
+    assert secrets.keys() >= EXPECTED
     places = dict(_places(platform))
     assert any(".pulumi" in place for place in places), "no Pulumi state was found to look through"
     assert any(place.endswith("/jazz.db") for place in places), "Jazz's database was not found"
     leaks = [
         f"{name} in {place}"
-        for name, forms in secrets.items()
+        for name, texts in secrets.items()
         for place, content in places.items()
-        if any(form in content for form in forms)
+        if any(form in content for form in _forms(texts))
     ]
     assert leaks == []
+
+
+def test_only_alpha_and_the_sentinel_can_decrypt_secrets_in_the_history_of_jazz(platform: Platform) -> None:
+    """Agent secrets are in the history: Alpha writes them for the Sentinel and deletes them once they are live."""
+    secrets = _secrets(platform)
+    texts = [text for found in secrets.values() for text in found]
+    (database,) = [file for volume in _volumes(platform) for file in volume.rglob("jazz.db")]
+    history = History(database)
+    assert history.containing(texts) == []
+    accounts = {name: platform.secret(name)["accountId"] for name in SYSTEM}
+    for name in SYSTEM:
+        seen = anyio.run(_decrypted, history, platform, credentials(platform, name))
+        assert carriers(seen, secrets["greeter/agentSecret"]), f"{name} does not find what was written for the Sentinel"
+        for item in carriers(seen, texts):
+            assert item.key is not None
+            assert history.holders(item.key) == set(accounts.values())
+    others = [name for name, _, key in (place.partition("/") for place in secrets) if key == "agentSecret"]
+    for name in set(others) - set(SYSTEM):
+        seen = anyio.run(_decrypted, history, platform, credentials(platform, name))
+        assert seen, f"{name} can decrypt nothing at all"
+        assert carriers(seen, texts) == [], name
+
+
+async def _decrypted(history: History, platform: Platform, account: Credentials) -> dict[Stored, str]:
+    """Return what an account can decrypt of the history."""
+    async with Node(f"ws://{address(platform, 'jazz', 4200)}", account) as node:
+        await node.login()
+        return await history.decrypted_by(node)

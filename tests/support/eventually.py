@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _FIRST_PAUSE_S = 0.001
-_LONGEST_PAUSE_S = 0.2
+_LONGEST_PAUSE_S = 0.02
+"""Between looks at what is in this process: some states last for a moment only."""
+_LONGEST_PAUSE_SYNC_S = 0.2
+"""Between looks that mostly start a process each."""
 _NOTHING = "nothing, the first look did not return"
 
 
@@ -43,7 +46,7 @@ async def eventually(
     last = _NOTHING
     try:
         async with asyncio.timeout(within) as deadline:
-            for pause in _pauses():
+            for pause in _pauses(_LONGEST_PAUSE_S):
                 found: Any = look()
                 seen: T = await found if isawaitable(found) else found
                 if matches(seen):
@@ -69,7 +72,7 @@ def eventually_sync(
     The last look begins at the deadline; a look that does not return is not interrupted.
     """
     deadline = time.monotonic() + within
-    for pause in _pauses():
+    for pause in _pauses(_LONGEST_PAUSE_SYNC_S):
         seen = look()
         if matches(seen):
             return seen
@@ -80,12 +83,12 @@ def eventually_sync(
     raise AssertionError(_complaint(what, within, show(seen)))
 
 
-def _pauses() -> Iterator[float]:
-    """Yield seconds between looks without end: they grow, as a state that is late is rarely there a moment later."""
+def _pauses(longest: float) -> Iterator[float]:
+    """Yield seconds between looks without end, which grow up to `longest`."""
     pause = _FIRST_PAUSE_S
     while True:
         yield pause
-        pause = min(pause * 1.5, _LONGEST_PAUSE_S)
+        pause = min(pause * 1.5, longest)
 
 
 def _complaint(what: str, within: float, last: str) -> str:

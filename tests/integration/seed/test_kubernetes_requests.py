@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from lightkube.models.core_v1 import Container, PodCondition, PodSpec, PodStatus
 from lightkube.models.meta_v1 import ObjectMeta
-from lightkube.resources.core_v1 import ConfigMap, Secret, ServiceAccount
+from lightkube.resources.core_v1 import ConfigMap, Pod, Secret, ServiceAccount
+from lightkube.types import PatchType
 
 from reside.access.client import connect
 from reside.access.objects import read_secret
@@ -94,7 +96,22 @@ async def test_readiness_that_does_not_come_says_what_is_missing(target: Target)
             await kubernetes.wait_for_stateful_set(client, "jazz", 0.5)
         with pytest.raises(NotReady, match="no pod of alpha is ready"):
             await kubernetes.wait_for_replica(client, "alpha", 0.5)
-        assert REPLICA_LABEL  # the label that pods are found by
+
+
+async def test_a_replica_is_ready_once_a_pod_with_its_label_is(target: Target) -> None:
+    """Without a kubelet the test reports the readiness."""
+    spec = PodSpec(containers=[Container(name="main", image="example.internal/alpha:v1")])
+    ready = PodStatus(conditions=[PodCondition(type="Ready", status="True")])
+    async with connect(target) as client:
+        for name in ("alpha", "greeter"):
+            metadata = ObjectMeta(name=name, labels={REPLICA_LABEL: name})
+            await client.create(Pod(metadata=metadata, spec=spec))
+        await client.patch(Pod.Status, "greeter", Pod(status=ready), patch_type=PatchType.MERGE)
+        await kubernetes.wait_for_replica(client, "greeter", 20)
+        with pytest.raises(NotReady, match="no pod of alpha is ready"):
+            await kubernetes.wait_for_replica(client, "alpha", 0.5)
+        await client.patch(Pod.Status, "alpha", Pod(status=ready), patch_type=PatchType.MERGE)
+        await kubernetes.wait_for_replica(client, "alpha", 20)
 
 
 async def test_a_kubeconfig_that_is_wrong_is_named(target: Target) -> None:

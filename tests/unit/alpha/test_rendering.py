@@ -57,7 +57,9 @@ def test_an_ingress_needs_a_service_and_a_domain() -> None:
 
 
 def test_every_object_is_labelled_and_in_the_namespace() -> None:
-    for manifest in rendered(replica("unknown"), DOMAIN).values():
+    objects = rendered(replica("unknown"), DOMAIN)
+    assert len(objects) == 4
+    for manifest in objects.values():
         assert manifest["metadata"]["namespace"] == "reside"
         labels = manifest["metadata"]["labels"]
         assert labels["app.kubernetes.io/managed-by"] == "kubernetes-sentinel"

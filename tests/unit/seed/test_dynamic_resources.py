@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import Any
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from unittest.mock import AsyncMock
 
 import pytest
+from pydantic import SecretStr
 
+from reside.jazz import Credentials
 from reside.model.cluster import ClusterSettings
-from reside.seed import settings
+from reside.seed import accounts, settings
 from stacks.bootstrap import dynamic
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 DIGEST = "sha256:" + "c" * 64
 DATA = {
@@ -82,7 +89,18 @@ def test_new_images_are_loaded_and_handed_over(provider: type[dynamic.StepProvid
     assert not found.replaces
 
 
-def test_inputs_and_outputs_hold_no_secret() -> None:
-    """Only ids of accounts leave the steps; a new output must be judged here."""
-    assert "passphrase" not in props()["settings"]
-    assert "agentSecret" not in inspect.getsource(dynamic)
+def test_the_accounts_leave_their_step_without_their_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state contains the outputs in plain text."""
+    found = accounts.Identities(Credentials.generate(), Credentials.generate(), SecretStr("passphrase"))
+
+    @asynccontextmanager
+    async def nowhere(_target: object) -> AsyncIterator[SimpleNamespace]:
+        yield SimpleNamespace(jazz="ws://127.0.0.1:9")
+
+    monkeypatch.setattr("reside.access.addresses.addresses", nowhere)
+    monkeypatch.setattr("reside.seed.accounts.ensure_identities", AsyncMock())
+    monkeypatch.setattr("reside.seed.running.prepare", AsyncMock(return_value=(found, None)))
+    monkeypatch.setattr("reside.seed.sentinel.begin_carefully", AsyncMock())
+    given = props()
+    outputs = dynamic.IdentitiesProvider().create(given).outs
+    assert outputs == {**given, "alpha": found.alpha.account_id, "sentinel": found.sentinel.account_id}

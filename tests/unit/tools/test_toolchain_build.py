@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -44,9 +45,10 @@ def test_an_entry_that_was_never_built_says_so(tmp_path: Path) -> None:
     ],
     ids=["no marker", "broken marker", "missing", "cut off", "same size, other bytes", "not executable"],
 )
-def test_every_kind_of_damage_is_found_and_healed(tmp_path: Path, harm: object, fault: str) -> None:
+def test_every_kind_of_damage_is_found_and_healed(
+    tmp_path: Path, harm: Callable[[cache.Entry], object], fault: str
+) -> None:
     entry = filled(tmp_path / "unit-1")
-    assert callable(harm)
     harm(entry)
     found = entry.fault(["tool"])
     assert found is not None
