@@ -1,1 +1,1 @@
-"""The Alpha replica: loads images, versions them, hands out permissions."""
+"""The Alpha replica: it loads images, versions them and hands out permissions."""

@@ -1,4 +1,4 @@
-"""Alpha as a process: `python -m reside.alpha`."""
+"""Run Alpha as a process: `python -m reside.alpha`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The Alpha replica: its contract's methods, permissions and data, and the loop that it leads.
+"""The Alpha replica: the methods, permissions and data of its contract, and its leader loop.
 
-`replica()` makes a new declaration each time, because the seed runs an Alpha of its own beside nothing else.
+`replica()` returns a new declaration for each call, because the seed and tests run an Alpha of their own.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _log = structlog.get_logger(__name__)
 
 
 def replica() -> Replica:
-    """Alpha's declaration."""
+    """Declare Alpha."""
     alpha = Replica(contract.CONTRACT, writes=STRICT_WRITES)
     alpha.data(ALPHA_CONTRACT)(_data)
-    for name in permissions.HANDLED:
+    for name in permissions.GROUP_ROLES:
         revoked = permissions.manager_revoked if name == alpha_contract.MANAGE_REPLICAS else permissions.revoked
         alpha.permission(ALPHA_CONTRACT, name, granted=permissions.granted, revoked=revoked)
     handlers: dict[str, Callable[[Alpha, Call], Awaitable[Json]]] = {
@@ -51,19 +51,19 @@ def replica() -> Replica:
 
 
 async def main(context: Context) -> None:
-    """Alpha's own code: lead whenever no other Alpha does."""
+    """Run the leader loop whenever no other Alpha leads."""
     await lead(await running(context))
 
 
 @asynccontextmanager
 async def started(settings: AlphaSettings, *, serve: bool = True) -> AsyncIterator[Alpha]:
-    """Alpha without its loop, as the seed and tests need it: RPC, permissions, data. Add `lead(alpha)` as a task."""
+    """Start Alpha without its leader loop, for the seed and tests; they run `lead(alpha)` as a task."""
     async with replica().start(settings, serve=serve) as context:
         yield await running(context)
 
 
 async def running(context: Context) -> Alpha:
-    """What Alpha's acts have at hand, out of a started replica."""
+    """Return the state that Alpha's operations use, from a started replica."""
     settings = _settings(context)
     data = await open_data(context.node, context.data[ALPHA_CONTRACT])
     data = with_managers(data, permissions.managers(context))
@@ -89,5 +89,5 @@ async def _claim(alpha: Alpha, call: Call) -> Json:
 
 def _settings(context: Context) -> AlphaSettings:
     if not isinstance(context.settings, AlphaSettings):
-        raise InvalidInput("Alpha must be started with AlphaSettings")
+        raise InvalidInput("start Alpha with AlphaSettings")
     return context.settings

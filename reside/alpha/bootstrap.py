@@ -1,8 +1,8 @@
-"""What the seed calls to make Alpha's side of a cluster: data and control blocks, then the loads of the system itself.
+"""Alpha's part of the bootstrap: data and control blocks, then the load of the system replicas.
 
-Everything here may be entered again after a kill: nothing is made twice. The order follows docs/model.md, section 8:
-Alpha's expected permissions are in the Sentinel's control block before anything is loaded, since loading needs
-previews.
+All functions are idempotent, so an interrupted bootstrap can be run again. The order matters: loading needs previews,
+so Alpha's expected permissions must be in the Sentinel's control block before anything is loaded (docs/model.md,
+Bootstrap).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import structlog
 from reside.alpha import control_blocks, instances, lookups, records
 from reside.alpha.candidate import next_version
 from reside.alpha.data import AlphaData, make_data
-from reside.alpha.instances import Identity
+from reside.alpha.instances import InstanceAccount
 from reside.alpha.loading.approve import approve
 from reside.alpha.loading.create import create_request
 from reside.alpha.manifest import sentinel_grants
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from reside.model.stacks import K8sObject
 
     Approver = Callable[[Alpha, int, str], Awaitable[None]]
-    """Approves a request: Alpha, the request's id, the revision that was previewed."""
+    """Approves a load request. Parameters: Alpha, id of the request, previewed revision."""
 
 _log = structlog.get_logger(__name__)
 _REFUSED: Final = frozenset({"invalid", "rejected"})
@@ -56,7 +56,7 @@ _SYSTEM: Final = ((ALPHA_ID, ALPHA_NAME, ALPHA_IDENTITY), (SENTINEL_ID, SENTINEL
 
 @dataclass(frozen=True)
 class SystemBlocks:
-    """Ids of the control blocks that Alpha and the Sentinel start with."""
+    """Ids of the control blocks of Alpha and the Sentinel."""
 
     alpha: str
     sentinel: str
@@ -65,7 +65,7 @@ class SystemBlocks:
 async def prepare(
     sync_server_url: str, etcd_hosts: Sequence[str], alpha: Credentials, sentinel_account: Credentials
 ) -> SystemBlocks:
-    """Phase Accounts: both accounts and control blocks, Alpha's data, what Alpha expects of the Sentinel."""
+    """Create both accounts and control blocks, Alpha's data, and Alpha's expected grants (phase Accounts)."""
     async with Node(sync_server_url, sentinel_account) as node:
         await node.register(SENTINEL_NAME)
         await node.flush()
@@ -75,15 +75,15 @@ async def prepare(
         async with locks.lock(f"{LOCK_PREFIX}{node.unique_map_id(public.id, ROOT_NAME)}") as held:
             data = await make_data(node, public)
             await held.check()
-            made = await _system(data, {ALPHA_ID: alpha, SENTINEL_ID: sentinel_account})
+            made = await _make_system_blocks(data, {ALPHA_ID: alpha, SENTINEL_ID: sentinel_account})
             await node.flush()
     return made
 
 
-async def _system(data: AlphaData, credentials: dict[int, Credentials]) -> SystemBlocks:
-    watcher = AccountId(credentials[SENTINEL_ID].account_id)
-    await data.stacks_group.add_member(watcher, "reader")
-    await data.secrets_group.add_member(watcher, "reader")
+async def _make_system_blocks(data: AlphaData, credentials: dict[int, Credentials]) -> SystemBlocks:
+    sentinel = AccountId(credentials[SENTINEL_ID].account_id)
+    await data.stacks_group.add_member(sentinel, "reader")
+    await data.secrets_group.add_member(sentinel, "reader")
     made: dict[int, str] = {}
     for number, name, identity in _SYSTEM:
         account = credentials[number].account_id
@@ -92,7 +92,7 @@ async def _system(data: AlphaData, credentials: dict[int, Credentials]) -> Syste
         loaded = await lookups.find(data, lookup.replica_by_id(number)) is not None
         if REFERENCED_VALUE not in secret and not loaded:
             secret.set(REFERENCED_VALUE, credentials[number].agent_secret)
-        await instances.register(data, identity, Identity(account, made[number], secret.id))
+        await instances.store_system_account(data, identity, InstanceAccount(account, made[number], secret.id))
     grantee = credentials[ALPHA_ID].account_id
     await control_blocks.set_requirements(
         data.node, made[ALPHA_ID], {SENTINEL_NAME: [credentials[SENTINEL_ID].account_id]}
@@ -102,65 +102,65 @@ async def _system(data: AlphaData, credentials: dict[int, Credentials]) -> Syste
 
 
 async def until_granted(alpha: Alpha, sentinel_block: str) -> None:
-    """Phase Launch: wait until the Sentinel has granted Alpha all that its manifest asks for."""
-    wanted = set(sentinel_grants(alpha.account))
+    """Wait until the Sentinel has granted all permissions that Alpha's manifest requires (phase Launch)."""
+    expected = set(sentinel_grants(alpha.account))
     async with control_blocks.opened(alpha.node, sentinel_block) as block:
         while True:
             block.changed.clear()
             await block.refresh()
             granted = {p.ref for p in block.permissions() if p.current is not None and p.current.granted}
-            if wanted <= granted:
+            if expected <= granted:
                 return
             await block.changed.wait()
 
 
 async def approve_locally(alpha: Alpha, number: int, revision: str) -> None:
-    """Approve a request in this process, which must render as the leading Alpha does: so in the seed."""
+    """Approve a request in this process. It must render like the leading Alpha, so only the seed does this."""
     await approve(alpha, number, revision, {})
 
 
 async def load_system(alpha: Alpha, images: Iterable[str], approver: Approver = approve_locally) -> None:
-    """Phase Load: load each image (`identity@digest`) in this order, approved by us; what is current already stays.
+    """Load images (`identity@digest`) in this order, and approve them; skip those that are current (phase Load).
 
     An Alpha must lead: `lead(alpha)` in this process, or one in the cluster. The caller sets the deadline.
 
     Args:
-        alpha: who loads.
-        images: what to load.
-        approver: how a previewed request is approved; the leading Alpha in the cluster is asked by RPC, since another
-            version of its code may render otherwise.
+        alpha: the running Alpha.
+        images: the images to load.
+        approver: how to approve a previewed request. If the Alpha in the cluster leads, ask it by RPC: another version
+            of its code may render different stacks.
 
     Raises:
-        LoadRefused: an image can't be loaded; names it and the reason.
+        LoadRefused: an image can't be loaded; the message names it and the reason.
     """
     for image in images:
         await load(alpha, image, approver)
 
 
 async def load(alpha: Alpha, image: str, approver: Approver = approve_locally) -> None:
-    """Load one image as Alpha itself and wait until its version is made."""
+    """Load one image with Alpha's account, and wait until its version exists."""
     reference = ImageReference.parse(image)
     existing = next((r.value for r in await records.replicas_of(alpha.data, reference.identity)), None)
     current = existing.version(existing.current_version) if existing and existing.current_version else None
     if current is not None and current.digest == reference.digest:
         return
-    record = await _request(alpha, f"bootstrap.{next_version(existing)}.{image}", image)
-    await _until_done(alpha, record, image, approver)
+    record = await _find_or_create_request(alpha, f"bootstrap.{next_version(existing)}.{image}", image)
+    await _approve_and_wait(alpha, record, image, approver)
 
 
-async def _request(alpha: Alpha, name: str, image: str) -> RequestRecord:
-    """The load request of an earlier run, or a new one; one that was refused stays so, and another takes its place."""
+async def _find_or_create_request(alpha: Alpha, name: str, image: str) -> RequestRecord:
+    """Return the load request of an earlier run, or a new one if there is none or it was refused."""
     for attempt in count(1):
         unique = name if attempt == 1 else f"{name}.{attempt}"
-        wish = await alpha.node.unique_map(alpha.data.requests_group, unique, {"image": image})
+        spec = await alpha.node.unique_map(alpha.data.requests_group, unique, {"image": image})
         await alpha.node.flush()
-        earlier = await lookups.find(alpha.data, lookup.load_request_by_spec(wish.id))
+        earlier = await lookups.find(alpha.data, lookup.load_request_by_spec(spec.id))
         if earlier is None or (await records.read_request(alpha.data, earlier)).value.status not in _REFUSED:
             break
-    return await create_request(alpha, wish.id, alpha.account)
+    return await create_request(alpha, spec.id, alpha.account)
 
 
-async def _until_done(alpha: Alpha, record: RequestRecord, image: str, approver: Approver) -> None:
+async def _approve_and_wait(alpha: Alpha, record: RequestRecord, image: str, approver: Approver) -> None:
     async with record.map.watch() as changes:
         async for _ in changes:
             request = (await records.read_request(alpha.data, record.map.id)).value
@@ -173,11 +173,11 @@ async def _until_done(alpha: Alpha, record: RequestRecord, image: str, approver:
                 try:
                     await approver(alpha, request.id, str(request.preview["revision"]))
                 except Conflict as error:
-                    _log.info("previewed anew", image=image, why=str(error))
+                    _log.info("preview renewed", image=image, reason=str(error))
 
 
 async def declare_stack(alpha: Alpha, name: str, objects: Iterable[K8sObject]) -> str:
-    """Phase Handover: declare a stack of Alpha's own, such as `platform`; returns its revision."""
+    """Declare a stack of Alpha's own, such as `platform`, and return its revision (phase Handover)."""
     stack = DesiredStack(name, alpha.account, tuple(objects))
     await alpha.sentinel.declare(stack)
     return stack.revision

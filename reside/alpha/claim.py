@@ -1,4 +1,4 @@
-"""The super admin: the first account that claims it with the one-time code (docs/model.md, section 4)."""
+"""The super admin: the first account that claims it with the one-time code (docs/model.md, Permissions)."""
 
 from __future__ import annotations
 
@@ -18,27 +18,29 @@ if TYPE_CHECKING:
 
 
 def super_admin_grants(account: str) -> dict[PermissionRef, Grant]:
-    """What the super admin gets."""
+    """Return the grants of the super admin."""
     return {PermissionRef(account, ALPHA_CONTRACT, name): Grant(granted=True) for name in SUPER_ADMIN_PERMISSIONS}
 
 
 async def claim(alpha: Alpha, account: str, code: str, expected: SecretStr | None) -> None:
-    """Make `account` the super admin. The same account may claim again, and gets what it should have.
+    """Make `account` the super admin. The same account may claim again; it gets the grants that it lacks.
 
     Raises:
-        NotReady: this cluster has no code.
+        NotReady: the cluster has no code.
         NotAllowed: the code is wrong.
-        Conflict: another account is super admin.
+        Conflict: another account is the super admin.
     """
     if expected is None:
-        raise NotReady("nobody can claim super admin access: the Secret super-admin-claim has no code")
+        raise NotReady("super admin access can't be claimed: the Secret super-admin-claim has no code")
     if not hmac.compare_digest(code.encode(), expected.get_secret_value().encode()):
-        raise NotAllowed("the code is wrong: it stands in the Secret super-admin-claim of the cluster's namespace")
+        raise NotAllowed("the code is wrong: read it from the Secret super-admin-claim in the cluster's namespace")
     async with alpha.transaction() as tx:
         root = await tx.load(alpha.data.root.id)
         holder = root.get(SUPER_ADMIN_ACCOUNT)
         if holder not in (None, account):
-            raise Conflict("super admin access is claimed already: it can be claimed once per cluster")
+            raise Conflict(
+                "super admin access has been claimed by another account: it can be claimed once for each cluster"
+            )
         if holder is None:
             tx.stage(lambda: root.set(SUPER_ADMIN_ACCOUNT, account))
         block = alpha.context.rcb.id

@@ -1,4 +1,4 @@
-"""The contract `alpha.v1` as data: what the label of its image says, and what Alpha implements."""
+"""The contract `alpha.v1` as a manifest: the label of its image, and what Alpha implements."""
 
 from __future__ import annotations
 
@@ -29,19 +29,21 @@ CONTRACT: Final = ContractManifest(
     type="contract",
     identity=ALPHA_CONTRACT,
     display_info={
-        "en": DisplayText(title="Alpha", description="Creates, versions and watches replicas, hands out permissions.")
+        "en": DisplayText(
+            title="Alpha", description="Creates, versions and watches replicas, and hands out permissions."
+        )
     },
     permissions={
         READ_REPLICAS: ContractPermission(display_info=_text("Read every replica")),
         MANAGE_REPLICAS: ContractPermission(display_info=_text("Enable, disable and place every replica")),
-        CREATE_REQUESTS: ContractPermission(display_info=_text("Ask for images to be loaded")),
+        CREATE_REQUESTS: ContractPermission(display_info=_text("Create load requests")),
         READ_REQUESTS: ContractPermission(display_info=_text("Read every load request")),
         APPROVE_REQUESTS: ContractPermission(display_info=_text("Approve and reject load requests")),
         MANAGE_BLOCKS: ContractPermission(display_info=_text("Write every replica control block")),
     },
     methods={
-        CREATE_LOAD_REQUEST: ContractMethod(display_info=_text("Ask for an image to be loaded")),
-        APPROVE_LOAD_REQUEST: ContractMethod(display_info=_text("Approve a load request as previewed")),
+        CREATE_LOAD_REQUEST: ContractMethod(display_info=_text("Create a load request")),
+        APPROVE_LOAD_REQUEST: ContractMethod(display_info=_text("Approve a load request at a previewed revision")),
         REJECT_LOAD_REQUEST: ContractMethod(display_info=_text("Reject a load request")),
         CLAIM_SUPER_ADMIN: ContractMethod(display_info=_text("Become super admin with the one-time code")),
     },
@@ -58,4 +60,4 @@ def _sentinel() -> ContractManifest:
 
 
 PACKAGED: Final = {ALPHA_CONTRACT: CONTRACT, SENTINEL_CONTRACT: _sentinel()}
-"""The platform's own contracts, for a cluster whose registry does not hold their images."""
+"""The platform's own contracts, for a cluster whose registry does not have their images."""

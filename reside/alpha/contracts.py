@@ -1,4 +1,4 @@
-"""Contract entities: not versioned, each follows the manifest that was fetched last."""
+"""Contract entities: they have no versions; each equals the manifest that was fetched last."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _MEMBERS = ("identity", "displayInfo", "permissions", "methods")
 
 
 async def fetch_manifest(registry: RegistryClient, reference: ImageReference, digest: str) -> Manifest:
-    """The manifest that an image's label holds.
+    """Fetch the manifest in an image's label.
 
     Raises:
         LoadRefused: the image has no such label.
-        InvalidManifest: the label is no manifest.
+        InvalidManifest: the label is not a manifest.
         RegistryError: the image can't be read.
     """
     labels = await registry.labels(reference, digest)
@@ -39,10 +39,10 @@ async def fetch_manifest(registry: RegistryClient, reference: ImageReference, di
 
 
 async def fetch_contract(registry: RegistryClient, identity: str) -> ContractManifest:
-    """The latest manifest of a contract.
+    """Fetch the latest manifest of a contract.
 
     Raises:
-        LoadRefused: there is no such image, or it is not this contract's.
+        LoadRefused: the image does not exist, or it is not the image of this contract.
         RegistryError: the image can't be read.
     """
     reference = ImageReference.parse(identity)
@@ -53,38 +53,41 @@ async def fetch_contract(registry: RegistryClient, identity: str) -> ContractMan
             return PACKAGED[identity]
         raise LoadRefused(f"contract {identity} is unknown: push its image with `reside build --push`") from None
     if not isinstance(manifest, ContractManifest):
-        raise LoadRefused(f"image {identity} is a replica, not a contract: name a contract's image")
+        raise LoadRefused(f"image {identity} is a replica, not a contract: name the image of a contract")
     if manifest.identity != identity:
-        raise LoadRefused(f"the manifest of contract {identity} says that it is {manifest.identity}: push it there")
+        raise LoadRefused(
+            f"the manifest of contract {identity} has the identity {manifest.identity}: "
+            "push the image to that repository"
+        )
     return manifest
 
 
 async def contract_id(data: AlphaData, identity: str) -> int | None:
-    """Id of a contract's entity; None if Alpha never met it."""
+    """Return the id of a contract's entity; None if it does not exist."""
     target = await lookups.find(data, lookup.contract_by_identity(identity))
     return None if target is None else int((await data.node.load_map(target))["id"])
 
 
 async def refresh_all(data: AlphaData, manifests: Mapping[str, ContractManifest]) -> dict[str, int]:
-    """Bring the entities of contracts up to their manifests; returns their ids by identity. See `refresh`."""
+    """Update or create the entities of several contracts; return their ids by identity. See `refresh`."""
     return {identity: await refresh(data, manifest) for identity, manifest in manifests.items()}
 
 
 async def refresh(data: AlphaData, manifest: ContractManifest) -> int:
-    """Bring a contract's entity up to its manifest, or make it; returns its id. The caller holds Alpha's lock."""
-    wanted = {key: value for key, value in document(manifest).items() if key in _MEMBERS}
+    """Update or create a contract's entity from its manifest, and return its id. The caller holds Alpha's lock."""
+    members = {key: value for key, value in document(manifest).items() if key in _MEMBERS}
     target = await lookups.find(data, lookup.contract_by_identity(manifest.identity))
     reservation = Reservation(manifest.identity, "nextContract")
     if target is None:
         number = await lookups.reserve_id(data, lookup.contract_by_id, reservation)
         target = await lookups.find(data, lookup.contract_by_id(number))
-        entity = await data.node.load_map(target) if target else data.public.create_map({"id": number, **wanted})
+        entity = await data.node.load_map(target) if target else data.public.create_map({"id": number, **members})
         await lookups.set_target(data, lookup.contract_by_id(number), entity.id)
         await lookups.set_target(data, lookup.contract_by_identity(manifest.identity), entity.id)
     else:
         entity = await data.node.load_map(target)
     lookups.add_once(data.contracts, entity.id)
     lookups.confirm_id(data, reservation, entity["id"])
-    changed = {key: value for key, value in wanted.items() if entity.get(key) != value}
+    changed = {key: value for key, value in members.items() if entity.get(key) != value}
     entity.update(changed)
     return int(entity["id"])

@@ -1,7 +1,7 @@
-"""Alpha's data in Jazz (docs/model.md, section 3): made once, found at every later start.
+"""Alpha's data in Jazz (docs/model.md, Entities): created once, found again at every later start.
 
-Invariants: everything can be entered again, since each member is made only if it is missing; whoever makes data
-holds Alpha's lock, so nothing is made twice; the public group is Alpha's own and readable by everyone.
+Invariants: `make_data` is idempotent, since it creates a member only if it is missing; its caller holds Alpha's lock,
+so nothing is created twice; the public group belongs to Alpha, and everyone can read it.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ class AlphaData:
     stacks_group: Group
     secrets_group: Group
     blocks_group: Group
-    """Owns the list of control blocks; its writers may write every control block."""
+    """Owns the list of control blocks; its writers can write every control block."""
     management_group: Group
-    """Owns the management maps; its writers may enable, disable and place replicas."""
+    """Owns the management maps; its writers can enable, disable and place replicas."""
     replicas: CoList
     contracts: CoList
     requests: CoList
     blocks: CoList
-    grants: Callable[[str], bool] = field(default=lambda _account: False, repr=False)
-    """Whether an account has `replica:manage:all` now; nobody has, for whoever can't read Alpha's control block."""
+    is_manager: Callable[[str], bool] = field(default=lambda _account: False, repr=False)
+    """Whether an account has `replica:manage:all` now. The default is for readers without Alpha's control block."""
 
     def may_manage(self, account: str) -> bool:
-        """Whether what this account writes about replicas counts."""
-        return account == self.node.account_id or self.grants(account)
+        """Return whether the edits of this account to management maps count."""
+        return account == self.node.account_id or self.is_manager(account)
 
 
 async def make_data(node: Node, public: Group) -> AlphaData:
-    """Make what is missing of Alpha's data, and open it. The caller holds Alpha's lock."""
+    """Create what is missing of Alpha's data, and open it. The caller holds Alpha's lock."""
     root = await node.unique_map(public, names.ROOT_NAME)
     for member, title in _GROUPS.items():
         if member not in root:
@@ -81,11 +81,11 @@ async def open_data(node: Node, root: CoMap) -> AlphaData:
     """Open Alpha's data.
 
     Raises:
-        NotReady: it is not complete yet.
+        NotReady: it is incomplete.
     """
     missing = [member for member in (*_GROUPS, *_LISTS) if member not in root]
     if missing:
-        raise NotReady(f"Alpha's data lacks {', '.join(missing)}: whoever makes it is not done yet")
+        raise NotReady(f"Alpha's data lacks {', '.join(missing)}: it is still being created")
     return AlphaData(
         node=node,
         root=root,
@@ -103,9 +103,9 @@ async def open_data(node: Node, root: CoMap) -> AlphaData:
     )
 
 
-def with_managers(data: AlphaData, grants: Callable[[str], bool]) -> AlphaData:
-    """The data for whoever can tell which accounts may manage replicas."""
-    return replace(data, grants=grants)
+def with_managers(data: AlphaData, is_manager: Callable[[str], bool]) -> AlphaData:
+    """Return the data for a reader that knows which accounts may manage replicas."""
+    return replace(data, is_manager=is_manager)
 
 
 async def _group(node: Node, root: CoMap, member: str) -> Group:

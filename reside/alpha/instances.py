@@ -1,7 +1,7 @@
-"""Instances: the replica that an approved request updates, or a new one with account, secret, control block, indexes.
+"""Instances: the replica that an approved request updates, or a new one with account, secret, control block, look-ups.
 
-Alpha, the Sentinel and the seed have fixed ids. Alpha and the Sentinel exist before they are loaded: the bootstrap
-registered their accounts and control blocks, which are used as they are.
+Alpha, the Sentinel and the seed have fixed ids. Alpha and the Sentinel exist before they are loaded: the bootstrap has
+stored their accounts and control blocks, which the first load uses.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Identity:
-    """Who an instance is: its account, its control block, and where its agent secret stands (a map in `secrets`)."""
+class InstanceAccount:
+    """The account of an instance, its control block, and the map of its agent secret (group `secrets`)."""
 
     account: str
     control_block: str
@@ -36,14 +36,14 @@ class Identity:
 
 
 async def instance_of(alpha: Alpha, record: RequestRecord, approved: ApproveRequest) -> ReplicaRecord:
-    """The replica of an approved request, made if it is missing. The caller holds Alpha's lock.
+    """Return the replica of an approved request; create it if it does not exist. The caller holds Alpha's lock.
 
     Raises:
-        LoadRefused: the name was taken meanwhile.
+        LoadRefused: the name has been taken in the meantime.
     """
     number = record.map.get("targetReplica")
     if not isinstance(number, int):
-        number = await _number(alpha, record, approved)
+        number = await _replica_id(alpha, record, approved)
         record.map.set("targetReplica", number)
     target = await lookups.find(alpha.data, lookup.replica_by_id(number))
     made = await records.read_replica(alpha.data, target) if target else await _make(alpha, number, approved)
@@ -56,7 +56,7 @@ def _reservation(record: RequestRecord) -> Reservation:
     return Reservation(record.map.id, "nextReplica", FIRST_FREE_ID)
 
 
-async def _number(alpha: Alpha, record: RequestRecord, approved: ApproveRequest) -> int:
+async def _replica_id(alpha: Alpha, record: RequestRecord, approved: ApproveRequest) -> int:
     existing = await updated_replica(
         alpha, approved.identity, exclusive=approved.info.exclusive, replica_id=record.value.existing_replica
     )
@@ -68,12 +68,12 @@ async def _number(alpha: Alpha, record: RequestRecord, approved: ApproveRequest)
 
 
 async def _make(alpha: Alpha, number: int, approved: ApproveRequest) -> ReplicaRecord:
-    """A new replica without a version; the look-up by id points to it when it is complete."""
+    """Create a replica without versions; the look-up by id points to it once it is complete."""
     data = alpha.data
     taken = await lookups.find(data, lookup.replica_by_name(approved.name))
     if taken is not None:
-        raise LoadRefused(f"the name {approved.name} was taken meanwhile: create the request anew")
-    identity = await find_registered(data, approved.identity) or await _identity(alpha, number, approved.name)
+        raise LoadRefused(f"the name {approved.name} has been taken in the meantime: create a new load request")
+    account = await find_system_account(data, approved.identity) or await _make_account(alpha, number, approved.name)
     management = data.management_group.create_map({"enabled": True})
     replica = data.replicas_group.create_map(
         {
@@ -81,9 +81,9 @@ async def _make(alpha: Alpha, number: int, approved: ApproveRequest) -> ReplicaR
             "name": approved.name,
             "identity": approved.identity,
             "info": approved.document()["info"],
-            "account": identity.account,
-            "controlBlock": identity.control_block,
-            "agentSecret": identity.agent_secret,
+            "account": account.account,
+            "controlBlock": account.control_block,
+            "agentSecret": account.agent_secret,
             "management": management.id,
             "versions": data.replicas_group.create_list().id,
         }
@@ -99,8 +99,8 @@ async def _index(data: AlphaData, replica: ReplicaRecord) -> None:
     lookups.add_once(data.replicas, replica.map.id)
 
 
-async def _identity(alpha: Alpha, number: int, name: str) -> Identity:
-    """Account and control block of a new instance; its agent secret is stored before the account is published."""
+async def _make_account(alpha: Alpha, number: int, name: str) -> InstanceAccount:
+    """Create account and control block of a new instance; store the agent secret before the account is published."""
     secret = await secret_map(alpha.data, number)
     if REFERENCED_VALUE not in secret:
         secret.set(REFERENCED_VALUE, Credentials.generate().agent_secret)
@@ -110,32 +110,32 @@ async def _identity(alpha: Alpha, number: int, name: str) -> Identity:
         await node.register(name)
         await node.flush()
     block = await control_blocks.make_block(alpha.data, number, name, credentials.account_id)
-    return Identity(credentials.account_id, block, secret.id)
+    return InstanceAccount(credentials.account_id, block, secret.id)
 
 
 async def secret_map(data: AlphaData, number: int) -> CoMap:
-    """The map for the agent secret of the replica with this id: member `value`."""
+    """Return the map for the agent secret of the replica with this id; its member `value` is the secret."""
     return await data.node.unique_map(data.secrets_group, f"agent-secret.{number}")
 
 
-async def register(data: AlphaData, identity: str, found: Identity) -> None:
-    """Note who the instance of a system identity is, for its load. The caller holds Alpha's lock."""
+async def store_system_account(data: AlphaData, identity: str, found: InstanceAccount) -> None:
+    """Store the account of a system replica, for its first load. The caller holds Alpha's lock."""
     members = {
         "account": found.account,
         "controlBlock": found.control_block,
         "agentSecret": found.agent_secret,
     }
-    target = await data.node.unique_map(data.public, _registered(identity), members)
+    target = await data.node.unique_map(data.public, _system_map(identity), members)
     target.update({key: value for key, value in members.items() if target.get(key) != value})
 
 
-async def find_registered(data: AlphaData, identity: str) -> Identity | None:
-    """Who the instance of a system identity is; None if it was not registered."""
-    found = await data.node.find_unique_map(data.public.id, _registered(identity))
+async def find_system_account(data: AlphaData, identity: str) -> InstanceAccount | None:
+    """Return the account of the system replica with this identity; None if it was not stored."""
+    found = await data.node.find_unique_map(data.public.id, _system_map(identity))
     if found is None:
         return None
-    return Identity(str(found["account"]), str(found["controlBlock"]), str(found["agentSecret"]))
+    return InstanceAccount(str(found["account"]), str(found["controlBlock"]), str(found["agentSecret"]))
 
 
-def _registered(identity: str) -> str:
+def _system_map(identity: str) -> str:
     return f"system.by-identity.{identity}"

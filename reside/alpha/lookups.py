@@ -1,7 +1,7 @@
-"""Look-ups: maps with names that everybody can compute, which point to entities (`reside.model.lookup`).
+"""Look-ups: maps with computable names that point to entities (`reside.model.lookup`).
 
-A look-up by id is also the claim on that id: an id is free as long as the server has no such look-up. So an id is never
-given twice, whatever a process knew or did before it died.
+A look-up by id is also the reservation of the id: an id is free as long as the server has no such look-up. So no id is
+used twice, even if a process crashes at any point.
 """
 
 from __future__ import annotations
@@ -20,42 +20,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reservation:
-    """Who wants an id, and where ids begin.
+    """A request for an id.
 
     Attributes:
-        claimant: what tells this claim from all others of its kind, e.g. the id of a request value.
-        counter: member of Alpha's root map that remembers where free ids begin; a hint, the look-up decides.
-        first: the first id that may be given.
+        holder: what distinguishes this reservation from all others of its kind, e.g. the id of a load request's spec.
+        counter: member of Alpha's root map that stores where free ids begin; a hint, the look-up decides.
+        first: the lowest id to assign.
     """
 
-    claimant: str
+    holder: str
     counter: str
     first: int = 1
 
 
 async def find(data: AlphaData, name: str) -> str | None:
-    """Id of the value that the look-up `name` points to; None if there is none."""
+    """Return the id of the value that the look-up `name` points to; None if it does not exist."""
     found = await data.node.find_unique_map(data.public.id, name)
     target = None if found is None else found.get(TARGET)
     return target if isinstance(target, str) else None
 
 
 async def find_all(data: AlphaData, name: str) -> list[str]:
-    """Ids of the values that the look-up `name` lists."""
+    """Return the ids of the values that the look-up `name` lists."""
     found = await data.node.find_unique_map(data.public.id, name)
     targets = None if found is None else found.get(TARGETS)
     return [target for target in targets if isinstance(target, str)] if isinstance(targets, list) else []
 
 
 async def set_target(data: AlphaData, name: str, target: str) -> None:
-    """Let the look-up `name` point to `target`."""
+    """Make the look-up `name` point to `target`."""
     lookup = await data.node.unique_map(data.public, name, {TARGET: target})
     if lookup.get(TARGET) != target:
         lookup.set(TARGET, target)
 
 
 async def add_target(data: AlphaData, name: str, target: str) -> None:
-    """Add `target` to what the look-up `name` lists, unless it is there."""
+    """Add `target` to the values that the look-up `name` lists, unless it is listed."""
     lookup = await data.node.unique_map(data.public, name, {TARGETS: [target]})
     targets = lookup.get(TARGETS) or []
     if target not in targets:
@@ -63,7 +63,7 @@ async def add_target(data: AlphaData, name: str, target: str) -> None:
 
 
 async def remove_target(data: AlphaData, name: str, target: str) -> None:
-    """Take `target` off what the look-up `name` lists."""
+    """Remove `target` from the values that the look-up `name` lists."""
     lookup = await data.node.find_unique_map(data.public.id, name)
     targets = (lookup.get(TARGETS) if lookup is not None else None) or []
     if lookup is not None and target in targets:
@@ -71,27 +71,27 @@ async def remove_target(data: AlphaData, name: str, target: str) -> None:
 
 
 async def reserve_id(data: AlphaData, by_id: Callable[[int], str], reservation: Reservation) -> int:
-    """The id that the claimant has, or the lowest free one, which is then the claimant's.
+    """Return the id that the holder has reserved, or reserve the lowest free one.
 
-    The caller holds Alpha's lock. Claiming again finds the same id, as long as it was not settled.
+    The caller holds Alpha's lock. Until the id is confirmed, the same holder gets the same id again.
     """
     hint = data.root.get(reservation.counter)
     number = max(reservation.first, hint if isinstance(hint, int) else reservation.first)
     while True:
-        lookup = await data.node.unique_map(data.public, by_id(number), {CLAIMANT: reservation.claimant})
-        if lookup.get(CLAIMANT) == reservation.claimant:
+        lookup = await data.node.unique_map(data.public, by_id(number), {CLAIMANT: reservation.holder})
+        if lookup.get(CLAIMANT) == reservation.holder:
             return number
         number += 1
 
 
 def confirm_id(data: AlphaData, reservation: Reservation, number: int) -> None:
-    """Note that the claimed id is in use for good, so that the next claim begins behind it."""
+    """Store that a reserved id is in use, so that the next reservation starts after it."""
     hint = data.root.get(reservation.counter)
     if not isinstance(hint, int) or hint <= number:
         data.root.set(reservation.counter, number + 1)
 
 
 def add_once(values: CoList, value: str) -> None:
-    """Append `value` to a list unless it is there."""
+    """Append `value` to a list unless it contains it."""
     if value not in values.as_list():
         values.append(value)

@@ -1,7 +1,7 @@
-"""The leader's loop: watches what Alpha's work depends on, and handles what has changed by key.
+"""The leader loop: watch everything that Alpha's work depends on, and handle changes by key.
 
-Keys: `scan` (the lists), `sentinel` (its reports), `request/<id>`, `replica/<id>`. One Alpha of a cluster
-leads; it begins by handling everything, so whatever its predecessor left in the middle goes on.
+Keys: `scan` (the lists), `sentinel` (its reports), `request/<id>`, `replica/<id>`. One Alpha of a cluster leads. It
+starts by handling everything, so it continues what its predecessor did not complete.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Loop:
         self._numbers: dict[str, int] = {}
 
     async def run(self) -> None:
-        """Handle what there is and all that comes; ends by cancellation or an error."""
+        """Handle everything that exists and every change, until cancelled or until an error."""
         for values in (self._alpha.data.requests, self._alpha.data.replicas, self._alpha.data.contracts):
             self._watch(values, SCAN)
         self._queue.add(SCAN)
@@ -66,7 +66,7 @@ class Loop:
             await reconcile_replica(self._alpha, int(number))
 
     async def _scan(self) -> None:
-        """Watch and handle what stands in the lists and is not watched yet."""
+        """Watch and handle what the lists contain and is not watched yet."""
         for replica in await records.all_replicas(self._alpha.data):
             key = f"replica/{replica.value.id}"
             self._numbers[replica.value.name] = replica.value.id
@@ -82,11 +82,11 @@ class Loop:
                 self._queue.add(f"request/{record.value.id}")
 
     async def _follow_sentinel(self) -> None:
-        """Watch the reports, and handle what they and the previews speak of."""
+        """Watch the reports, and handle the replicas and requests that reports and previews are about."""
         maps = await self._alpha.sentinel.open()
         self._watch(maps.reports, SENTINEL)
         self._watch(maps.results, SENTINEL)
-        for stack, number in tuple(self._numbers.items()):  # a scan beside this may add to them
+        for stack, number in tuple(self._numbers.items()):  # a concurrent scan may add to them
             target = maps.reports.get(stack)
             if isinstance(target, str) and target not in self._subscriptions:
                 self._watch(await self._alpha.node.load_map(target), f"replica/{number}")
@@ -110,7 +110,7 @@ class Loop:
             await previews.withdraw(self._alpha, number)
 
     def _watch(self, value: Value, key: str) -> bool:
-        """Have `key` handled whenever `value` changes; whether it was not watched before."""
+        """Handle `key` whenever `value` changes; return whether the value was not watched before."""
         if value.id in self._subscriptions:
             return False
         self._subscriptions[value.id] = value.on_change(lambda _: self._queue.add(key))
@@ -118,12 +118,12 @@ class Loop:
 
 
 def is_finished(request: LoadRequest) -> bool:
-    """Whether nothing will ever happen to a request again."""
+    """Return whether a request has reached a final state."""
     return request.status in ("invalid", "rejected") or request.version is not None
 
 
 async def lead(alpha: Alpha) -> None:
-    """Lead whenever no other Alpha does, until cancelled."""
+    """Lead whenever no other Alpha leads, until cancelled."""
 
     async def term(held: Held) -> None:
         alpha.lease = held

@@ -1,8 +1,9 @@
-"""What administrators decide about a replica, out of a map that they write themselves. Pure.
+"""The configuration of a replica, read from a map that administrators write. Pure.
 
-Jazz alone can't keep out a removed member who back-dates, and anybody may write nonsense: so what counts is what was
-written last by Alpha or by an account that has `replica:manage:all` now, not from the future, and well-formed. When
-an account loses the permission, Alpha first writes what it had decided anew in its own name (`pin`).
+Jazz accepts back-dated edits of a removed member, and any writer may write malformed values. So the effective edit of a
+member is the last well-formed one that is not dated in the future and was made by Alpha or by an account that has
+`replica:manage:all` now. When an account loses this permission, Alpha first rewrites the account's effective edits in
+its own name (`take_over`).
 """
 
 from __future__ import annotations
@@ -24,24 +25,24 @@ PLACEMENT_GROUP: Final = "placementGroup"
 
 
 def read_management(value: CoMap, may_manage: Callable[[str], bool], now_ms: int) -> Management:
-    """The decisions that count; a replica that nobody decided about is enabled."""
-    enabled = in_force(value.history(ENABLED), may_manage, now_ms, _is_enabled)
-    group = in_force(value.history(PLACEMENT_GROUP), may_manage, now_ms, _is_group)
+    """Return the effective configuration; a replica without any is enabled."""
+    enabled = effective_edit(value.history(ENABLED), may_manage, now_ms, _is_enabled)
+    group = effective_edit(value.history(PLACEMENT_GROUP), may_manage, now_ms, _is_group)
     return Management(
         enabled=enabled.value if enabled is not None else True,
         placement_group=group.value if group is not None else None,
     )
 
 
-def in_force(
+def effective_edit(
     history: Sequence[Edit], may_manage: Callable[[str], bool], now_ms: int, fits: Callable[[Any], bool]
 ) -> Edit | None:
-    """The edit that counts; None if there is none, or if it deleted the value.
+    """Return the effective edit; None if there is none, or if it deleted the value.
 
     Args:
-        history: all edits of one member, oldest first.
-        may_manage: whether an account may decide now.
-        now_ms: the clock.
+        history: all edits of one member, the oldest first.
+        may_manage: whether an account may manage replicas now.
+        now_ms: the current time.
         fits: whether a value is well-formed.
     """
     for edit in reversed(history):
@@ -51,13 +52,13 @@ def in_force(
     return None
 
 
-def pin(value: CoMap, present: Management, account: str) -> None:
-    """Write what `account` decided anew in our own name, if it decided anything that is in force."""
-    wanted = {ENABLED: present.enabled, PLACEMENT_GROUP: present.placement_group}
-    for member, decided in wanted.items():
+def take_over(value: CoMap, present: Management, account: str) -> None:
+    """Rewrite the effective edits of `account` in the name of this node's account."""
+    members = {ENABLED: present.enabled, PLACEMENT_GROUP: present.placement_group}
+    for member, setting in members.items():
         edit = value.edit(member)
         if edit is not None and edit.by == account:
-            value.set(member, decided)
+            value.set(member, setting)
 
 
 def _is_enabled(value: Any) -> bool:

@@ -1,6 +1,6 @@
-"""Alpha's own manifest as data; its image's label (images/alpha/manifest.yaml) says the same, which a test compares.
+"""Alpha's own manifest. A test compares it with the label of Alpha's image (images/alpha/manifest.yaml).
 
-The bootstrap needs it before any image is loaded: what Alpha shall be granted by the Sentinel is written first.
+The bootstrap needs it before any image is loaded, to write Alpha's expected permissions on the Sentinel.
 """
 
 from __future__ import annotations
@@ -26,6 +26,6 @@ MANIFEST: Final = ReplicaManifest(
 
 
 def sentinel_grants(account: str) -> dict[PermissionRef, Grant]:
-    """What the Sentinel shall grant to Alpha's account, as its manifest asks."""
-    wishes = MANIFEST.requirements[SENTINEL_NAME].permissions
-    return {PermissionRef(account, SENTINEL_CONTRACT, wish.name): Grant(granted=True) for wish in wishes}
+    """Return the grants on the Sentinel that Alpha's manifest requires for its account."""
+    required = MANIFEST.requirements[SENTINEL_NAME].permissions
+    return {PermissionRef(account, SENTINEL_CONTRACT, permission.name): Grant(granted=True) for permission in required}

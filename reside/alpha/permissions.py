@@ -1,7 +1,7 @@
-"""Who must grant what to a replica: a version's requirements as grants by granting replica. And Alpha's own handlers.
+"""Grants that follow from the requirements of versions, and the handlers of Alpha's own permissions.
 
-Alpha grants nothing of others: it writes `expected` into the control block of each replica that serves a requirement;
-that replica carries it out and writes `current` (docs/model.md, section 4).
+Alpha never grants permissions of other replicas. It writes `expected` into the control block of each replica that
+satisfies a requirement; that replica grants, and writes `current` (docs/model.md, Permissions).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from reside.alpha import records
 from reside.alpha.data import open_data, with_managers
-from reside.alpha.management import pin
+from reside.alpha.management import take_over
 from reside.jazz import AccountId
 from reside.model import alpha_contract
 from reside.model.constants import ALPHA_CONTRACT
@@ -23,36 +23,36 @@ if TYPE_CHECKING:
     from reside.model.entities import Replica, Requirement
     from reside.replica import Context
 
-Wanted = dict[int, dict[PermissionRef, Grant]]
-"""Id of the granting replica → what it shall grant."""
+GrantsByReplica = dict[int, dict[PermissionRef, Grant]]
+"""Id of the granting replica → expected grants."""
 
 
-def expected_grants(account: str, requirements: Mapping[str, Requirement]) -> Wanted:
-    """What each serving replica shall grant to `account` for these requirements; rejected ones are left out."""
-    wanted: Wanted = {}
+def expected_grants(account: str, requirements: Mapping[str, Requirement]) -> GrantsByReplica:
+    """Return the grants that these requirements of `account` need, without rejected permissions."""
+    expected: GrantsByReplica = {}
     for requirement in requirements.values():
         for replica in requirement.replicas:
-            grants = wanted.setdefault(replica.id, {})
+            grants = expected.setdefault(replica.id, {})
             for permission in requirement.permissions:
                 ref = PermissionRef(account, requirement.contract, permission.permission, permission.instance_id)
                 if permission.status == "approved":
                     grants[ref] = Grant(granted=True, params=permission.params)
-    return wanted
+    return expected
 
 
 def grants_ever_expected(replica: Replica) -> dict[int, set[PermissionRef]]:
-    """What any version of a replica asked for, by the id of the replica that shall grant it.
+    """Return the permissions that any version of a replica has required, by the id of the granting replica.
 
-    What an administrator granted by hand is not among it, so that an update of the replica does not withdraw it.
+    It does not contain what an administrator granted manually, so an update of the replica does not withdraw that.
     """
-    asked: dict[int, set[PermissionRef]] = {}
+    earlier: dict[int, set[PermissionRef]] = {}
     for version in replica.versions:
         for number, grants in expected_grants(replica.account, version.requirements).items():
-            asked.setdefault(number, set()).update(grants)
-    return asked
+            earlier.setdefault(number, set()).update(grants)
+    return earlier
 
 
-HANDLED = {
+GROUP_ROLES = {
     alpha_contract.READ_REPLICAS: (alpha_contract.REPLICAS_GROUP, "reader"),
     alpha_contract.MANAGE_REPLICAS: (alpha_contract.REPLICA_MANAGERS_GROUP, "writer"),
     alpha_contract.READ_REQUESTS: (alpha_contract.LOAD_REQUESTS_GROUP, "reader"),
@@ -60,33 +60,33 @@ HANDLED = {
 }
 """Alpha's permissions that are roles in its groups: name → (member of the root map that names the group, role).
 
-The others are asked for at each call.
+The other permissions are checked at each call.
 """
 
 
 async def granted(context: Context, ref: PermissionRef, _grant: Grant) -> None:
-    """Carry out a permission on Alpha: a role in a group."""
+    """Grant a permission on Alpha: add the account to a group."""
     group, role = await _group(context, ref)
     await group.add_member(AccountId(ref.account), "reader" if role == "reader" else "writer")
 
 
 async def revoked(context: Context, ref: PermissionRef, _grant: Grant) -> None:
-    """Take the role away; the group's read key changes, so later content is closed to the account."""
+    """Revoke a permission: remove the account from the group, whose read key is rotated."""
     group, _ = await _group(context, ref)
     await group.remove_member(AccountId(ref.account))
 
 
 async def manager_revoked(context: Context, ref: PermissionRef, grant: Grant) -> None:
-    """Take `replica:manage:all` away; what the account had decided stays, in Alpha's name."""
+    """Revoke `replica:manage:all`; what the account has configured stays, in Alpha's name."""
     data = with_managers(await open_data(context.node, context.data[ref.contract]), managers(context))
     for replica in await records.all_replicas(data):
-        pin(replica.management, replica.value.management, ref.account)
+        take_over(replica.management, replica.value.management, ref.account)
     await context.node.flush()
     await revoked(context, ref, grant)
 
 
 def managers(context: Context) -> Callable[[str], bool]:
-    """Whether an account has `replica:manage:all` at the moment of asking."""
+    """Return a function that tells whether an account has `replica:manage:all` now."""
 
     def may_manage(account: str) -> bool:
         ref = PermissionRef(account, ALPHA_CONTRACT, alpha_contract.MANAGE_REPLICAS)
@@ -96,6 +96,6 @@ def managers(context: Context) -> Callable[[str], bool]:
 
 
 async def _group(context: Context, ref: PermissionRef) -> tuple[Group, str]:
-    member, role = HANDLED[ref.name]
+    member, role = GROUP_ROLES[ref.name]
     root = context.data[ref.contract]
     return await context.node.load_group(root[member]), role

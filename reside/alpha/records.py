@@ -1,4 +1,4 @@
-"""Entities as they stand in Jazz: the maps to write, and the value read from them (validated here, at the edge)."""
+"""Entities in Jazz: the maps to write, and the values that are read from them and validated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReplicaRecord:
-    """A replica: its map, its management map, its versions' maps by id, and the value they make."""
+    """A replica: its map, its management map, the maps of its versions by id, and the value that they represent."""
 
     map: CoMap
     management: CoMap
@@ -34,17 +34,17 @@ class ReplicaRecord:
 
 @dataclass(frozen=True)
 class RequestRecord:
-    """A load request: its map and the value it makes."""
+    """A load request: its map and the value that it represents."""
 
     map: CoMap
     value: LoadRequest
 
 
 def parse(kind: type[_E], members: dict[str, Any], where: str) -> _E:
-    """An entity out of a map's members.
+    """Return the entity that the members of a map represent.
 
     Raises:
-        InvalidInput: they make none; the message names the map and the members.
+        InvalidInput: they are malformed; the message names the map and the invalid members.
     """
     try:
         return kind.model_validate(members)
@@ -53,7 +53,7 @@ def parse(kind: type[_E], members: dict[str, Any], where: str) -> _E:
 
 
 async def read_replica(data: AlphaData, co_id: str) -> ReplicaRecord:
-    """The replica whose map has this id."""
+    """Read the replica whose map has this id."""
     found = await data.node.load_map(co_id)
     members = found.as_dict()
     management = await data.node.load_map(members["management"])
@@ -69,24 +69,24 @@ async def read_replica(data: AlphaData, co_id: str) -> ReplicaRecord:
 
 
 async def find_replica(data: AlphaData, number: int) -> ReplicaRecord | None:
-    """The replica with this id."""
+    """Read the replica with this id; None if it does not exist."""
     target = await lookups.find(data, lookup.replica_by_id(number))
     return None if target is None else await read_replica(data, target)
 
 
 async def all_replicas(data: AlphaData) -> list[ReplicaRecord]:
-    """Every replica, in the order of its appearance."""
+    """Read all replicas, in the order of their creation."""
     return [await read_replica(data, co_id) for co_id in data.replicas.as_list()]
 
 
 async def replicas_of(data: AlphaData, identity: str) -> list[ReplicaRecord]:
-    """The replicas made from images of this identity, by id."""
+    """Read the replicas whose images have this identity, sorted by id."""
     targets = await lookups.find_all(data, lookup.replicas_by_identity(identity))
     return sorted([await read_replica(data, target) for target in targets], key=lambda r: r.value.id)
 
 
 async def providers_of(data: AlphaData, contract: int) -> tuple[ReplicaChoice, ...]:
-    """The enabled replicas whose current version implements a contract, by id."""
+    """Read the enabled replicas whose current version implements a contract, sorted by id."""
     targets = await lookups.find_all(data, lookup.replicas_by_contract(contract))
     found = [(await read_replica(data, target)).value for target in targets]
     return tuple(
@@ -97,23 +97,23 @@ async def providers_of(data: AlphaData, contract: int) -> tuple[ReplicaChoice, .
 
 
 async def read_request(data: AlphaData, co_id: str) -> RequestRecord:
-    """The load request whose map has this id."""
+    """Read the load request whose map has this id."""
     found = await data.node.load_map(co_id)
     return RequestRecord(found, parse(LoadRequest, found.as_dict(), co_id))
 
 
 async def find_request(data: AlphaData, number: int) -> RequestRecord:
-    """The load request with this id.
+    """Read the load request with this id.
 
     Raises:
-        InvalidInput: there is none.
+        InvalidInput: it does not exist.
     """
     target = await lookups.find(data, lookup.load_request_by_id(number))
     if target is None:
-        raise InvalidInput(f"there is no load request {number}")
+        raise InvalidInput(f"load request {number} does not exist")
     return await read_request(data, target)
 
 
 async def all_requests(data: AlphaData) -> list[RequestRecord]:
-    """Every load request, oldest first."""
+    """Read all load requests, the oldest first."""
     return [await read_request(data, co_id) for co_id in data.requests.as_list()]

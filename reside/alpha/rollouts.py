@@ -1,6 +1,6 @@
-"""One pass over one replica: live state → statuses → stack. Everything that happens to a running replica is this.
+"""Reconciliation of one replica: live state → version statuses → desired stack.
 
-Level-triggered: it reads what is reported and what is in force, and writes what differs. Nothing is kept in memory.
+Level-triggered: a pass reads the report and the current data, and writes what differs. It keeps nothing in memory.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import structlog
 
 from reside.alpha import records
 from reside.alpha.rendering import render_replica
-from reside.alpha.status import begun, statuses
+from reside.alpha.status import changed_statuses, newly_starting
 from reside.model.constants import AGENT_SECRET_KEY
 from reside.model.sentinel_data import REFERENCED_VALUE
 
@@ -26,7 +26,7 @@ _log = structlog.get_logger(__name__)
 
 
 async def reconcile_replica(alpha: Alpha, number: int) -> None:
-    """Bring a replica's statuses up to what is live, and its stack up to its versions and statuses.
+    """Update the statuses of a replica's versions from live state, and declare its stack.
 
     Raises:
         NotReady: the Sentinel can't be reached yet.
@@ -35,22 +35,22 @@ async def reconcile_replica(alpha: Alpha, number: int) -> None:
     if record is None:
         return
     await alpha.sentinel.open()  # raises before anything is written
-    replica = await _follow(alpha, record)
+    replica = await _update_statuses(alpha, record)
     stack = await render_replica(alpha, replica)
     if stack.objects:
-        _write_statuses(record, begun(replica, stack))
+        _write_statuses(record, newly_starting(replica, stack))
         await _declare(alpha, stack)
 
 
-async def _follow(alpha: Alpha, record: ReplicaRecord) -> Replica:
-    """Write the statuses that have changed; returns the replica with them."""
+async def _update_statuses(alpha: Alpha, record: ReplicaRecord) -> Replica:
+    """Write the statuses that have changed, and return the replica with them."""
     last = await alpha.sentinel.read_desired(record.value.name)
     if last is None:
         return record.value
     report = await alpha.sentinel.read_report(record.value.name)
-    changed = statuses(record.value, last, report)
+    changed = changed_statuses(record.value, last, report)
     _write_statuses(record, changed)
-    await _forget_secret(alpha, record, report)
+    await _delete_agent_secret(alpha, record, report)
     if changed:
         await alpha.node.flush()
     return with_statuses(record.value, changed)
@@ -63,21 +63,21 @@ def _write_statuses(record: ReplicaRecord, changed: dict[int, VersionStatus]) ->
 
 
 def with_statuses(replica: Replica, changed: dict[int, VersionStatus]) -> Replica:
-    """The replica with new statuses of some versions."""
+    """Return the replica with new statuses for some versions."""
     versions = tuple(v.model_copy(update={"status": changed.get(v.id, v.status)}) for v in replica.versions)
     return replica.model_copy(update={"versions": versions})
 
 
 async def _declare(alpha: Alpha, stack: DesiredStack) -> None:
-    """Declare a stack while the leadership is in force; a stack that is declared already needs no check."""
+    """Declare a stack; one that has changed only while this Alpha leads."""
     last = await alpha.sentinel.read_desired(stack.name)
     if alpha.lease is not None and (last is None or last.revision != stack.revision):
         await alpha.lease.check()
     await alpha.sentinel.declare(stack)
 
 
-async def _forget_secret(alpha: Alpha, record: ReplicaRecord, report: StackReport) -> None:
-    """Delete the agent secret once the live Secret holds it: from then on the Sentinel alone keeps it, encrypted."""
+async def _delete_agent_secret(alpha: Alpha, record: ReplicaRecord, report: StackReport) -> None:
+    """Delete the agent secret from Jazz once the live Secret contains it; the Sentinel stores it encrypted."""
     seen = report.objects.get(f"Secret/{record.value.name}")
     live = (seen.live or {}) if seen is not None and seen.status == "updated" else {}
     if record.value.agent_secret is None or AGENT_SECRET_KEY not in (live.get("data") or {}):
@@ -85,5 +85,5 @@ async def _forget_secret(alpha: Alpha, record: ReplicaRecord, report: StackRepor
     secret = await alpha.node.load_map(record.value.agent_secret)
     if REFERENCED_VALUE in secret:
         secret.delete(REFERENCED_VALUE)
-        _log.info("agent secret forgotten", replica=record.value.name)
+        _log.info("agent secret deleted from Jazz", replica=record.value.name)
         await alpha.node.flush()

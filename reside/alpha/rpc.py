@@ -1,4 +1,4 @@
-"""Alpha's methods: what comes in is checked here, what may be done is asked of the caller's permissions."""
+"""Alpha's RPC methods: check the caller's permissions, validate the body, call the operation."""
 
 from __future__ import annotations
 
@@ -29,15 +29,13 @@ MAX_NAME = 255
 
 
 class _Body(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", alias_generator=to_camel, populate_by_name=True, hide_input_in_errors=True
-    )
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, hide_input_in_errors=True)
 
 
 class CreateBody(_Body):
-    """Body of create-load-request; `wish` is the CoId of the request value."""
+    """Body of create-load-request; `spec` is the CoId of the load request's spec."""
 
-    wish: str = Field(pattern=r"^co_z[1-9A-HJ-NP-Za-km-z]{10,60}$")
+    spec: str = Field(alias="wish", pattern=r"^co_z[1-9A-HJ-NP-Za-km-z]{10,60}$")
 
 
 class ApproveBody(_Body):
@@ -63,10 +61,10 @@ class ClaimBody(_Body):
 
 
 def parse(kind: type[_B], call: Call) -> _B:
-    """The body of a call.
+    """Return the validated body of a call.
 
     Raises:
-        InvalidInput: it is none; the message names method and members, never their values.
+        InvalidInput: it is invalid; the message names the method and the members, never their values.
     """
     try:
         return kind.model_validate(call.body)
@@ -75,15 +73,15 @@ def parse(kind: type[_B], call: Call) -> _B:
 
 
 async def create(alpha: Alpha, call: Call) -> Json:
-    """create-load-request: the wish of the caller becomes a load request."""
+    """Serve create-load-request: create a load request from the caller's spec."""
     call.require(alpha_contract.CREATE_REQUESTS)
     body = parse(CreateBody, call)
-    record = await create_request(alpha, body.wish, call.account)
+    record = await create_request(alpha, body.spec, call.account)
     return {"id": record.value.id, "loadRequest": record.map.id}
 
 
 async def approve(alpha: Alpha, call: Call) -> Json:
-    """approve-load-request: exactly what was previewed."""
+    """Serve approve-load-request: approve a request at the revision that was previewed."""
     call.require(alpha_contract.APPROVE_REQUESTS)
     body = parse(ApproveBody, call)
     await approving.approve(alpha, body.id, body.revision, body.choices, body.name)
@@ -91,7 +89,7 @@ async def approve(alpha: Alpha, call: Call) -> Json:
 
 
 async def reject(alpha: Alpha, call: Call) -> Json:
-    """reject-load-request."""
+    """Serve reject-load-request."""
     call.require(alpha_contract.APPROVE_REQUESTS)
     body = parse(RejectBody, call)
     await approving.reject(alpha, body.id, body.reason)
@@ -99,7 +97,7 @@ async def reject(alpha: Alpha, call: Call) -> Json:
 
 
 async def claim(alpha: Alpha, call: Call, code: SecretStr | None) -> Json:
-    """claim-super-admin: needs no permission but the one-time code."""
+    """Serve claim-super-admin; it needs the one-time code instead of a permission."""
     body = parse(ClaimBody, call)
     await claiming.claim(alpha, call.account, body.code, code)
     answer: dict[str, Any] = {"account": call.account}

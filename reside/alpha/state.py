@@ -1,4 +1,4 @@
-"""A running Alpha: its replica's context, its data, and the settings of its cluster."""
+"""The state of a running Alpha: its replica's context, its data, and the settings of its cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Alpha:
-    """What every act of Alpha has at hand."""
+    """What all operations of Alpha use."""
 
     context: Context
     data: AlphaData
@@ -28,9 +28,9 @@ class Alpha:
     registry: RegistryClient
     sentinel: SentinelClient
     lease: Held | None = None
-    """The leadership that the loop works under; a stack is declared anew only while it is in force."""
+    """The lease of the leader loop. A changed stack is declared only while it is held."""
     registry_down_since: dict[int, float] = field(default_factory=dict)
-    """Request id → the loop's time at which its registry was first found down; a new leader counts anew."""
+    """Request id → the loop's time at which its registry was first unavailable; a new leader starts again."""
 
     @property
     def node(self) -> Node:
@@ -43,8 +43,8 @@ class Alpha:
         return self.context.node.account_id
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        """Alpha's own transaction: whoever writes requests, names, ids, versions or expected permissions holds it.
+        """Open Alpha's own transaction, for all writes of requests, names, ids, versions and expected permissions.
 
-        One lock for all of them, because they depend on each other: a name is free only while nobody else takes it.
+        They share one lock because they depend on each other: for example, a name is free only if no request holds it.
         """
         return self.context.transaction(self.data.root.id)

@@ -1,7 +1,7 @@
-"""What the Sentinel reports of a stack → statuses of the replica's versions. Pure.
+"""The statuses of a replica's versions, computed from the Sentinel's report of its stack. Pure.
 
-Live state is all that decides, with two additions of history: a version whose object is no more has stopped (the
-Sentinel has applied the stack in force, and the object is not in it), and what completed stays completed.
+Live state decides, with two exceptions that depend on history: a version without an object has stopped, if the
+Sentinel has applied the desired stack and the object is not in it; and a completed version stays completed.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from reside.model.status import VersionStatus
 
 
-def statuses(replica: Replica, stack: DesiredStack, report: StackReport) -> dict[int, VersionStatus]:
-    """Status of each version whose status differs from the one in force.
+def changed_statuses(replica: Replica, stack: DesiredStack, report: StackReport) -> dict[int, VersionStatus]:
+    """Return the new status of each version whose status has changed.
 
     Args:
         replica: the replica with its versions.
-        stack: its desired stack in force.
-        report: what the Sentinel reports of that stack.
+        stack: its desired stack.
+        report: the Sentinel's report of that stack.
     """
     if not system.is_rendered(replica.identity):
         return {}
@@ -33,10 +33,10 @@ def statuses(replica: Replica, stack: DesiredStack, report: StackReport) -> dict
     return {version.id: found[version.id] for version in replica.versions if found[version.id] != version.status}
 
 
-def begun(replica: Replica, stack: DesiredStack) -> dict[int, VersionStatus]:
-    """The current version, if it is `unknown` although its workload is about to be declared: it is starting.
+def newly_starting(replica: Replica, stack: DesiredStack) -> dict[int, VersionStatus]:
+    """Return `starting` for the current version if its status is `unknown` and the stack contains its workload.
 
-    From then on it counts as living, so that a version that follows at once does not run beside it unasked.
+    With this status the version counts as running for the rollout, so that the next version does not start beside it.
     """
     if replica.current_version is None:
         return {}

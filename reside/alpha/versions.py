@@ -1,8 +1,8 @@
-"""Step 4 of a load: an approved request becomes a version; a new instance first gets account, block and indexes.
+"""Step 4 of a load: create the version of an approved request; a new instance first gets account, block and look-ups.
 
-Every step can be entered again: it looks whether its result stands and goes on. What it makes has a name that everybody
-computes, or is pointed to by such a name before the next step, so a process that is killed anywhere leaves nothing that
-a later run makes a second time. The request's `version` is written last: until then the leader's loop comes back.
+Every step is idempotent: it checks whether its result exists. What a step creates has a computable name, or such a name
+points to it before the next step starts, so a process that is killed at any point leaves nothing that a later run would
+create again. The request's `version` is written last; until then the leader loop retries.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 async def create_version(alpha: Alpha, number: int) -> None:
-    """Carry out an approved request; does nothing if it is done, or in another state."""
+    """Create the version of an approved request; do nothing if it exists, or if the request is in another state."""
     async with alpha.transaction() as tx:
         record = await records.find_request(alpha.data, number)
         await tx.load(record.map.id)
@@ -58,7 +58,7 @@ async def _create(alpha: Alpha, number: int) -> None:
 async def _version(
     alpha: Alpha, record: RequestRecord, replica: ReplicaRecord, approved: ApproveRequest
 ) -> ReplicaVersion:
-    """The request's version in the replica's list."""
+    """Return the request's version; add it to the replica's list if it is not there."""
     number = record.map.get("targetVersion")
     if not isinstance(number, int):
         number = next_version(replica.value)
@@ -66,7 +66,7 @@ async def _version(
     if number in replica.versions:
         return replica.value.version(number)
     version = version_of(approved, number, record.value.image)
-    if not is_rendered(approved.identity):  # the seed has run: that is how it came to be loaded
+    if not is_rendered(approved.identity):  # the seed has completed: it is what loads itself
         version = version.model_copy(update={"status": "completed"})
     made: CoMap = alpha.data.replicas_group.create_map(version.document())
     (await alpha.node.load_list(replica.map["versions"])).append(made.id)
@@ -74,7 +74,7 @@ async def _version(
 
 
 async def _index_contracts(alpha: Alpha, replica: ReplicaRecord, version: ReplicaVersion) -> None:
-    """List the replica under the contracts of this version, and no longer under those of earlier ones only."""
+    """Add the replica to the look-ups of this version's contracts; remove it from those of earlier versions only."""
     now = set(version.implementations.values())
     before = {identity for v in replica.value.versions for identity in v.implementations.values()}
     for identity in sorted(now | before):
@@ -86,18 +86,20 @@ async def _index_contracts(alpha: Alpha, replica: ReplicaRecord, version: Replic
 
 
 async def _permissions(alpha: Alpha, replica: ReplicaRecord, version: ReplicaVersion) -> None:
-    """Write what is required into the replica's own block, and what it shall be granted into those of others."""
-    wanted = expected_grants(replica.value.account, version.requirements)
-    for number, asked in sorted(grants_ever_expected(replica.value).items()):
+    """Write the requirements into the replica's own control block, and the expected grants into the others."""
+    expected = expected_grants(replica.value.account, version.requirements)
+    for number, earlier in sorted(grants_ever_expected(replica.value).items()):
         granting = await records.find_replica(alpha.data, number)
         if granting is not None:
-            await control_blocks.set_expected(alpha.node, granting.value.control_block, wanted.get(number, {}), asked)
+            await control_blocks.set_expected(
+                alpha.node, granting.value.control_block, expected.get(number, {}), earlier
+            )
     named = {key: [choice.account for choice in r.replicas] for key, r in version.requirements.items()}
     await control_blocks.set_requirements(alpha.node, replica.value.control_block, named)
 
 
 def _switch(replica: ReplicaRecord, version: ReplicaVersion) -> None:
-    """Make the version the current one; loading enables a disabled replica."""
+    """Make the version the current one, and enable the replica."""
     current = replica.value.current_version
     if current is not None and current >= version.id:
         return

@@ -1,1 +1,1 @@
-"""Load requests: create, validate, approve or reject, and what of it is pure decision."""
+"""Load requests: create, validate, approve and reject them; resolution and placeholders are pure."""

@@ -1,8 +1,8 @@
-"""Step 3 of a load: approve or reject. Everything is checked before anything is written.
+"""Step 3 of a load: approve or reject a request. Everything is checked before anything is written.
 
-A request can be approved once, out of `requires-approval` alone, and only as it was previewed: the approver names the
-revision. If the world moved since (the candidate rendered now has another revision, or a chosen replica is no choice
-any more), the request goes back to `validating` and is previewed anew.
+A request can be approved only in the state `requires-approval`, and only at the revision that was previewed, which the
+approver names. If cluster state has changed since the preview (the candidate has another revision now, or a chosen
+replica does not implement the contract any more), the request goes back to `validating` and is previewed again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reside.model.entities import ApproveRequest, Requirement
     from reside.replica.transactions import Transaction
 
-_ANEW = {"preview": None, "approveRequest": None, "status": "validating"}
+_BACK_TO_VALIDATION = {"preview": None, "approveRequest": None, "status": "validating"}
 
 
 async def approve(
@@ -34,38 +34,40 @@ async def approve(
     choices: Mapping[str, Sequence[int]],
     name: str | None = None,
 ) -> None:
-    """Approve a request as previewed.
+    """Approve a request at the revision that was previewed.
 
     Args:
         alpha: the running Alpha.
         number: id of the request.
         revision: revision of the stack in the preview that the approver saw.
-        choices: requirement key → ids of the replicas to use; what is left out stays as resolved.
-        name: another name for a new instance; it leads to a new preview.
+        choices: requirement key → ids of the replicas to use; requirements without a choice stay as resolved.
+        name: another name for a new instance; the request is then previewed again.
 
     Raises:
-        InvalidInput: there is no such request, or a choice is impossible; nothing was written.
-        Conflict: the request is in another state, or what it would do has changed; it is previewed anew then.
+        InvalidInput: the request does not exist, or a choice is invalid; nothing was written.
+        Conflict: the request is in another state, or its preview is outdated; in this case it is previewed again.
     """
-    moved: str | None = None
+    outdated: str | None = None
     async with alpha.transaction() as tx:
         record, approved = await _open(alpha, tx, number)
         chosen = resolve.choose(approved, choices)
-        moved = await _moved(alpha, record, approved, chosen, revision, name)
-        if moved is None:
+        outdated = await _why_outdated(alpha, record, approved, chosen, revision, name)
+        if outdated is None:
             final = approved.model_copy(update={"requirements": chosen})
             _stage(tx, record.map, {"approveRequest": final.document(), "status": "approved"})
-        elif moved:
-            _stage(tx, record.map, _ANEW if name is None else _ANEW | {"requestedName": name})
-    if moved is not None:
-        raise Conflict(moved or _other_revision(number, revision))
+        elif outdated:
+            _stage(
+                tx, record.map, _BACK_TO_VALIDATION if name is None else _BACK_TO_VALIDATION | {"requestedName": name}
+            )
+    if outdated is not None:
+        raise Conflict(outdated or _other_revision(number, revision))
 
 
 async def reject(alpha: Alpha, number: int, reason: str) -> None:
     """Reject a request that requires approval.
 
     Raises:
-        InvalidInput: there is no such request.
+        InvalidInput: the request does not exist.
         Conflict: it is in another state.
     """
     async with alpha.transaction() as tx:
@@ -87,7 +89,7 @@ async def _open(alpha: Alpha, tx: Transaction, number: int) -> tuple[RequestReco
     return record, request.approve_request
 
 
-async def _moved(  # noqa: PLR0917 - what the approver said stands beside what Alpha knows
+async def _why_outdated(  # noqa: PLR0917 - the approval and the state it is compared with
     alpha: Alpha,
     record: RequestRecord,
     approved: ApproveRequest,
@@ -95,13 +97,16 @@ async def _moved(  # noqa: PLR0917 - what the approver said stands beside what A
     revision: str,
     name: str | None,
 ) -> str | None:
-    """Why the request must be previewed anew; empty: only the named revision is not the previewed one; None: go on."""
+    """Return why the preview is outdated; None if it is not.
+
+    An empty reason means that the approver names another revision than the previewed one.
+    """
     number = record.value.id
     if name is not None and name != approved.name:
         check_name(name)
         if record.value.existing_replica is not None:
             raise InvalidInput(f"load request {number} updates replica {approved.name}, which keeps its name")
-        return f"load request {number} is previewed anew under the name {name}: look again and approve that"
+        return f"load request {number} is previewed again with the name {name}: review the new preview and approve it"
     if (record.value.preview or {}).get("revision") != revision:
         return ""
     existing = await updated_replica(
@@ -109,19 +114,23 @@ async def _moved(  # noqa: PLR0917 - what the approver said stands beside what A
     )
     stack = await candidate(alpha, approved, existing, record.value.image)
     if stack.revision != revision:
-        return f"the world moved since load request {number} was previewed; it is previewed anew: look again"
+        return (
+            f"cluster state changed after load request {number} was previewed; "
+            "it is previewed again: review the new preview"
+        )
     for key, requirement in chosen.items():
         number_of = await contracts.contract_id(alpha.data, requirement.contract)
         serving = await records.providers_of(alpha.data, number_of) if number_of is not None else ()
         if not set(requirement.replicas) <= set(serving):
             return (
-                f"a replica chosen for requirement {key!r} serves it no more; the request is resolved anew: look again"
+                f"a replica chosen for requirement {key!r} does not implement its contract any more; "
+                "the request is validated again: review the new preview"
             )
     return None
 
 
 def _other_revision(number: int, revision: str) -> str:
-    return f"load request {number} was previewed as another revision than {revision[:12]}: look at its present preview"
+    return f"the preview of load request {number} has another revision than {revision[:12]}: review the current preview"
 
 
 def _stage(tx: Transaction, target: CoMap, members: Mapping[str, object]) -> None:

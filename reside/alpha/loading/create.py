@@ -1,4 +1,4 @@
-"""Step 1 of a load: a client's request value becomes Alpha's load request."""
+"""Step 1 of a load: create Alpha's load request from the spec that a client has written."""
 
 from __future__ import annotations
 
@@ -18,66 +18,68 @@ if TYPE_CHECKING:
     from reside.jazz import CoMap, Node
 
 
-async def create_request(alpha: Alpha, wish_id: str, client: str) -> RequestRecord:
-    """The load request of a request value; a repeated call gives the same one.
+async def create_request(alpha: Alpha, spec_id: str, client: str) -> RequestRecord:
+    """Create the load request of a spec, or return the one that an earlier call created.
 
     Args:
         alpha: the running Alpha.
-        wish_id: CoId of the request value, a map with the members of `LoadRequestSpec`.
-        client: the account that asks.
+        spec_id: CoId of the load request value, a map with the members of `LoadRequestSpec`.
+        client: the calling account.
 
     Raises:
         InvalidInput: the value can't be read, is malformed, or was not written by `client`.
     """
-    wish = await read_wish(alpha.node, wish_id, client)
+    spec = await read_spec(alpha.node, spec_id, client)
     async with alpha.transaction() as tx:
         await tx.load(alpha.data.root.id)
-        target = await tx.run_exclusively(lambda: _create(alpha.data, wish_id, wish, client))
+        target = await tx.run_exclusively(lambda: _create(alpha.data, spec_id, spec, client))
     return await records.read_request(alpha.data, target)
 
 
-async def read_wish(node: Node, wish_id: str, client: str) -> LoadRequestSpec:
-    """The request value; only what `client` wrote in the value's first transaction counts.
+async def read_spec(node: Node, spec_id: str, client: str) -> LoadRequestSpec:
+    """Read a spec. Only members that `client` wrote in the first transaction of the map count.
 
     Raises:
         InvalidInput: see `create_request`.
     """
     try:
-        value = await node.load_map(wish_id)
+        value = await node.load_map(spec_id)
     except (ValueNotFound, WrongKind, InvalidContent) as error:
-        raise InvalidInput(f"request value {wish_id} can't be read: {error}") from None
+        raise InvalidInput(f"load request value {spec_id} can't be read: {error}") from None
     first = {key: value.history(key)[0] for key in value}
     if not first:
-        raise InvalidInput(f"request value {wish_id} can't be read: make the account {node.account_id} a reader of it")
+        raise InvalidInput(
+            f"load request value {spec_id} can't be read: make the account {node.account_id} a reader of it"
+        )
     begin = min(first.values(), key=lambda edit: edit.at)
     if begin.by != client:
-        raise InvalidInput(f"request value {wish_id} was written by {begin.by}, not by {client}: make one of your own")
+        raise InvalidInput(f"load request value {spec_id} was written by {begin.by}, not by {client}: write your own")
     written = {
         key: edit.value
         for key, edit in first.items()
         if (edit.session, edit.at) == (begin.session, begin.at) and not edit.deleted
     }
-    return records.parse(LoadRequestSpec, written, f"in request value {wish_id}")
+    return records.parse(LoadRequestSpec, written, f"in {spec_id}")
 
 
-async def _create(data: AlphaData, wish_id: str, wish: LoadRequestSpec, client: str) -> str:
-    """The id of the request's map, made unless an earlier call made it."""
-    reservation = Reservation(wish_id, "nextLoadRequest")
-    target = await lookups.find(data, lookup.load_request_by_spec(wish_id))
+async def _create(data: AlphaData, spec_id: str, spec: LoadRequestSpec, client: str) -> str:
+    """Create the request's map unless an earlier call created it, and return its id."""
+    reservation = Reservation(spec_id, "nextLoadRequest")
+    target = await lookups.find(data, lookup.load_request_by_spec(spec_id))
     if target is None:
         number = await lookups.reserve_id(data, lookup.load_request_by_id, reservation)
         target = await lookups.find(data, lookup.load_request_by_id(number))
         if target is None:
-            target = (await _make(data, number, wish_id, wish, client)).id
+            target = (await _make(data, number, spec_id, spec, client)).id
         await lookups.set_target(data, lookup.load_request_by_id(number), target)
-        await lookups.set_target(data, lookup.load_request_by_spec(wish_id), target)
+        await lookups.set_target(data, lookup.load_request_by_spec(spec_id), target)
         lookups.confirm_id(data, reservation, number)
     lookups.add_once(data.requests, target)
     return target
 
 
-async def _make(data: AlphaData, number: int, wish_id: str, wish: LoadRequestSpec, client: str) -> CoMap:
-    """The request's map, in a group of its own: the client reads it, and whoever reads all requests."""
+async def _make(data: AlphaData, number: int, spec_id: str, spec: LoadRequestSpec, client: str) -> CoMap:
+    """Create the request's map in a group of its own, whose readers are the client and all readers of load requests."""
     group = data.node.create_group(f"load request {number}")
     await group.extend(data.requests_group, "reader")
     if client != data.node.account_id:
@@ -85,11 +87,11 @@ async def _make(data: AlphaData, number: int, wish_id: str, wish: LoadRequestSpe
     members = {
         "id": number,
         "status": "validating",
-        "image": wish.image,
-        "owner": wish.owner_id or client,
+        "image": spec.image,
+        "owner": spec.owner_id or client,
         "client": client,
-        "wish": wish_id,
-        "requestedName": wish.name,
-        "existingReplica": wish.replica_id,
+        "wish": spec_id,
+        "requestedName": spec.name,
+        "existingReplica": spec.replica_id,
     }
     return group.create_map({key: value for key, value in members.items() if value is not None})

@@ -1,7 +1,7 @@
 """Placeholders in the `params` and `instanceId` of a required permission, such as `{replica.name}`.
 
-They are resolved when a load request is validated (docs/model.md, section 2), so that an approver sees the final
-values.
+They are replaced when a load request is validated, so that an approver sees the final values (docs/model.md,
+Manifests).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _PLACEHOLDER = re.compile(r"\{(replica\.[A-Za-z.]*)\}")
 
 
 def replica_values(name: str, identity: str) -> dict[str, str]:
-    """What can be named in a placeholder of the replica `name` made from images of `identity`."""
+    """Return the values of all placeholders for the replica `name` whose images have this identity."""
     return {"replica.name": name, "replica.identity": identity}
 
 
 def substitute(value: Any, values: Mapping[str, str]) -> Any:
-    """`value` (JSON) with the placeholders in all its strings, at any depth, replaced; other braces stay.
+    """Return `value` (JSON) with the placeholders in its strings replaced, at any depth; other braces stay.
 
     Raises:
-        LoadRefused: a placeholder that is none of `values`.
+        LoadRefused: a placeholder is not in `values`.
     """
     if isinstance(value, str):
         return _PLACEHOLDER.sub(lambda match: _lookup(match.group(1), values), value)

@@ -1,6 +1,6 @@
-"""What a manifest asks for, resolved against the world: pure functions from what is known to an approve request.
+"""Resolution: pure functions from a manifest and the state of the cluster to an approve request.
 
-Every refusal is a `LoadRefused` whose message names the thing and the cure; the request keeps it as `errorMessage`.
+A manifest that can't be resolved raises `LoadRefused`; the request stores the message as `errorMessage`.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from reside.model.manifest import ContractManifest, Manifest, ManifestRequirement, RequiredPermission
 
 _PATTERNS: Final = jsonschema_rs.RegexOptions()
-"""Regular expressions that take linear time: a contract's `pattern` must not be able to hold the leading Alpha up."""
+"""Regular expressions of linear time, so that a contract's `pattern` can't block the leading Alpha."""
 
 Contracts = dict[str, "ContractManifest"]
 Providers = dict[str, "Sequence[ReplicaChoice]"]
 
 
 @dataclass(frozen=True)
-class World:
-    """What Alpha knows at the moment of a validation.
+class ClusterState:
+    """The state of the cluster when a request is validated.
 
     Attributes:
-        existing: the replica that is updated; None for a new instance.
-        taken: names of instances and of open load requests, this request's own left out.
-        contracts: every contract that the manifest requires or implements, freshly fetched.
-        providers: contract identity → replicas that implement it, in order of their ids.
+        existing: the replica to update; None for a new instance.
+        taken: names of instances and of open load requests, except for this request.
+        contracts: the latest manifest of every contract that the manifest requires or implements.
+        providers: contract identity → replicas that implement it, sorted by id.
     """
 
     existing: Replica | None
@@ -47,10 +47,10 @@ class World:
 
 
 def replica_manifest(manifest: Manifest, identity: str) -> ReplicaManifest:
-    """The manifest of a replica's image, if it is one and speaks of this image.
+    """Return the manifest if it is that of a replica and has the identity of its image.
 
     Raises:
-        LoadRefused: it is a contract's, or its identity is another image's.
+        LoadRefused: it is the manifest of a contract, or has the identity of another image.
     """
     if not isinstance(manifest, ReplicaManifest):
         raise LoadRefused(f"image {identity} is a contract, not a replica: load the image of a replica")
@@ -76,25 +76,25 @@ def check_implementations(manifest: ReplicaManifest) -> None:
 
 
 def contract_identities(manifest: ReplicaManifest) -> tuple[str, ...]:
-    """Identity of every contract that the manifest implements or requires, each once, sorted."""
-    wanted = {i.identity for i in manifest.implementations.values()} | {
+    """Return the identities of all contracts that the manifest implements or requires, sorted."""
+    identities = {i.identity for i in manifest.implementations.values()} | {
         r.identity for r in manifest.requirements.values()
     }
-    return tuple(sorted(wanted))
+    return tuple(sorted(identities))
 
 
 def approve_request(
-    manifest: ReplicaManifest, digest: str, world: World, requested_name: str | None = None
+    manifest: ReplicaManifest, digest: str, state: ClusterState, requested_name: str | None = None
 ) -> ApproveRequest:
-    """What the approver shall see.
+    """Return what the approver reviews.
 
     Raises:
-        LoadRefused: `info` changed, the identity is another replica's, a requirement can't be met, or a permission is
-            unknown or has wrong params.
-        InvalidName: the requested name is none.
+        LoadRefused: `info` has changed, the identity is that of another replica, a requirement can't be satisfied, or a
+            permission is unknown or has invalid params.
+        InvalidName: the requested name is invalid.
     """
-    check_existing(manifest, world.existing)
-    name = world.existing.name if world.existing else free_name(requested_name or manifest.info.name, world.taken)
+    check_existing(manifest, state.existing)
+    name = state.existing.name if state.existing else free_name(requested_name or manifest.info.name, state.taken)
     values = replica_values(name, manifest.identity)
     return ApproveRequest(
         info=manifest.info,
@@ -104,20 +104,22 @@ def approve_request(
         display_info=manifest.display_info,
         implementations={key: i.identity for key, i in manifest.implementations.items()},
         requirements={
-            key: _requirement(key, wish, world.contracts[wish.identity], world.providers.get(wish.identity, ()), values)
-            for key, wish in manifest.requirements.items()
+            key: _requirement(
+                key, required, state.contracts[required.identity], state.providers.get(required.identity, ()), values
+            )
+            for key, required in manifest.requirements.items()
         },
     )
 
 
 def check_existing(manifest: ReplicaManifest, existing: Replica | None) -> None:
-    """Refuse a version whose identity or info is not the replica's."""
+    """Refuse a version whose identity or info differs from that of the replica."""
     if existing is None:
         return
     if existing.identity != manifest.identity:
         raise LoadRefused(
-            f"replica {existing.name} (id {existing.id}) is made from {existing.identity}, "
-            f"not from {manifest.identity}: leave the replica id out to make a new instance"
+            f"replica {existing.name} (id {existing.id}) has images of {existing.identity}, "
+            f"not of {manifest.identity}: leave the replica id out to create a new instance"
         )
     before, now = existing.info.model_dump(by_alias=True), manifest.info.model_dump(by_alias=True)
     changed = [f"{member} {before[member]!r} → {now[member]!r}" for member in before if before[member] != now[member]]
@@ -130,72 +132,74 @@ def check_existing(manifest: ReplicaManifest, existing: Replica | None) -> None:
 
 def _requirement(
     key: str,
-    wish: ManifestRequirement,
+    required: ManifestRequirement,
     contract: ContractManifest,
     providers: Sequence[ReplicaChoice],
     values: Mapping[str, str],
 ) -> Requirement:
-    if not providers and not wish.optional:
-        raise LoadRefused(f"requirement {key!r}: no replica implements {wish.identity}: load one that does first")
-    chosen = tuple(providers) if wish.multiple else tuple(providers[:1])
+    if not providers and not required.optional:
+        raise LoadRefused(
+            f"requirement {key!r}: no replica implements {required.identity}: load a replica that does first"
+        )
+    chosen = tuple(providers) if required.multiple else tuple(providers[:1])
     return Requirement(
-        contract=wish.identity,
-        display_info=wish.display_info,
+        contract=required.identity,
+        display_info=required.display_info,
         replicas=chosen,
         alternatives=tuple(p for p in providers if p not in chosen),
-        permissions=tuple(_permission(key, permission, contract, values) for permission in wish.permissions),
-        optional=wish.optional,
-        multiple=wish.multiple,
+        permissions=tuple(_permission(key, permission, contract, values) for permission in required.permissions),
+        optional=required.optional,
+        multiple=required.multiple,
     )
 
 
 def _permission(
-    key: str, wish: RequiredPermission, contract: ContractManifest, values: Mapping[str, str]
+    key: str, required: RequiredPermission, contract: ContractManifest, values: Mapping[str, str]
 ) -> GrantedPermission:
-    if wish.name not in contract.permissions:
+    if required.name not in contract.permissions:
         raise LoadRefused(
-            f"requirement {key!r}: contract {contract.identity} has no permission {wish.name!r}; "
+            f"requirement {key!r}: contract {contract.identity} has no permission {required.name!r}; "
             f"it has {', '.join(sorted(contract.permissions)) or 'none'}"
         )
-    definition = contract.permissions[wish.name]
-    params: dict[str, Any] = substitute(wish.params, values)
+    definition = contract.permissions[required.name]
+    params: dict[str, Any] = substitute(required.params, values)
     if definition.params is not None:
-        _check_params(f"requirement {key!r}: params of permission {wish.name!r}", params, definition.params)
-    instance = None if wish.instance_id is None else str(substitute(wish.instance_id, values))
+        _check_params(f"requirement {key!r}: params of permission {required.name!r}", params, definition.params)
+    instance = None if required.instance_id is None else str(substitute(required.instance_id, values))
     if instance is None and definition.instance_keys:
-        instance = _instance(key, wish.name, definition.instance_keys, params)
+        instance = _instance(key, required.name, definition.instance_keys, params)
     if instance is not None:
-        _check_told_apart(key, wish.name, instance, contract.permissions)
-    return GrantedPermission(permission=wish.name, instance_id=instance, params=params)
+        _check_unambiguous(key, required.name, instance, contract.permissions)
+    return GrantedPermission(permission=required.name, instance_id=instance, params=params)
 
 
 def _instance(key: str, permission: str, keys: Sequence[str], params: Mapping[str, Any]) -> str:
-    """The instance that the params name, by the contract's `instanceKeys`."""
+    """Return the instance id that the params contain, by the contract's `instanceKeys`."""
     missing = [name for name in keys if name not in params]
     if missing:
         raise LoadRefused(
-            f"requirement {key!r}: permission {permission!r} is granted for an instance: "
-            f"give instanceId or the params {', '.join(missing)}"
+            f"requirement {key!r}: permission {permission!r} needs an instance: "
+            f"set instanceId or the params {', '.join(missing)}"
         )
     return ":".join(str(params[name]) for name in keys)
 
 
-def _check_told_apart(key: str, permission: str, instance: str, known: Iterable[str]) -> None:
-    """`a` of the instance `b` and `a:b` would have one key in a control block (docs/model.md, section 3)."""
+def _check_unambiguous(key: str, permission: str, instance: str, known: Iterable[str]) -> None:
+    """Refuse an ambiguous key: permission `a` with instance `b` and permission `a:b` have the same key."""
     for other in known:
         if other.startswith(f"{permission}:") and f"{permission}:{instance}:".startswith(f"{other}:"):
             raise LoadRefused(
-                f"requirement {key!r}: the instance {instance!r} of permission {permission!r} can't be told from "
-                f"permission {other!r}: name another instance"
+                f"requirement {key!r}: the instance {instance!r} of permission {permission!r} is ambiguous with "
+                f"permission {other!r}: use another instance"
             )
 
 
 def _check_params(what: str, params: dict[str, Any], schema: dict[str, Any]) -> None:
     try:
         validator = jsonschema_rs.validator_for(schema, pattern_options=_PATTERNS, retriever=_refuse_remote)
-    except ValueError as error:  # a schema that is none, or too deep; jsonschema_rs.ValidationError is one
+    except ValueError as error:  # an invalid or too deep schema; jsonschema_rs.ValidationError is a ValueError
         reason = error.message if isinstance(error, jsonschema_rs.ValidationError) else str(error)
-        raise LoadRefused(f"{what} can't be checked: the contract's schema is none: {reason}") from None
+        raise LoadRefused(f"{what} can't be checked: the contract's schema is invalid: {reason}") from None
     try:
         validator.validate(params)
     except ValueError as error:
@@ -206,21 +210,21 @@ def _check_params(what: str, params: dict[str, Any], schema: dict[str, Any]) -> 
 
 
 def _refuse_remote(uri: str) -> NoReturn:
-    """A schema is what the contract's image carries: what it refers to elsewhere is never fetched."""
-    raise ValueError(f"{uri} is not part of it, and nothing is fetched")
+    """Refuse a reference to another document: only the schema in the contract's image is used."""
+    raise ValueError(f"{uri} is not in the contract's image, and remote schemas are not fetched")
 
 
 def choose(request: ApproveRequest, choices: Mapping[str, Sequence[int]]) -> dict[str, Requirement]:
-    """The requirements with the approver's choices applied; those without a choice stay as resolved.
+    """Apply the approver's choices to the requirements; those without a choice stay as resolved.
 
     Raises:
-        LoadRefused: an unknown requirement, a replica that is no alternative, none for a requirement that is not
-            optional, or several for one that is not multiple.
+        LoadRefused: a requirement is unknown, a replica is not an alternative, a requirement that is not optional has
+            no replica, or one that is not multiple has several.
     """
     unknown = sorted(set(choices) - set(request.requirements))
     if unknown:
         known = ", ".join(sorted(request.requirements)) or "none"
-        raise LoadRefused(f"there is no requirement {', '.join(unknown)} to choose for; the request has {known}")
+        raise LoadRefused(f"requirement {', '.join(unknown)} does not exist; the request has {known}")
     return {
         key: _chosen(key, requirement, choices[key]) if key in choices else requirement
         for key, requirement in request.requirements.items()
@@ -229,15 +233,17 @@ def choose(request: ApproveRequest, choices: Mapping[str, Sequence[int]]) -> dic
 
 def _chosen(key: str, requirement: Requirement, ids: Sequence[int]) -> Requirement:
     offered = {choice.id: choice for choice in (*requirement.replicas, *requirement.alternatives)}
-    wrong = sorted({str(i) for i in ids if i not in offered})
-    if wrong:
-        can = ", ".join(f"{choice.id} ({choice.name})" for choice in offered.values()) or "none"
-        raise LoadRefused(f"requirement {key!r}: replica {', '.join(wrong)} can't serve it; choose out of {can}")
+    unknown = sorted({str(i) for i in ids if i not in offered})
+    if unknown:
+        known = ", ".join(f"{choice.id} ({choice.name})" for choice in offered.values()) or "none"
+        raise LoadRefused(
+            f"requirement {key!r}: replica {', '.join(unknown)} does not implement its contract; choose from {known}"
+        )
     if not ids and not requirement.optional:
         raise LoadRefused(f"requirement {key!r} is not optional: choose a replica")
     distinct = tuple(dict.fromkeys(ids))
     if len(distinct) > 1 and not requirement.multiple:
-        raise LoadRefused(f"requirement {key!r} takes one replica, not {len(distinct)}: choose one")
+        raise LoadRefused(f"requirement {key!r} accepts one replica, not {len(distinct)}: choose one")
     replicas = tuple(offered[i] for i in distinct)
     rest = tuple(choice for choice in offered.values() if choice.id not in distinct)
     return requirement.model_copy(update={"replicas": replicas, "alternatives": rest})

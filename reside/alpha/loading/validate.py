@@ -1,7 +1,7 @@
-"""Step 2 of a load: from an image's reference to an approve request with its preview, or to `invalid` with a reason.
+"""Step 2 of a load: resolve an image to an approve request with a preview, or set the request to `invalid`.
 
-One call makes one step and returns; what it waits for (the registry, the Sentinel's preview) brings the request's key
-back into the leader's queue. All that was found out stands in the request, so a new leader goes on where the last died.
+A call does one step and returns. What it waits for (the registry, the Sentinel's preview) puts the request's key into
+the leader's queue again. All results are stored in the request, so a new leader continues where the last one stopped.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reside.alpha import contracts, records
 from reside.alpha.candidate import candidate, updated_replica
 from reside.alpha.loading import resolve
-from reside.alpha.loading.resolve import World
+from reside.alpha.loading.resolve import ClusterState
 from reside.alpha.previews import preview
 from reside.model.errors import InvalidInput, LoadRefused, NotReady
 from reside.registry import ImageReference, RegistryError, RegistryUnavailable
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from reside.model.stacks import StackPreview
 
 REGISTRY_TIMEOUT_S: Final = 30.0
-"""How long a request waits for a registry that is down."""
+"""How long a request waits for a registry that is unavailable."""
 OPEN: Final = frozenset({"validating", "requires-approval", "approved"})
 
 
 async def validate(alpha: Alpha, number: int) -> None:
-    """Bring a request that is `validating` one step further.
+    """Do the next step of a request that is `validating`.
 
     Raises:
-        NotReady: it can't go on now; call again later.
+        NotReady: the step can't be done now; try again later.
     """
     record = await records.find_request(alpha.data, number)
     if record.value.status != "validating":
@@ -47,7 +47,7 @@ async def validate(alpha: Alpha, number: int) -> None:
 
 
 async def _resolve(alpha: Alpha, request: LoadRequest) -> ApproveRequest:
-    """Read the image and what it needs, choose a name, and note it all in the request."""
+    """Read the image and its contracts, choose a name, and store the result in the request."""
     reference = ImageReference.parse(request.image)
     try:
         digest = request.digest or await alpha.registry.resolve(reference)
@@ -62,25 +62,25 @@ async def _resolve(alpha: Alpha, request: LoadRequest) -> ApproveRequest:
     async with alpha.transaction() as tx:
         await tx.load(alpha.data.root.id)
         ids = await tx.run_exclusively(lambda: contracts.refresh_all(alpha.data, fetched))
-        world = await _world(alpha, request, manifest, fetched, ids)
-        approved = resolve.approve_request(manifest, digest, world, request.requested_name)
+        state = await _cluster_state(alpha, request, manifest, fetched, ids)
+        approved = resolve.approve_request(manifest, digest, state, request.requested_name)
         members: dict[str, Any] = {"approveRequest": approved.document(), "digest": digest}
-        if world.existing is not None:
-            members["existingReplica"] = world.existing.id
+        if state.existing is not None:
+            members["existingReplica"] = state.existing.id
         found_map = (await records.find_request(alpha.data, request.id)).map
         tx.stage(lambda: found_map.update(members))
     return approved
 
 
-async def _world(
+async def _cluster_state(
     alpha: Alpha,
     request: LoadRequest,
     manifest: ReplicaManifest,
     fetched: dict[str, ContractManifest],
     ids: dict[str, int],
-) -> World:
-    required = {wish.identity for wish in manifest.requirements.values()}
-    return World(
+) -> ClusterState:
+    required = {requirement.identity for requirement in manifest.requirements.values()}
+    return ClusterState(
         existing=await _existing(alpha, request, manifest),
         taken=await _taken(alpha, request),
         contracts=fetched,
@@ -89,15 +89,15 @@ async def _world(
 
 
 async def _existing(alpha: Alpha, request: LoadRequest, manifest: ReplicaManifest) -> Replica | None:
-    wanted = request.existing_replica
-    found = await updated_replica(alpha, manifest.identity, exclusive=manifest.info.exclusive, replica_id=wanted)
-    if found is None and wanted is not None:
-        raise LoadRefused(f"there is no replica {wanted} to update: leave the replica id out to make a new instance")
+    replica_id = request.existing_replica
+    found = await updated_replica(alpha, manifest.identity, exclusive=manifest.info.exclusive, replica_id=replica_id)
+    if found is None and replica_id is not None:
+        raise LoadRefused(f"replica {replica_id} does not exist: leave the replica id out to create a new instance")
     return found
 
 
 async def _taken(alpha: Alpha, request: LoadRequest) -> set[str]:
-    """Names of instances, and those that other open requests hold."""
+    """Return the names of all instances and of other open requests."""
     names = {record.value.name for record in await records.all_replicas(alpha.data)}
     for other in await records.all_requests(alpha.data):
         held = other.value.approve_request
@@ -107,10 +107,10 @@ async def _taken(alpha: Alpha, request: LoadRequest) -> set[str]:
 
 
 async def _preview(alpha: Alpha, record: RequestRecord, approved: ApproveRequest) -> None:
-    """Have the candidate previewed; when the preview is there, the request requires approval or is invalid."""
+    """Preview the candidate; once there is a preview, set the request to `requires-approval` or `invalid`."""
     request = record.value
-    wanted = (await records.find_request(alpha.data, request.id)).value.existing_replica
-    existing = await updated_replica(alpha, approved.identity, exclusive=approved.info.exclusive, replica_id=wanted)
+    replica_id = (await records.find_request(alpha.data, request.id)).value.existing_replica
+    existing = await updated_replica(alpha, approved.identity, exclusive=approved.info.exclusive, replica_id=replica_id)
     stack = await candidate(alpha, approved, existing, request.image)
     result = await preview(alpha, request.id, stack)
     if result is None:
@@ -137,9 +137,9 @@ async def _refuse(alpha: Alpha, record: RequestRecord, why: str) -> None:
 
 
 def _registry_is_down(alpha: Alpha, request: int, error: RegistryUnavailable) -> Exception:
-    """The error for now: try again, or give up after a while."""
+    """Return the error for an unavailable registry: retry, or refuse the request after the timeout."""
     now = asyncio.get_running_loop().time()
     since = alpha.registry_down_since.setdefault(request, now)
     if now - since < REGISTRY_TIMEOUT_S:
         return NotReady(str(error))
-    return LoadRefused(f"{error}; create the request anew when the registry is back")
+    return LoadRefused(f"{error}; create a new load request when the registry is available again")

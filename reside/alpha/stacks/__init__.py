@@ -1,1 +1,1 @@
-"""Desired-state stacks: what each replica wants of Kubernetes, rendered from Alpha's data by pure functions."""
+"""Rendering of desired stacks: pure functions from Alpha's data to the Kubernetes objects of a replica."""

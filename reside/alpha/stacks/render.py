@@ -1,10 +1,10 @@
-"""Render: (replica, its versions with their live statuses, settings of the cluster) → its desired stack. Pure.
+"""Render the desired stack of a replica from its versions, their statuses and the settings of the cluster. Pure.
 
-This is all that Alpha ever says to Kubernetes about a replica. Rolling back is rendering with another current version;
-killing Alpha anywhere changes nothing, since the next render says the same.
+The desired stack is the only thing that Alpha declares about a replica. Rolling back is rendering with another current
+version. The result depends on stored data only, so it is the same after Alpha is restarted.
 
-A Job's pod template can't be changed once it stands, and a Job that completed must not run again because a setting
-changed: so a Job that was rendered before stays as it was rendered, and a completed one is not rendered anew.
+The pod template of a Job can't be changed, and a completed Job must not run again because a setting has changed. So a
+Job that was rendered before keeps its template, and a completed one is not rendered again.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ def render(
     serving: Collection[str] = (),
     rendered: Mapping[str, K8sObject] | None = None,
 ) -> DesiredStack:
-    """The desired stack of a replica.
+    """Return the desired stack of a replica.
 
     Args:
-        replica: the replica with its versions and their statuses in force.
-        cluster: the cluster's settings.
-        owner: account that declares the stack (Alpha's).
+        replica: the replica with its versions and their current statuses.
+        cluster: the settings of the cluster.
+        owner: the account that declares the stack, which is Alpha's.
         serving: identities of the contracts that have at least one method.
-        rendered: objects of this replica's stack as rendered before, by `Kind/name`.
+        rendered: the objects of the last desired stack of this replica, by `Kind/name`.
 
     Returns:
-        the stack; without objects for a replica that has no current version, and for the seed.
+        the stack. It has no objects if the replica has no current version, or is the seed.
     """
     plan = rollout(replica)
     if not plan or not system.is_rendered(replica.identity):
@@ -72,12 +72,12 @@ def _workload(workload: Workload, cluster: ClusterSettings, rendered: Mapping[st
 
 
 def _serves(versions: Collection[ReplicaVersion], serving: Collection[str]) -> bool:
-    """Whether a version with a workload implements a contract with a method."""
+    """Return whether a version with a workload implements a contract that has a method."""
     return any(identity in serving for version in versions for identity in version.implementations.values())
 
 
 def _secret(replica: Replica, cluster: ClusterSettings) -> K8sObject:
-    """The replica's credentials: the account in plain, the agent secret as a reference that the Sentinel resolves."""
+    """Render the replica's credentials: the account id in plain text, the agent secret as a secret reference."""
     meta = metadata(replica.name, replica.name, cluster)
     if replica.agent_secret:
         references = json.dumps({constants.AGENT_SECRET_KEY: replica.agent_secret})
@@ -102,7 +102,7 @@ def _service(replica: Replica, cluster: ClusterSettings) -> K8sObject:
 
 
 def _ingress(replica: Replica, cluster: ClusterSettings) -> K8sObject:
-    """Path prefix of the replica on the cluster's domain, with a certificate of its own (two may not share one)."""
+    """Render the Ingress: the replica's path prefix on the domain, with a certificate that no other Ingress uses."""
     meta = metadata(replica.name, replica.name, cluster)
     backend = {"service": {"name": replica.name, "port": {"number": constants.SERVICE_PORT}}}
     path = {"path": replica_path(replica.name), "pathType": "Prefix", "backend": backend}

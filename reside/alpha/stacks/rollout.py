@@ -1,13 +1,14 @@
-"""Which versions of a replica must have a workload, and whether it runs: the whole rollout logic, pure.
+"""The rollout: which versions of a replica have a workload, and which of the workloads run. Pure.
 
-It reads nothing but the statuses in force and keeps nothing, so whoever asks at any time gets the same answer:
+It depends on the current statuses only and keeps no state:
 
-* scalable: every living old version runs on until the current one is up; then the old ones stop;
-* not scalable: old versions stop at once, and the current one starts when all of them have stopped;
-* disabled: everything stops;
-* an old version that has stopped, or failed and is no longer needed, has no workload any more.
+* scalable: old versions keep running until the current one is up; then they stop;
+* not scalable: old versions stop immediately, and the current one starts when all of them have stopped;
+* disabled: all versions stop;
+* an old version that has stopped, or has failed and is not needed, has no workload.
 
-Invariants: the current version always has a workload; a non-scalable replica never runs two versions by our doing.
+Invariants: the current version always has a workload; the rollout never runs two versions of a replica that is not
+scalable.
 """
 
 from __future__ import annotations
@@ -21,35 +22,35 @@ if TYPE_CHECKING:
     from reside.model.status import VersionStatus
 
 GONE: frozenset[VersionStatus] = frozenset({"stopped", "completed", "unknown"})
-"""Statuses of an old version that needs no workload: nothing of it runs."""
+"""Statuses of an old version that needs no workload, because nothing of it runs."""
 
 UP: frozenset[VersionStatus] = frozenset({"running", "completed"})
-"""Statuses of a current version that takes over from the older ones."""
+"""Statuses of a current version that replaces the old ones."""
 
 Rollout = dict[int, bool]
-"""Version id → whether it shall run (1 pod) or stand at 0; a version that is missing has no workload."""
+"""Version id → whether the workload runs (1 pod) or is scaled to 0; other versions have no workload."""
 
 
 def rollout(replica: Replica) -> Rollout:
-    """Which versions have a workload, and which of them run."""
+    """Return which versions have a workload, and which of the workloads run."""
     if replica.current_version is None:
         return {}
     current = replica.version(replica.current_version)
-    living = [v for v in replica.versions if v.id != current.id and v.status not in GONE]
+    remaining = [v for v in replica.versions if v.id != current.id and v.status not in GONE]
     if not replica.management.enabled:
-        return _down(living) | {current.id: False}
+        return _down(remaining) | {current.id: False}
     if not replica.info.scalable:
-        return _down(living) | {current.id: not living}
+        return _down(remaining) | {current.id: not remaining}
     if current.status in UP:
-        return _down(living) | {current.id: True}
-    # one that began to stop is not started again because the new one stumbles
-    return {version.id: version.status != "stopping" for version in living} | {current.id: True}
+        return _down(remaining) | {current.id: True}
+    # A version that is stopping is not started again, even if the current one becomes degraded.
+    return {version.id: version.status != "stopping" for version in remaining} | {current.id: True}
 
 
 def _down(versions: Iterable[ReplicaVersion]) -> Rollout:
-    """Old versions at 0, all but the failed ones.
+    """Scale old versions to 0, except for failed ones, whose workload is removed.
 
-    A failed one may never get to 0, so its workload goes at once; the version counts as living until the Sentinel has
-    reported that the object is no more.
+    A failed version may never reach 0 pods. It delays the current version of a replica that is not scalable until the
+    Sentinel reports that its object is gone.
     """
     return {version.id: False for version in versions if version.status != "error"}

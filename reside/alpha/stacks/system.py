@@ -1,7 +1,4 @@
-"""What the pods of Alpha and the Sentinel have beyond those of any replica, by identity.
-
-The names below stand in clusters: the bootstrap makes objects of these names, and takes them from here.
-"""
+"""Additions to the pods of Alpha and the Sentinel. The bootstrap creates the objects that they refer to."""
 
 from __future__ import annotations
 
@@ -29,12 +26,12 @@ class Extras:
 
 
 def is_rendered(identity: str) -> bool:
-    """Whether replicas of this identity have Kubernetes objects: the seed is recorded, never started again."""
+    """Return whether replicas of this identity have Kubernetes objects. The seed has none: it is not started again."""
     return identity != constants.SEED_IDENTITY
 
 
 def extras(identity: str, cluster: ClusterSettings) -> Extras:
-    """What replicas of this identity get beyond the usual."""
+    """Return the additions for replicas of this identity."""
     if identity == constants.ALPHA_IDENTITY:
         return _alpha(cluster)
     if identity == constants.SENTINEL_IDENTITY:
@@ -43,12 +40,12 @@ def extras(identity: str, cluster: ClusterSettings) -> Extras:
 
 
 def namespace_env() -> dict[str, Any]:
-    """RESIDE_NAMESPACE from the pod's own namespace."""
+    """Return the environment entry for `RESIDE_NAMESPACE`, with the pod's own namespace."""
     return {"name": "RESIDE_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}
 
 
 def secret_env(name: str, secret: str, key: str) -> dict[str, Any]:
-    """An environment entry out of a Secret."""
+    """Return an environment entry with a value from a Secret."""
     return {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
 
 

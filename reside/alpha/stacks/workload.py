@@ -1,8 +1,8 @@
-"""The Deployment or Job of one version of a replica (docs/model.md, section 6), as a manifest.
+"""Render the Deployment or Job of one version of a replica (docs/model.md, Kubernetes objects).
 
-A pod that ends leaves its Service first: the kubelet marks it as terminating, the preStop sleep lets that reach every
-node, and only then the process gets SIGTERM. That, and a new pod's readiness before the old one goes, is why no call
-fails in a change of versions.
+A pod that stops leaves its Service first: it is marked as terminating, the preStop sleep gives all nodes time to
+notice, and then the process gets SIGTERM. With scalable replicas a new pod is ready before the old one stops. So no
+call fails while versions change.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ JOB_RETRIES: Final = 2
 
 @dataclass(frozen=True)
 class Workload:
-    """One version to render: `runs` says whether it has a pod or stands at 0."""
+    """One version to render: `runs` is whether it has a pod or is scaled to 0."""
 
     replica: Replica
     version: ReplicaVersion
@@ -47,7 +47,7 @@ class Workload:
 
 
 def stack_labels(stack: str) -> dict[str, str]:
-    """Labels of every object of a stack."""
+    """Return the labels of every object of a stack."""
     return {
         constants.MANAGED_BY_LABEL: constants.FIELD_MANAGER,
         constants.REPLICA_LABEL: stack,
@@ -56,12 +56,12 @@ def stack_labels(stack: str) -> dict[str, str]:
 
 
 def metadata(name: str, stack: str, cluster: ClusterSettings, **labels: str) -> dict[str, Any]:
-    """`metadata` of an object of a stack."""
+    """Return `metadata` of an object of a stack."""
     return {"name": name, "namespace": cluster.namespace, "labels": stack_labels(stack) | labels}
 
 
 def render_workload(workload: Workload, cluster: ClusterSettings) -> K8sObject:
-    """The Deployment of a long-running version, the Job of a oneshot one."""
+    """Render the Deployment of a long-running version, or the Job of a oneshot one."""
     oneshot = workload.replica.info.kind == "oneshot"
     meta = metadata(workload.name, workload.replica.name, cluster)
     meta["labels"][constants.VERSION_LABEL] = str(workload.version.id)
@@ -83,7 +83,7 @@ def render_workload(workload: Workload, cluster: ClusterSettings) -> K8sObject:
 
 
 def suspended(job: K8sObject, *, suspend: bool) -> K8sObject:
-    """The same Job, running or not: nothing else of a Job can be changed."""
+    """Return the same Job, suspended or not; nothing else of a Job can be changed."""
     return job | {"spec": job["spec"] | {"suspend": suspend}}
 
 
@@ -146,7 +146,7 @@ def _probe(path: str, *, period: int, failures: int) -> dict[str, Any]:
 
 
 def _environment(replica: Replica, cluster: ClusterSettings) -> list[dict[str, Any]]:
-    """The environment of docs/model.md, section 6; what stands in the Secret is read from there by the kubelet."""
+    """Return the environment of a replica; the kubelet reads the credentials from the Secret."""
     external = cluster.external_url
     plain = {
         "RESIDE_REPLICA_NAME": replica.name,

@@ -104,7 +104,7 @@ async def test_a_replica_id_that_does_not_exist_or_is_anothers_is_invalid(on: Se
     await on.push("examples/one:v1", type="replica", info=info("one"))
     await on.push("examples/other:v1", type="replica", info=info("other", exclusive=False))
     loaded = await admin.load("examples/one:v1")
-    for number, message in ((77, "there is no replica 77"), (loaded.target_replica, "not from")):
+    for number, message in ((77, "replica 77 does not exist"), (loaded.target_replica, "not of")):
         request = await admin.settled(await admin.create("examples/other:v1", replicaId=number))
         assert request.status == "invalid"
         assert message in (request.error_message or "")
@@ -130,7 +130,7 @@ async def test_a_registry_that_is_down_leaves_the_request_validating_and_ends_it
     number = (await admin.call("create-load-request", {"wish": wish.id}))["id"]
     request = await admin.settled(number)
     assert request.status == "invalid"
-    assert "create the request anew when the registry is back" in (request.error_message or "")
+    assert "create a new load request when the registry is available again" in (request.error_message or "")
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ async def test_an_unreadable_or_malformed_request_value_is_refused(admin: Client
 
 
 async def test_an_unknown_request_can_not_be_approved(admin: Client) -> None:
-    with pytest.raises(InvalidInput, match="there is no load request 99"):
+    with pytest.raises(InvalidInput, match="load request 99 does not exist"):
         await admin.call("approve-load-request", {"id": 99, "revision": "x"})
 
 
@@ -189,7 +189,7 @@ async def test_super_admin_is_claimed_once_with_the_code(cluster: AlphaCluster, 
     stranger = await cluster.client("stranger")
     with pytest.raises(NotAllowed, match="the code is wrong"):
         await stranger.call("claim-super-admin", {"code": "guess"})
-    with pytest.raises(Conflict, match="claimed already"):
+    with pytest.raises(Conflict, match="claimed by another account"):
         await stranger.call("claim-super-admin", {"code": CODE})
     await admin.call("claim-super-admin", {"code": CODE})
     assert cluster.alpha.data.root["superAdminAccount"] == admin.credentials.account_id

@@ -131,7 +131,7 @@ async def test_the_approver_may_choose_another_replica(cluster: AlphaCluster, on
         ["greeter"],
         ["greeter-1"],
     ]
-    with pytest.raises(InvalidInput, match="can't serve it"):
+    with pytest.raises(InvalidInput, match="does not implement its contract"):
         await admin.approve(number, choices={"greeting": [99]})
     assert (await admin.settled(number)).status == "requires-approval"
     await admin.approve(number, choices={"greeting": [4]})
@@ -191,7 +191,7 @@ async def test_a_moved_world_is_previewed_anew(cluster: AlphaCluster, on: Server
     before = await admin.settled(second)
     await admin.approve(first)
     await cluster.has_status("greeter", "running")
-    with pytest.raises(Conflict, match="previewed anew"):
+    with pytest.raises(Conflict, match="previewed again"):
         await admin.approve(second)
     again = await admin.cluster_request(
         second, lambda r: r.status == "requires-approval" and (r.preview or {}) != before.preview
@@ -216,7 +216,7 @@ async def test_another_name_leads_to_a_new_preview(cluster: AlphaCluster, on: Se
     await push_greeter(on)
     number = await admin.create("examples/greeter:v1")
     request = await admin.settled(number)
-    with pytest.raises(Conflict, match="under the name hello"):
+    with pytest.raises(Conflict, match="with the name hello"):
         await admin.approve(number, name="hello")
     request = await admin.cluster_request(
         number, lambda r: r.approve_request is not None and r.status == "requires-approval"

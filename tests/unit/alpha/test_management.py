@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reside.alpha.management import in_force
+from reside.alpha.management import effective_edit
 from reside.jazz import Edit
 from reside.jazz.ids import SessionId
 from reside.model.constants import MADE_AT_TOLERANCE_MS
@@ -17,7 +17,9 @@ def edit(by: str, value: Any, at: int = 1, *, deleted: bool = False) -> Edit:
 
 
 def decided(*history: Edit) -> Any:
-    found = in_force(history, lambda account: account in ("alpha", "admin"), NOW, lambda value: isinstance(value, bool))
+    found = effective_edit(
+        history, lambda account: account in ("alpha", "admin"), NOW, lambda value: isinstance(value, bool)
+    )
     return None if found is None else found.value
 
 

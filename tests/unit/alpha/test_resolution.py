@@ -1,4 +1,4 @@
-"""What a manifest asks for, resolved against the world; each refusal names the thing and the cure."""
+"""What a manifest asks for, resolved against the state; each refusal names the thing and the cure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from unit.alpha.entities import CALLER, GREETER, GREETING, contract, digest, manifest, replica
 
-from reside.alpha.loading.resolve import World, approve_request, choose, replica_manifest
+from reside.alpha.loading.resolve import ClusterState, approve_request, choose, replica_manifest
 from reside.model.entities import ReplicaChoice
 from reside.model.errors import InvalidName, LoadRefused
 
@@ -23,15 +23,15 @@ def requiring(**members: Any) -> ReplicaManifest:
     return manifest(requirements={"greeting": {"identity": GREETING, "permissions": [{"name": "greet"}], **members}})
 
 
-def world(**members: Any) -> World:
-    return World(
+def state(**members: Any) -> ClusterState:
+    return ClusterState(
         **{"existing": None, "taken": (), "contracts": {GREETING: contract()}, "providers": {GREETING: (ONE, TWO)}}
         | members
     )
 
 
 def resolved(subject: ReplicaManifest, name: str | None = None, **members: Any) -> ApproveRequest:
-    return approve_request(subject, digest(1), world(**members), name)
+    return approve_request(subject, digest(1), state(**members), name)
 
 
 def test_a_requirement_takes_the_first_replica_and_offers_the_rest() -> None:
@@ -82,7 +82,7 @@ def test_changed_info_is_refused_naming_the_change() -> None:
 
 
 def test_a_replica_of_another_identity_can_not_be_updated() -> None:
-    with pytest.raises(LoadRefused, match=f"made from {GREETER}, not from {CALLER}"):
+    with pytest.raises(LoadRefused, match=f"images of {GREETER}, not of {CALLER}"):
         resolved(manifest(), existing=replica("running"))
 
 
@@ -120,14 +120,14 @@ def test_instance_keys_make_the_instance_out_of_params() -> None:
     wish = {"name": "greet", "params": {"room": "hall"}}
     request = resolved(requiring(permissions=[wish]), contracts=keyed)
     assert request.requirements["greeting"].permissions[0].instance_id == "hall"
-    with pytest.raises(LoadRefused, match="give instanceId or the params room"):
+    with pytest.raises(LoadRefused, match="set instanceId or the params room"):
         resolved(requiring(), contracts=keyed)
 
 
 @pytest.mark.parametrize("instance", ["room", "room:hall"])
 def test_an_instance_that_looks_like_another_permission_is_refused(instance: str) -> None:
     both = {GREETING: contract(permissions={"greet": {}, "greet:room": {"instanceKeys": ["room"]}})}
-    with pytest.raises(LoadRefused, match="can't be told from permission 'greet:room': name another instance"):
+    with pytest.raises(LoadRefused, match="is ambiguous with permission 'greet:room': use another instance"):
         resolved(requiring(permissions=[{"name": "greet", "instanceId": instance}]), contracts=both)
     for wish in ({"name": "greet", "instanceId": "roomy"}, {"name": "greet:room", "instanceId": "hall"}):
         assert resolved(requiring(permissions=[wish]), contracts=both).requirements["greeting"].permissions
@@ -198,10 +198,10 @@ def test_no_choice_keeps_what_was_resolved() -> None:
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"other": [3]}, "no requirement other"),
-        ({"greeting": [9]}, "replica 9 can't serve it; choose out of 3"),
+        ({"other": [3]}, "requirement other does not exist"),
+        ({"greeting": [9]}, "replica 9 does not implement its contract; choose from 3"),
         ({"greeting": []}, "is not optional"),
-        ({"greeting": [3, 4]}, "takes one replica"),
+        ({"greeting": [3, 4]}, "accepts one replica"),
     ],
 )
 def test_an_impossible_choice_is_refused(choices: dict[str, list[int]], message: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from unit.alpha.entities import CLUSTER, OWNER, replica
 
 from reside.alpha.stacks.render import render
-from reside.alpha.status import begun, statuses
+from reside.alpha.status import changed_statuses, newly_starting
 from reside.model.constants import SEED_IDENTITY
 from reside.model.stacks import DesiredStack, ObjectReport, StackReport
 
@@ -37,45 +37,45 @@ def report(stack: DesiredStack, error: str | None = None, **objects: ObjectRepor
 def test_a_new_version_is_starting_then_running() -> None:
     subject = replica("unknown")
     stack = stack_of(subject)
-    assert statuses(subject, stack, report(stack, greeter_1=deployment(1, pods=1))) == {1: "starting"}
-    assert statuses(subject, stack, report(stack, greeter_1=UP)) == {1: "running"}
+    assert changed_statuses(subject, stack, report(stack, greeter_1=deployment(1, pods=1))) == {1: "starting"}
+    assert changed_statuses(subject, stack, report(stack, greeter_1=UP)) == {1: "running"}
 
 
 def test_only_changes_are_told() -> None:
     subject = replica("running")
     stack = stack_of(subject)
-    assert statuses(subject, stack, report(stack, greeter_1=UP)) == {}
+    assert changed_statuses(subject, stack, report(stack, greeter_1=UP)) == {}
 
 
 def test_an_old_version_that_still_serves_is_outdated() -> None:
     subject = replica("running", "starting")
     stack = stack_of(subject)
-    found = statuses(subject, stack, report(stack, greeter_1=UP, greeter_2=deployment(1, pods=1)))
+    found = changed_statuses(subject, stack, report(stack, greeter_1=UP, greeter_2=deployment(1, pods=1)))
     assert found == {1: "running-outdated"}
 
 
 def test_no_report_changes_nothing_so_that_a_sentinel_that_is_down_is_no_error() -> None:
     subject = replica("running", "starting")
-    assert statuses(subject, stack_of(subject), StackReport()) == {}
+    assert changed_statuses(subject, stack_of(subject), StackReport()) == {}
 
 
 def test_a_failed_apply_is_the_current_versions_error_and_nobody_elses() -> None:
     subject = replica("running-outdated", "unknown")
     stack = stack_of(subject)
-    assert statuses(subject, stack, report(stack, error="rule x", greeter_1=UP)) == {2: "error"}
+    assert changed_statuses(subject, stack, report(stack, error="rule x", greeter_1=UP)) == {2: "error"}
 
 
 def test_a_version_dropped_from_the_stack_has_stopped_once_the_sentinel_has_applied_that() -> None:
     subject = replica("error", "unknown", scalable=False)
     stack = stack_of(subject)
-    assert statuses(subject, stack, StackReport("an older revision", None, {})) == {}
-    assert statuses(subject, stack, report(stack)) == {1: "stopped"}
+    assert changed_statuses(subject, stack, StackReport("an older revision", None, {})) == {}
+    assert changed_statuses(subject, stack, report(stack)) == {1: "stopped"}
 
 
 def test_what_completed_stays_completed() -> None:
     subject = replica("completed", kind="oneshot")
     stack = stack_of(subject)
-    assert statuses(subject, stack, StackReport(stack.revision)) == {}
+    assert changed_statuses(subject, stack, StackReport(stack.revision)) == {}
 
 
 def live_after(stack: DesiredStack, before: dict[str, Any]) -> dict[str, ObjectReport]:
@@ -108,7 +108,7 @@ def play(subject: Replica, rounds: int = 8) -> tuple[Replica, list[dict[str, int
             if k.startswith("Deployment/")
         }
         seen.append(wanted)
-        found = statuses(subject, stack, StackReport(stack.revision, None, live_after(stack, before)))
+        found = changed_statuses(subject, stack, StackReport(stack.revision, None, live_after(stack, before)))
         versions = tuple(v.model_copy(update={"status": found.get(v.id, v.status)}) for v in subject.versions)
         subject = subject.model_copy(update={"versions": versions})
     return subject, seen
@@ -132,8 +132,8 @@ def test_a_non_scalable_change_stops_first_and_never_wants_two() -> None:
 def test_a_declared_version_is_starting_before_anything_is_reported() -> None:
     """So the version that follows at once knows that this one may live."""
     subject = replica("unknown", scalable=False)
-    assert begun(subject, stack_of(subject)) == {1: "starting"}
-    assert begun(replica("running"), stack_of(replica("running"))) == {}
+    assert newly_starting(subject, stack_of(subject)) == {1: "starting"}
+    assert newly_starting(replica("running"), stack_of(replica("running"))) == {}
     waiting = stack_of(replica("starting", "unknown", scalable=False))
     assert {o["metadata"]["name"]: o["spec"]["replicas"] for o in waiting.objects if o["kind"] == "Deployment"} == {
         "greeter-1": 0,
@@ -141,6 +141,6 @@ def test_a_declared_version_is_starting_before_anything_is_reported() -> None:
     }
 
 
-def test_a_version_that_is_not_declared_has_not_begun() -> None:
+def test_a_version_that_is_not_declared_is_not_starting() -> None:
     seed = replica("unknown", kind="oneshot", identity=SEED_IDENTITY)
-    assert begun(seed, stack_of(seed)) == {}
+    assert newly_starting(seed, stack_of(seed)) == {}

@@ -74,7 +74,7 @@ class Alpha:
     async def call(self, _method: str, body: dict[str, Any]) -> None:
         """Approve."""
         if body["revision"] != self.accepted:
-            raise Conflict("the world moved")
+            raise Conflict("cluster state changed")
         self.map = self.then
 
     @asynccontextmanager
@@ -118,8 +118,8 @@ async def test_nothing_is_approved_that_the_operator_declines() -> None:
 
 
 async def test_an_approved_request_that_can_not_be_carried_out_is_told_with_its_reason() -> None:
-    alpha = Alpha("one", request("invalid", error_message="the name caller was taken meanwhile"))
-    with pytest.raises(LoadRefused, match="load request 1 is invalid: the name caller was taken meanwhile"):
+    alpha = Alpha("one", request("invalid", error_message="the name caller has been taken in the meantime"))
+    with pytest.raises(LoadRefused, match="load request 1 is invalid: the name caller has been taken in the meantime"):
         await alpha.approve(request("requires-approval"))
 
 
