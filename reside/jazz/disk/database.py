@@ -41,10 +41,10 @@ class StoredBatch:
     """A part of a log.
 
     Attributes:
-        session: The log.
-        after: How many transactions precede it.
+        session: the log.
+        after: how many transactions precede it.
         transactions: JSON text of a list of transactions, as on the wire.
-        signature: Covers the log up to its end.
+        signature: covers the log up to its end.
     """
 
     session: str
@@ -65,7 +65,7 @@ class SqliteStore:
     """A file for one account's node: `Node(url, credentials, store=SqliteStore(path))`.
 
     Args:
-        path: The file, made if it is not there; SQLite keeps two more beside it while it is open.
+        path: the file, made if it is not there; SQLite keeps two more beside it while it is open.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -77,10 +77,10 @@ class SqliteStore:
         return f"<SqliteStore {self.path}>"
 
     def _open(self, account_id: str) -> None:
-        """Opens the file for an account, and looks through it.
+        """Open the file for an account, and looks through it.
 
         Raises:
-            StoreFailed: It is broken, of another account or a later version, used by another process, or out of reach.
+            StoreFailed: it is broken, of another account or a later version, used by another process, or out of reach.
         """
         if self._connection is not None:
             raise StoreFailed(self.path, "another node of this process has it open: one file for each node")
@@ -120,17 +120,17 @@ class SqliteStore:
             raise StoreFailed(self.path, f"it belongs to the account {', '.join(owners)}: one file for each account")
 
     def _close(self) -> None:
-        """Closes the file; it can be opened again."""
+        """Close the file; it can be opened again."""
         connection, self._connection = self._connection, None
         self._logs.clear()
         if connection is not None:
             connection.close()
 
     def _value(self, co_id: str) -> StoredValue | None:
-        """What is stored of a value; None if nothing is.
+        """Return what is stored of a value; None if nothing is.
 
         Raises:
-            StoreFailed: The file can't be read.
+            StoreFailed: the file can't be read.
         """
         with self._using() as connection:
             header = connection.execute("SELECT header FROM value WHERE id = ?", (co_id,)).fetchone()
@@ -149,7 +149,7 @@ class SqliteStore:
         The session is empty where there is no more than a header.
 
         Raises:
-            StoreFailed: The file can't be read.
+            StoreFailed: the file can't be read.
         """
         with self._using() as connection:
             return connection.execute("SELECT value, session FROM pending").fetchall()
@@ -159,7 +159,7 @@ class SqliteStore:
         """One commit: all that is written in the block, or nothing.
 
         Raises:
-            StoreFailed: The file can't be written: it is broken, or the disk is full.
+            StoreFailed: the file can't be written: it is broken, or the disk is full.
         """
         with self._using() as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -182,7 +182,7 @@ class SqliteStore:
             raise self._failure(error) from error
 
     def _broken(self, why: str) -> StoreFailed:
-        """The error for content that can't be what was stored."""
+        """Return the error for content that can't be what was stored."""
         return StoreFailed(self.path, f"{_BROKEN} ({why})")
 
     def _failure(self, error: sqlite3.Error) -> StoreFailed:
@@ -202,27 +202,27 @@ class StoreWriter:
         self._logs = logs
 
     def header(self, co_id: str, header: str) -> None:
-        """Stores a value's header."""
+        """Store a value's header."""
         self._connection.execute("INSERT OR IGNORE INTO value VALUES (?, ?)", (co_id, header))
 
     def batch(self, co_id: str, batch: StoredBatch) -> None:
-        """Adds a batch at the end of a log."""
+        """Add a batch at the end of a log."""
         self._connection.execute(
             "INSERT INTO batch (log, after, transactions, signature) VALUES (?, ?, ?, ?)",
             (self._log(co_id, batch.session), batch.after, batch.transactions, batch.signature),
         )
 
     def forget(self, co_id: str, session: str) -> None:
-        """Drops a log: its value was deleted."""
+        """Drop a log: its value was deleted."""
         self._connection.execute("DELETE FROM batch WHERE log = ?", (self._log(co_id, session),))
 
     def is_pending(self, co_id: str, sessions: Iterable[str]) -> None:
-        """Notes that a value has something that the server has not acknowledged; see `SqliteStore._pending`."""
+        """Note that a value has something that the server has not acknowledged; see `SqliteStore._pending`."""
         rows = [(co_id, session) for session in sessions] or [(co_id, "")]
         self._connection.executemany("INSERT OR IGNORE INTO pending VALUES (?, ?)", rows)
 
     def is_acknowledged(self, co_id: str) -> None:
-        """Notes that the server has all of a value."""
+        """Note that the server has all of a value."""
         self._connection.execute("DELETE FROM pending WHERE value = ?", (co_id,))
 
     def _log(self, co_id: str, session: str) -> int:

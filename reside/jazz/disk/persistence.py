@@ -24,11 +24,11 @@ class StorePersistence:
     """Keeps the values of a node in a file.
 
     Args:
-        disk: The file.
-        store: The values.
-        sign: Signs and sends what was written and not sent yet.
-        unacknowledged: The values of which the server lacks something.
-        own_sessions: The sessions this node speaks for.
+        disk: the file.
+        store: the values.
+        sign: signs and sends what was written and not sent yet.
+        unacknowledged: the values of which the server lacks something.
+        own_sessions: the sessions this node speaks for.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class StorePersistence:
         self._pending: set[str] = set()
 
     def open(self) -> list[Core]:
-        """Opens the file; gives the values of which the server lacks something, and takes over their sessions.
+        """Open the file; gives the values of which the server lacks something, and takes over their sessions.
 
         Raises:
-            StoreFailed: The file can't be used.
+            StoreFailed: the file can't be used.
         """
         self._disk._open(self._store.account_id)
         try:
@@ -65,10 +65,10 @@ class StorePersistence:
             raise
 
     def close(self, *, save: bool) -> None:
-        """Closes the file, having written what is left, unless writing has failed already.
+        """Close the file, having written what is left, unless writing has failed already.
 
         Raises:
-            StoreFailed: The file can't be written.
+            StoreFailed: the file can't be written.
         """
         try:
             if save:
@@ -77,14 +77,14 @@ class StorePersistence:
             self._disk._close()
 
     def mark(self, core: Core) -> None:
-        """Notes that a value changed."""
+        """Note that a value changed."""
         self._changed[core.co_id] = core
 
     def save(self) -> None:
-        """Writes what changed, in one commit.
+        """Write what changed, in one commit.
 
         Raises:
-            StoreFailed: The file can't be written.
+            StoreFailed: the file can't be written.
         """
         self._sign()
         if not self._changed:
@@ -118,10 +118,10 @@ class StorePersistence:
         self._changed.clear()
 
     def restore(self, core: Core) -> None:
-        """Fills an empty value with what the file has of it, and with the accounts and the group that prove it.
+        """Fill an empty value with what the file has of it, and with the accounts and the group that prove it.
 
         Raises:
-            StoreFailed: The file can't be read, or holds what nobody signed.
+            StoreFailed: the file can't be read, or holds what nobody signed.
         """
         found = self._disk._value(core.co_id)
         if found is None:

@@ -12,7 +12,7 @@ class Turn:
     """Plans the end of the turn that runs.
 
     Args:
-        end: What is done at the end of a turn in which `schedule` was called, however often.
+        end: what is done at the end of a turn in which `schedule` was called, however often.
     """
 
     def __init__(self, end: Callable[[], None]) -> None:

@@ -21,7 +21,7 @@ class _Flush:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def acknowledged(self, core: Core) -> None:
-        """Looks again at a value of which the server acknowledged something."""
+        """Look again at a value of which the server acknowledged something."""
         _, logs = self.missing.get(core.co_id, (core, None))
         if logs is None or not core.header_acknowledged:
             return
@@ -37,7 +37,7 @@ class Waiters:
     """All waits of one node.
 
     Args:
-        check_open: Raises if the node is closed.
+        check_open: raises if the node is closed.
     """
 
     def __init__(self, check_open: Callable[[], None]) -> None:
@@ -47,15 +47,15 @@ class Waiters:
         self._flushes: list[_Flush] = []
 
     def waited_for(self) -> Iterable[str]:
-        """The values whose change somebody waits for."""
+        """Return the values whose change somebody waits for."""
         return list(self._values)
 
     def is_waited_for(self, core: Core) -> bool:
-        """Whether anybody waits for a change of a value."""
+        """Return whether anybody waits for a change of a value."""
         return core.co_id in self._values
 
     async def change(self, cores: Sequence[Core], timeout: float | None) -> bool:  # noqa: ASYNC109 - tells it by value
-        """Waits until one of the values changes; False if none did in time (seconds; None waits for ever)."""
+        """Wait until one of the values changes; False if none did in time (seconds; None waits for ever)."""
         self._check_open()
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         for core in cores:
@@ -78,13 +78,13 @@ class Waiters:
         return True
 
     def changed(self, core: Core) -> None:
-        """A value changed."""
+        """Return a value changed."""
         for future in self._values.get(core.co_id, ()):
             if not future.done():
                 future.set_result(None)
 
     def acknowledged(self, core: Core) -> None:
-        """The server acknowledged something of a value."""
+        """Return the server acknowledged something of a value."""
         for flush in self._flushes:
             flush.acknowledged(core)
 
@@ -94,10 +94,10 @@ class Waiters:
         timeout: float,  # noqa: ASYNC109 - the error tells what is missing
         why_not: Callable[[], str],
     ) -> None:
-        """Waits until the server acknowledged what is missing.
+        """Wait until the server acknowledged what is missing.
 
         Raises:
-            JazzTimeout: It did not in time (seconds); `why_not` says in words why.
+            JazzTimeout: it did not in time (seconds); `why_not` says in words why.
         """
         if not missing:
             return
@@ -114,14 +114,14 @@ class Waiters:
             self._flushes.remove(flush)
 
     def round_trip(self) -> asyncio.Future[bool]:
-        """A question was asked; the future tells whether it was answered, or the connection ended before."""
+        """Return a question was asked; the future tells whether it was answered, or the connection ended before."""
         self._check_open()
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._round_trips.append(answer)
         return answer
 
     def answered(self) -> None:
-        """The oldest question was answered: answers come in the order of the questions."""
+        """Return the oldest question was answered: answers come in the order of the questions."""
         if self._round_trips:
             trip = self._round_trips.popleft()
             if not trip.done():

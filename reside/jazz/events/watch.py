@@ -24,7 +24,7 @@ class Watchable(Protocol):
         """The value's id."""
 
     def _refresh(self) -> int:
-        """Brings the content up to date; the number it gives grows with every change of the valid content."""
+        """Bring the content up to date; the number it gives grows with every change of the valid content."""
 
 
 T = TypeVar("T", bound=Watchable)
@@ -53,10 +53,10 @@ class Watch(Generic[T]):
         return self
 
     async def __anext__(self) -> T:
-        """The value once it differs from what was last given.
+        """Return the value once it differs from what was last given.
 
         Raises:
-            NodeClosed: The node was closed: nothing will ever change again.
+            NodeClosed: the node was closed: nothing will ever change again.
         """
         while True:
             await self._woken.wait()
@@ -79,13 +79,13 @@ class Watch(Generic[T]):
         self.close()
 
     def close(self) -> None:
-        """Unsubscribes; an iteration that waits ends."""
+        """Unsubscribe; an iteration that waits ends."""
         self._closed = True
         self._watches.discard(self._value.id, self)
         self._woken.set()
 
     def _wake(self) -> None:
-        """Makes the iterator look again."""
+        """Make the iterator look again."""
         self._woken.set()
 
 
@@ -122,14 +122,14 @@ class Watches:
         return sum(map(len, self._iterators.values())) + sum(map(len, self._callbacks.values()))
 
     def add(self, co_id: CoId, watch: Wakeable) -> None:
-        """Subscribes an iterator; it is dropped by itself when nobody holds it any more."""
+        """Subscribe an iterator; it is dropped by itself when nobody holds it any more."""
         self._iterators.setdefault(co_id, WeakSet()).add(watch)
         if len(self._iterators) > self._prune_beyond:
             self._iterators = {watched: watches for watched, watches in self._iterators.items() if watches}
             self._prune_beyond = max(_PRUNE_BEYOND, 2 * len(self._iterators))
 
     def discard(self, co_id: CoId, watch: Wakeable) -> None:
-        """Unsubscribes an iterator."""
+        """Unsubscribe an iterator."""
         watches = self._iterators.get(co_id)
         if watches is not None:
             watches.discard(watch)
@@ -137,7 +137,7 @@ class Watches:
                 del self._iterators[co_id]
 
     def add_callback(self, value: T, callback: Callable[[T], None]) -> Callable[[], None]:
-        """Subscribes a callback; gives the function that unsubscribes it."""
+        """Subscribe a callback; gives the function that unsubscribes it."""
         entry = _Callback(value, callback)
         self._callbacks.setdefault(value.id, []).append(entry)
 
@@ -151,14 +151,14 @@ class Watches:
         return unsubscribe
 
     def mark(self, co_id: CoId) -> bool:
-        """Notes that a value may have changed; whether anybody watches it and `wake` should follow."""
+        """Note that a value may have changed; whether anybody watches it and `wake` should follow."""
         if co_id not in self._iterators and co_id not in self._callbacks:
             return False
         self._changed[co_id] = None
         return True
 
     def wake(self) -> bool:
-        """Wakes the watchers of all values noted; whether there were any.
+        """Wake the watchers of all values noted; whether there were any.
 
         A callback's failure goes to the loop's exception handler.
         """
@@ -174,7 +174,7 @@ class Watches:
         return bool(changed)
 
     def close(self) -> None:
-        """Ends all iterators with `NodeClosed`, and forgets the callbacks."""
+        """End all iterators with `NodeClosed`, and forgets the callbacks."""
         self.closed = True
         self._callbacks.clear()
         for watches in list(self._iterators.values()):

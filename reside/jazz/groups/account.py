@@ -20,7 +20,7 @@ class Credentials:
     """Who a node is.
 
     Attributes:
-        account_id: A pure function of the secret.
+        account_id: a pure function of the secret.
         agent_secret: `sealerSecret_z…/signerSecret_z…`; never shown by `repr`.
     """
 
@@ -34,10 +34,10 @@ class Credentials:
 
     @staticmethod
     def from_secret(agent_secret: str) -> "Credentials":
-        """The credentials of an agent secret.
+        """Return the credentials of an agent secret.
 
         Raises:
-            InvalidCredentials: The secret is malformed.
+            InvalidCredentials: the secret is malformed.
         """
         agent = Agent.from_secret(agent_secret)
         return Credentials(AccountId(account_header(agent.agent_id).co_id), agent_secret)
@@ -73,7 +73,7 @@ class Account(Group):
         """The profile, once `load_profile` has loaded it.
 
         Raises:
-            InvalidContent: It was not loaded.
+            InvalidContent: it was not loaded.
         """
         if self._profile is None:
             raise InvalidContent(f"the profile of {self.id} is not loaded; await load_profile() first")
@@ -86,11 +86,11 @@ class Account(Group):
         return name if isinstance(name, str) else None
 
     async def load_profile(self, *, timeout: float = 30.0) -> CoMap:  # noqa: ASYNC109 - as every load of a node
-        """Loads the profile map.
+        """Load the profile map.
 
         Raises:
-            InvalidContent: The account has no profile.
-            ValueNotFound: The server does not have it.
+            InvalidContent: the account has no profile.
+            ValueNotFound: the server does not have it.
         """
         profile_id = self.profile_id
         if profile_id is None:
@@ -121,7 +121,7 @@ class Account(Group):
         raise self._no_members(f"extend {parent.id} as {role} with")
 
     def _initialise(self) -> None:
-        """Writes the first transactions of a fresh account, as its agent."""
+        """Write the first transactions of a fresh account, as its agent."""
         agent = self._host.store.agent
         key = ReadKey.generate()
         self._writer.set(agent.agent_id, "admin")
@@ -129,7 +129,7 @@ class Account(Group):
         self._writer.set("readKey", key.key_id)
 
     def _set_profile(self, profile: CoMap) -> None:
-        """Names the profile."""
+        """Name the profile."""
         self._writer.set("profile", profile.id)
         self._profile = profile
 

@@ -35,7 +35,7 @@ class Group(Value):
     _repaired: bool = False
 
     def _refresh(self) -> int:
-        """Brings the roles up to date; the number it gives grows with every change, also in a parent group."""
+        """Bring the roles up to date; the number it gives grows with every change, also in a parent group."""
         _ = self._state  # judges what arrived since
         return super()._refresh()
 
@@ -50,35 +50,35 @@ class Group(Value):
         return self._state.role_of(self._host.account_id)
 
     def role_of(self, member: str, at: int | None = None) -> str | None:
-        """The effective role of an account, an agent or `everyone`: direct, through parent groups, or everyone's.
+        """Return the effective role of an account, an agent or `everyone`: direct, through parent groups, or everyone's.
 
         Args:
-            member: Account id, agent id or `everyone`.
-            at: Time in ms since the epoch; None for now.
+            member: account id, agent id or `everyone`.
+            at: time in ms since the epoch; None for now.
         """
         return self._state.role_of(member, at)
 
     def members(self) -> dict[str, str]:
-        """The direct members and their roles; `everyone` is one of them if it has a role, and so are open invites."""
+        """Return the direct members and their roles; `everyone` is one of them if it has a role, and so are open invites."""
         state = self._state
         roles = {key: state.get(key) for key in state.entries if is_member_key(key) or key == EVERYONE}
         return {member: role for member, role in roles.items() if role != "revoked"}
 
     def parents(self) -> dict[CoId, str]:
-        """The groups whose members are members here too, with the role they get (`extend`: the one they have there)."""
+        """Return the groups whose members are members here too, with the role they get (`extend`: the one they have there)."""
         state = self._state
         return {CoId(parent): state.parents[parent][-1][1] for parent in state.parent_ids()}
 
     async def add_member(self, member: AccountId | AgentId | Everyone, role: Role) -> None:
-        """Gives an account, an agent or everyone a role; it can read what was written before.
+        """Give an account, an agent or everyone a role; it can read what was written before.
 
         Args:
-            member: Account id, agent id or `everyone`; everyone can be reader, writer or writeOnly.
-            role: The new role. Does nothing if it is the present one.
+            member: account id, agent id or `everyone`; everyone can be reader, writer or writeOnly.
+            role: the new role. Does nothing if it is the present one.
 
         Raises:
-            NotPermitted: This account may not give this role.
-            ValueNotFound: There is no such account.
+            NotPermitted: this account may not give this role.
+            ValueNotFound: there is no such account.
         """
         if member == EVERYONE:
             await self._add_everyone(role)
@@ -90,12 +90,12 @@ class Group(Value):
         await give_role(self, self._writer, member, role)
 
     async def remove_member(self, member: AccountId | AgentId | Everyone) -> None:
-        """Takes away a role. The read key is changed first, so that what is written from now on is closed to it.
+        """Take away a role. The read key is changed first, so that what is written from now on is closed to it.
 
         What was written before stays readable to whoever had the key. An open invite is withdrawn by its agent id.
 
         Raises:
-            NotPermitted: This account may not remove that member.
+            NotPermitted: this account may not remove that member.
         """
         if self._state.get(member) in (None, "revoked"):
             return
@@ -111,47 +111,47 @@ class Group(Value):
             self._writer.set(member, "revoked")
 
     async def create_invite(self, role: InviteRole, *, value: Value | None = None, hint: str | None = None) -> Invite:
-        """Makes an invite: whoever has its secret can give itself a role here.
+        """Make an invite: whoever has its secret can give itself a role here.
 
         Args:
-            role: The role to be had.
-            value: What the invite leads to, a value of this group; None for the group itself.
-            hint: Goes into the invite's link, for whatever opens it.
+            role: the role to be had.
+            value: what the invite leads to, a value of this group; None for the group itself.
+            hint: goes into the invite's link, for whatever opens it.
 
         Raises:
-            NotPermitted: This account may not invite to this role.
+            NotPermitted: this account may not invite to this role.
         """
         return await create_invite(self, role, value_id=self.id if value is None else value.id, hint=hint)
 
     async def extend(self, parent: "Group", role: str = "extend") -> None:
-        """Makes the members of another group members of this one.
+        """Make the members of another group members of this one.
 
         Args:
-            parent: The other group.
+            parent: the other group.
             role: `extend`: everybody keeps the role from there; or one fixed role for all.
 
         Raises:
-            NotPermitted: This account is not an admin here, or the parent extends this group.
+            NotPermitted: this account is not an admin here, or the parent extends this group.
         """
         if parent._state.get("groupSealer") is None:
             await parent._writer.load_members()
         self._extend(parent, role)
 
     def create_child(self, role: str = "extend") -> "Group":
-        """A new group that extends this one.
+        """Return a new group that extends this one.
 
         Args:
-            role: As in `extend`.
+            role: as in `extend`.
         """
         child: Group = self._host.create_group()
         child._extend(self, role)
         return child
 
     async def revoke_extension(self, parent: "Group") -> None:
-        """Ends that the members of another group are members here, and changes the read key.
+        """End that the members of another group are members here, and changes the read key.
 
         Raises:
-            NotPermitted: This account is neither admin nor manager here.
+            NotPermitted: this account is neither admin nor manager here.
         """
         if self._writer.acting_role(self._host.account_id) not in ADMINS:
             raise self._writer.refusal("end the extension of", "admin or manager")
@@ -161,41 +161,41 @@ class Group(Value):
             rotation.run()
 
     def create_map(self, init: Mapping[str, Json] | None = None) -> "CoMap":
-        """A new map owned by this group.
+        """Return a new map owned by this group.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         value: CoMap = self._host.creator.map(self, init or {})
         return value
 
     def create_list(self, items: Iterable[Json] = (), *, restrict_deletion: bool = False) -> "CoList":
-        """A new list owned by this group.
+        """Return a new list owned by this group.
 
         Args:
-            items: Its first content.
-            restrict_deletion: Whether only admins and managers may remove items; this never changes.
+            items: its first content.
+            restrict_deletion: whether only admins and managers may remove items; this never changes.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         value: CoList = self._host.creator.list(self, items, restrict_deletion=restrict_deletion)
         return value
 
     def create_feed(self) -> "CoFeed":
-        """A new feed owned by this group.
+        """Return a new feed owned by this group.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         value: CoFeed = self._host.creator.feed(self)
         return value
 
     def create_text(self, text: str = "") -> "CoPlainText":
-        """A new text owned by this group.
+        """Return a new text owned by this group.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         value: CoPlainText = self._host.creator.text(self, text)
         return value
@@ -203,17 +203,17 @@ class Group(Value):
     def create_file(
         self, data: bytes, *, mime_type: str = "application/octet-stream", name: str | None = None
     ) -> "FileStream":
-        """A new file of these bytes, owned by this group.
+        """Return a new file of these bytes, owned by this group.
 
         For more than a few megabytes, `open_file` and `FileStream.push_all` don't hold up the event loop.
 
         Args:
-            data: Its content.
-            mime_type: For example `image/png`.
-            name: The file's name.
+            data: its content.
+            mime_type: for example `image/png`.
+            name: the file's name.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         file = self.open_file(mime_type, name=name, size=len(data))
         file.push(data)
@@ -223,15 +223,15 @@ class Group(Value):
     def open_file(
         self, mime_type: str = "application/octet-stream", *, name: str | None = None, size: int | None = None
     ) -> "FileStream":
-        """A new file to be written piece by piece, with `push` or `push_all`; others can read it as it grows.
+        """Return a new file to be written piece by piece, with `push` or `push_all`; others can read it as it grows.
 
         Args:
-            mime_type: For example `image/png`.
-            name: The file's name.
-            size: In bytes, if it is known.
+            mime_type: for example `image/png`.
+            name: the file's name.
+            size: in bytes, if it is known.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         value: FileStream = self._host.creator.file(self, mime_type, name=name, size=size)
         return value
@@ -242,23 +242,23 @@ class Group(Value):
         return GroupWriter(self._host, self._core)
 
     def _initialise(self) -> None:
-        """Writes the first transactions of a fresh group: admin, read key, its sealer."""
+        """Write the first transactions of a fresh group: admin, read key, its sealer."""
         me, key = self._host.account_id, ReadKey.generate()
         self._writer.set(me, "admin")
         self._writer.reveal(key, me)
         self._writer.set_read_key(key)
 
     def _make_own_write_key(self) -> None:
-        """Makes the key that this account writes with where everyone may write, but not read what others wrote."""
+        """Make the key that this account writes with where everyone may write, but not read what others wrote."""
         self._writer.new_write_key(self._host.account_id)
 
     def _has_read_key(self) -> bool:
-        """Whether this account can read what is written in the group now."""
+        """Return whether this account can read what is written in the group now."""
         key_id = self._state.get("readKey")
         return isinstance(key_id, str) and self._writer.secret(key_id) is not None
 
     def _children(self) -> "list[Group]":
-        """The loaded groups that extend this one."""
+        """Return the loaded groups that extend this one."""
         store = self._host.store
         states = ((co_id, store.group_state(co_id)) for co_id in store.core(self.id).dependants)
         return [

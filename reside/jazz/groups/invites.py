@@ -33,9 +33,9 @@ class Invite:
     """An invite to a group, or to a value of it.
 
     Attributes:
-        value_id: What it leads to: a group, or a value whose group is meant.
+        value_id: what it leads to: a group, or a value whose group is meant.
         secret: `inviteSecret_z…`; never shown by `repr`.
-        hint: A word for whatever opens the link; None for none.
+        hint: a word for whatever opens the link; None for none.
     """
 
     value_id: CoId
@@ -58,16 +58,16 @@ class Invite:
         return f"{self.value_id}/{self.secret}"
 
     def link(self, base_url: str) -> str:
-        """The link that jazz-tools makes and opens: `<base>#/invite/[<hint>/]<value id>/<secret>`. It is a secret."""
+        """Return the link that jazz-tools makes and opens: `<base>#/invite/[<hint>/]<value id>/<secret>`. It is a secret."""
         hint = "" if self.hint is None else f"{self.hint}/"
         return f"{base_url}#/invite/{hint}{self.ticket}"
 
     @staticmethod
     def parse(text: str) -> "Invite":
-        """The invite of a link, or of a ticket.
+        """Return the invite of a link, or of a ticket.
 
         Raises:
-            InvalidContent: It is neither.
+            InvalidContent: it is neither.
         """
         parts = (urlsplit(text).fragment if "#" in text else f"/invite/{text}").split("/")
         if len(parts) not in _LINK_PARTS or parts[:2] != ["", "invite"] or not is_co_id(parts[-2]):
@@ -77,7 +77,7 @@ class Invite:
 
 
 async def create_invite(group: KeyedGroup, role: InviteRole, *, value_id: CoId, hint: str | None) -> Invite:
-    """Makes an invite's agent a member of a group; see `Group.create_invite`."""
+    """Make an invite's agent a member of a group; see `Group.create_invite`."""
     if role not in get_args(InviteRole):
         raise InvalidContent(f"an invite can give {', '.join(get_args(InviteRole))}, not {role}")
     invite = Invite(value_id, _PREFIX + b58encode(secrets.token_bytes(_SEED_BYTES)), hint)
@@ -98,6 +98,6 @@ def _agent_of(secret: str) -> Agent:
 
 
 def agent_secret_from_seed(seed: bytes) -> str:
-    """The agent secret of a 32-byte seed (docs/jazz-protocol.md, section 1)."""
+    """Return the agent secret of a 32-byte seed (docs/jazz-protocol.md, section 1)."""
     sealer, signer = (b58encode(blake3(context + seed).digest()) for context in (b"seal", b"sign"))
     return f"sealerSecret_z{sealer}/signerSecret_z{signer}"

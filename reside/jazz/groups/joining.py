@@ -18,7 +18,7 @@ _RANKS: Final = {"writeOnly": 1, "reader": 2, "writer": 3, "manager": 4, "admin"
 
 
 async def accept_invite(host: Host, invite: Invite, *, timeout: float) -> Value:  # noqa: ASYNC109 - as every load
-    """Takes the role that an invite gives; see `Node.accept_invite`."""
+    """Take the role that an invite gives; see `Node.accept_invite`."""
     value = await host.load_as(invite.value_id, Value, timeout=timeout)
     group = value.group if isinstance(value, OwnedValue) else value
     if isinstance(group, Account) or not isinstance(group, Group):
@@ -32,7 +32,7 @@ async def accept_invite(host: Host, invite: Invite, *, timeout: float) -> Value:
 
 
 async def _offered_role(group: Group, agent_id: str, timeout: float) -> str:  # noqa: ASYNC109 - as above
-    """What the invite gives, once that arrived: whoever made it may still be uploading it."""
+    """Return what the invite gives, once that arrived: whoever made it may still be uploading it."""
     try:
         async with asyncio.timeout(timeout), group.watch() as changes:
             async for state in changes:

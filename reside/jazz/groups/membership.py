@@ -6,16 +6,16 @@ from reside.jazz.rules.group_state import READERS, WRITE_ONLY
 
 
 async def give_role(group: KeyedGroup, writer: GroupWriter, member: str, role: str) -> None:
-    """Gives a loaded account or an agent a role.
+    """Give a loaded account or an agent a role.
 
     Args:
-        group: The group.
-        writer: Writes to it as whoever gives the role.
-        member: Account id or agent id.
-        role: The new role.
+        group: the group.
+        writer: writes to it as whoever gives the role.
+        member: account id or agent id.
+        role: the new role.
 
     Raises:
-        NotPermitted: The writer may not give this role.
+        NotPermitted: the writer may not give this role.
     """
     writer.check_role(member, role)
     if role in WRITE_ONLY:
@@ -28,7 +28,7 @@ async def give_role(group: KeyedGroup, writer: GroupWriter, member: str, role: s
 
 
 async def _give_write_only(group: KeyedGroup, writer: GroupWriter, member: str, role: str) -> None:
-    """Who could read so far, can't read from now on: the read key is changed first."""
+    """Return who could read so far, can't read from now on: the read key is changed first."""
     rotation = await prepare_rotation(group) if writer.state.get(member) in READERS else None
     await writer.load_members()
     if rotation is not None:

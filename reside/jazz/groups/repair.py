@@ -12,7 +12,7 @@ from reside.jazz.wire.crypto import ReadKey, group_sealer_value
 
 
 def repair_once(group: Group) -> None:
-    """Writes what a completely loaded group lacks, if this account is a direct admin or manager that has its key.
+    """Write what a completely loaded group lacks, if this account is a direct admin or manager that has its key.
 
     Once for each object: what looks like a lack later may be another's change of keys that has arrived by half.
     """

@@ -26,10 +26,10 @@ class KeyedGroup(Protocol):
         """Writes to the group as the node's account."""
 
     def _children(self) -> Sequence["KeyedGroup"]:
-        """The loaded groups that extend this one."""
+        """Return the loaded groups that extend this one."""
 
     def _has_read_key(self) -> bool:
-        """Whether this account can read what is written in the group now."""
+        """Return whether this account can read what is written in the group now."""
 
 
 class Rotation:
@@ -40,7 +40,7 @@ class Rotation:
         self._below = below
 
     def run(self, removed: str | None = None) -> None:
-        """Changes the keys for all but one member (account, agent or `everyone`)."""
+        """Change the keys for all but one member (account, agent or `everyone`)."""
         writer = self._group._writer
         if removed == EVERYONE or writer.state.get(EVERYONE) not in READERS:
             _change_key(writer, removed)
@@ -49,7 +49,7 @@ class Rotation:
 
 
 async def prepare_rotation(group: KeyedGroup) -> Rotation:
-    """Loads what changing the keys of a group needs."""
+    """Load what changing the keys of a group needs."""
     return await _prepare(group, {group.id})
 
 

@@ -13,11 +13,11 @@ from reside.jazz.memory.store import Store
 
 
 def evictable(store: Store, held: Iterable[str]) -> list[Core]:
-    """The values that are needed neither by themselves nor for what is held.
+    """Return the values that are needed neither by themselves nor for what is held.
 
     Args:
-        store: All values.
-        held: Ids of those that somebody uses.
+        store: all values.
+        held: ids of those that somebody uses.
     """
     kept: set[str] = set()
     stack = [co_id for co_id in held if co_id in store.cores]
@@ -29,6 +29,6 @@ def evictable(store: Store, held: Iterable[str]) -> list[Core]:
         core = store.cores[CoId(co_id)]
         needed = [*needs(core), *core.parked]
         if core.validation is not None:
-            needed += core.validation.asked
+            needed += core.validation.parent_revisions
         stack += [other for other in needed if other in store.cores and other not in kept]
     return [core for co_id, core in store.cores.items() if co_id not in kept]

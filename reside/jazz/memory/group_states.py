@@ -28,18 +28,18 @@ class Values(Protocol):
     """The values among which a group finds its parents: `Store`."""
 
     def core(self, co_id: str) -> Core:
-        """The value of an id."""
+        """Return the value of an id."""
 
     def link(self, group: str, dependant: CoId) -> None:
-        """Notes that a value's content depends on a group."""
+        """Note that a value's content depends on a group."""
 
 
 class _TooDeepError(Exception):
     """A parent must be judged before the groups that wait for it.
 
     Attributes:
-        parent: The parent.
-        waiting: Ids of those groups.
+        parent: the parent.
+        waiting: ids of those groups.
     """
 
     def __init__(self, parent: Core, waiting: Iterable[Core]) -> None:
@@ -52,7 +52,7 @@ class GroupStates:
     """Judges the groups of a store.
 
     Args:
-        store: The values.
+        store: the values.
     """
 
     def __init__(self, store: Values) -> None:
@@ -62,7 +62,7 @@ class GroupStates:
         self._circular: set[CoId] = set()
 
     def state(self, core: Core) -> GroupState | str:
-        """The validated state of a group or an account, or why there is none (`missing`: not loaded)."""
+        """Return the validated state of a group or an account, or why there is none (`missing`: not loaded)."""
         if core.header is None:
             return "missing"
         if core.header.initial_admin is None:
@@ -102,7 +102,7 @@ class GroupStates:
     def _judge(self, core: Core) -> GroupState:
         self._under_way.append(core)
         prior, parents_changed_from = core.validation, NEVER
-        asked_before = {} if prior is None else dict(prior.asked)
+        revisions_before = {} if prior is None else dict(prior.parent_revisions)
         try:
             resumable = prior is not None and prior.validator.can_resume(core.transactions[prior.seen :])
             validation = prior if resumable else None
@@ -127,7 +127,7 @@ class GroupStates:
         validation.seen = len(core.transactions)
         core.validation = validation
         if validation is not prior:
-            before = None if prior is None else (prior.validator.state.valid(), asked_before)
+            before = None if prior is None else (prior.validator.state.valid(), revisions_before)
             self._note_new_validation(core, before, validation)
         elif changed_from is not None or parents_changed_from < NEVER:
             core.note_change(min(parents_changed_from, NEVER if changed_from is None else changed_from))
@@ -135,7 +135,7 @@ class GroupStates:
         return state
 
     def _begin(self, core: Core) -> GroupValidation:
-        asked: dict[str, int] = {}
+        revisions: dict[str, int] = {}
         header = core.header
         initial_admin = (header and header.initial_admin) or ""
 
@@ -143,34 +143,34 @@ class GroupStates:
             self._store.link(parent_id, core.co_id)
             parent = self._store.core(parent_id)
             found = self.state(parent)
-            asked.setdefault(parent_id, parent.revision)
+            revisions.setdefault(parent_id, parent.revision)
             return "not a group" if isinstance(found, GroupState) and found.agent_id is not None else found
 
         is_account = header is not None and header.is_account
         state = GroupState(core.co_id, initial_admin if is_account else None, find_parent)
-        return GroupValidation(GroupValidator(state, initial_admin), asked=asked)
+        return GroupValidation(GroupValidator(state, initial_admin), parent_revisions=revisions)
 
     def _parents_changed_from(self, validation: GroupValidation) -> int:
-        """The earliest time at which a role in a parent may differ from what the pass saw."""
+        """Return the earliest time at which a role in a parent may differ from what the pass saw."""
         since = NEVER
-        for parent_id, revision in validation.asked.items():
+        for parent_id, revision in validation.parent_revisions.items():
             parent = self._store.core(parent_id)
             self.state(parent)
             since = min(since, parent.changed_since(revision))
-            validation.asked[parent_id] = parent.revision
+            validation.parent_revisions[parent_id] = parent.revision
         return since
 
     def _note_new_validation(
         self, core: Core, before: tuple[list[Transaction], dict[str, int]] | None, validation: GroupValidation
     ) -> None:
         valid = validation.validator.state.valid()
-        if before != (valid, validation.asked):
+        if before != (valid, validation.parent_revisions):
             core.note_change(0)
         if before is not None and not set(map(id, before[0])) <= set(map(id, valid)):
             self._forget_secrets(core)
 
     def _forget_secrets(self, core: Core) -> None:
-        """A secret of a group, or of one that extends it, may have come out of what does not count any more."""
+        """Return a secret of a group, or of one that extends it, may have come out of what does not count any more."""
         seen: set[CoId] = set()
         queue = [core]
         while queue:
@@ -182,7 +182,7 @@ class GroupStates:
                 queue.extend(self._store.core(dependant) for dependant in current.dependants)
 
     def _taint(self, unfinished: Core) -> None:
-        """Notes the groups that are being judged by the unfinished state of another: they are judged again later."""
+        """Note the groups that are being judged by the unfinished state of another: they are judged again later."""
         place = self._under_way.index(unfinished)
         self._tainted.update(core.co_id for core in self._under_way[place + 1 :])
 

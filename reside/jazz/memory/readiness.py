@@ -16,7 +16,7 @@ class Absent:
 
 
 def missing_for(store: Store, core: Core, *, connected: bool, whole: bool = True) -> list[Core] | Absent:
-    """The values that must arrive before a value is complete; empty if it is.
+    """Return the values that must arrive before a value is complete; empty if it is.
 
     A file may be looked at before it is complete (not `whole`): then its own content may still be on its way.
     Without a connection, what is here is all that there is; with one, what the server may know better is waited for.

@@ -12,10 +12,10 @@ class Flusher:
     """Waits for the acknowledgements of one node's writes.
 
     Args:
-        writer: Writes, and may still gather what it wrote.
-        sync: Knows what the server acknowledged.
-        waiters: Tells of acknowledgements.
-        why_not: Says in words why no answer comes, for an error.
+        writer: writes, and may still gather what it wrote.
+        sync: knows what the server acknowledged.
+        waiters: tells of acknowledgements.
+        why_not: says in words why no answer comes, for an error.
     """
 
     def __init__(self, writer: Writer, sync: Sync, waiters: Waiters, why_not: Callable[[], str]) -> None:
@@ -25,20 +25,20 @@ class Flusher:
         self._why_not = why_not
 
     async def flush(self, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
-        """Waits until the server acknowledged everything written so far; see `Node.flush`.
+        """Wait until the server acknowledged everything written so far; see `Node.flush`.
 
         Raises:
-            JazzTimeout: It did not in time.
+            JazzTimeout: it did not in time.
         """
         self._writer.stop_batching()
         logs = {co_id: self._sync.unacknowledged_logs(co_id) for co_id in self._sync.unacknowledged}
         await self._waiters.flush(logs, timeout, self._why_not)
 
     async def uploaded(self, core: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
-        """Waits until the server acknowledged all that was written to a value; see `Value.uploaded`.
+        """Wait until the server acknowledged all that was written to a value; see `Value.uploaded`.
 
         Raises:
-            JazzTimeout: It did not in time.
+            JazzTimeout: it did not in time.
         """
         self._writer.stop_batching()
         logs = {str(core.co_id): self._sync.unacknowledged_logs(core.co_id)}

@@ -24,14 +24,14 @@ class Loader:
     """Loads the values of one node.
 
     Args:
-        store: Where they go.
-        sync: Asks for them.
-        transport: The connection.
-        waiters: Tells of their arrival.
-        why_not: Says in words why nothing comes, for an error.
+        store: where they go.
+        sync: asks for them.
+        transport: the connection.
+        waiters: tells of their arrival.
+        why_not: says in words why nothing comes, for an error.
 
     Attributes:
-        under_way: The values that are being loaded, each with how many wait for it.
+        under_way: the values that are being loaded, each with how many wait for it.
     """
 
     def __init__(
@@ -45,18 +45,18 @@ class Loader:
         self.under_way: Counter[CoId] = Counter()
 
     async def load(self, co_id: str, timeout: float, grace: float, *, whole: bool = True) -> Core:  # noqa: ASYNC109 - raises our own error
-        """Loads a value completely.
+        """Load a value completely.
 
         Args:
-            co_id: Its id.
-            timeout: In seconds.
-            grace: How long to wait for what the server does not have, in seconds.
-            whole: Wait for all of its content, and not only for what it needs to be judged.
+            co_id: its id.
+            timeout: in seconds.
+            grace: how long to wait for what the server does not have, in seconds.
+            whole: wait for all of its content, and not only for what it needs to be judged.
 
         Raises:
-            ValueNotFound: The server does not have it, or its owner.
-            ValueDeleted: An admin of its group deleted it.
-            JazzTimeout: It did not come in time.
+            ValueNotFound: the server does not have it, or its owner.
+            ValueDeleted: an admin of its group deleted it.
+            JazzTimeout: it did not come in time.
         """
         if not is_co_id(co_id):
             raise ValueNotFound(co_id, "that is not the id of a value, which looks like co_z…")
@@ -77,14 +77,14 @@ class Loader:
         return core
 
     async def catch_up(self, small: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
-        """Waits for one round trip, over however many connections it takes; see `Node.catch_up`.
+        """Wait for one round trip, over however many connections it takes; see `Node.catch_up`.
 
         Args:
-            small: The value to ask for.
-            timeout: In seconds.
+            small: the value to ask for.
+            timeout: in seconds.
 
         Raises:
-            JazzTimeout: The server did not answer in time.
+            JazzTimeout: the server did not answer in time.
         """
         try:
             async with asyncio.timeout(timeout):
@@ -98,11 +98,11 @@ class Loader:
             raise JazzTimeout(f"not caught up with the server within {timeout:g} s: {self._why_not()}") from None
 
     def has(self, core: Core) -> bool:
-        """Whether a value is here completely, so that loading it would not wait."""
+        """Return whether a value is here completely, so that loading it would not wait."""
         return not core.deleted and not missing_for(self._store, core, connected=self._sync.connected)
 
     async def _ready(self, core: Core, grace: float, *, whole: bool) -> None:
-        """Waits until a value and all that it needs is here."""
+        """Wait until a value and all that it needs is here."""
         asked_again = False
         while True:
             missing = missing_for(self._store, core, connected=self._sync.connected, whole=whole)
@@ -124,7 +124,7 @@ class Loader:
             await self._waiters.change(missing, None)
 
     def _forget(self, core: Core) -> None:
-        """Drops the trace of a value that nobody has, so that asking for made-up ids can't fill the memory."""
+        """Drop the trace of a value that nobody has, so that asking for made-up ids can't fill the memory."""
         if core.header is None and not core.dependants and not core.parked and not self._waiters.is_waited_for(core):
             self._store.cores.pop(core.co_id, None)
             self._sync.forget(core)

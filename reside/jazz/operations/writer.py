@@ -41,11 +41,11 @@ class _Permit:
     """What this account needs to write what a group owns, for as long as nothing changes in the group.
 
     Attributes:
-        group: The group as it was in memory then.
-        revision: The group's.
-        key_id: The key to encrypt with.
-        secret: Its secret.
-        since: From when on (ms) the account may write.
+        group: the group as it was in memory then.
+        revision: the group's.
+        key_id: the key to encrypt with.
+        secret: its secret.
+        since: from when on (ms) the account may write.
     """
 
     group: Core
@@ -59,11 +59,11 @@ class Writer:
     """Writes as one account.
 
     Args:
-        store: The values.
-        sync: Sends what is written.
-        clock: Gives ms since the epoch.
-        check_open: Raises if the node is closed.
-        on_due: Called when something waits for the next `send_due`.
+        store: the values.
+        sync: sends what is written.
+        clock: gives ms since the epoch.
+        check_open: raises if the node is closed.
+        on_due: called when something waits for the next `send_due`.
     """
 
     def __init__(
@@ -92,21 +92,21 @@ class Writer:
         self._invite_agents: dict[SessionId, Agent] = {}
 
     def session_for(self, core: Core) -> SessionId:
-        """The session this node writes a value in: the own account is written as its agent."""
+        """Return the session this node writes a value in: the own account is written as its agent."""
         return self.agent_session if str(core.co_id) == self._store.account_id else self.session
 
     def invite_session(self, agent: Agent) -> SessionId:
-        """A new session of another agent, an invite's, to write in."""
+        """Return a new session of another agent, an invite's, to write in."""
         session = SessionId(agent.agent_id + new_session_tail())
         self._invite_agents[session] = agent
         self._sync.own_sessions.add(session)
         return session
 
     def create(self, header: Header) -> Core:
-        """Makes a value.
+        """Make a value.
 
         Raises:
-            NotPermitted: The account may not write what the owner owns.
+            NotPermitted: the account may not write what the owner owns.
         """
         self._check_open()
         if header.owner is not None:
@@ -121,31 +121,31 @@ class Writer:
         return core
 
     def trusting(self, core: Core, key: str, value: Json, *, latest: int, session: SessionId | None = None) -> None:
-        """Sets one key of a group or an account, readable by all.
+        """Set one key of a group or an account, readable by all.
 
         Args:
-            core: The group.
-            key: What to set.
-            value: To what.
-            latest: Time of the last transaction that counts in the group.
-            session: In whose name; None for this account.
+            core: the group.
+            key: what to set.
+            value: to what.
+            latest: time of the last transaction that counts in the group.
+            session: in whose name; None for this account.
         """
         payload = compact_json([{"op": "set", "key": key, "value": value}])
         session = session or self.session_for(core)
         self._append(core, self._transaction(core, session, self._made_at(core, session, latest), payload))
 
     def private(self, core: Core, changes: Sequence[Json], *, latest: int, meta: dict[str, Json] | None = None) -> None:
-        """Writes an encrypted transaction to a value that a group owns.
+        """Write an encrypted transaction to a value that a group owns.
 
         Args:
-            core: The value.
-            changes: What its type understands.
-            latest: Time of the last transaction that counts in the value.
-            meta: For the readers' machinery.
+            core: the value.
+            changes: what its type understands.
+            latest: time of the last transaction that counts in the value.
+            meta: for the readers' machinery.
 
         Raises:
-            NotPermitted: The account's role does not allow it, or it has no key.
-            InvalidContent: The changes are not JSON.
+            NotPermitted: the account's role does not allow it, or it has no key.
+            InvalidContent: the changes are not JSON.
         """
         owner_id = None if core.header is None else core.header.owner
         if owner_id is None:
@@ -166,13 +166,13 @@ class Writer:
         self._append(core, transaction)
 
     def plain(self, core: Core, meta: Mapping[str, Json], *, latest: int, session: SessionId | None = None) -> None:
-        """Writes a transaction without changes that everybody can read: what it says is in its meta.
+        """Write a transaction without changes that everybody can read: what it says is in its meta.
 
         Args:
-            core: A value that a group owns.
-            meta: What it says.
-            latest: Time of the last transaction that counts in the value.
-            session: Where to; None for this node's.
+            core: a value that a group owns.
+            meta: what it says.
+            latest: time of the last transaction that counts in the value.
+            session: where to; None for this node's.
         """
         session = session or self.session_for(core)
         owner = None if core.header is None else self._store.owner_of(core.header)
@@ -181,18 +181,18 @@ class Writer:
         self._append(core, self._transaction(core, session, made_at, "[]", meta=compact_json(dict(meta))))
 
     def delete(self, core: Core, *, latest: int) -> None:
-        """Marks a value as deleted, in a session of its own; whether this account may is for the caller to check.
+        """Mark a value as deleted, in a session of its own; whether this account may is for the caller to check.
 
         Args:
-            core: The value.
-            latest: Time of the last transaction that counts in the value.
+            core: the value.
+            latest: time of the last transaction that counts in the value.
         """
         session = new_delete_session(self._store.account_id)
         self._sync.own_sessions.add(session)
         self.plain(core, deletion_meta(core.co_id), latest=latest, session=session)
 
     def needs_write_key(self, core: Core) -> bool:
-        """Whether this account must make itself a key first: where everyone may write, but read only the own."""
+        """Return whether this account must make itself a key first: where everyone may write, but read only the own."""
         owner_id = None if core.header is None else core.header.owner
         state = None if owner_id is None else self._store.group_state(owner_id)
         if not isinstance(state, GroupState) or state.get(EVERYONE) != "writeOnly":
@@ -201,11 +201,11 @@ class Writer:
         return state.role_of(me) == "writeOnly" and current_key_id(state, me) is None
 
     def owner_state(self, co_id: str, owner_id: str) -> GroupState:
-        """The state of an owner whose values this account may write.
+        """Return the state of an owner whose values this account may write.
 
         Raises:
-            NotPermitted: It may not.
-            InvalidContent: The owner is not loaded, or no group.
+            NotPermitted: it may not.
+            InvalidContent: the owner is not loaded, or no group.
         """
         state = self._store.group_state(owner_id)
         if not isinstance(state, GroupState):
@@ -215,10 +215,10 @@ class Writer:
         return state
 
     def _permit(self, co_id: str, owner_id: CoId) -> _Permit:
-        """What it takes to write a value of this owner.
+        """Return what it takes to write a value of this owner.
 
         Raises:
-            NotPermitted: The account may not write it.
+            NotPermitted: the account may not write it.
         """
         self._store.group_state(owner_id)  # brings the revision up to date
         group = self._store.core(owner_id)
@@ -236,12 +236,12 @@ class Writer:
         return permit
 
     def _writes_since(self, state: GroupState) -> int:
-        """From when on this account, which may write now, may do so all the time."""
+        """Return from when on this account, which may write now, may do so all the time."""
         me = self._store.account_id
         return next((epoch for epoch in reversed(state.epochs()) if state.role_of(me, epoch - 1) not in WRITERS), 0)
 
     def send_due(self) -> None:
-        """Ends a turn: sends what was written in it, unless that is gathered for a moment more."""
+        """End a turn: sends what was written in it, unless that is gathered for a moment more."""
         if not self._open or self._batching is not None:
             return
         loop = asyncio.get_running_loop()
@@ -252,13 +252,13 @@ class Writer:
             self._on_due()
 
     def stop_batching(self) -> None:
-        """Gathers no longer: what was written is sent from the end of this turn on."""
+        """Gather no longer: what was written is sent from the end of this turn on."""
         if self._batching is not None:
             self._batching.cancel()
             self._end_batch()
 
     def send(self) -> None:
-        """Sends all that was written, now."""
+        """Send all that was written, now."""
         self.stop_batching()
         while self._open:
             self._send_first()

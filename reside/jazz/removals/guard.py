@@ -30,9 +30,9 @@ class WritePolicy:
     """What a node refuses besides what the roles forbid.
 
     Attributes:
-        refuse_after_removal: Transactions first seen after their author's removal.
-        max_ahead_ms: Transactions dated further ahead of the node's clock than this, in ms; None for no limit.
-        remember: Keep removals over restarts, in a private map of the node's account.
+        refuse_after_removal: transactions first seen after their author's removal.
+        max_ahead_ms: transactions dated further ahead of the node's clock than this, in ms; None for no limit.
+        remember: keep removals over restarts, in a private map of the node's account.
     """
 
     refuse_after_removal: bool = False
@@ -50,25 +50,25 @@ class Removals(Protocol):
     """What carries removals over restarts: `RemovalRecord`."""
 
     def mark(self, core: Core) -> None:
-        """Has a value looked at soon."""
+        """Have a value looked at soon."""
 
     def note(self, core: Core) -> None:
-        """Notes who lost the right to write a value."""
+        """Note who lost the right to write a value."""
 
     def apply(self, core: Core) -> None:
-        """Bars what a first load of a value brought although its author was removed before."""
+        """Bar what a first load of a value brought although its author was removed before."""
 
     def flush(self) -> None:
-        """Looks now at the values that it has looked at soon."""
+        """Look now at the values that it has looked at soon."""
 
 
 class WriteGuard:
     """Applies a policy to what arrives.
 
     Args:
-        store: The values.
-        policy: What to refuse.
-        clock: Gives ms since the epoch.
+        store: the values.
+        policy: what to refuse.
+        clock: gives ms since the epoch.
     """
 
     def __init__(self, store: Store, policy: WritePolicy, clock: Callable[[], int]) -> None:
@@ -79,16 +79,16 @@ class WriteGuard:
         self._whole: set[CoId] = set()
 
     def is_whole(self, core: Core) -> bool:
-        """Whether a value was loaded completely before: what arrives now is new."""
+        """Return whether a value was loaded completely before: what arrives now is new."""
         return core.co_id in self._whole
 
     def arriving(self, core: Core, transactions: Sequence[Transaction], *, new: bool) -> None:
-        """Bars transactions that are about to be taken into a value's log.
+        """Bar transactions that are about to be taken into a value's log.
 
         Args:
-            core: The value.
-            transactions: Of one session, verified.
-            new: The value was whole when they came.
+            core: the value.
+            transactions: of one session, verified.
+            new: the value was whole when they came.
         """
         limit = self.policy.max_ahead_ms
         if limit is not None:
@@ -104,28 +104,28 @@ class WriteGuard:
                     item.barred = AFTER_REMOVAL
 
     def arrived(self, core: Core) -> None:
-        """A message about a value was taken in; perhaps the value is whole now for the first time."""
+        """Return a message about a value was taken in; perhaps the value is whole now for the first time."""
         if core.co_id not in self._whole and core.is_complete():
             self._whole.add(core.co_id)
             if self._removals is not None:
                 self._removals.apply(core)
 
     def made_here(self, core: Core) -> None:
-        """A value was made by this node: all that others write to it is new."""
+        """Return a value was made by this node: all that others write to it is new."""
         self._whole.add(core.co_id)
 
     def changed(self, core: Core) -> None:
-        """A value, or the permissions above it, changed."""
+        """Return a value, or the permissions above it, changed."""
         if self._removals is not None and core.co_id in self._whole:
             self._removals.mark(core)
 
     def flush(self) -> None:
-        """Notes now what this turn of the event loop removed; a flush has to wait for those notes too."""
+        """Note now what this turn of the event loop removed; a flush has to wait for those notes too."""
         if self._removals is not None:
             self._removals.flush()
 
     def record_in(self, removals: Removals) -> None:
-        """From now on removals are noted, and those noted before are applied to what is here and what will come."""
+        """Return from now on removals are noted, and those noted before are applied to what is here and what will come."""
         self._removals = removals
         for co_id in self._whole:
             removals.apply(self._store.core(co_id))
@@ -139,7 +139,7 @@ class WriteGuard:
 
 
 def governing_state(store: Store, core: Core) -> GroupState | None:
-    """The group that says who may write a value: its owner, or itself if it is a group."""
+    """Return the group that says who may write a value: its owner, or itself if it is a group."""
     if core.header is None:
         return None
     found = store.group_state(core.co_id) if core.header.is_group else store.owner_of(core.header)
@@ -147,7 +147,7 @@ def governing_state(store: Store, core: Core) -> GroupState | None:
 
 
 def power(core: Core, session: str, role: str | None) -> int:
-    """How much a role may write to a value: 0 is nothing that counts by its role."""
+    """Return how much a role may write to a value: 0 is nothing that counts by its role."""
     if core.header is not None and core.header.is_group:
         return {"admin": 3, "manager": 2}.get(role or "", 1 if role in INVITES else 0)
     return int(role == "admin") if is_delete_session(session) else int(role in WRITERS)

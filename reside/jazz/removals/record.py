@@ -33,18 +33,18 @@ class Notes(Protocol):
         """The map's id."""
 
     def get(self, key: str) -> Json:
-        """What stands under a key; None if nothing does."""
+        """Return what stands under a key; None if nothing does."""
 
     def set(self, key: str, value: Json) -> None:
-        """Writes under a key."""
+        """Write under a key."""
 
 
 class RemovalRecord:
     """Notes removals, and recalls them.
 
     Args:
-        store: The values.
-        notes: The map.
+        store: the values.
+        notes: the map.
     """
 
     def __init__(self, store: Store, notes: Notes) -> None:
@@ -55,7 +55,7 @@ class RemovalRecord:
         self._losses: dict[tuple[str, bool], _Losses] = {}
 
     def mark(self, core: Core) -> None:
-        """Has a value looked at once the present turn of the event loop is over."""
+        """Have a value looked at once the present turn of the event loop is over."""
         if core.co_id in (self._notes.id, self._store.account_id):
             return
         if not self._marked:
@@ -63,7 +63,7 @@ class RemovalRecord:
         self._marked[core.co_id] = core
 
     def note(self, core: Core) -> None:
-        """Notes who lost the right to write a value since it was looked at last."""
+        """Note who lost the right to write a value since it was looked at last."""
         state = governing_state(self._store, core)
         if state is None or self._noted_at.get(core.co_id) == self._revision(core):
             return
@@ -79,7 +79,7 @@ class RemovalRecord:
             self._notes.set(core.co_id, known | fresh)
 
     def apply(self, core: Core) -> None:
-        """Bars what a first load brought although its author was removed before; then notes what is new."""
+        """Bar what a first load brought although its author was removed before; then notes what is new."""
         barred = self._to_bar(core, self._known(core))
         for item in barred:
             item.barred = AFTER_REMOVAL
@@ -89,7 +89,7 @@ class RemovalRecord:
         self.note(core)
 
     def flush(self) -> None:
-        """Looks now at the values that were marked."""
+        """Look now at the values that were marked."""
         marked, self._marked = self._marked, {}
         for core in marked.values():
             self.note(core)
@@ -105,7 +105,7 @@ class RemovalRecord:
         return [item for item in core.transactions if _goes_beyond(note_of(item), item)]
 
     def _losses_in(self, core: Core, state: GroupState) -> "_Losses":
-        """The losses by one state of a group are found out once for all values that it owns."""
+        """Return the losses by one state of a group are found out once for all values that it owns."""
         revision, is_itself = self._revision(core), state.co_id == core.co_id
         losses = self._losses.get((state.co_id, is_itself))
         if losses is None or losses.revision != revision:
@@ -125,9 +125,9 @@ class _Losses:
     """Who lost power by one state of a group, and when.
 
     Args:
-        state: The group's.
-        core: The group, or one of its values: they are alike in what a role may do to them.
-        revision: Of the group.
+        state: the group's.
+        core: the group, or one of its values: they are alike in what a role may do to them.
+        revision: of the group.
     """
 
     def __init__(self, state: GroupState, core: Core, revision: int) -> None:
@@ -138,14 +138,14 @@ class _Losses:
         self._at = {author: _lost_at(core, state, author) for author in (*members, EVERYONE)}
 
     def of(self, others: set[str]) -> dict[str, int]:
-        """When each author lost power: every member there ever was, here and above, and some others."""
+        """Return when each author lost power: every member there ever was, here and above, and some others."""
         for author in others - self._at.keys():
             self._at[author] = _lost_at(self._core, self._state, author)
         return {author: at for author, at in self._at.items() if at is not None}
 
 
 def _lost_at(core: Core, state: GroupState, author: str) -> int | None:
-    """When an author last lost power over a value; None if it never did."""
+    """Return when an author last lost power over a value; None if it never did."""
     lost, before = None, 0
     for epoch in state.epochs():
         now = power(core, "", state.role_of(author, epoch))

@@ -12,8 +12,8 @@ def back_off(failures: int, chance: float) -> float:
     Clients that lost the same server so come back one after the other.
 
     Args:
-        failures: Attempts that brought nothing since the last good connection; 0 right after one.
-        chance: Between 0 and 1; without a failure it decides all of the wait, otherwise a half.
+        failures: attempts that brought nothing since the last good connection; 0 right after one.
+        chance: between 0 and 1; without a failure it decides all of the wait, otherwise a half.
     """
     if failures == 0:
         return _STEP_S * chance

@@ -12,14 +12,14 @@ class KnownState:
     """What the server has of one value.
 
     Attributes:
-        requested: A `load` is to be answered.
-        partial: The `load` said that something is here already, so that content in answer tells only what is new.
-        comparisons: How often it was asked again, to learn what it lacks.
-        answered: The server said what it has.
-        header: It has the header.
-        acknowledged: What it said that it has.
-        sent: What it was sent besides, and has not acknowledged yet.
-        corrections: How often it was told that it left a gap.
+        requested: a `load` is to be answered.
+        partial: the `load` said that something is here already, so that content in answer tells only what is new.
+        comparisons: how often it was asked again, to learn what it lacks.
+        answered: the server said what it has.
+        header: it has the header.
+        acknowledged: what it said that it has.
+        sent: what it was sent besides, and has not acknowledged yet.
+        corrections: how often it was told that it left a gap.
     """
 
     requested: bool = False
@@ -32,5 +32,5 @@ class KnownState:
     corrections: int = 0
 
     def has(self, session: str) -> int:
-        """What the server has or will have of a session."""
+        """Return what the server has or will have of a session."""
         return max(self.acknowledged.get(session, 0), self.sent.get(session, 0))

@@ -15,8 +15,8 @@ class LoadQueue:
     """The questions on their way on one connection, and those that wait for their turn.
 
     Args:
-        ask: Sends the question for a value.
-        clock: Gives seconds; it is looked at when something happens, so that no timer is needed.
+        ask: sends the question for a value.
+        clock: gives seconds; it is looked at when something happens, so that no timer is needed.
     """
 
     def __init__(self, ask: Callable[[Core], None], clock: Callable[[], float]) -> None:
@@ -31,7 +31,7 @@ class LoadQueue:
         return len(self._asked)
 
     def add(self, core: Core) -> None:
-        """Asks for a value now or in its turn."""
+        """Ask for a value now or in its turn."""
         if len(self._asked) < MAX_IN_FLIGHT:
             self._asked[core.co_id] = self._clock()
             self._ask(core)
@@ -39,13 +39,13 @@ class LoadQueue:
             self._queued[core.co_id] = core
 
     def answered(self, co_id: str) -> None:
-        """A question was answered, or nobody wants the answer any more: the next one's turn."""
+        """Return a question was answered, or nobody wants the answer any more: the next one's turn."""
         self._queued.pop(co_id, None)
         if self._asked.pop(co_id, None) is not None:
             self._next()
 
     def expire(self) -> None:
-        """Gives up on the questions that were not answered for long, if others wait for their turn."""
+        """Give up on the questions that were not answered for long, if others wait for their turn."""
         if not self._queued:
             return
         overdue = self._clock() - _FORGOTTEN_AFTER_S
@@ -54,7 +54,7 @@ class LoadQueue:
         self._next()
 
     def reset(self) -> None:
-        """A new connection: nothing was asked."""
+        """Return a new connection: nothing was asked."""
         self._asked.clear()
         self._queued.clear()
 

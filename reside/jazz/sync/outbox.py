@@ -14,7 +14,7 @@ class Outbox:
     """The queue of one connection's outgoing messages: in order, but for those that may be last.
 
     Attributes:
-        buffered: Characters that wait to be sent.
+        buffered: characters that wait to be sent.
     """
 
     def __init__(self) -> None:
@@ -25,14 +25,14 @@ class Outbox:
         self.buffered = 0
 
     def put(self, text: str, *, last: bool = False) -> None:
-        """Queues a message, or lets all others go before it."""
+        """Queue a message, or lets all others go before it."""
         (self._last if last else self._messages).append(text)
         self.buffered += len(text)
         if self.buffered > MAX_BUFFERED_CHARACTERS:
             self._room.clear()
 
     def frame(self) -> str | None:
-        """The next frame; None if there is nothing to send."""
+        """Return the next frame; None if there is nothing to send."""
         messages: list[str] = []
         size = 0
         while queue := self._messages or self._last:
@@ -46,7 +46,7 @@ class Outbox:
         return "\n".join(messages)
 
     def take_all(self) -> list[str]:
-        """Empties the queue. What waits is void with its connection: the next one starts from what the server has."""
+        """Empty the queue. What waits is void with its connection: the next one starts from what the server has."""
         messages = [*self._messages, *self._last]
         self._messages.clear()
         self._last.clear()
@@ -54,7 +54,7 @@ class Outbox:
         return messages
 
     async def room(self) -> None:
-        """Waits until there is room for more."""
+        """Wait until there is room for more."""
         await self._room.wait()
 
     def _taken(self, characters: int) -> None:

@@ -42,12 +42,12 @@ class Sync:
     """One node's side of the protocol.
 
     Args:
-        store: The values.
-        send: Takes each outgoing message.
-        send_later: Takes those that nobody waits for: what was received here.
-        on_acknowledged: Called with a value whose acknowledged state grew.
-        on_whole: Called with a value that came with its header: new here, or asked for by `ask_whole`.
-        clock: Gives seconds.
+        store: the values.
+        send: takes each outgoing message.
+        send_later: takes those that nobody waits for: what was received here.
+        on_acknowledged: called with a value whose acknowledged state grew.
+        on_whole: called with a value that came with its header: new here, or asked for by `ask_whole`.
+        clock: gives seconds.
     """
 
     def __init__(
@@ -73,14 +73,14 @@ class Sync:
         self.unacknowledged: dict[str, None] = {}
 
     def connect(self) -> None:
-        """A new connection: asks for every value held, dependencies first."""
+        """Return a new connection: asks for every value held, dependencies first."""
         self.connected = True
         self._forget_connection()
         for core in by_dependency(self._store):
             self.request(core)
 
     def disconnect(self) -> None:
-        """The connection is gone, and with it all that was known of the server."""
+        """Return the connection is gone, and with it all that was known of the server."""
         self.connected = False
         self._forget_connection()
 
@@ -92,11 +92,11 @@ class Sync:
             core.forget_connection()
 
     def request(self, core: Core, *, again: bool = False) -> None:
-        """Asks for a value, if it was not asked for on this connection.
+        """Ask for a value, if it was not asked for on this connection.
 
         Args:
-            core: The value.
-            again: Ask once more although the server answered that it does not have it.
+            core: the value.
+            again: ask once more although the server answered that it does not have it.
         """
         if not self.connected:
             return
@@ -121,22 +121,22 @@ class Sync:
         return self._load_queue.in_flight
 
     def ask_whole(self, core: Core) -> None:
-        """Asks for a value as if nothing of it were here; by its header the answer differs from all other content."""
+        """Ask for a value as if nothing of it were here; by its header the answer differs from all other content."""
         self._send(empty_known_state_message("load", core.co_id))
 
     def forget(self, core: Core) -> None:
-        """Drops the record of a value that is not kept here any more."""
+        """Drop the record of a value that is not kept here any more."""
         self._peers.pop(core.co_id, None)
         self._load_queue.answered(core.co_id)
         self._receiver.forget(core)
 
     def created(self, core: Core) -> None:
-        """A value was made here: nobody else can have it."""
+        """Return a value was made here: nobody else can have it."""
         if self.connected:
             self._peer(core).answered = True
 
     def push(self, core: Core) -> None:
-        """Sends what the server lacks of a value."""
+        """Send what the server lacks of a value."""
         for log in self._own_logs(core):
             log.sign(self._store.agent)
         if not self.connected:
@@ -148,18 +148,18 @@ class Sync:
             self.request(core)
 
     def is_acknowledged(self, core: Core) -> bool:
-        """Whether the server has all that was written here."""
+        """Return whether the server has all that was written here."""
         if not core.header_acknowledged:
             return False
         return all(log.acknowledged >= len(log.transactions) for log in self._own_logs(core))
 
     def unacknowledged_logs(self, co_id: str) -> tuple[Core, list[tuple[SessionLog, int]]]:
-        """A value's logs written here, and how much of each there is now."""
+        """Return a value's logs written here, and how much of each there is now."""
         core = self._store.core(co_id)
         return core, [(log, len(log.transactions)) for log in self._own_logs(core)]
 
     def receive(self, text: str) -> None:
-        """Takes one frame from the server: messages joined by line feeds. What breaks the protocol is dropped."""
+        """Take one frame from the server: messages joined by line feeds. What breaks the protocol is dropped."""
         for line in text.split("\n"):
             if not line:
                 continue
@@ -173,7 +173,7 @@ class Sync:
         self._load_queue.expire()
 
     def _note_refusal(self, message: Any, why: str) -> None:
-        """Notes why a message was dropped with the value that it was about: whoever loads that gets to know."""
+        """Note why a message was dropped with the value that it was about: whoever loads that gets to know."""
         co_id = message.get("id") if isinstance(message, dict) else None
         core = self._store.cores.get(CoId(co_id)) if isinstance(co_id, str) else None
         if core is not None:
@@ -261,7 +261,7 @@ class Sync:
             self._on_whole(core)
 
     def _take_all(self, core: Core, peer: KnownState, batches: Iterable[Batch]) -> bool:
-        """Takes batches that came from the server; whether one of them left a gap."""
+        """Take batches that came from the server; whether one of them left a gap."""
         gap = False
         for batch in batches:
             end = batch.after + len(batch.transactions)
@@ -270,14 +270,14 @@ class Sync:
         return gap
 
     def _unpark(self, account: Core) -> None:
-        """An account arrived: what its sessions wrote can be verified now."""
+        """Return an account arrived: what its sessions wrote can be verified now."""
         for core in self._receiver.unpark(account):
             if not core.parked:
                 self._acknowledge(core)
             self._store.changed(core)
 
     def _compares(self, core: Core, peer: KnownState) -> bool:
-        """Whether the server's answer is still to come: how its state differs from what is here now."""
+        """Return whether the server's answer is still to come: how its state differs from what is here now."""
         if not (peer.requested and peer.partial):
             return False
         if not core.is_complete():
@@ -309,7 +309,7 @@ class Sync:
             self._on_acknowledged(core)
 
     def _send_delta(self, core: Core, peer: KnownState) -> bool:
-        """Sends what the server neither has nor was sent; whether that was anything."""
+        """Send what the server neither has nor was sent; whether that was anything."""
         if core.header is None:
             return False
         with_header = not peer.header
@@ -331,12 +331,12 @@ class Sync:
         self._send_later(self._state(core, "known"))
 
     def _state(self, core: Core, action: str) -> str:
-        """What is here of a value; of a deleted one as if all were here, so that no more of it is sent."""
+        """Return what is here of a value; of a deleted one as if all were here, so that no more of it is sent."""
         void = self._peer(core).acknowledged if core.deleted else {}
         return known_state_message(action, core, void=void)
 
     def _own_logs(self, core: Core) -> list[SessionLog]:
-        """What was written here to a value, and is not void."""
+        """Return what was written here to a value, and is not void."""
         written = self.own_sessions & core.sessions.keys()  # takes the shorter of the two
         return [core.sessions[SessionId(session)] for session in written if core.is_live(session)]
 

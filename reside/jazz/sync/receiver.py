@@ -18,8 +18,8 @@ class BatchReceiver:
     """Takes batches into the logs of a node.
 
     Args:
-        store: The values.
-        request: Asks the server for an account that is missing.
+        store: the values.
+        request: asks the server for an account that is missing.
     """
 
     def __init__(self, store: Store, request: Callable[[Core], None]) -> None:
@@ -28,7 +28,7 @@ class BatchReceiver:
         self._parked: dict[str, set[str]] = {}
 
     def take(self, core: Core, batch: Batch) -> bool:
-        """Verifies and appends a batch, or parks it; False if something is missing before it."""
+        """Verify and appends a batch, or parks it; False if something is missing before it."""
         if batch.session in core.rejected or not core.is_live(batch.session):
             return True
         guard = self._store.guard
@@ -45,7 +45,7 @@ class BatchReceiver:
         return True
 
     def unpark(self, account: Core) -> list[Core]:
-        """An account arrived: what its sessions wrote can be verified now. Gives the values that this concerns."""
+        """Return an account arrived: what its sessions wrote can be verified now. Gives the values that this concerns."""
         cores = [self._store.core(co_id) for co_id in self._parked.pop(account.co_id, ())]
         for core in cores:
             for batch in core.parked.pop(account.co_id, ()):
@@ -53,7 +53,7 @@ class BatchReceiver:
         return cores
 
     def forget(self, core: Core) -> None:
-        """Drops what waits in the name of a value that is not kept any more."""
+        """Drop what waits in the name of a value that is not kept any more."""
         for author in core.parked:
             waiting = self._parked.get(author, set())
             waiting.discard(core.co_id)
@@ -61,7 +61,7 @@ class BatchReceiver:
                 self._parked.pop(author, None)
 
     def reset(self) -> None:
-        """A new connection: what is parked will come again, and is dropped by the values."""
+        """Return a new connection: what is parked will come again, and is dropped by the values."""
         self._parked.clear()
 
     def _append(self, core: Core, batch: Batch) -> bool:

@@ -28,14 +28,14 @@ class Socket(asyncio.BufferedProtocol):
     """A connection; `open_socket` makes one.
 
     Args:
-        uri: The server.
-        headers: Sent with the opening request.
-        on_frame: Called with the text of each message; with None for a binary one.
-        on_room: Called when more can be written after `is_full`.
+        uri: the server.
+        headers: sent with the opening request.
+        on_frame: called with the text of each message; with None for a binary one.
+        on_room: called when more can be written after `is_full`.
 
     Attributes:
-        closed: Done when the connection has ended; its result tells why.
-        received_at: The loop's time when something arrived last.
+        closed: done when the connection has ended; its result tells why.
+        received_at: the loop's time when something arrived last.
     """
 
     def __init__(
@@ -59,13 +59,13 @@ class Socket(asyncio.BufferedProtocol):
         self.is_full = False
 
     def send(self, text: str) -> None:
-        """Writes a message; nothing happens if the connection has ended."""
+        """Write a message; nothing happens if the connection has ended."""
         if self._ws.state is OPEN:
             self._ws.send_text(text.encode())
             self._write()
 
     async def close(self) -> None:
-        """Ends the connection, in order if the other side agrees in time."""
+        """End the connection, in order if the other side agrees in time."""
         if self._ws.state is OPEN:
             self._ws.send_close(CloseCode.NORMAL_CLOSURE)
             self._write()
@@ -76,7 +76,7 @@ class Socket(asyncio.BufferedProtocol):
     # What the event loop calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Sends the opening request."""
+        """Send the opening request."""
         self._transport = cast("asyncio.Transport", transport)  # a stream; uvloop's is no subclass of it
         request = self._ws.connect()
         request.headers.update(self._headers)
@@ -84,11 +84,11 @@ class Socket(asyncio.BufferedProtocol):
         self._write()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - the protocol's signature
-        """Where the next bytes go."""
+        """Return where the next bytes go."""
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Takes what arrived: an answer to the request, then frames."""
+        """Take what arrived: an answer to the request, then frames."""
         self.received_at = self._loop.time()
         self._ws.receive_data(bytes(self._buffer[:nbytes]))
         for event in self._ws.events_received():
@@ -101,12 +101,12 @@ class Socket(asyncio.BufferedProtocol):
             self._loop.call_later(_CLOSE_TIMEOUT_S, self._transport.abort)
 
     def eof_received(self) -> None:
-        """The other side sends no more."""
+        """Return the other side sends no more."""
         self._ws.receive_eof()
         self._write()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is gone. An error that is not the network's is raised where `closed` is awaited."""
+        """Return the connection is gone. An error that is not the network's is raised where `closed` is awaited."""
         self._ws.receive_eof()
         if not self.opened.done():
             self.opened.set_exception(self._ws.handshake_exc or exc or InvalidHandshake("the connection ended"))
@@ -120,7 +120,7 @@ class Socket(asyncio.BufferedProtocol):
         self.is_full = True
 
     def resume_writing(self) -> None:
-        """What was buffered is written."""
+        """Return what was buffered is written."""
         self.is_full = False
         self._on_room()
 
@@ -149,12 +149,12 @@ class Socket(asyncio.BufferedProtocol):
 
 
 async def open_socket(url: str, **arguments: Any) -> Socket:
-    """Connects; the arguments are those of `Socket`.
+    """Connect; the arguments are those of `Socket`.
 
     Raises:
-        InvalidURI: The URL is none.
-        InvalidHandshake: The server is there, but no WebSocket server.
-        OSError: The server is not there.
+        InvalidURI: the URL is none.
+        InvalidHandshake: the server is there, but no WebSocket server.
+        OSError: the server is not there.
     """
     uri = parse_uri(url)
     tls = ssl.create_default_context() if uri.secure else None

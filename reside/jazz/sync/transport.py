@@ -27,15 +27,15 @@ class Transport:
 
     Args:
         url: `ws://…` or `wss://…`.
-        on_connect: Called when a connection stands; what it sends goes out first.
-        on_disconnect: Called when it is gone.
-        on_frame: Called with each frame.
-        on_queued: Called when a message waits for the next `flush_due`.
-        silence: Seconds without a frame after which a connection is dead.
+        on_connect: called when a connection stands; what it sends goes out first.
+        on_disconnect: called when it is gone.
+        on_frame: called with each frame.
+        on_queued: called when a message waits for the next `flush_due`.
+        silence: seconds without a frame after which a connection is dead.
 
     Attributes:
-        connected: Set while there is a connection.
-        outbox: What waits to be sent; its content is void when the connection ends.
+        connected: set while there is a connection.
+        outbox: what waits to be sent; its content is void when the connection ends.
     """
 
     def __init__(
@@ -63,25 +63,25 @@ class Transport:
         self.connected = asyncio.Event()
 
     def send(self, text: str) -> None:
-        """Queues a message; it is dropped with the connection, because the next one starts from what the server has."""
+        """Queue a message; it is dropped with the connection, because the next one starts from what the server has."""
         self.outbox.put(text)
         if self._socket is not None:
             self._is_due = True
             self._on_queued()
 
     def send_later(self, text: str) -> None:
-        """Queues a message for which nobody waits: it goes out after the next one, or alone a moment later."""
+        """Queue a message for which nobody waits: it goes out after the next one, or alone a moment later."""
         self.outbox.put(text, last=True)
         if self._socket is not None and self._later is None:
             self._later = asyncio.get_running_loop().call_later(_LATER_S, self._flush)
 
     def flush_due(self) -> None:
-        """Sends what waits, if somebody waits for it."""
+        """Send what waits, if somebody waits for it."""
         if self._is_due:
             self._flush()
 
     def _flush(self) -> None:
-        """Sends what waits, as far as the connection takes it."""
+        """Send what waits, as far as the connection takes it."""
         self._is_due = False
         if self._later is not None:
             self._later.cancel()
@@ -90,10 +90,10 @@ class Transport:
             self._socket.send(frame)
 
     async def run(self) -> None:
-        """Connects, again and again, until cancelled.
+        """Connect, again and again, until cancelled.
 
         Raises:
-            JazzUnavailable: The URL is none; trying again can't help.
+            JazzUnavailable: the URL is none; trying again can't help.
         """
         while True:
             socket = await self._open()
@@ -107,10 +107,10 @@ class Transport:
             await asyncio.sleep(back_off(self._failures, random.random()))  # noqa: S311 - spreads clients, no secret
 
     async def wait_connected(self, timeout: float) -> None:  # noqa: ASYNC109 - the error tells why it did not work
-        """Waits for a connection.
+        """Wait for a connection.
 
         Raises:
-            JazzUnavailable: There was none in time; tells the last failure.
+            JazzUnavailable: there was none in time; tells the last failure.
         """
         try:
             async with asyncio.timeout(timeout):
@@ -137,7 +137,7 @@ class Transport:
             return None
 
     async def _serve(self, socket: Socket) -> None:
-        """Holds a connection until it ends or falls silent."""
+        """Hold a connection until it ends or falls silent."""
         self.outbox.take_all()
         self._socket = socket
         self.connected.set()
@@ -168,14 +168,14 @@ class Transport:
 
 
 def _shown(url: str) -> str:
-    """A URL without what may be secret in it: name, password, query."""
+    """Return a URL without what may be secret in it: name, password, query."""
     before, _, rest = url.partition("?")[0].rpartition("://")
     host = rest.rpartition("@")[2]
     return f"{before}://{host}" if before else host
 
 
 def _unique_address() -> str:
-    """An address of the unique local range (RFC 4193), drawn by chance.
+    """Return an address of the unique local range (RFC 4193), drawn by chance.
 
     The stock server (jazz-run 0.15.10 and later) names a connection after this header and the millisecond, and drops
     the earlier of two connections of one name (docs/jazz-protocol.md, section 10).
