@@ -133,7 +133,7 @@ class GroupState:
         return role
 
     def writes_during(self, member: str, at: int) -> tuple[int, int]:
-        """Return an interval around a time (ms) in which a member may write; an empty one if it may not at that time."""
+        """Return an interval around a time (ms) in which a member may write; an empty one if it may not then."""
         if self.role_of(member, at) not in WRITERS:
             return at, at
         epochs = self.epochs()
