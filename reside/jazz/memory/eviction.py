@@ -1,7 +1,7 @@
-"""Which values may go: those that nobody holds, watches, waits for or writes, and that no value which stays needs.
+"""Eviction of values that are neither used by the program nor needed by a value that is used.
 
-There is no unsubscribing in the protocol: what the server goes on sending about a value that went is dropped, and the
-next connection does not ask for it.
+The protocol has no unsubscribing. What the server still sends about an evicted value is dropped, and the next
+connection does not request it.
 """
 
 from collections.abc import Iterable
@@ -13,11 +13,11 @@ from reside.jazz.memory.store import Store
 
 
 def evictable(store: Store, held: Iterable[str]) -> list[Core]:
-    """Return the values that are needed neither by themselves nor for what is held.
+    """Return the values that can be evicted: those that no value in use needs.
 
     Args:
         store: all values.
-        held: ids of those that somebody uses.
+        held: ids of the values in use.
     """
     kept: set[str] = set()
     stack = [co_id for co_id in held if co_id in store.cores]
