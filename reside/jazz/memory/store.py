@@ -136,7 +136,7 @@ class Store:
         core.deleted = any(refusal_of_deletion(item, header, owner) is None for item in core.deletions)
 
     def owner_of(self, header: Header) -> GroupState | None:
-        """Return the state of the group that owns a value with this header; None if there is none or it is not loaded."""
+        """Return the state of the group that owns a value with this header; None if there is none, or not loaded."""
         owner = None if header.owner is None else self.group_state(header.owner)
         return owner if isinstance(owner, GroupState) else None
 
