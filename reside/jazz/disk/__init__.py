@@ -1,4 +1,4 @@
-"""A local copy of what a node holds, so that a restart syncs only the difference."""
+"""The local store of a node on disk, so that a restart synchronises only the difference."""
 
 from reside.jazz.disk.database import SqliteStore
 from reside.jazz.disk.persistence import StorePersistence

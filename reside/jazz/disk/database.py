@@ -1,11 +1,11 @@
-"""The file of a local store: headers, logs as they were signed, and what the server has not acknowledged yet.
+"""The database file of a local store: headers, logs as they were signed, and what the server has not acknowledged.
 
 Invariants:
-    One process at a time has the file: SQLite's exclusive lock, which ends with the process, however that ends.
-    A commit holds whole batches, each with the signature that proves the log up to its end. The file is in WAL mode
-    with `synchronous=NORMAL`: killed at any moment, it has all commits; a power cut may take the last of them, which is
-    like having been killed a moment earlier.
-    A file that can't be used is an error with its name and the cure, and is left as it is.
+    One process at a time uses the file: it holds SQLite's exclusive lock, which is released when the process ends.
+    A commit contains whole batches, each with the signature of the log up to its end. The file is in WAL mode with
+    `synchronous=NORMAL`: a killed process loses no commit; a power failure may lose the latest commits, as if the
+    process had been killed a moment earlier.
+    A file that can't be used is an error with its name and the cure, and is not changed.
 """
 
 import sqlite3
@@ -19,7 +19,7 @@ from reside.jazz.errors import StoreFailed
 
 _VERSION: Final = 1
 _APPLICATION: Final = 0x4A617A7A
-_BROKEN: Final = "it is broken: delete it (the server has what it acknowledged), or bring back a copy"
+_BROKEN: Final = "it is broken: delete it (the server has what it acknowledged), or restore a copy"
 _SCHEMA: Final = f"""
 PRAGMA application_id = {_APPLICATION};
 PRAGMA user_version = {_VERSION};
@@ -41,10 +41,10 @@ class StoredBatch:
     """A part of a log.
 
     Attributes:
-        session: The log.
-        after: How many transactions precede it.
+        session: the log's session.
+        after: how many transactions precede it.
         transactions: JSON text of a list of transactions, as on the wire.
-        signature: Covers the log up to its end.
+        signature: the signature of the log up to its end.
     """
 
     session: str
@@ -62,10 +62,10 @@ class StoredValue:
 
 
 class SqliteStore:
-    """A file for one account's node: `Node(url, credentials, store=SqliteStore(path))`.
+    """A local store for one account's node: `Node(url, credentials, store=SqliteStore(path))`.
 
     Args:
-        path: The file, made if it is not there; SQLite keeps two more beside it while it is open.
+        path: the file, created if it does not exist. SQLite keeps two more files beside it while it is open.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -77,15 +77,15 @@ class SqliteStore:
         return f"<SqliteStore {self.path}>"
 
     def _open(self, account_id: str) -> None:
-        """Opens the file for an account, and looks through it.
+        """Open and check the file for an account.
 
         Raises:
-            StoreFailed: It is broken, of another account or a later version, used by another process, or out of reach.
+            StoreFailed: the file is broken, not accessible, used by another process, or of another account or version.
         """
         if self._connection is not None:
-            raise StoreFailed(self.path, "another node of this process has it open: one file for each node")
+            raise StoreFailed(self.path, "another node of this process has it open: use one file for each node")
         try:
-            # The node is on one thread, but it may be another one than made this object.
+            # A node uses one thread, which may not be the one that created this object.
             self._connection = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
             self._prepare(self._connection, account_id)
         except sqlite3.Error as error:
@@ -108,29 +108,31 @@ class SqliteStore:
                 connection.execute(statement)
             connection.execute("INSERT INTO account VALUES (?)", (account_id,))
         elif application != _APPLICATION:
-            raise StoreFailed(self.path, "it is a database of something else: name another file")
+            raise StoreFailed(self.path, "it is a database of something else: use another file")
         elif version != _VERSION:
-            raise StoreFailed(self.path, f"its version is {version}, this program knows {_VERSION}: name another file")
+            raise StoreFailed(self.path, f"its version is {version}, this program knows {_VERSION}: use another file")
         connection.execute("COMMIT")
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
             raise StoreFailed(self.path, _BROKEN)
         owners = [owner for (owner,) in connection.execute("SELECT id FROM account")]
         if owners != [account_id]:
-            raise StoreFailed(self.path, f"it belongs to the account {', '.join(owners)}: one file for each account")
+            raise StoreFailed(
+                self.path, f"it belongs to the account {', '.join(owners)}: use one file for each account"
+            )
 
     def _close(self) -> None:
-        """Closes the file; it can be opened again."""
+        """Close the file; it can be opened again."""
         connection, self._connection = self._connection, None
         self._logs.clear()
         if connection is not None:
             connection.close()
 
     def _value(self, co_id: str) -> StoredValue | None:
-        """What is stored of a value; None if nothing is.
+        """Return what is stored of a value; None if nothing is.
 
         Raises:
-            StoreFailed: The file can't be read.
+            StoreFailed: the file can't be read.
         """
         with self._using() as connection:
             header = connection.execute("SELECT header FROM value WHERE id = ?", (co_id,)).fetchone()
@@ -144,22 +146,22 @@ class SqliteStore:
             return StoredValue(header[0], [StoredBatch(*row) for row in batches])
 
     def _pending(self) -> Iterable[tuple[str, str]]:
-        """Values with something that the server has not acknowledged, and the sessions it was written in.
+        """Return the values and sessions that the server has not acknowledged.
 
-        The session is empty where there is no more than a header.
+        The session is empty for a value that has only a header.
 
         Raises:
-            StoreFailed: The file can't be read.
+            StoreFailed: the file can't be read.
         """
         with self._using() as connection:
             return connection.execute("SELECT value, session FROM pending").fetchall()
 
     @contextmanager
     def _writing(self) -> Iterator["StoreWriter"]:
-        """One commit: all that is written in the block, or nothing.
+        """Commit everything that is written in the block, or nothing.
 
         Raises:
-            StoreFailed: The file can't be written: it is broken, or the disk is full.
+            StoreFailed: the file can't be written: it is broken, or the disk is full.
         """
         with self._using() as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -175,20 +177,20 @@ class SqliteStore:
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
         if self._connection is None:
-            raise StoreFailed(self.path, "it is not open: a node that was entered opens it")
+            raise StoreFailed(self.path, "it is not open: use it within the `async with` block of its node")
         try:
             yield self._connection
         except sqlite3.Error as error:
             raise self._failure(error) from error
 
     def _broken(self, why: str) -> StoreFailed:
-        """The error for content that can't be what was stored."""
+        """Return the error for content that can't have been stored by this package."""
         return StoreFailed(self.path, f"{_BROKEN} ({why})")
 
     def _failure(self, error: sqlite3.Error) -> StoreFailed:
         code = getattr(error, "sqlite_errorcode", None)
         if code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return StoreFailed(self.path, "another process has it open: stop that, or name another file")
+            return StoreFailed(self.path, "another process has it open: stop it, or use another file")
         if code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return self._broken(str(error))
         return StoreFailed(self.path, f"it can't be used: {error}")
@@ -202,27 +204,27 @@ class StoreWriter:
         self._logs = logs
 
     def header(self, co_id: str, header: str) -> None:
-        """Stores a value's header."""
+        """Store a value's header."""
         self._connection.execute("INSERT OR IGNORE INTO value VALUES (?, ?)", (co_id, header))
 
     def batch(self, co_id: str, batch: StoredBatch) -> None:
-        """Adds a batch at the end of a log."""
+        """Append a batch to a log."""
         self._connection.execute(
             "INSERT INTO batch (log, after, transactions, signature) VALUES (?, ?, ?, ?)",
             (self._log(co_id, batch.session), batch.after, batch.transactions, batch.signature),
         )
 
     def forget(self, co_id: str, session: str) -> None:
-        """Drops a log: its value was deleted."""
+        """Drop a log of a deleted value."""
         self._connection.execute("DELETE FROM batch WHERE log = ?", (self._log(co_id, session),))
 
-    def is_pending(self, co_id: str, sessions: Iterable[str]) -> None:
-        """Notes that a value has something that the server has not acknowledged; see `SqliteStore._pending`."""
+    def mark_pending(self, co_id: str, sessions: Iterable[str]) -> None:
+        """Note that the server has not acknowledged all of a value; see `SqliteStore._pending`."""
         rows = [(co_id, session) for session in sessions] or [(co_id, "")]
         self._connection.executemany("INSERT OR IGNORE INTO pending VALUES (?, ?)", rows)
 
-    def is_acknowledged(self, co_id: str) -> None:
-        """Notes that the server has all of a value."""
+    def mark_acknowledged(self, co_id: str) -> None:
+        """Note that the server has acknowledged all of a value."""
         self._connection.execute("DELETE FROM pending WHERE value = ?", (co_id,))
 
     def _log(self, co_id: str, session: str) -> int:

@@ -1,11 +1,11 @@
-"""Between a node's values and its file: what changed is written once an event-loop turn, what is asked for is read.
+"""Persistence of a node's values: changes are written once each event-loop turn, and values are read when needed.
 
-What is read is not trusted blindly: the header must hash to the value's id, and each log is checked once, with the
-signature at its end, which covers all of it. So neither a broken disk nor a stranger's hand can put words into
-anybody's mouth. Whether a transaction was permitted is judged anew, as always.
+The file is not trusted. A header must have the value's id as its hash, and each log is verified with the signature at
+its end, which covers all of it. So neither a broken disk nor an attacker can forge content. Permissions are validated
+as for content from the server.
 
-Writes go to the file in their order, signed. A process that is killed leaves a log that the next one can read; what the
-server had not acknowledged is sent by that next one, which writes in a session of its own.
+Signed logs are written in order. After a crash the next process can read the logs, and sends what the server had not
+acknowledged; it writes in a session of its own.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,11 +24,11 @@ class StorePersistence:
     """Keeps the values of a node in a file.
 
     Args:
-        disk: The file.
-        store: The values.
-        sign: Signs and sends what was written and not sent yet.
-        unacknowledged: The values of which the server lacks something.
-        own_sessions: The sessions this node speaks for.
+        disk: the file.
+        store: the values.
+        sign: signs and sends what was written and not sent yet.
+        unacknowledged: the values of which the server lacks something.
+        own_sessions: the sessions that this node writes.
     """
 
     def __init__(
@@ -48,10 +48,13 @@ class StorePersistence:
         self._pending: set[str] = set()
 
     def open(self) -> list[Core]:
-        """Opens the file; gives the values of which the server lacks something, and takes over their sessions.
+        """Open the file, and take over the sessions that the server has not acknowledged.
+
+        Returns:
+            the values of which the server lacks something.
 
         Raises:
-            StoreFailed: The file can't be used.
+            StoreFailed: the file can't be used.
         """
         self._disk._open(self._store.account_id)
         try:
@@ -65,10 +68,13 @@ class StorePersistence:
             raise
 
     def close(self, *, save: bool) -> None:
-        """Closes the file, having written what is left, unless writing has failed already.
+        """Close the file, after saving changes unless an earlier save has failed.
+
+        Args:
+            save: whether to save.
 
         Raises:
-            StoreFailed: The file can't be written.
+            StoreFailed: the file can't be written.
         """
         try:
             if save:
@@ -77,14 +83,14 @@ class StorePersistence:
             self._disk._close()
 
     def mark(self, core: Core) -> None:
-        """Notes that a value changed."""
+        """Note that a value changed."""
         self._changed[core.co_id] = core
 
     def save(self) -> None:
-        """Writes what changed, in one commit.
+        """Write all changes in one commit.
 
         Raises:
-            StoreFailed: The file can't be written.
+            StoreFailed: the file can't be written.
         """
         self._sign()
         if not self._changed:
@@ -101,9 +107,9 @@ class StorePersistence:
                 for batch in _unstored(core):
                     writer.batch(core.co_id, batch)
                 if core.co_id in self._unacknowledged:
-                    writer.is_pending(core.co_id, self._own_sessions & core.sessions.keys())
+                    writer.mark_pending(core.co_id, self._own_sessions & core.sessions.keys())
                 elif core.co_id in self._pending:
-                    writer.is_acknowledged(core.co_id)
+                    writer.mark_acknowledged(core.co_id)
         self._saved()
 
     def _saved(self) -> None:
@@ -118,10 +124,10 @@ class StorePersistence:
         self._changed.clear()
 
     def restore(self, core: Core) -> None:
-        """Fills an empty value with what the file has of it, and with the accounts and the group that prove it.
+        """Fill an empty value from the file, together with the accounts and the group that are needed to validate it.
 
         Raises:
-            StoreFailed: The file can't be read, or holds what nobody signed.
+            StoreFailed: the file can't be read, or its content has no valid signature.
         """
         found = self._disk._value(core.co_id)
         if found is None:

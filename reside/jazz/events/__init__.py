@@ -1,1 +1,1 @@
-"""How changes reach those who wait for them: watches, waits, and the end of an event-loop turn."""
+"""Notification of changes: watches, waiters, and the end of an event-loop turn."""

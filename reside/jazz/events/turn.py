@@ -1,7 +1,6 @@
-"""The end of an event-loop turn: what changed in the turn is looked after once, in the next one, in a fixed order.
+"""The end of an event-loop turn: what changed in the turn is processed once, in the next turn, in a fixed order.
 
-One callback does it all, because each that follows another costs a turn of the loop, and with it the latency of every
-write that answers another.
+One callback does all of it. Each further callback would delay every write that answers another one by a turn.
 """
 
 import asyncio
@@ -9,10 +8,10 @@ from collections.abc import Callable
 
 
 class Turn:
-    """Plans the end of the turn that runs.
+    """Schedules the end of the current turn.
 
     Args:
-        end: What is done at the end of a turn in which `schedule` was called, however often.
+        end: called at the end of each turn in which `schedule` was called, once.
     """
 
     def __init__(self, end: Callable[[], None]) -> None:
@@ -20,7 +19,7 @@ class Turn:
         self._scheduled = False
 
     def schedule(self) -> None:
-        """Something happened that the end of the turn must look after."""
+        """Run `end` after the current turn."""
         if not self._scheduled:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._run)

@@ -1,4 +1,4 @@
-"""What the callers of a node wait for: changes of values, acknowledgements, round trips. All ends with the node."""
+"""The waiters of a node: for changes of values, acknowledgements and round trips. All of them end with the node."""
 
 import asyncio
 from collections import deque
@@ -10,22 +10,22 @@ from reside.jazz.memory.covalue import Core
 from reside.jazz.wire.session import SessionLog
 
 Unacknowledged: TypeAlias = dict[str, tuple[Core, list[tuple[SessionLog, int]]]]
-"""What must be acknowledged: for each value its logs, and how much of each."""
+"""What must be acknowledged: for each value its logs, each with the number of transactions."""
 
 
 class _Flush:
-    """A wait for acknowledgements."""
+    """One wait for acknowledgements."""
 
     def __init__(self, missing: Unacknowledged) -> None:
         self.missing = missing
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def acknowledged(self, core: Core) -> None:
-        """Looks again at a value of which the server acknowledged something."""
+        """Check a value of which the server acknowledged more."""
         _, logs = self.missing.get(core.co_id, (core, None))
         if logs is None or not core.header_acknowledged:
             return
-        # What was written to a value that is deleted meanwhile is not wanted by anybody any more.
+        # Do not wait for void sessions of a value that was deleted meanwhile.
         if any(log.acknowledged < count for log, count in logs if core.is_live(log.session)):
             return
         del self.missing[core.co_id]
@@ -34,10 +34,10 @@ class _Flush:
 
 
 class Waiters:
-    """All waits of one node.
+    """All waiters of one node.
 
     Args:
-        check_open: Raises if the node is closed.
+        check_open: raises if the node is closed.
     """
 
     def __init__(self, check_open: Callable[[], None]) -> None:
@@ -47,15 +47,15 @@ class Waiters:
         self._flushes: list[_Flush] = []
 
     def waited_for(self) -> Iterable[str]:
-        """The values whose change somebody waits for."""
+        """Return the ids of the values for whose change a caller waits."""
         return list(self._values)
 
     def is_waited_for(self, core: Core) -> bool:
-        """Whether anybody waits for a change of a value."""
+        """Return whether a caller waits for a change of a value."""
         return core.co_id in self._values
 
-    async def change(self, cores: Sequence[Core], timeout: float | None) -> bool:  # noqa: ASYNC109 - tells it by value
-        """Waits until one of the values changes; False if none did in time (seconds; None waits for ever)."""
+    async def change(self, cores: Sequence[Core], timeout: float | None) -> bool:  # noqa: ASYNC109 - returns a value
+        """Wait until one of the values changes; return False on a timeout (in seconds; None waits forever)."""
         self._check_open()
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         for core in cores:
@@ -78,26 +78,31 @@ class Waiters:
         return True
 
     def changed(self, core: Core) -> None:
-        """A value changed."""
+        """Wake the waiters of a value that changed."""
         for future in self._values.get(core.co_id, ()):
             if not future.done():
                 future.set_result(None)
 
     def acknowledged(self, core: Core) -> None:
-        """The server acknowledged something of a value."""
+        """Update all flushes after the server acknowledged more of a value."""
         for flush in self._flushes:
             flush.acknowledged(core)
 
     async def flush(
         self,
         missing: Unacknowledged,
-        timeout: float,  # noqa: ASYNC109 - the error tells what is missing
+        timeout: float,  # noqa: ASYNC109 - the error names what is missing
         why_not: Callable[[], str],
     ) -> None:
-        """Waits until the server acknowledged what is missing.
+        """Wait until the server has acknowledged what is missing.
+
+        Args:
+            missing: what must be acknowledged; values are removed from it as they are acknowledged.
+            timeout: in seconds.
+            why_not: returns the reason for a delay, for the error.
 
         Raises:
-            JazzTimeout: It did not in time (seconds); `why_not` says in words why.
+            JazzTimeout: the server did not acknowledge it in time.
         """
         if not missing:
             return
@@ -114,28 +119,28 @@ class Waiters:
             self._flushes.remove(flush)
 
     def round_trip(self) -> asyncio.Future[bool]:
-        """A question was asked; the future tells whether it was answered, or the connection ended before."""
+        """Register a request; the future is True once it is answered, False if the connection ends before."""
         self._check_open()
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._round_trips.append(answer)
         return answer
 
     def answered(self) -> None:
-        """The oldest question was answered: answers come in the order of the questions."""
+        """Complete the oldest request: answers arrive in the order of the requests."""
         if self._round_trips:
             trip = self._round_trips.popleft()
             if not trip.done():
                 trip.set_result(True)
 
     def disconnected(self) -> None:
-        """No question asked so far will be answered."""
+        """Fail all requests, because the connection has ended."""
         while self._round_trips:
             trip = self._round_trips.popleft()
             if not trip.done():
                 trip.set_result(False)
 
     def end(self, error: JazzError) -> None:
-        """Nothing will come any more."""
+        """End all waits with an error, because the node is closed."""
         waiting: list[asyncio.Future[Any]] = [future for waiters in self._values.values() for future in waiters]
         waiting += [*(flush.done for flush in self._flushes), *self._round_trips]
         self._round_trips.clear()

@@ -1,6 +1,6 @@
-"""Being told of changes: a registry that wakes watchers once an event-loop turn, and the iterator they hold.
+"""Subscriptions to changes: a registry that wakes watchers once each event-loop turn, and the iterator for callers.
 
-A watcher holds no queue: it is woken, and then looks at the state as it is. So it can be slow, and can't grow.
+A watcher has no queue: it is woken and then reads the current state. So a slow watcher does not use more memory.
 """
 
 import asyncio
@@ -13,28 +13,28 @@ from reside.jazz.errors import NodeClosed
 from reside.jazz.ids import CoId
 
 _PRUNE_BEYOND: Final = 512
-"""Beyond so many watched values those whose iterators were all dropped unclosed are forgotten."""
+"""With more watched values than this, those whose iterators were all garbage-collected are removed."""
 
 
 class Watchable(Protocol):
-    """What can be watched: a value with a revision."""
+    """A value with a revision, which can be watched."""
 
     @property
     def id(self) -> CoId:
         """The value's id."""
 
     def _refresh(self) -> int:
-        """Brings the content up to date; the number it gives grows with every change of the valid content."""
+        """Update the content; return a number that grows with every change of the valid content."""
 
 
 T = TypeVar("T", bound=Watchable)
 
 
 class Wakeable(Protocol):
-    """What a change of a value wakes."""
+    """A subscriber that a change wakes."""
 
     def _wake(self) -> None:
-        """Look again: something changed, or the node was closed."""
+        """Check the value again, because something changed or the node was closed."""
 
 
 class Watch(Generic[T]):
@@ -53,10 +53,10 @@ class Watch(Generic[T]):
         return self
 
     async def __anext__(self) -> T:
-        """The value once it differs from what was last given.
+        """Return the value once it differs from the last returned state.
 
         Raises:
-            NodeClosed: The node was closed: nothing will ever change again.
+            NodeClosed: the node was closed, so there will be no more changes.
         """
         while True:
             await self._woken.wait()
@@ -79,18 +79,18 @@ class Watch(Generic[T]):
         self.close()
 
     def close(self) -> None:
-        """Unsubscribes; an iteration that waits ends."""
+        """Unsubscribe; a waiting iteration ends."""
         self._closed = True
         self._watches.discard(self._value.id, self)
         self._woken.set()
 
     def _wake(self) -> None:
-        """Makes the iterator look again."""
+        """Make the iterator check the value again."""
         self._woken.set()
 
 
 class _Callback:
-    """A subscribed callback and the revision that it last heard of."""
+    """A subscribed callback and the revision that it was last called with."""
 
     def __init__(self, value: Watchable, callback: Callable[[Any], None]) -> None:
         self.value = value
@@ -100,14 +100,14 @@ class _Callback:
     def call(self) -> None:
         try:
             self.callback(self.value)
-        # The subscriber's, and no concern of the others'; a task that it asks for its result may be a cancelled one.
+        # An error must not affect other subscribers. A cancelled task whose result is read raises CancelledError.
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - see above
             message = f"a callback for {self.value.id} failed"
             asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})
 
 
 class Watches:
-    """All watchers of a node, by value."""
+    """All subscriptions of a node, by value."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -118,18 +118,18 @@ class Watches:
 
     @property
     def count(self) -> int:
-        """How many iterators and callbacks are subscribed."""
+        """The number of subscribed iterators and callbacks."""
         return sum(map(len, self._iterators.values())) + sum(map(len, self._callbacks.values()))
 
     def add(self, co_id: CoId, watch: Wakeable) -> None:
-        """Subscribes an iterator; it is dropped by itself when nobody holds it any more."""
+        """Subscribe an iterator; only a weak reference is kept."""
         self._iterators.setdefault(co_id, WeakSet()).add(watch)
         if len(self._iterators) > self._prune_beyond:
             self._iterators = {watched: watches for watched, watches in self._iterators.items() if watches}
             self._prune_beyond = max(_PRUNE_BEYOND, 2 * len(self._iterators))
 
     def discard(self, co_id: CoId, watch: Wakeable) -> None:
-        """Unsubscribes an iterator."""
+        """Unsubscribe an iterator."""
         watches = self._iterators.get(co_id)
         if watches is not None:
             watches.discard(watch)
@@ -137,7 +137,7 @@ class Watches:
                 del self._iterators[co_id]
 
     def add_callback(self, value: T, callback: Callable[[T], None]) -> Callable[[], None]:
-        """Subscribes a callback; gives the function that unsubscribes it."""
+        """Subscribe a callback; return a function that unsubscribes it."""
         entry = _Callback(value, callback)
         self._callbacks.setdefault(value.id, []).append(entry)
 
@@ -151,16 +151,16 @@ class Watches:
         return unsubscribe
 
     def mark(self, co_id: CoId) -> bool:
-        """Notes that a value may have changed; whether anybody watches it and `wake` should follow."""
+        """Note that a value may have changed; return whether it has subscribers, so that `wake` must follow."""
         if co_id not in self._iterators and co_id not in self._callbacks:
             return False
         self._changed[co_id] = None
         return True
 
     def wake(self) -> bool:
-        """Wakes the watchers of all values noted; whether there were any.
+        """Notify the subscribers of all marked values; return whether there were any.
 
-        A callback's failure goes to the loop's exception handler.
+        An error in a callback is passed to the event loop's exception handler.
         """
         changed, self._changed = self._changed, {}
         for co_id in changed:
@@ -174,7 +174,7 @@ class Watches:
         return bool(changed)
 
     def close(self) -> None:
-        """Ends all iterators with `NodeClosed`, and forgets the callbacks."""
+        """End all iterators with `NodeClosed`, and drop the callbacks."""
         self.closed = True
         self._callbacks.clear()
         for watches in list(self._iterators.values()):

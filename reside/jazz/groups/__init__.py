@@ -1,1 +1,1 @@
-"""Groups and accounts as callers use them: members, invites, and the changes of keys that go with them."""
+"""The public API of groups and accounts: members, invites, and key rotation."""

@@ -1,4 +1,4 @@
-"""Accounts: an identity that is a group of one, with a public profile (docs/jazz-protocol.md, section 6)."""
+"""Accounts: identities with a public profile, stored as groups of one agent (docs/jazz-protocol.md, section 6)."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -17,10 +17,10 @@ from reside.jazz.wire.header import account_header
 
 @dataclass(frozen=True)
 class Credentials:
-    """Who a node is.
+    """The credentials of a node's account.
 
     Attributes:
-        account_id: A pure function of the secret.
+        account_id: derived from the secret.
         agent_secret: `sealerSecret_z…/signerSecret_z…`; never shown by `repr`.
     """
 
@@ -29,22 +29,22 @@ class Credentials:
 
     @staticmethod
     def generate() -> "Credentials":
-        """New random credentials; needs no network. `Node.register` publishes the account."""
+        """Generate random credentials, without network access. `Node.register` publishes the account."""
         return Credentials.from_secret(new_agent_secret())
 
     @staticmethod
     def from_secret(agent_secret: str) -> "Credentials":
-        """The credentials of an agent secret.
+        """Return the credentials of an agent secret.
 
         Raises:
-            InvalidCredentials: The secret is malformed.
+            InvalidCredentials: the secret is malformed.
         """
         agent = Agent.from_secret(agent_secret)
         return Credentials(AccountId(account_header(agent.agent_id).co_id), agent_secret)
 
 
 class Account(Group):
-    """An account; its profile is readable by everyone."""
+    """An account, with a profile that everyone can read."""
 
     kind: ClassVar[str] = "account"
 
@@ -64,16 +64,16 @@ class Account(Group):
 
     @property
     def profile_id(self) -> CoId | None:
-        """Id of the profile map; None for an account that was not completed."""
+        """The id of the profile map; None if the account has no profile yet."""
         profile = self._state.get("profile")
         return CoId(profile) if isinstance(profile, str) else None
 
     @property
     def profile(self) -> CoMap:
-        """The profile, once `load_profile` has loaded it.
+        """The profile, which `load_profile` loads.
 
         Raises:
-            InvalidContent: It was not loaded.
+            InvalidContent: the profile is not loaded.
         """
         if self._profile is None:
             raise InvalidContent(f"the profile of {self.id} is not loaded; await load_profile() first")
@@ -81,16 +81,16 @@ class Account(Group):
 
     @property
     def name(self) -> str | None:
-        """The name in the profile; None as long as the profile is not loaded or has no name."""
+        """The name in the profile; None if the profile is not loaded or has no name."""
         name = None if self._profile is None else self._profile.get("name")
         return name if isinstance(name, str) else None
 
-    async def load_profile(self, *, timeout: float = 30.0) -> CoMap:  # noqa: ASYNC109 - as every load of a node
-        """Loads the profile map.
+    async def load_profile(self, *, timeout: float = 30.0) -> CoMap:  # noqa: ASYNC109 - as in every load of a node
+        """Load the profile map.
 
         Raises:
-            InvalidContent: The account has no profile.
-            ValueNotFound: The server does not have it.
+            InvalidContent: the account has no profile.
+            ValueNotFound: the server does not have the profile.
         """
         profile_id = self.profile_id
         if profile_id is None:
@@ -121,7 +121,7 @@ class Account(Group):
         raise self._no_members(f"extend {parent.id} as {role} with")
 
     def _initialise(self) -> None:
-        """Writes the first transactions of a fresh account, as its agent."""
+        """Write the first transactions of a new account, as its agent."""
         agent = self._host.store.agent
         key = ReadKey.generate()
         self._writer.set(agent.agent_id, "admin")
@@ -129,7 +129,7 @@ class Account(Group):
         self._writer.set("readKey", key.key_id)
 
     def _set_profile(self, profile: CoMap) -> None:
-        """Names the profile."""
+        """Make a map the account's profile."""
         self._writer.set("profile", profile.id)
         self._profile = profile
 

@@ -1,7 +1,7 @@
-"""Groups: members with roles, and the read keys that make a role more than a word (docs/jazz-protocol.md, section 5).
+"""Groups: members with roles, and the read keys that enforce the roles (docs/jazz-protocol.md, section 5).
 
-Whoever may read gets the read key sealed to the own account; whoever is removed stops getting new ones, because the key
-is changed first.
+Every member that may read gets the read key, sealed to its account. The read key is rotated before a member is removed,
+so a removed member gets no new key.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ from reside.jazz.rules.group_state import ADMINS, GroupState, is_member_key
 from reside.jazz.values.value import Value
 from reside.jazz.wire.crypto import ReadKey
 
-if TYPE_CHECKING:  # a group makes values, and a value names its group: the one circle of types
+if TYPE_CHECKING:  # the only cycle of types: a group creates values, and a value refers to its group
     from reside.jazz.values.cofeed import CoFeed
     from reside.jazz.values.colist import CoList
     from reside.jazz.values.comap import CoMap
@@ -29,56 +29,56 @@ _MAPPINGS = ("extend", "reader", "writer", "manager", "admin")
 
 
 class Group(Value):
-    """A group: who may read and write the values that it owns."""
+    """A group, which defines who may read and write the values that it owns."""
 
     kind: ClassVar[str] = "group"
     _repaired: bool = False
 
     def _refresh(self) -> int:
-        """Brings the roles up to date; the number it gives grows with every change, also in a parent group."""
-        _ = self._state  # judges what arrived since
+        """Update the roles; return a number that grows with every change of this group or a parent."""
+        _ = self._state  # validates what arrived since the last call
         return super()._refresh()
 
     @property
     def name(self) -> str | None:
-        """The name given at its creation; it never changes, and everybody can read it."""
+        """The name given at creation. It never changes, and everyone can read it."""
         return None if self._core.header is None else self._core.header.name
 
     @property
     def my_role(self) -> str | None:
-        """This node's account's effective role; None for none."""
+        """The effective role of this node's account; None if it has none."""
         return self._state.role_of(self._host.account_id)
 
     def role_of(self, member: str, at: int | None = None) -> str | None:
-        """The effective role of an account, an agent or `everyone`: direct, through parent groups, or everyone's.
+        """Return the effective role of a member: direct, through parent groups, or through `everyone`.
 
         Args:
-            member: Account id, agent id or `everyone`.
-            at: Time in ms since the epoch; None for now.
+            member: account id, agent id or `everyone`.
+            at: time in ms since the epoch; None for now.
         """
         return self._state.role_of(member, at)
 
     def members(self) -> dict[str, str]:
-        """The direct members and their roles; `everyone` is one of them if it has a role, and so are open invites."""
+        """Return the direct members and their roles, including `everyone` if it has a role, and open invites."""
         state = self._state
         roles = {key: state.get(key) for key in state.entries if is_member_key(key) or key == EVERYONE}
         return {member: role for member, role in roles.items() if role != "revoked"}
 
     def parents(self) -> dict[CoId, str]:
-        """The groups whose members are members here too, with the role they get (`extend`: the one they have there)."""
+        """Return the parent groups, each with the role that its members get here; `extend` keeps each one's role."""
         state = self._state
         return {CoId(parent): state.parents[parent][-1][1] for parent in state.parent_ids()}
 
     async def add_member(self, member: AccountId | AgentId | Everyone, role: Role) -> None:
-        """Gives an account, an agent or everyone a role; it can read what was written before.
+        """Give an account, an agent or everyone a role. A role that can read includes all earlier content.
 
         Args:
-            member: Account id, agent id or `everyone`; everyone can be reader, writer or writeOnly.
-            role: The new role. Does nothing if it is the present one.
+            member: account id, agent id or `everyone`; everyone can be reader, writer or writeOnly.
+            role: the new role; nothing happens if it is the current one.
 
         Raises:
-            NotPermitted: This account may not give this role.
-            ValueNotFound: There is no such account.
+            NotPermitted: this account may not assign this role.
+            ValueNotFound: the account does not exist.
         """
         if member == EVERYONE:
             await self._add_everyone(role)
@@ -90,12 +90,12 @@ class Group(Value):
         await give_role(self, self._writer, member, role)
 
     async def remove_member(self, member: AccountId | AgentId | Everyone) -> None:
-        """Takes away a role. The read key is changed first, so that what is written from now on is closed to it.
+        """Remove a member, after a rotation of the read key, so that it can't read what is written from now on.
 
-        What was written before stays readable to whoever had the key. An open invite is withdrawn by its agent id.
+        A former member can still read what was written before. To withdraw an open invite, remove its agent id.
 
         Raises:
-            NotPermitted: This account may not remove that member.
+            NotPermitted: this account may not remove that member.
         """
         if self._state.get(member) in (None, "revoked"):
             return
@@ -103,7 +103,7 @@ class Group(Value):
         rotates = self._writer.acting_role(self._host.account_id) in ADMINS
         rotation = await prepare_rotation(self) if rotates else None
         if member == EVERYONE:
-            # First: whoever sees half of it must not take everyone for a reader of the new key.
+            # Revoke first: a node that has received only a part must not treat everyone as a reader of the new key.
             self._writer.set(member, "revoked")
         if rotation is not None:
             rotation.run(member)
@@ -111,47 +111,47 @@ class Group(Value):
             self._writer.set(member, "revoked")
 
     async def create_invite(self, role: InviteRole, *, value: Value | None = None, hint: str | None = None) -> Invite:
-        """Makes an invite: whoever has its secret can give itself a role here.
+        """Create an invite, with whose secret any account can give itself a role in this group.
 
         Args:
-            role: The role to be had.
-            value: What the invite leads to, a value of this group; None for the group itself.
-            hint: Goes into the invite's link, for whatever opens it.
+            role: the role that the invite gives.
+            value: the value of this group that the invite is for; None for the group itself.
+            hint: included in the invite's link, for the application that opens it.
 
         Raises:
-            NotPermitted: This account may not invite to this role.
+            NotPermitted: this account may not create invites for this role.
         """
         return await create_invite(self, role, value_id=self.id if value is None else value.id, hint=hint)
 
     async def extend(self, parent: "Group", role: str = "extend") -> None:
-        """Makes the members of another group members of this one.
+        """Make the members of another group members of this one.
 
         Args:
-            parent: The other group.
-            role: `extend`: everybody keeps the role from there; or one fixed role for all.
+            parent: the other group.
+            role: `extend` to keep each member's role, or one role for all of them.
 
         Raises:
-            NotPermitted: This account is not an admin here, or the parent extends this group.
+            NotPermitted: this account is not an admin here, or the parent extends this group.
         """
         if parent._state.get("groupSealer") is None:
             await parent._writer.load_members()
         self._extend(parent, role)
 
     def create_child(self, role: str = "extend") -> "Group":
-        """A new group that extends this one.
+        """Create a group that extends this one.
 
         Args:
-            role: As in `extend`.
+            role: as in `extend`.
         """
         child: Group = self._host.create_group()
         child._extend(self, role)
         return child
 
     async def revoke_extension(self, parent: "Group") -> None:
-        """Ends that the members of another group are members here, and changes the read key.
+        """End the extension of a parent, so that its members are no longer members here, and rotate the read key.
 
         Raises:
-            NotPermitted: This account is neither admin nor manager here.
+            NotPermitted: this account is neither admin nor manager here.
         """
         if self._writer.acting_role(self._host.account_id) not in ADMINS:
             raise self._writer.refusal("end the extension of", "admin or manager")
@@ -161,41 +161,41 @@ class Group(Value):
             rotation.run()
 
     def create_map(self, init: Mapping[str, Json] | None = None) -> "CoMap":
-        """A new map owned by this group.
+        """Create a map owned by this group.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         value: CoMap = self._host.creator.map(self, init or {})
         return value
 
     def create_list(self, items: Iterable[Json] = (), *, restrict_deletion: bool = False) -> "CoList":
-        """A new list owned by this group.
+        """Create a list owned by this group.
 
         Args:
-            items: Its first content.
-            restrict_deletion: Whether only admins and managers may remove items; this never changes.
+            items: the initial content.
+            restrict_deletion: whether only admins and managers may remove items; this can't be changed later.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         value: CoList = self._host.creator.list(self, items, restrict_deletion=restrict_deletion)
         return value
 
     def create_feed(self) -> "CoFeed":
-        """A new feed owned by this group.
+        """Create a feed owned by this group.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         value: CoFeed = self._host.creator.feed(self)
         return value
 
     def create_text(self, text: str = "") -> "CoPlainText":
-        """A new text owned by this group.
+        """Create a text owned by this group.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         value: CoPlainText = self._host.creator.text(self, text)
         return value
@@ -203,17 +203,17 @@ class Group(Value):
     def create_file(
         self, data: bytes, *, mime_type: str = "application/octet-stream", name: str | None = None
     ) -> "FileStream":
-        """A new file of these bytes, owned by this group.
+        """Create a file with this content, owned by this group.
 
-        For more than a few megabytes, `open_file` and `FileStream.push_all` don't hold up the event loop.
+        For more than a few megabytes use `open_file` and `FileStream.push_all`, which do not block the event loop.
 
         Args:
-            data: Its content.
-            mime_type: For example `image/png`.
-            name: The file's name.
+            data: the content.
+            mime_type: for example `image/png`.
+            name: the file's name.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         file = self.open_file(mime_type, name=name, size=len(data))
         file.push(data)
@@ -223,42 +223,42 @@ class Group(Value):
     def open_file(
         self, mime_type: str = "application/octet-stream", *, name: str | None = None, size: int | None = None
     ) -> "FileStream":
-        """A new file to be written piece by piece, with `push` or `push_all`; others can read it as it grows.
+        """Create a file and write it later, with `push` or `push_all`; others can read it while it grows.
 
         Args:
-            mime_type: For example `image/png`.
-            name: The file's name.
-            size: In bytes, if it is known.
+            mime_type: for example `image/png`.
+            name: the file's name.
+            size: the size in bytes, if known.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         value: FileStream = self._host.creator.file(self, mime_type, name=name, size=size)
         return value
 
     @cached_property
     def _writer(self) -> GroupWriter:
-        """Writes to this group as the node's account."""
+        """The writer of this group for the node's account."""
         return GroupWriter(self._host, self._core)
 
     def _initialise(self) -> None:
-        """Writes the first transactions of a fresh group: admin, read key, its sealer."""
+        """Write the first transactions of a new group: admin, read key, group sealer."""
         me, key = self._host.account_id, ReadKey.generate()
         self._writer.set(me, "admin")
         self._writer.reveal(key, me)
         self._writer.set_read_key(key)
 
     def _make_own_write_key(self) -> None:
-        """Makes the key that this account writes with where everyone may write, but not read what others wrote."""
+        """Create a write key for this account, for a group in which `everyone` is `writeOnly`."""
         self._writer.new_write_key(self._host.account_id)
 
     def _has_read_key(self) -> bool:
-        """Whether this account can read what is written in the group now."""
+        """Return whether this account has the current read key."""
         key_id = self._state.get("readKey")
         return isinstance(key_id, str) and self._writer.secret(key_id) is not None
 
     def _children(self) -> "list[Group]":
-        """The loaded groups that extend this one."""
+        """Return the loaded groups that extend this one."""
         store = self._host.store
         states = ((co_id, store.group_state(co_id)) for co_id in store.core(self.id).dependants)
         return [
@@ -281,12 +281,12 @@ class Group(Value):
         if self._state.role_of(self._host.account_id) != "admin":
             raise self._writer.refusal("extend", "admin")
         if parent._state.extends(self.id):
-            raise self._writer.refusal("close a circle of groups with", f"a parent that does not extend {self.id}")
+            raise self._writer.refusal("close a cycle of groups with", f"a parent that does not extend {self.id}")
         keys = [self._writer.read_key(), *self._writer.write_keys()]
         self._writer.set(f"parent_{parent.id}", role)
         for key in keys:
             if not self._writer.reveal_to_parent(key, parent._state):
-                # A parent without a sealer, as groups made long ago: its readers get a key of ours, as in JavaScript.
+                # An old parent without a sealer: give its readers a write key of this account, as in JavaScript.
                 parent._writer.new_write_key(self._host.account_id)
                 self._writer.reveal_to_parent(key, parent._state)
 

@@ -1,9 +1,9 @@
-"""Invites: a secret by which whoever has it gives itself a role in a group (docs/jazz-protocol.md, section 5).
+"""Invites: secrets with which an account can give itself a role in a group (docs/jazz-protocol.md, section 5).
 
-The secret is the seed of an agent that is a member of the group with a role like `writerInvite`. To accept is to write
-one's own role to the group as that agent, with the read key sealed from it. An invite can be used any number of times,
-until its agent is removed from the group (`Group.remove_member` with the agent's id); a member that was removed and
-still knows an open invite can come back by it.
+The secret is the seed of an agent that is a member of the group with a role such as `writerInvite`. An account accepts
+an invite by writing its own role to the group as that agent, and the read key sealed by that agent. An invite can be
+used any number of times until its agent is removed from the group (`Group.remove_member` with the agent's id). A
+removed member that knows an open invite can join again.
 """
 
 import secrets
@@ -33,9 +33,9 @@ class Invite:
     """An invite to a group, or to a value of it.
 
     Attributes:
-        value_id: What it leads to: a group, or a value whose group is meant.
+        value_id: the group, or a value that the group owns.
         secret: `inviteSecret_z…`; never shown by `repr`.
-        hint: A word for whatever opens the link; None for none.
+        hint: a text in the link, for the application that opens it; None if there is none.
     """
 
     value_id: CoId
@@ -44,40 +44,40 @@ class Invite:
 
     @property
     def _agent(self) -> Agent:
-        """The keys that stand for the invite in the group."""
+        """The key pairs of the invite's agent."""
         return _agent_of(self.secret)
 
     @property
     def agent_id(self) -> AgentId:
-        """The member that stands for the invite in the group; public."""
+        """The id of the invite's agent, which is a member of the group; public."""
         return AgentId(self._agent.agent_id)
 
     @property
     def ticket(self) -> str:
-        """`<value id>/<secret>`, the form in which a profile offers its inbox. It is a secret."""
+        """The form `<value id>/<secret>`, in which a profile offers its inbox. It is a secret."""
         return f"{self.value_id}/{self.secret}"
 
     def link(self, base_url: str) -> str:
-        """The link that jazz-tools makes and opens: `<base>#/invite/[<hint>/]<value id>/<secret>`. It is a secret."""
+        """Return a jazz-tools link: `<base>#/invite/[<hint>/]<value id>/<secret>`. It is a secret."""
         hint = "" if self.hint is None else f"{self.hint}/"
         return f"{base_url}#/invite/{hint}{self.ticket}"
 
     @staticmethod
     def parse(text: str) -> "Invite":
-        """The invite of a link, or of a ticket.
+        """Parse a link or a ticket.
 
         Raises:
-            InvalidContent: It is neither.
+            InvalidContent: the text is neither.
         """
         parts = (urlsplit(text).fragment if "#" in text else f"/invite/{text}").split("/")
         if len(parts) not in _LINK_PARTS or parts[:2] != ["", "invite"] or not is_co_id(parts[-2]):
-            raise InvalidContent("that is no invite; one looks like https://…#/invite/co_z…/inviteSecret_z…")
+            raise InvalidContent("this is not an invite; one looks like https://…#/invite/co_z…/inviteSecret_z…")
         _agent_of(parts[-1])
         return Invite(CoId(parts[-2]), parts[-1], parts[2] if len(parts) > min(_LINK_PARTS) else None)
 
 
 async def create_invite(group: KeyedGroup, role: InviteRole, *, value_id: CoId, hint: str | None) -> Invite:
-    """Makes an invite's agent a member of a group; see `Group.create_invite`."""
+    """Create an invite and make its agent a member of a group; see `Group.create_invite`."""
     if role not in get_args(InviteRole):
         raise InvalidContent(f"an invite can give {', '.join(get_args(InviteRole))}, not {role}")
     invite = Invite(value_id, _PREFIX + b58encode(secrets.token_bytes(_SEED_BYTES)), hint)
@@ -86,7 +86,7 @@ async def create_invite(group: KeyedGroup, role: InviteRole, *, value_id: CoId, 
 
 
 def _agent_of(secret: str) -> Agent:
-    # Decoding takes time that grows with the square of the length, and the text may be a stranger's profile's.
+    # Decoding takes time quadratic in the length, and the text may come from a stranger's profile.
     is_possible = secret.startswith(_PREFIX) and len(secret) <= len(_PREFIX) + 2 * _SEED_BYTES
     try:
         seed = b58decode(secret.removeprefix(_PREFIX)) if is_possible else b""
@@ -98,6 +98,6 @@ def _agent_of(secret: str) -> Agent:
 
 
 def agent_secret_from_seed(seed: bytes) -> str:
-    """The agent secret of a 32-byte seed (docs/jazz-protocol.md, section 1)."""
+    """Return the agent secret of a 32-byte seed (docs/jazz-protocol.md, section 1)."""
     sealer, signer = (b58encode(blake3(context + seed).digest()) for context in (b"seal", b"sign"))
     return f"sealerSecret_z{sealer}/signerSecret_z{signer}"

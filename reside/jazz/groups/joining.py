@@ -1,4 +1,4 @@
-"""Accepting an invite: giving oneself the role that it offers, as the invite's agent (see `invites`)."""
+"""Acceptance of invites: write the own role to the group as the invite's agent (see `reside.jazz.groups.invites`)."""
 
 import asyncio
 from typing import Final
@@ -17,22 +17,22 @@ from reside.jazz.values.value import Value
 _RANKS: Final = {"writeOnly": 1, "reader": 2, "writer": 3, "manager": 4, "admin": 5}
 
 
-async def accept_invite(host: Host, invite: Invite, *, timeout: float) -> Value:  # noqa: ASYNC109 - as every load
-    """Takes the role that an invite gives; see `Node.accept_invite`."""
+async def accept_invite(host: Host, invite: Invite, *, timeout: float) -> Value:  # noqa: ASYNC109 - as in every load
+    """Accept an invite; see `Node.accept_invite`."""
     value = await host.load_as(invite.value_id, Value, timeout=timeout)
     group = value.group if isinstance(value, OwnedValue) else value
     if isinstance(group, Account) or not isinstance(group, Group):
         raise InvalidContent(f"{invite.value_id} belongs to no group; only groups have invites")
     agent = invite._agent
     role = await _offered_role(group, agent.agent_id, timeout)
-    # Unlike in JavaScript, no role that the member has directly is replaced by a lesser one.
+    # Unlike JavaScript, do not replace a direct role by a lower one.
     if _RANKS.get(str(group._state.get(host.account_id)), 0) < _RANKS[role]:
         await give_role(group, GroupWriter(host, host.store.core(group.id), agent), host.account_id, role)
     return value
 
 
 async def _offered_role(group: Group, agent_id: str, timeout: float) -> str:  # noqa: ASYNC109 - as above
-    """What the invite gives, once that arrived: whoever made it may still be uploading it."""
+    """Return the role that an invite gives; wait for it, because its creator may still be uploading it."""
     try:
         async with asyncio.timeout(timeout), group.watch() as changes:
             async for state in changes:
@@ -42,4 +42,4 @@ async def _offered_role(group: Group, agent_id: str, timeout: float) -> str:  # 
     except TimeoutError:
         needs = "an invite that is not withdrawn"
         raise NotPermitted(group.id, group=group.id, role=group.my_role, act="join", needs=needs) from None
-    raise AssertionError("a watch ends with its block only")
+    raise AssertionError("a watch ends only with its block")

@@ -1,4 +1,4 @@
-"""Giving somebody a role, with the keys that belong to it (docs/jazz-protocol.md, section 5)."""
+"""Assignment of roles, with the keys that belong to each role (docs/jazz-protocol.md, section 5)."""
 
 from reside.jazz.groups.rotation import KeyedGroup, prepare_rotation
 from reside.jazz.groups.writer import GroupWriter
@@ -6,16 +6,16 @@ from reside.jazz.rules.group_state import READERS, WRITE_ONLY
 
 
 async def give_role(group: KeyedGroup, writer: GroupWriter, member: str, role: str) -> None:
-    """Gives a loaded account or an agent a role.
+    """Give an agent or a loaded account a role.
 
     Args:
-        group: The group.
-        writer: Writes to it as whoever gives the role.
-        member: Account id or agent id.
-        role: The new role.
+        group: the group.
+        writer: writes to the group as the identity that gives the role.
+        member: account id or agent id.
+        role: the new role.
 
     Raises:
-        NotPermitted: The writer may not give this role.
+        NotPermitted: the writer may not assign this role.
     """
     writer.check_role(member, role)
     if role in WRITE_ONLY:
@@ -28,7 +28,7 @@ async def give_role(group: KeyedGroup, writer: GroupWriter, member: str, role: s
 
 
 async def _give_write_only(group: KeyedGroup, writer: GroupWriter, member: str, role: str) -> None:
-    """Who could read so far, can't read from now on: the read key is changed first."""
+    """Give a write-only role; rotate the read key first if the member could read."""
     rotation = await prepare_rotation(group) if writer.state.get(member) in READERS else None
     await writer.load_members()
     if rotation is not None:

@@ -1,8 +1,8 @@
-"""What admins of old groups complete when they load one, as the JavaScript library does.
+"""Repair of groups that older versions wrote incompletely, as in the JavaScript library.
 
-A group without a sealer can't become the parent of a stranger's group; one whose read key changed without being
-published again can't be read by the everyone that it names as a reader. Older versions wrote both. The sealer follows
-from the read key, so that admins who heal at the same time write the same.
+A group without a group sealer can't become the parent of a stranger's group. A group with a new read key that was not
+published can't be read by `everyone`, even if `everyone` is a reader. The sealer is derived from the read key, so
+admins that repair a group at the same time write the same value.
 """
 
 from reside.jazz.groups.group import Group
@@ -12,9 +12,9 @@ from reside.jazz.wire.crypto import ReadKey, group_sealer_value
 
 
 def repair_once(group: Group) -> None:
-    """Writes what a completely loaded group lacks, if this account is a direct admin or manager that has its key.
+    """Write what is missing in a completely loaded group, if this account is a direct admin or manager with its key.
 
-    Once for each object: what looks like a lack later may be another's change of keys that has arrived by half.
+    Done once for each object: later, something may be missing only because a rotation has arrived in part.
     """
     if group._repaired:
         return

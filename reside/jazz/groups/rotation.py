@@ -1,8 +1,8 @@
-"""Changing a group's read key, so that what is written from now on is closed to who has no role any more.
+"""Rotation of a group's read key, so that removed members can't read what is written from now on.
 
-Everybody who stays gets the new key, and the old one encrypted under it; members who read only their own get new keys
-of their own; loaded groups that extend this one change their keys too. All accounts are loaded before the first write,
-and all writes of one change happen in one go: a failure leaves the group as it was.
+Every remaining member gets the new key, and the old key encrypted under the new one. Write-only members get new write
+keys. Loaded groups that extend this one rotate their keys, too. All accounts are loaded before the first write, and all
+writes happen without interruption, so a failure leaves the group unchanged.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from reside.jazz.wire.crypto import ReadKey, encrypt_key
 
 
 class KeyedGroup(Protocol):
-    """What changing its keys needs of a group: of `Group`."""
+    """The part of `Group` that a rotation needs."""
 
     @property
     def id(self) -> CoId:
@@ -23,46 +23,46 @@ class KeyedGroup(Protocol):
 
     @property
     def _writer(self) -> GroupWriter:
-        """Writes to the group as the node's account."""
+        """The writer of the group for the node's account."""
 
     def _children(self) -> Sequence["KeyedGroup"]:
-        """The loaded groups that extend this one."""
+        """Return the loaded groups that extend this one."""
 
     def _has_read_key(self) -> bool:
-        """Whether this account can read what is written in the group now."""
+        """Return whether this account has the current read key."""
 
 
 class Rotation:
-    """A change of the keys of a group and of the groups below it, once all that it needs is loaded."""
+    """A prepared rotation of a group and of the loaded groups that extend it."""
 
-    def __init__(self, group: KeyedGroup, below: "list[Rotation]") -> None:
+    def __init__(self, group: KeyedGroup, children: "list[Rotation]") -> None:
         self._group = group
-        self._below = below
+        self._children = children
 
     def run(self, removed: str | None = None) -> None:
-        """Changes the keys for all but one member (account, agent or `everyone`)."""
+        """Rotate the keys for all members except `removed` (account id, agent id or `everyone`)."""
         writer = self._group._writer
         if removed == EVERYONE or writer.state.get(EVERYONE) not in READERS:
             _change_key(writer, removed)
-            for rotation in self._below:
+            for rotation in self._children:
                 rotation.run()
 
 
 async def prepare_rotation(group: KeyedGroup) -> Rotation:
-    """Loads what changing the keys of a group needs."""
+    """Load the accounts that a rotation of a group needs."""
     return await _prepare(group, {group.id})
 
 
 async def _prepare(group: KeyedGroup, seen: set[str]) -> Rotation:
     await group._writer.load_members()
-    below = []
+    children = []
     for child in group._children():
         acts = child._writer.acting_role(child._writer.member) in ADMINS
         if child.id in seen or not acts or not child._has_read_key():
             continue
         seen.add(child.id)
-        below.append(await _prepare(child, seen))
-    return Rotation(group, below)
+        children.append(await _prepare(child, seen))
+    return Rotation(group, children)
 
 
 def _change_key(writer: GroupWriter, removed: str | None) -> None:

@@ -1,7 +1,7 @@
-"""Writing to a group: roles, and the keys that make a role more than a word (docs/jazz-protocol.md, section 5).
+"""Writes to a group: roles, and the keys that enforce them (docs/jazz-protocol.md, section 5).
 
-A group's changes are trusting transactions of exactly one `set` each. A key's secret is given out sealed to each
-member's own sealer, and to the members of parent groups under the parent's read key, or sealed to all of them.
+A group's changes are trusting transactions of exactly one `set` each. A key's secret is sealed to each member's own
+sealer. Members of a parent group get it encrypted under the parent's read key, or sealed to the parent's group sealer.
 """
 
 import asyncio
@@ -33,9 +33,9 @@ class GroupWriter:
     """Writes to one group as one identity.
 
     Args:
-        host: The node of the group.
-        core: The group.
-        invite_agent: The agent of an invite, to write as; None for the node's account.
+        host: the node of the group.
+        core: the group.
+        invite_agent: the agent of an invite, to write as; None for the node's account.
     """
 
     def __init__(self, host: Host, core: Core, invite_agent: Agent | None = None) -> None:
@@ -54,7 +54,7 @@ class GroupWriter:
 
     @property
     def member(self) -> str:
-        """Who writes: an account id or an agent id."""
+        """The identity that writes: an account id or agent id."""
         return self._reader.member
 
     @property
@@ -66,26 +66,26 @@ class GroupWriter:
         return state
 
     def set(self, key: str, value: Json) -> None:
-        """Sets a key, after every change of a role here or in a parent, so that ours stands when it is judged."""
+        """Set a key, dated after every change of a role here or in a parent, so that the current roles decide on it."""
         state = self.state
         epochs = state.epochs()
         latest = max(state.latest, epochs[-1] if epochs else 0)
         self._host.write_trusting(self.core, key, value, latest=latest, session=self._session)
 
     def set_role(self, member: str, role: str) -> None:
-        """Gives a role.
+        """Assign a role.
 
         Raises:
-            NotPermitted: Readers would not accept it.
+            NotPermitted: readers would refuse the assignment.
         """
         self.check_role(member, role)
         self.set(member, role)
 
     def check_role(self, member: str, role: str) -> None:
-        """Refuses an assignment of a role that readers would not accept.
+        """Refuse an assignment of a role that readers would refuse.
 
         Raises:
-            NotPermitted: Says why.
+            NotPermitted: with the reason.
         """
         mine, theirs = self.acting_role(self.member), self.acting_role(member)
         refusal = refusal_of_role(self.member, mine, member, theirs, role)
@@ -93,22 +93,22 @@ class GroupWriter:
             raise self.refusal(f"make {member} {role} in", f"another role: {refusal}")
 
     def acting_role(self, member: str) -> str | None:
-        """The role by which a member may change the group now: its own or one through a parent, never everyone's."""
+        """Return a member's current role for changes of the group: direct or through a parent, not through everyone."""
         now = max(self._host.now_ms(), self.state.latest)
         validation = self.core.validation
         return None if validation is None else validation.validator.acting_role(member, now)
 
     def refusal(self, act: str, needs: str) -> NotPermitted:
-        """The error for an act that the writer's role does not allow."""
+        """Return the error for an action that the writer's role does not allow."""
         return NotPermitted(self.id, group=self.id, role=self.state.role_of(self.member), act=act, needs=needs)
 
     # Keys
 
     def read_key(self) -> ReadKey:
-        """The key that is written with now.
+        """Return the key with which new content is encrypted.
 
         Raises:
-            NotPermitted: The writer can't have it.
+            NotPermitted: the writer has no access to it.
         """
         key_id = current_key_id(self.state, self.member)
         secret = None if key_id is None else find_secret(self._host.store, self.id, key_id, self._reader)
@@ -117,18 +117,18 @@ class GroupWriter:
         return ReadKey(key_id, secret)
 
     def write_keys(self) -> list[ReadKey]:
-        """The keys of members who read only their own, as far as the writer can have them."""
+        """Return the keys of write-only members, as far as the writer has them."""
         state = self.state
         ids = [state.get(key) for key in state.entries if key.startswith("writeKeyFor_")]
         found = ((key_id, self.secret(key_id)) for key_id in ids if isinstance(key_id, str))
         return [ReadKey(key_id, secret) for key_id, secret in found if secret is not None]
 
     def secret(self, key_id: str) -> str | None:
-        """The secret of one of the group's keys."""
+        """Return the secret of one of the group's keys; None if the writer can't find it."""
         return find_secret(self._host.store, self.id, key_id, self._reader)
 
     def new_write_key(self, member: str) -> None:
-        """A key of its own for a member who may write but not read what others write; whoever reads gets it too."""
+        """Create a write key for a member that may write but not read, and give it to all key holders as well."""
         key = ReadKey.generate()
         self.set(f"writeKeyFor_{member}", key.key_id)
         self.reveal(key, member)
@@ -137,24 +137,24 @@ class GroupWriter:
         self.reveal_to_parents(key)
 
     def set_read_key(self, key: ReadKey) -> None:
-        """Makes a key the one that is written with."""
+        """Make a key the read key."""
         self.set("readKey", key.key_id)
         self.set("groupSealer", group_sealer_value(key))
 
-    # Giving keys out
+    # Distribution of keys
 
     def key_holders(self, without: str | None = None) -> list[str]:
-        """The direct members who get read keys."""
+        """Return the direct members that get read keys."""
         state = self.state
         return [key for key in state.member_keys() if key != without and state.get(key) in KEY_HOLDERS]
 
     def write_only_members(self, without: str | None = None) -> list[str]:
-        """The direct members with a key of their own."""
+        """Return the direct members with a write key of their own."""
         state = self.state
         return [key for key in state.member_keys() if key != without and state.get(key) in WRITE_ONLY]
 
     async def load_members(self) -> None:
-        """Loads the accounts of all who hold keys: sealing needs their public keys. Members whom nobody is stay out."""
+        """Load the accounts of all members with keys, for their public keys. Ignore members without a known account."""
         members = [*self.key_holders(), *self.write_only_members()]
         absent = [member for member in members if is_account_id(member) and self._host.store.agent_of(member) is None]
         found = await asyncio.gather(*(self._host.load_account(member) for member in absent), return_exceptions=True)
@@ -163,21 +163,21 @@ class GroupWriter:
                 raise error
 
     def reveal_if_possible(self, key: ReadKey, member: str) -> None:
-        """Gives a key to a member, or notes that it can't have it.
+        """Give a key to a member; if that is impossible, log a warning.
 
-        Invites let strangers make any id a member. One that nobody has, or without a usable key, goes without: it must
-        not keep the others from changing the key.
+        Invites let strangers make any id a member. A member without an account or without a usable key must not prevent
+        a rotation, so it gets no key.
         """
         try:
             self.reveal(key, member)
         except InvalidContent as error:
-            _log.warning("the member %s of %s gets no key: %s", member, self.id, error)
+            _log.warning("member %s of group %s gets no key: %s", member, self.id, error)
 
     def reveal(self, key: ReadKey, member: str) -> None:
-        """Gives a key to an account or an agent.
+        """Give a key to an account or an agent.
 
         Raises:
-            InvalidContent: The account is not here, or has no usable key.
+            InvalidContent: the account is not loaded, or has no usable key.
         """
         agent_id = self._host.store.agent_of(member)
         if agent_id is None:
@@ -186,21 +186,21 @@ class GroupWriter:
         self.set(f"{key.key_id}_for_{member}", sealed)
 
     def parent_states(self) -> list[GroupState]:
-        """The groups whose members are members here."""
+        """Return the states of the loaded parent groups."""
         found = (self._host.store.group_state(parent) for parent in self.state.parent_ids())
         return [parent for parent in found if isinstance(parent, GroupState)]
 
     def reveal_to_parents(self, key: ReadKey) -> None:
-        """Gives a key to the members of all parents; of one that offers no way, they stay without it."""
+        """Give a key to the members of all parents; log a warning for a parent with neither a read key nor a sealer."""
         for parent in self.parent_states():
             if not self.reveal_to_parent(key, parent):
-                _log.warning("the members of %s get no key of %s: no read key, no sealer", parent.co_id, self.id)
+                _log.warning("members of parent %s get no key of %s: no read key and no sealer", parent.co_id, self.id)
 
     def reveal_to_parent(self, key: ReadKey, parent: GroupState) -> bool:
-        """Gives a key to a parent's members: under its read key where we have that, else sealed to the group.
+        """Give a key to a parent's members: under its read key if the writer has that, else sealed to its group sealer.
 
         Returns:
-            Whether there was a way.
+            whether one of the two was possible.
         """
         under = self._key_of_parent(parent)
         if under is not None:
@@ -212,12 +212,12 @@ class GroupWriter:
         try:
             sealed = seal_key_for_group(key.secret, sealer_id, self._next_material())
         except InvalidContent:
-            return False  # no key at all: whoever set it keeps the parent's members out, and nobody else
+            return False  # the parent's sealer is unusable: only the parent's members lose access
         self.set(f"{key.key_id}_sealedFor_{sealer_id}", sealed)
         return True
 
     def _key_of_parent(self, parent: GroupState) -> ReadKey | None:
-        """A key that the parent's members have: its read key, or our own write key where the parent has no sealer."""
+        """Return a key of the parent's members: its read key, or the writer's write key if the parent has no sealer."""
         role = parent.role_of(self.member)
         if role not in _ROLES_WITH_READ_KEY and parent.get("groupSealer") is not None:
             return None

@@ -1,1 +1,1 @@
-"""What a node holds in memory: the logs of its values, the states of its groups, and what depends on what."""
+"""The in-memory state of a node: the logs of its values, the states of its groups, and the dependencies."""

@@ -1,6 +1,6 @@
-"""One value as this node holds it: its header and the verified logs of its sessions, in the order of their arrival.
+"""One value in a node's memory: its header and the verified logs of its sessions, in the order of arrival.
 
-Nothing here says what counts: that is `permissions` and `content`.
+Whether transactions are valid is decided in `reside.jazz.rules`.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,15 @@ from reside.jazz.wire.session import SessionLog, Transaction
 
 @dataclass(slots=True)
 class Batch:
-    """Transactions of one session that arrived together under one signature; `new` if the value was whole by then."""
+    """Transactions of one session that arrived together under one signature.
+
+    Attributes:
+        session: their session.
+        after: how many transactions precede them in the session.
+        transactions: the transactions in order.
+        signature: the signature of the log up to their end.
+        new: whether the value had been loaded completely before they arrived.
+    """
 
     session: SessionId
     after: int
@@ -29,30 +37,30 @@ class Core:
     """A value's log.
 
     Attributes:
-        co_id: The value's id.
-        header: None until it arrived.
-        sessions: Verified logs.
-        transactions: All verified transactions in the order of arrival.
-        expected: What the server announced to stream: session to count.
-        parked: Batches whose author's account is not here yet, by author.
-        rejected: Sessions with a batch that did not verify: not asked for again on this connection.
-        refusal: Why the last message about it that broke the protocol was dropped.
-        unconfirmed: Whether the server may have more than what is here, as it was not (or not completely) heard yet.
-        stored: Whether the header is in the local store.
-        absent: Whether the server said that it does not have the value.
-        header_acknowledged: Whether the server ever said that it has the header.
-        dependants: Ids of the values whose content depends on this group or account.
-        group_state: The validated state of a group; None when it must be computed anew.
-        partial_state: The state of a group that is being judged.
-        validation: How far a group was judged.
-        changes_from: Of a group for each revision the time from which on roles may differ from the one before.
-        revision: Grows with every change of the valid content; of a group also when a parent's content changes.
-        secrets: Read key secrets found so far.
-        forgotten: How often they were forgotten, as they may have come out of what does not count any more.
-        stale: Whether the content must be looked at again.
-        barred: How often transactions were barred after they had been judged.
-        deletions: Transactions that mark it as deleted, whether or not they may.
-        deleted: Whether one of them may: all other sessions are void then, neither counted nor sent.
+        co_id: the value's id.
+        header: None until it arrives.
+        sessions: verified logs.
+        transactions: all verified transactions in the order of arrival.
+        expected: the number of transactions that the server announced, by session.
+        parked: batches whose author's account is not loaded yet, by author.
+        rejected: sessions with an invalid batch; they are ignored for the rest of the connection.
+        refusal: why the last malformed message about the value was dropped.
+        unconfirmed: whether the server may have more: it has not sent its complete state yet.
+        stored: whether the header is in the local store.
+        absent: whether the server reported that it does not have the value.
+        header_acknowledged: whether the server ever reported that it has the header.
+        dependants: ids of the values whose content depends on this group or account.
+        group_state: the validated state of a group; None if it must be recomputed.
+        partial_state: the state of a group while it is being validated.
+        validation: the progress of validating a group.
+        changes_from: for each revision of a group, the time from which roles may differ from the previous revision.
+        revision: grows with every change of the valid content; for a group, also with changes of its parents.
+        secrets: cached secrets of read keys.
+        forgotten: how often `secrets` was cleared, because secrets may depend on content that became invalid.
+        stale: whether the content must be recomputed.
+        barred: how often transactions were barred after their validation.
+        deletions: transactions that mark the value as deleted, valid or not.
+        deleted: whether one of `deletions` is valid; then all other sessions are void and are neither read nor sent.
     """
 
     co_id: CoId
@@ -81,47 +89,47 @@ class Core:
     deleted: bool = False
 
     def bar(self) -> None:
-        """Transactions that were judged were barred: all is judged anew."""
+        """Restart the validation, because transactions were barred after it."""
         self.barred += 1
         self.validation = None
 
     def note_change(self, since: int) -> None:
-        """A group's valid content changed: its roles may differ from a time (ms) on."""
+        """Note that a group's valid content changed, and that its roles may differ from a time (ms) on."""
         self.revision += 1
         self.changes_from.append(since)
 
     def changed_since(self, revision: int) -> int:
-        """From which time on a group's roles may differ from those of an earlier revision; 0 if that can't be told."""
+        """Return the time from which a group's roles may differ from an earlier revision; 0 if unknown."""
         if len(self.changes_from) < self.revision:
             return 0
         return min(self.changes_from[revision:], default=NEVER)
 
     def log(self, session: SessionId) -> SessionLog:
-        """The log of a session, made if it is new."""
+        """Return the log of a session; create it if it is new."""
         log = self.sessions.get(session)
         if log is None:
             log = self.sessions[session] = SessionLog(session)
         return log
 
     def count(self, session: str) -> int:
-        """How many transactions of a session are here."""
+        """Return the number of transactions of a session."""
         log = self.sessions.get(SessionId(session))
         return 0 if log is None else len(log.transactions)
 
     def counts(self) -> dict[str, int]:
-        """How many transactions are here, by session."""
+        """Return the number of transactions of each session."""
         return {session: len(log.transactions) for session, log in self.live_sessions() if log.transactions}
 
     def live_sessions(self) -> list[tuple[SessionId, SessionLog]]:
-        """The sessions that count: of a deleted value only those that delete it."""
+        """Return the sessions that are not void: for a deleted value, only the delete sessions."""
         return [(session, log) for session, log in self.sessions.items() if self.is_live(session)]
 
     def is_live(self, session: str) -> bool:
-        """Whether a session is not void."""
+        """Return whether a session is not void."""
         return not self.deleted or is_delete_session(session)
 
     def is_complete(self) -> bool:
-        """Whether all that the server announced arrived, but for what it can't have meant seriously."""
+        """Return whether all announced transactions have arrived, except those that can't be accepted now."""
         for session, count in self.expected.items():
             if not self.is_live(session) or session in self.rejected or session.split("_session", 1)[0] in self.parked:
                 continue
@@ -130,14 +138,14 @@ class Core:
         return self.header is not None
 
     def forget_connection(self) -> None:
-        """Drops what came, or was to come, on a connection that is no more; the next one starts from what was kept."""
+        """Drop the state of a connection that has ended; the next connection resumes from the verified logs."""
         self.unconfirmed = self.unconfirmed or (self.header is not None and not self.is_complete())
         self.expected.clear()
         self.parked.clear()
         self.rejected.clear()
 
     def add(self, *transactions: Transaction) -> None:
-        """Takes verified transactions into the order of arrival."""
+        """Append verified transactions to the order of arrival."""
         for order, item in enumerate(transactions, len(self.transactions)):
             item.order = order
             if item.meta is not None and marks_deletion(item, self.co_id):

@@ -1,4 +1,4 @@
-"""Which values stand before which: whoever is asked for a value needs its accounts and groups first."""
+"""The order of dependencies: the accounts and groups of a value are requested before the value."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from reside.jazz.memory.store import Store
 
 
 def by_dependency(store: Store) -> list[Core]:
-    """All values, each after the accounts and groups that it needs."""
+    """Return all values, each after the accounts and groups that it needs."""
     ordered: dict[str, Core] = {}
     opened: set[str] = set()
     stack = list(reversed(store.cores.values()))
@@ -26,7 +26,7 @@ def by_dependency(store: Store) -> list[Core]:
 
 
 def needs(core: Core) -> Iterator[str]:
-    """The accounts and groups that a value needs: its authors, its owner, the parents of a group."""
+    """Return the accounts and groups that a value needs: its authors, its owner, and the parents of a group."""
     needed = [author_of(session) for session in core.sessions]
     if core.header is not None and core.header.owner is not None:
         needed.append(core.header.owner)

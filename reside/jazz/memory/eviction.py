@@ -1,7 +1,7 @@
-"""Which values may go: those that nobody holds, watches, waits for or writes, and that no value which stays needs.
+"""Eviction of values that are neither used by the program nor needed by a value that is used.
 
-There is no unsubscribing in the protocol: what the server goes on sending about a value that went is dropped, and the
-next connection does not ask for it.
+The protocol has no unsubscribing. What the server still sends about an evicted value is dropped, and the next
+connection does not request it.
 """
 
 from collections.abc import Iterable
@@ -13,11 +13,11 @@ from reside.jazz.memory.store import Store
 
 
 def evictable(store: Store, held: Iterable[str]) -> list[Core]:
-    """The values that are needed neither by themselves nor for what is held.
+    """Return the values that can be evicted: those that no value in use needs.
 
     Args:
-        store: All values.
-        held: Ids of those that somebody uses.
+        store: all values.
+        held: ids of the values in use.
     """
     kept: set[str] = set()
     stack = [co_id for co_id in held if co_id in store.cores]
@@ -29,6 +29,6 @@ def evictable(store: Store, held: Iterable[str]) -> list[Core]:
         core = store.cores[CoId(co_id)]
         needed = [*needs(core), *core.parked]
         if core.validation is not None:
-            needed += core.validation.asked
+            needed += core.validation.parent_revisions
         stack += [other for other in needed if other in store.cores and other not in kept]
     return [core for co_id, core in store.cores.items() if co_id not in kept]

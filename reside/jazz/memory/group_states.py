@@ -1,13 +1,14 @@
-"""The states of a node's groups: judged when they are asked for, and as little as possible of it again.
+"""The validated states of a node's groups, computed on demand and incrementally.
 
-A pass over a group goes on where it ended. It begins anew when something arrived that stands before what was judged, or
-when a parent changed at a time that was judged. So a group of n transactions that arrive one by one costs n steps, and
-who looked at it learns from when on roles may differ (`Core.changed_since`).
+A validation pass over a group is resumed where it ended. It is restarted if a transaction arrived that precedes a
+validated one, or if a parent changed at a time that was already validated. So a group of n transactions that arrive one
+by one takes n steps, and `Core.changed_since` returns from which time roles may differ.
 
-A group's verdict follows from the parents', which are judged on the way. A chain of parents may be of any length: where
-it gets too deep for Python, the pass is given up, the parent judged first, and the pass begun anew. So what was judged
-before makes no difference. Only in a circle of more than 64 groups, which only an admin of them all can close, one of
-the extensions does not count, and which one depends on where the pass began.
+A group's state depends on its parents' states, which are validated during the pass. Chains of parents may have any
+length: where the recursion gets too deep for Python, the pass is aborted, the parent is validated first, and the pass
+is restarted. So the result does not depend on what was validated before. There is one exception: in a cycle of more
+than 64 groups, which only an admin of all of them can create, one of the extensions is ignored, and which one depends
+on where the pass began.
 """
 
 from collections.abc import Iterable
@@ -21,25 +22,25 @@ from reside.jazz.rules.validation import GroupValidation
 from reside.jazz.wire.session import Transaction
 
 _MAX_NESTING: Final = 64
-"""So many passes may stand on each other; each takes some ten frames of Python's stack."""
+"""Maximum depth of nested passes; each takes about ten frames of Python's stack."""
 
 
 class Values(Protocol):
-    """The values among which a group finds its parents: `Store`."""
+    """The values among which a group finds its parents; implemented by `Store`."""
 
     def core(self, co_id: str) -> Core:
-        """The value of an id."""
+        """Return the value of an id."""
 
     def link(self, group: str, dependant: CoId) -> None:
-        """Notes that a value's content depends on a group."""
+        """Note that a value's content depends on a group."""
 
 
 class _TooDeepError(Exception):
-    """A parent must be judged before the groups that wait for it.
+    """A parent must be validated before the groups that wait for it.
 
     Attributes:
-        parent: The parent.
-        waiting: Ids of those groups.
+        parent: the parent.
+        waiting: ids of the groups that wait for it.
     """
 
     def __init__(self, parent: Core, waiting: Iterable[Core]) -> None:
@@ -49,10 +50,10 @@ class _TooDeepError(Exception):
 
 
 class GroupStates:
-    """Judges the groups of a store.
+    """Validates the groups of a store.
 
     Args:
-        store: The values.
+        store: the values.
     """
 
     def __init__(self, store: Values) -> None:
@@ -62,7 +63,7 @@ class GroupStates:
         self._circular: set[CoId] = set()
 
     def state(self, core: Core) -> GroupState | str:
-        """The validated state of a group or an account, or why there is none (`missing`: not loaded)."""
+        """Return the validated state of a group or account, or why there is none (`missing`: it is not loaded)."""
         if core.header is None:
             return "missing"
         if core.header.initial_admin is None:
@@ -72,21 +73,21 @@ class GroupStates:
             return core.partial_state
         if core.group_state is not None:
             return core.group_state
-        return self._judge_as_parent(core) if self._under_way else self._judge_from_the_top(core)
+        return self._validate_as_parent(core) if self._under_way else self._validate_root(core)
 
-    def _judge_as_parent(self, core: Core) -> GroupState | str:
+    def _validate_as_parent(self, core: Core) -> GroupState | str:
         if len(self._under_way) < _MAX_NESTING:
-            core.group_state = self._judge(core)
+            core.group_state = self._validate(core)
             return core.group_state
         if core.co_id not in self._circular:
             raise _TooDeepError(core, self._under_way)
-        return f"in a circle of more than {_MAX_NESTING} groups"
+        return f"in a cycle of more than {_MAX_NESTING} groups"
 
-    def _judge_from_the_top(self, core: Core) -> GroupState:
+    def _validate_root(self, core: Core) -> GroupState:
         first, waiting = [core], set[CoId]()
         while True:
             try:
-                state = first[-1].group_state = self._judge(first[-1])
+                state = first[-1].group_state = self._validate(first[-1])
             except _TooDeepError as deep:
                 waiting |= deep.waiting
                 if deep.parent.co_id in waiting:
@@ -99,13 +100,13 @@ class GroupStates:
                 self._circular.clear()
                 return state
 
-    def _judge(self, core: Core) -> GroupState:
+    def _validate(self, core: Core) -> GroupState:
         self._under_way.append(core)
         prior, parents_changed_from = core.validation, NEVER
-        asked_before = {} if prior is None else dict(prior.asked)
+        revisions_before = {} if prior is None else dict(prior.parent_revisions)
         try:
-            resumable = prior is not None and prior.validator.can_resume(core.transactions[prior.seen :])
-            validation = prior if resumable else None
+            can_resume = prior is not None and prior.validator.can_resume(core.transactions[prior.seen :])
+            validation = prior if can_resume else None
             if validation is not None:
                 core.partial_state = validation.validator.state
                 parents_changed_from = self._parents_changed_from(validation)
@@ -118,7 +119,7 @@ class GroupStates:
             changed_from = validation.validator.resume(core.transactions[validation.seen :])
         except _TooDeepError:
             if prior is not None:
-                core.validation = None  # it may have gone on a part of the way
+                core.validation = None  # it may have been resumed in part
                 self._forget_secrets(core)
             raise
         finally:
@@ -127,7 +128,7 @@ class GroupStates:
         validation.seen = len(core.transactions)
         core.validation = validation
         if validation is not prior:
-            before = None if prior is None else (prior.validator.state.valid(), asked_before)
+            before = None if prior is None else (prior.validator.state.valid(), revisions_before)
             self._note_new_validation(core, before, validation)
         elif changed_from is not None or parents_changed_from < NEVER:
             core.note_change(min(parents_changed_from, NEVER if changed_from is None else changed_from))
@@ -135,7 +136,7 @@ class GroupStates:
         return state
 
     def _begin(self, core: Core) -> GroupValidation:
-        asked: dict[str, int] = {}
+        revisions: dict[str, int] = {}
         header = core.header
         initial_admin = (header and header.initial_admin) or ""
 
@@ -143,34 +144,34 @@ class GroupStates:
             self._store.link(parent_id, core.co_id)
             parent = self._store.core(parent_id)
             found = self.state(parent)
-            asked.setdefault(parent_id, parent.revision)
+            revisions.setdefault(parent_id, parent.revision)
             return "not a group" if isinstance(found, GroupState) and found.agent_id is not None else found
 
         is_account = header is not None and header.is_account
         state = GroupState(core.co_id, initial_admin if is_account else None, find_parent)
-        return GroupValidation(GroupValidator(state, initial_admin), asked=asked)
+        return GroupValidation(GroupValidator(state, initial_admin), parent_revisions=revisions)
 
     def _parents_changed_from(self, validation: GroupValidation) -> int:
-        """The earliest time at which a role in a parent may differ from what the pass saw."""
+        """Return the earliest time at which a role in a parent may differ from what the pass used."""
         since = NEVER
-        for parent_id, revision in validation.asked.items():
+        for parent_id, revision in validation.parent_revisions.items():
             parent = self._store.core(parent_id)
             self.state(parent)
             since = min(since, parent.changed_since(revision))
-            validation.asked[parent_id] = parent.revision
+            validation.parent_revisions[parent_id] = parent.revision
         return since
 
     def _note_new_validation(
         self, core: Core, before: tuple[list[Transaction], dict[str, int]] | None, validation: GroupValidation
     ) -> None:
         valid = validation.validator.state.valid()
-        if before != (valid, validation.asked):
+        if before != (valid, validation.parent_revisions):
             core.note_change(0)
         if before is not None and not set(map(id, before[0])) <= set(map(id, valid)):
             self._forget_secrets(core)
 
     def _forget_secrets(self, core: Core) -> None:
-        """A secret of a group, or of one that extends it, may have come out of what does not count any more."""
+        """Clear the secrets of a group and of all that extend it: they may depend on content that became invalid."""
         seen: set[CoId] = set()
         queue = [core]
         while queue:
@@ -182,7 +183,7 @@ class GroupStates:
                 queue.extend(self._store.core(dependant) for dependant in current.dependants)
 
     def _taint(self, unfinished: Core) -> None:
-        """Notes the groups that are being judged by the unfinished state of another: they are judged again later."""
+        """Note the groups whose validation uses another's unfinished state; they are validated again later."""
         place = self._under_way.index(unfinished)
         self._tainted.update(core.co_id for core in self._under_way[place + 1 :])
 

@@ -1,4 +1,4 @@
-"""What a value still lacks before its content can be believed: itself, its owner, parent groups, authors."""
+"""Readiness: what must arrive before a value's content can be validated (itself, its owner, parent groups, authors)."""
 
 from dataclasses import dataclass
 
@@ -9,18 +9,27 @@ from reside.jazz.rules.group_state import GroupState
 
 @dataclass(frozen=True)
 class Absent:
-    """Something indispensable that the server does not have."""
+    """A required value that the server does not have."""
 
     core: Core
     why: str
 
 
 def missing_for(store: Store, core: Core, *, connected: bool, whole: bool = True) -> list[Core] | Absent:
-    """The values that must arrive before a value is complete; empty if it is.
+    """Return the values that must arrive before a value is complete; an empty list if it is.
 
-    A file may be looked at before it is complete (not `whole`): then its own content may still be on its way.
-    Without a connection, what is here is all that there is; with one, what the server may know better is waited for.
-    Parents and authors that the server does not have are not waited for: without them there are fewer rights, not more.
+    Without a connection, what is in memory is all that is available. With a connection, a value that the server has not
+    confirmed counts as missing. Parents and authors that the server does not have are not waited for: without them
+    there are fewer permissions, not more.
+
+    Args:
+        store: all values.
+        core: the value.
+        connected: whether there is a connection to the server.
+        whole: whether the value's own content must be complete; a file can be read before that.
+
+    Returns:
+        the missing values, or `Absent` if the server does not have the value or its owner.
     """
     missing: dict[str, Core] = {}
     seen: set[str] = set()

@@ -1,8 +1,8 @@
-"""All values of a node, the validated states of its groups, and who depends on whom.
+"""All values of a node, the validated states of its groups, and their dependencies.
 
 Invariants:
     A change of a group's log drops the state of that group and of every group that extends it, and marks every value
-    owned by one of them stale, so that no content outlives the permissions it was judged by.
+    that one of them owns as stale. So content never outlives the permissions that validated it.
 """
 
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
@@ -20,35 +20,35 @@ from reside.jazz.wire.session import Transaction
 
 
 class Guard(Protocol):
-    """What refuses more than the roles forbid; `removals.WriteGuard` says what each call is for."""
+    """Refuses more than the roles forbid; implemented by `reside.jazz.removals.WriteGuard`."""
 
     def is_whole(self, core: Core) -> bool:
-        """Whether what arrives of a value now is new."""
+        """Return whether a value was loaded completely before, so that what arrives now is new."""
 
     def arriving(self, core: Core, transactions: Sequence[Transaction], *, new: bool) -> None:
-        """Bars transactions that are about to be taken into a value's log."""
+        """Bar transactions before they are added to a value's log."""
 
     def arrived(self, core: Core) -> None:
-        """A message about a value was taken in."""
+        """Note that a message about a value was processed."""
 
     def made_here(self, core: Core) -> None:
-        """A value was made by this node."""
+        """Note that this node created a value."""
 
     def changed(self, core: Core) -> None:
-        """A value, or the permissions above it, changed."""
+        """Note that a value, or the permissions for it, changed."""
 
 
 class Store:
     """The values of one node.
 
     Args:
-        agent: The keys of the account that looks at them.
-        account_id: That account.
-        on_change: Called with each value that changed: its log, its availability, or the permissions above it.
+        agent: the key pairs of the node's account.
+        account_id: the node's account.
+        on_change: called with each value whose log, availability or permissions changed.
 
     Attributes:
-        guard: Refuses what a policy says; None without one.
-        restore: Fills an empty value from a local store, if there is one.
+        guard: refuses transactions by a policy; None if there is no policy.
+        restore: fills an empty value from the local store; None if there is no local store.
     """
 
     def __init__(self, agent: Agent, account_id: str, on_change: Callable[[Core], None]) -> None:
@@ -62,7 +62,7 @@ class Store:
         self.guard: Guard | None = None
 
     def core(self, co_id: str) -> Core:
-        """The value of an id; if it is new here, as the local store has it, or empty."""
+        """Return the value of an id; if it is not in memory, restore it from the local store or create an empty one."""
         core = self.cores.get(CoId(co_id))
         if core is None:
             core = self.cores[CoId(co_id)] = Core(CoId(co_id))
@@ -71,7 +71,7 @@ class Store:
         return core
 
     def find(self, co_id: str) -> Core | None:
-        """The value of an id if it is here or in the local store."""
+        """Return the value of an id if it is in memory or in the local store."""
         core = self.cores.get(CoId(co_id))
         if core is None and self.restore is not None:
             core = self.core(co_id)
@@ -81,27 +81,27 @@ class Store:
         return core
 
     def set_header(self, core: Core, header: Header) -> None:
-        """Gives a value its header; `changed` or `arrived` follows."""
+        """Set a value's header; the caller then calls `changed` or `arrived`."""
         core.header = header
         core.absent = False
         if header.owner is not None:
             self.link(header.owner, core.co_id)
 
     def drop(self, gone: Iterable[Core]) -> None:
-        """Forgets values that nobody needs; see `eviction`."""
+        """Remove evicted values; see `reside.jazz.memory.eviction`."""
         for core in gone:
             del self.cores[core.co_id]
-        # All links are looked at: a group may be linked to one that it asked for once, and does not extend any more.
+        # Check all links: a group may still be linked to a former parent.
         for core in self.cores.values():
             if core.dependants:
                 core.dependants = {dependant for dependant in core.dependants if dependant in self.cores}
 
     def link(self, group: str, dependant: CoId) -> None:
-        """Notes that a value's content depends on a group."""
+        """Note that a value's content depends on a group."""
         self.core(group).dependants.add(dependant)
 
     def changed(self, core: Core) -> None:
-        """Drops everything that was derived from a value, and tells that it changed."""
+        """Drop everything that was derived from a value, and notify about the change."""
         seen: set[CoId] = set()
         queue = [core]
         deletions: list[Core] = []
@@ -120,15 +120,15 @@ class Store:
             if current.header is not None and (current.header.is_group or current is core):
                 queue.extend(self.cores[dependant] for dependant in current.dependants)
         for marked in deletions:
-            self._judge_deletions(marked)
+            self._validate_deletions(marked)
 
     def arrived(self, core: Core) -> None:
-        """A message about a value was taken in."""
+        """Note that a message about a value was processed."""
         self.changed(core)
         if self.guard is not None:
             self.guard.arrived(core)
 
-    def _judge_deletions(self, core: Core) -> None:
+    def _validate_deletions(self, core: Core) -> None:
         header = core.header
         if header is None:
             return
@@ -136,12 +136,12 @@ class Store:
         core.deleted = any(refusal_of_deletion(item, header, owner) is None for item in core.deletions)
 
     def owner_of(self, header: Header) -> GroupState | None:
-        """The state of the group that owns a value of this header; None if there is none, or it is not loaded."""
+        """Return the state of the group that owns a value with this header; None if there is none, or not loaded."""
         owner = None if header.owner is None else self.group_state(header.owner)
         return owner if isinstance(owner, GroupState) else None
 
     def agent_of(self, member: str) -> str | None:
-        """The agent id of an account or of an agent; None while the account is not here."""
+        """Return the agent id of an account or agent; None if the account is not loaded."""
         if not is_account_id(member):
             return member
         core = self.cores.get(CoId(member))
@@ -150,10 +150,10 @@ class Store:
         return core.header.initial_admin
 
     def secrets_of(self, group_id: str) -> MutableMapping[str, str]:
-        """The secrets of a group's keys that this account found so far; they live and end with the group."""
+        """Return the secrets of a group's keys that this account has found; they are cached with the group."""
         return self.core(group_id).secrets
 
     def group_state(self, co_id: str) -> GroupState | str:
-        """The validated state of a group or an account, or why there is none (`missing`: not loaded)."""
+        """Return the validated state of a group or account, or why there is none (`missing`: it is not loaded)."""
         core = self.cores.get(CoId(co_id))
         return "missing" if core is None else self._group_states.state(core)

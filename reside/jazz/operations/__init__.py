@@ -1,1 +1,1 @@
-"""What a node does with values on behalf of its callers: writing and loading."""
+"""Operations of a node on values: writing, loading and flushing."""

@@ -1,4 +1,4 @@
-"""Flushing: waiting until the server acknowledged what was written here."""
+"""Flush: wait until the server has acknowledged what this node wrote."""
 
 from collections.abc import Callable
 
@@ -9,13 +9,13 @@ from reside.jazz.sync import Sync
 
 
 class Flusher:
-    """Waits for the acknowledgements of one node's writes.
+    """Waits for the acknowledgement of one node's writes.
 
     Args:
-        writer: Writes, and may still gather what it wrote.
-        sync: Knows what the server acknowledged.
-        waiters: Tells of acknowledgements.
-        why_not: Says in words why no answer comes, for an error.
+        writer: may still be batching writes.
+        sync: has the acknowledgements.
+        waiters: notifies of acknowledgements.
+        why_not: returns the reason for a delay, for an error.
     """
 
     def __init__(self, writer: Writer, sync: Sync, waiters: Waiters, why_not: Callable[[], str]) -> None:
@@ -24,21 +24,21 @@ class Flusher:
         self._waiters = waiters
         self._why_not = why_not
 
-    async def flush(self, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
-        """Waits until the server acknowledged everything written so far; see `Node.flush`.
+    async def flush(self, timeout: float) -> None:  # noqa: ASYNC109 - raises JazzTimeout
+        """Wait until the server has acknowledged everything written so far; see `Node.flush`.
 
         Raises:
-            JazzTimeout: It did not in time.
+            JazzTimeout: it did not do so in time.
         """
         self._writer.stop_batching()
         logs = {co_id: self._sync.unacknowledged_logs(co_id) for co_id in self._sync.unacknowledged}
         await self._waiters.flush(logs, timeout, self._why_not)
 
-    async def uploaded(self, core: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
-        """Waits until the server acknowledged all that was written to a value; see `Value.uploaded`.
+    async def uploaded(self, core: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises JazzTimeout
+        """Wait until the server has acknowledged everything written to a value; see `Value.uploaded`.
 
         Raises:
-            JazzTimeout: It did not in time.
+            JazzTimeout: it did not do so in time.
         """
         self._writer.stop_batching()
         logs = {str(core.co_id): self._sync.unacknowledged_logs(core.co_id)}

@@ -1,6 +1,6 @@
-"""Loading: a value is given to a caller once it, its group, the parents of that and all authors are here.
+"""Loads: a value is returned once it, its group, the parents of that group and all authors have arrived.
 
-What can't be had is an error with the reason, and never a wait without end.
+A value that can't be loaded is an error with the reason. Every load has a deadline.
 """
 
 import asyncio
@@ -17,21 +17,21 @@ from reside.jazz.memory.store import Store
 from reside.jazz.sync import Sync, Transport
 
 ABSENT_GRACE_S: Final = 2.0
-"""How long a load waits for a value that the server does not have: its writer may be uploading it right now."""
+"""How long a load waits for a value that the server does not have, because its writer may still be uploading it."""
 
 
 class Loader:
     """Loads the values of one node.
 
     Args:
-        store: Where they go.
-        sync: Asks for them.
-        transport: The connection.
-        waiters: Tells of their arrival.
-        why_not: Says in words why nothing comes, for an error.
+        store: the values.
+        sync: requests values.
+        transport: the connection.
+        waiters: notifies of changes.
+        why_not: returns the reason for a delay, for an error.
 
     Attributes:
-        under_way: The values that are being loaded, each with how many wait for it.
+        under_way: the values that are being loaded, each with the number of loads.
     """
 
     def __init__(
@@ -44,29 +44,29 @@ class Loader:
         self._why_not = why_not
         self.under_way: Counter[CoId] = Counter()
 
-    async def load(self, co_id: str, timeout: float, grace: float, *, whole: bool = True) -> Core:  # noqa: ASYNC109 - raises our own error
-        """Loads a value completely.
+    async def load(self, co_id: str, timeout: float, grace: float, *, whole: bool = True) -> Core:  # noqa: ASYNC109 - raises JazzTimeout
+        """Load a value completely.
 
         Args:
-            co_id: Its id.
-            timeout: In seconds.
-            grace: How long to wait for what the server does not have, in seconds.
-            whole: Wait for all of its content, and not only for what it needs to be judged.
+            co_id: its id.
+            timeout: in seconds.
+            grace: how long to wait for a value that the server does not have, in seconds.
+            whole: whether to wait for all of its content, and not only for what is needed to validate it.
 
         Raises:
-            ValueNotFound: The server does not have it, or its owner.
-            ValueDeleted: An admin of its group deleted it.
-            JazzTimeout: It did not come in time.
+            ValueNotFound: the server does not have the value, or its owner.
+            ValueDeleted: an admin of its group deleted it.
+            JazzTimeout: it did not arrive in time.
         """
         if not is_co_id(co_id):
-            raise ValueNotFound(co_id, "that is not the id of a value, which looks like co_z…")
+            raise ValueNotFound(co_id, "this is not the id of a value; one looks like co_z…")
         core = self._store.core(co_id)
         self.under_way[core.co_id] += 1
         try:
             async with asyncio.timeout(timeout):
                 await self._ready(core, grace, whole=whole)
         except TimeoutError:
-            why = f"what came was refused: {core.refusal}" if core.refusal else self._why_not()
+            why = f"its content was refused: {core.refusal}" if core.refusal else self._why_not()
             raise JazzTimeout(f"{co_id} could not be loaded within {timeout:g} s: {why}") from None
         finally:
             self.under_way[core.co_id] -= 1
@@ -76,15 +76,15 @@ class Loader:
             raise ValueDeleted(co_id)
         return core
 
-    async def catch_up(self, small: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
-        """Waits for one round trip, over however many connections it takes; see `Node.catch_up`.
+    async def catch_up(self, small: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises JazzTimeout
+        """Wait for one round trip, across reconnects; see `Node.catch_up`.
 
         Args:
-            small: The value to ask for.
-            timeout: In seconds.
+            small: a small value to request.
+            timeout: in seconds.
 
         Raises:
-            JazzTimeout: The server did not answer in time.
+            JazzTimeout: the server did not answer in time.
         """
         try:
             async with asyncio.timeout(timeout):
@@ -98,11 +98,11 @@ class Loader:
             raise JazzTimeout(f"not caught up with the server within {timeout:g} s: {self._why_not()}") from None
 
     def has(self, core: Core) -> bool:
-        """Whether a value is here completely, so that loading it would not wait."""
+        """Return whether a value is complete in memory, so that a load does not wait."""
         return not core.deleted and not missing_for(self._store, core, connected=self._sync.connected)
 
     async def _ready(self, core: Core, grace: float, *, whole: bool) -> None:
-        """Waits until a value and all that it needs is here."""
+        """Wait until a value and everything that it needs is complete."""
         asked_again = False
         while True:
             missing = missing_for(self._store, core, connected=self._sync.connected, whole=whole)
@@ -112,7 +112,7 @@ class Loader:
                 if asked_again and not await self._waiters.change([missing.core], grace):
                     self._forget(missing.core)
                     raise ValueNotFound(core.co_id, missing.why)
-                # What the server lacked earlier on this connection, it may have now.
+                # The server may have received the value since it was last asked.
                 if not asked_again:
                     asked_again = True
                     missing.core.absent = False
@@ -124,7 +124,7 @@ class Loader:
             await self._waiters.change(missing, None)
 
     def _forget(self, core: Core) -> None:
-        """Drops the trace of a value that nobody has, so that asking for made-up ids can't fill the memory."""
+        """Drop a value that does not exist, so that requests for made-up ids can't fill the memory."""
         if core.header is None and not core.dependants and not core.parked and not self._waiters.is_waited_for(core):
             self._store.cores.pop(core.co_id, None)
             self._sync.forget(core)

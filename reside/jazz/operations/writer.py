@@ -1,11 +1,11 @@
-"""Writing: new values and transactions of this node, applied at once and handed to the sync in order.
+"""Writes: new values and transactions of this node, applied locally at once and passed to the sync in order.
 
-Writes of one event-loop turn to one value share a message and a signature. Others receive all in the order in which it
-was written: values are sent in the order of their first write, and a value that is written again after another one was
-makes that all before it is sent. As long as the server owes an acknowledgement, the turns of a few milliseconds count
-as one: who streams signs and sends few messages, and who waits for answers is never held up. Who writes to many values
-at once holds the event loop up for writing only: signing and sending is done in slices. With a local store neither is
-so: each turn's writes are signed and saved as it ends.
+Writes of one event-loop turn to one value share a message and a signature. Other nodes receive all writes in the order
+in which they were made: values are sent in the order of their first write, and before a value is written again after
+another one, everything before is sent. While the server owes an acknowledgement, the turns of a few milliseconds form
+one batch. So a stream of writes needs few signatures and messages, and a writer that waits for answers is not delayed.
+Signing and sending happens in slices, so writes to many values at once block the event loop only for the writes
+themselves. With a local store there are neither batches nor slices: each turn's writes are signed and saved at its end.
 """
 
 import asyncio
@@ -28,24 +28,24 @@ from reside.jazz.wire.random_ids import new_delete_session, new_session_tail
 from reside.jazz.wire.session import MAX_TIME, Transaction
 
 _MAX_UNSENT_CHARACTERS: Final = 102_400
-"""A message is no longer than this by more than one transaction: servers refuse frames of 100 MB."""
+"""A message exceeds this size by at most one transaction, because servers refuse frames of 100 MB."""
 _BATCH_S: Final = 0.004
-"""How long writes are gathered after the last message while the server owes an acknowledgement."""
+"""How long after the last message writes are batched, while the server owes an acknowledgement."""
 _SLICE_S: Final = 0.002
-"""How long signing and sending may hold up the event loop at a time."""
+"""How long signing and sending may block the event loop at a time."""
 _MAX_PERMITS: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
 class _Permit:
-    """What this account needs to write what a group owns, for as long as nothing changes in the group.
+    """What this account needs to write to the values of a group; valid for one revision of the group.
 
     Attributes:
-        group: The group as it was in memory then.
-        revision: The group's.
-        key_id: The key to encrypt with.
-        secret: Its secret.
-        since: From when on (ms) the account may write.
+        group: the group's object in memory.
+        revision: the group's revision.
+        key_id: id of the key to encrypt with.
+        secret: the key's secret.
+        since: the time in ms from which the account may write.
     """
 
     group: Core
@@ -59,11 +59,11 @@ class Writer:
     """Writes as one account.
 
     Args:
-        store: The values.
-        sync: Sends what is written.
-        clock: Gives ms since the epoch.
-        check_open: Raises if the node is closed.
-        on_due: Called when something waits for the next `send_due`.
+        store: the values.
+        sync: sends what is written.
+        clock: returns ms since the epoch.
+        check_open: raises if the node is closed.
+        on_due: called when something waits for the next `send_due`.
     """
 
     def __init__(
@@ -92,21 +92,21 @@ class Writer:
         self._invite_agents: dict[SessionId, Agent] = {}
 
     def session_for(self, core: Core) -> SessionId:
-        """The session this node writes a value in: the own account is written as its agent."""
+        """Return this node's session for a value; an account writes to its own value as its agent."""
         return self.agent_session if str(core.co_id) == self._store.account_id else self.session
 
     def invite_session(self, agent: Agent) -> SessionId:
-        """A new session of another agent, an invite's, to write in."""
+        """Return a new session of an invite's agent."""
         session = SessionId(agent.agent_id + new_session_tail())
         self._invite_agents[session] = agent
         self._sync.own_sessions.add(session)
         return session
 
     def create(self, header: Header) -> Core:
-        """Makes a value.
+        """Create a value.
 
         Raises:
-            NotPermitted: The account may not write what the owner owns.
+            NotPermitted: the account may not write to values of this owner.
         """
         self._check_open()
         if header.owner is not None:
@@ -121,38 +121,38 @@ class Writer:
         return core
 
     def trusting(self, core: Core, key: str, value: Json, *, latest: int, session: SessionId | None = None) -> None:
-        """Sets one key of a group or an account, readable by all.
+        """Set one key of a group or an account, readable by everyone.
 
         Args:
-            core: The group.
-            key: What to set.
-            value: To what.
-            latest: Time of the last transaction that counts in the group.
-            session: In whose name; None for this account.
+            core: the group.
+            key: the key to set.
+            value: the new value.
+            latest: time of the last valid transaction of the group.
+            session: the session to write in; None for this account's.
         """
         payload = compact_json([{"op": "set", "key": key, "value": value}])
         session = session or self.session_for(core)
         self._append(core, self._transaction(core, session, self._made_at(core, session, latest), payload))
 
     def private(self, core: Core, changes: Sequence[Json], *, latest: int, meta: dict[str, Json] | None = None) -> None:
-        """Writes an encrypted transaction to a value that a group owns.
+        """Write an encrypted transaction to a value that a group owns.
 
         Args:
-            core: The value.
-            changes: What its type understands.
-            latest: Time of the last transaction that counts in the value.
-            meta: For the readers' machinery.
+            core: the value.
+            changes: changes in the format of the value's type.
+            latest: time of the last valid transaction of the value.
+            meta: the transaction's meta; None for none.
 
         Raises:
-            NotPermitted: The account's role does not allow it, or it has no key.
-            InvalidContent: The changes are not JSON.
+            NotPermitted: the account's role does not allow it, or it has no key.
+            InvalidContent: the changes are not JSON.
         """
         owner_id = None if core.header is None else core.header.owner
         if owner_id is None:
             raise InvalidContent(f"{core.co_id} has no owning group; such values can't be written")
         permit = self._permit(core.co_id, owner_id)
         session, secret = self.session_for(core), permit.secret
-        # A role may have been given by a clock ahead of ours: before it, nothing that we write counts.
+        # A clock ahead of this one may have dated the role; earlier transactions would be invalid.
         made_at = max(self._made_at(core, session, latest), permit.since)
         material = transaction_material(core.co_id, session, core.count(session))
         plain = compact_json(changes)
@@ -161,18 +161,18 @@ class Writer:
             core, session, made_at, encrypt_text(plain, secret, material), key_used=permit.key_id, meta=cipher_meta
         )
         if meta is None:
-            # Parsed, not the caller's objects: what is read here is what others read, whatever the caller does to them.
+            # Parse the text instead of keeping the caller's objects: readers here must see what other nodes see.
             transaction.changes = parse_json(plain)
         self._append(core, transaction)
 
     def plain(self, core: Core, meta: Mapping[str, Json], *, latest: int, session: SessionId | None = None) -> None:
-        """Writes a transaction without changes that everybody can read: what it says is in its meta.
+        """Write a transaction without changes whose meta everyone can read.
 
         Args:
-            core: A value that a group owns.
-            meta: What it says.
-            latest: Time of the last transaction that counts in the value.
-            session: Where to; None for this node's.
+            core: a value that a group owns.
+            meta: the transaction's meta.
+            latest: time of the last valid transaction of the value.
+            session: the session to write in; None for this node's.
         """
         session = session or self.session_for(core)
         owner = None if core.header is None else self._store.owner_of(core.header)
@@ -181,18 +181,18 @@ class Writer:
         self._append(core, self._transaction(core, session, made_at, "[]", meta=compact_json(dict(meta))))
 
     def delete(self, core: Core, *, latest: int) -> None:
-        """Marks a value as deleted, in a session of its own; whether this account may is for the caller to check.
+        """Mark a value as deleted, in a session of its own. The caller checks whether this account may delete it.
 
         Args:
-            core: The value.
-            latest: Time of the last transaction that counts in the value.
+            core: the value.
+            latest: time of the last valid transaction of the value.
         """
         session = new_delete_session(self._store.account_id)
         self._sync.own_sessions.add(session)
         self.plain(core, deletion_meta(core.co_id), latest=latest, session=session)
 
     def needs_write_key(self, core: Core) -> bool:
-        """Whether this account must make itself a key first: where everyone may write, but read only the own."""
+        """Return whether this account must first create a write key, because `everyone` is `writeOnly` in the group."""
         owner_id = None if core.header is None else core.header.owner
         state = None if owner_id is None else self._store.group_state(owner_id)
         if not isinstance(state, GroupState) or state.get(EVERYONE) != "writeOnly":
@@ -201,11 +201,11 @@ class Writer:
         return state.role_of(me) == "writeOnly" and current_key_id(state, me) is None
 
     def owner_state(self, co_id: str, owner_id: str) -> GroupState:
-        """The state of an owner whose values this account may write.
+        """Return the state of an owner, after checking that this account may write to its values.
 
         Raises:
-            NotPermitted: It may not.
-            InvalidContent: The owner is not loaded, or no group.
+            NotPermitted: the account may not write to them.
+            InvalidContent: the owner is not loaded, or not a group.
         """
         state = self._store.group_state(owner_id)
         if not isinstance(state, GroupState):
@@ -215,12 +215,12 @@ class Writer:
         return state
 
     def _permit(self, co_id: str, owner_id: CoId) -> _Permit:
-        """What it takes to write a value of this owner.
+        """Return what is needed to write to a value of this owner.
 
         Raises:
-            NotPermitted: The account may not write it.
+            NotPermitted: the account may not write to it.
         """
-        self._store.group_state(owner_id)  # brings the revision up to date
+        self._store.group_state(owner_id)  # updates the revision
         group = self._store.core(owner_id)
         permit = self._permits.get(owner_id)
         if permit is not None and permit.group is group and permit.revision == group.revision:
@@ -236,12 +236,12 @@ class Writer:
         return permit
 
     def _writes_since(self, state: GroupState) -> int:
-        """From when on this account, which may write now, may do so all the time."""
+        """Return the time since which this account, which may write now, could write without interruption."""
         me = self._store.account_id
         return next((epoch for epoch in reversed(state.epochs()) if state.role_of(me, epoch - 1) not in WRITERS), 0)
 
     def send_due(self) -> None:
-        """Ends a turn: sends what was written in it, unless that is gathered for a moment more."""
+        """End a turn: send what was written in it, unless it is held for a batch."""
         if not self._open or self._batching is not None:
             return
         loop = asyncio.get_running_loop()
@@ -252,13 +252,13 @@ class Writer:
             self._on_due()
 
     def stop_batching(self) -> None:
-        """Gathers no longer: what was written is sent from the end of this turn on."""
+        """End the batch, so that it is sent from the end of this turn on."""
         if self._batching is not None:
             self._batching.cancel()
             self._end_batch()
 
     def send(self) -> None:
-        """Sends all that was written, now."""
+        """Send everything that was written, now."""
         self.stop_batching()
         while self._open:
             self._send_first()
@@ -274,9 +274,9 @@ class Writer:
         return NotPermitted(co_id, group=state.co_id, role=role, act="write to", needs=needs)
 
     def _made_at(self, core: Core, session: SessionId, latest: int) -> int:
-        """After everything that counts in this value: what was read before a write never wins over it.
+        """Return a time after everything valid in this value, so that content read before a write never wins over it.
 
-        Only where somebody dated a transaction at the end of all time, there is no later one.
+        There is no later time if a transaction is dated at `MAX_TIME`.
         """
         log = core.sessions.get(session)
         own = log.transactions[-1].made_at if log is not None and log.transactions else 0

@@ -1,4 +1,4 @@
-"""Refusing what comes after a removal, and remembering removals over restarts (docs/jazz-protocol.md, section 5)."""
+"""Refusal of writes after a removal, also across restarts (docs/jazz.md, Validation and its limits)."""
 
 from reside.jazz.removals.guard import WriteGuard, WritePolicy
 from reside.jazz.removals.record import UNIQUE_NAME, RemovalRecord

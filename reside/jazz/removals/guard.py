@@ -1,15 +1,17 @@
-"""Refusing what a signature can't prove: when something was written (docs/jazz-protocol.md, section 5).
+"""Refusal of writes by the time of their arrival, because a signature does not prove `madeAt`.
 
-A transaction's time is its author's word. So a member that was removed can date a write back to when it was one, and a
-clock that runs ahead wins over all others. A node can be told to refuse, besides what the roles forbid,
+A transaction's time is its author's claim (docs/jazz-protocol.md, section 5). So a removed member can back-date a
+write, and a clock that runs ahead wins over all others. A `WritePolicy` makes a node refuse, in addition to what the
+roles forbid,
 
-* what it sees first after its author lost the right to write it, however it is dated. What it saw before stays valid;
-  what arrives together with the removal, or in the first load of a value, counts as seen before. A member that honestly
-  wrote before its removal, but was offline, loses that write here.
-* what is dated further ahead than a limit, by the node's clock, at the moment it arrives.
+* what it first sees after its author lost the right to write it, regardless of its date. What it saw before stays
+  valid; what arrives together with the removal, or in the first load of a value, counts as seen before. A member that
+  wrote before its removal but was offline loses that write on this node.
+* what is dated further ahead of the node's clock than a limit when it arrives.
 
-Such a transaction is refused for as long as the node lives. These are decisions of one node: another that saw things in
-another order, or has no such policy, comes to another content. `RemovalRecord` carries the first one over restarts.
+Such a transaction is refused as long as the node lives. This is the decision of one node: another node without this
+policy, or one that received things in another order, has other content. `RemovalRecord` keeps the first rule across
+restarts.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,12 +29,12 @@ AFTER_REMOVAL: Final = "it was first seen here after its author lost the right t
 
 @dataclass(frozen=True)
 class WritePolicy:
-    """What a node refuses besides what the roles forbid.
+    """What a node refuses in addition to what the roles forbid.
 
     Attributes:
-        refuse_after_removal: Transactions first seen after their author's removal.
-        max_ahead_ms: Transactions dated further ahead of the node's clock than this, in ms; None for no limit.
-        remember: Keep removals over restarts, in a private map of the node's account.
+        refuse_after_removal: whether to refuse transactions that are first seen after their author's removal.
+        max_ahead_ms: the limit in ms by which transactions may be ahead of the node's clock; None for no limit.
+        remember: whether to keep removals across restarts, in a private map of the node's account.
     """
 
     refuse_after_removal: bool = False
@@ -47,28 +49,28 @@ class WritePolicy:
 
 
 class Removals(Protocol):
-    """What carries removals over restarts: `RemovalRecord`."""
+    """The record of removals across restarts; implemented by `RemovalRecord`."""
 
     def mark(self, core: Core) -> None:
-        """Has a value looked at soon."""
+        """Check a value soon."""
 
     def note(self, core: Core) -> None:
-        """Notes who lost the right to write a value."""
+        """Record accounts that lost the right to write a value."""
 
     def apply(self, core: Core) -> None:
-        """Bars what a first load of a value brought although its author was removed before."""
+        """Bar transactions of a first load whose author was removed before."""
 
     def flush(self) -> None:
-        """Looks now at the values that it has looked at soon."""
+        """Check the marked values now."""
 
 
 class WriteGuard:
-    """Applies a policy to what arrives.
+    """Applies a policy to arriving transactions.
 
     Args:
-        store: The values.
-        policy: What to refuse.
-        clock: Gives ms since the epoch.
+        store: the values.
+        policy: what to refuse.
+        clock: returns ms since the epoch.
     """
 
     def __init__(self, store: Store, policy: WritePolicy, clock: Callable[[], int]) -> None:
@@ -79,16 +81,16 @@ class WriteGuard:
         self._whole: set[CoId] = set()
 
     def is_whole(self, core: Core) -> bool:
-        """Whether a value was loaded completely before: what arrives now is new."""
+        """Return whether a value was loaded completely before, so that what arrives now is new."""
         return core.co_id in self._whole
 
     def arriving(self, core: Core, transactions: Sequence[Transaction], *, new: bool) -> None:
-        """Bars transactions that are about to be taken into a value's log.
+        """Bar transactions before they are added to a value's log.
 
         Args:
-            core: The value.
-            transactions: Of one session, verified.
-            new: The value was whole when they came.
+            core: the value.
+            transactions: verified transactions of one session.
+            new: whether the value had been loaded completely before they arrived.
         """
         limit = self.policy.max_ahead_ms
         if limit is not None:
@@ -104,28 +106,28 @@ class WriteGuard:
                     item.barred = AFTER_REMOVAL
 
     def arrived(self, core: Core) -> None:
-        """A message about a value was taken in; perhaps the value is whole now for the first time."""
+        """Check after a message about a value whether the value is now complete for the first time."""
         if core.co_id not in self._whole and core.is_complete():
             self._whole.add(core.co_id)
             if self._removals is not None:
                 self._removals.apply(core)
 
     def made_here(self, core: Core) -> None:
-        """A value was made by this node: all that others write to it is new."""
+        """Note that this node created a value, so that everything that others write to it is new."""
         self._whole.add(core.co_id)
 
     def changed(self, core: Core) -> None:
-        """A value, or the permissions above it, changed."""
+        """Note that a value, or the permissions for it, changed."""
         if self._removals is not None and core.co_id in self._whole:
             self._removals.mark(core)
 
     def flush(self) -> None:
-        """Notes now what this turn of the event loop removed; a flush has to wait for those notes too."""
+        """Record the removals of this event-loop turn now, so that a flush of the node waits for the record as well."""
         if self._removals is not None:
             self._removals.flush()
 
     def record_in(self, removals: Removals) -> None:
-        """From now on removals are noted, and those noted before are applied to what is here and what will come."""
+        """Start to record removals, and apply the recorded ones to the values in memory and to later loads."""
         self._removals = removals
         for co_id in self._whole:
             removals.apply(self._store.core(co_id))
@@ -139,7 +141,7 @@ class WriteGuard:
 
 
 def governing_state(store: Store, core: Core) -> GroupState | None:
-    """The group that says who may write a value: its owner, or itself if it is a group."""
+    """Return the state of the group that decides who may write a value: its owner, or the group itself."""
     if core.header is None:
         return None
     found = store.group_state(core.co_id) if core.header.is_group else store.owner_of(core.header)
@@ -147,7 +149,7 @@ def governing_state(store: Store, core: Core) -> GroupState | None:
 
 
 def power(core: Core, session: str, role: str | None) -> int:
-    """How much a role may write to a value: 0 is nothing that counts by its role."""
+    """Rank what a role may write to a value; 0 means that it may not write."""
     if core.header is not None and core.header.is_group:
         return {"admin": 3, "manager": 2}.get(role or "", 1 if role in INVITES else 0)
     return int(role == "admin") if is_delete_session(session) else int(role in WRITERS)

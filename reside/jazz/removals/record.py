@@ -1,12 +1,12 @@
-"""Removals that outlive the process: who lost the right to write a value, and what was seen by then.
+"""A record of removals across restarts: which authors lost the right to write a value, and what was seen by then.
 
-Without this, whoever was removed could wait for the node's next start, whose first load takes all as seen before.
-The notes are a map owned by the node's own account, so all processes of the account share them, nobody else reads
-them, and the sync server keeps them. A key is a value's id; under it stand, by author, the time of the removal and the
-number of transactions seen of each session. At the next first load, what goes beyond and is dated before the removal is
-barred. `everyone` stands for the strangers that wrote while everyone was a writer.
+Without this record, a removed member could wait until the node restarts, because a first load accepts everything as
+seen before. The record is a map owned by the node's own account: all processes of the account share it, no one else
+can read it, and the sync server stores it. A key is a value's id. Its value has for each author the time of the
+removal and the number of transactions seen of each session. A later first load bars transactions that go beyond these
+numbers and are dated before the removal. `everyone` covers the strangers that wrote while everyone was a writer.
 
-Not noted is what was not loaded at the time of a removal: the first load after it takes what it finds.
+A removal is not recorded for values that were not loaded at that time; their first load accepts what it finds.
 """
 
 import asyncio
@@ -20,31 +20,31 @@ from reside.jazz.rules.group_state import GroupState
 from reside.jazz.wire.session import Transaction
 
 UNIQUE_NAME: Final = "reside.jazz/removals"
-"""Name of the map among those of the account; load-bearing: under another one, what was noted is forgotten."""
+"""Unique name of the map in the account. Never change it: with another name, recorded removals are lost."""
 _Note: TypeAlias = dict[str, Json]
 """`{"at": time of the removal, "seen": {session: count}}`"""
 
 
 class Notes(Protocol):
-    """Where removals are noted: a `CoMap`."""
+    """The map in which removals are recorded: a `CoMap`."""
 
     @property
     def id(self) -> CoId:
         """The map's id."""
 
     def get(self, key: str) -> Json:
-        """What stands under a key; None if nothing does."""
+        """Return the value of a key; None if there is none."""
 
     def set(self, key: str, value: Json) -> None:
-        """Writes under a key."""
+        """Set a key."""
 
 
 class RemovalRecord:
-    """Notes removals, and recalls them.
+    """Records removals and applies them.
 
     Args:
-        store: The values.
-        notes: The map.
+        store: the values.
+        notes: the map.
     """
 
     def __init__(self, store: Store, notes: Notes) -> None:
@@ -55,7 +55,7 @@ class RemovalRecord:
         self._losses: dict[tuple[str, bool], _Losses] = {}
 
     def mark(self, core: Core) -> None:
-        """Has a value looked at once the present turn of the event loop is over."""
+        """Check a value after the current event-loop turn."""
         if core.co_id in (self._notes.id, self._store.account_id):
             return
         if not self._marked:
@@ -63,7 +63,7 @@ class RemovalRecord:
         self._marked[core.co_id] = core
 
     def note(self, core: Core) -> None:
-        """Notes who lost the right to write a value since it was looked at last."""
+        """Record the authors that lost the right to write a value since the last check."""
         state = governing_state(self._store, core)
         if state is None or self._noted_at.get(core.co_id) == self._revision(core):
             return
@@ -79,7 +79,7 @@ class RemovalRecord:
             self._notes.set(core.co_id, known | fresh)
 
     def apply(self, core: Core) -> None:
-        """Bars what a first load brought although its author was removed before; then notes what is new."""
+        """Bar transactions of a first load whose author was removed before, and then record new removals."""
         barred = self._to_bar(core, self._known(core))
         for item in barred:
             item.barred = AFTER_REMOVAL
@@ -89,7 +89,7 @@ class RemovalRecord:
         self.note(core)
 
     def flush(self) -> None:
-        """Looks now at the values that were marked."""
+        """Check the marked values now."""
         marked, self._marked = self._marked, {}
         for core in marked.values():
             self.note(core)
@@ -105,7 +105,7 @@ class RemovalRecord:
         return [item for item in core.transactions if _goes_beyond(note_of(item), item)]
 
     def _losses_in(self, core: Core, state: GroupState) -> "_Losses":
-        """The losses by one state of a group are found out once for all values that it owns."""
+        """Return the losses of power in a state of a group, cached for all values that the group owns."""
         revision, is_itself = self._revision(core), state.co_id == core.co_id
         losses = self._losses.get((state.co_id, is_itself))
         if losses is None or losses.revision != revision:
@@ -122,12 +122,12 @@ class RemovalRecord:
 
 
 class _Losses:
-    """Who lost power by one state of a group, and when.
+    """The authors that lost power in one state of a group, with the times.
 
     Args:
-        state: The group's.
-        core: The group, or one of its values: they are alike in what a role may do to them.
-        revision: Of the group.
+        state: the group's state.
+        core: the group or one of its values; all its values give the same result.
+        revision: the group's revision.
     """
 
     def __init__(self, state: GroupState, core: Core, revision: int) -> None:
@@ -138,14 +138,14 @@ class _Losses:
         self._at = {author: _lost_at(core, state, author) for author in (*members, EVERYONE)}
 
     def of(self, others: set[str]) -> dict[str, int]:
-        """When each author lost power: every member there ever was, here and above, and some others."""
+        """Return when each author lost power: all members ever, here and in parents, and `others`."""
         for author in others - self._at.keys():
             self._at[author] = _lost_at(self._core, self._state, author)
         return {author: at for author, at in self._at.items() if at is not None}
 
 
 def _lost_at(core: Core, state: GroupState, author: str) -> int | None:
-    """When an author last lost power over a value; None if it never did."""
+    """Return when an author last lost power over a value; None if it never did."""
     lost, before = None, 0
     for epoch in state.epochs():
         now = power(core, "", state.role_of(author, epoch))

@@ -1,1 +1,1 @@
-"""What counts: roles, verdicts on transactions, read keys and deletions; it knows neither logs nor stores."""
+"""Rules of validity: roles, transactions, read keys and deletions. They do not depend on logs or stores."""

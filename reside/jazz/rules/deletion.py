@@ -1,9 +1,9 @@
-"""Deleted values: a marker that only an admin may write, in a session of its own; what else was written is void then.
+"""Deletion of values: an admin writes a marker, which invalidates everything else in the value.
 
-A deletion is one trusting transaction without changes, its meta `{"deleted": <id>}`, alone in a fresh delete session.
-It can't be undone, and its author's role is judged like that of any other write: at its time, and anew when the owning
-group changes. Groups and accounts can't be deleted, because other values depend on them (docs/jazz-protocol.md,
-section 3).
+A deletion is one trusting transaction without changes and with the meta `{"deleted": <id>}`, alone in a new delete
+session. It can't be undone. It is validated like any other write: by its author's role at its time, and again when the
+owning group changes. Groups and accounts can't be deleted, because other values depend on them
+(docs/jazz-protocol.md, section 3).
 """
 
 from reside.jazz.errors import InvalidContent
@@ -15,12 +15,12 @@ from reside.jazz.wire.session import Transaction
 
 
 def deletion_meta(co_id: CoId) -> dict[str, Json]:
-    """The meta of a transaction that deletes a value."""
+    """Return the meta of a transaction that deletes a value."""
     return {"deleted": co_id}
 
 
 def marks_deletion(transaction: Transaction, co_id: CoId) -> bool:
-    """Whether a transaction says that a value is deleted; whether it may say so is `refusal_of_deletion`."""
+    """Return whether a transaction marks a value as deleted; `refusal_of_deletion` decides whether it is valid."""
     if transaction.meta is None or transaction.is_private or not is_delete_session(transaction.session):
         return False
     try:
@@ -31,12 +31,12 @@ def marks_deletion(transaction: Transaction, co_id: CoId) -> bool:
 
 
 def refusal_of_deletion(transaction: Transaction, header: Header, owner: GroupState | None) -> str | None:
-    """Why a deletion does not count; None if it does.
+    """Return why a deletion is invalid; None if it is valid.
 
     Args:
-        transaction: It marks the deletion.
-        header: The value's.
-        owner: The owning group, None if it is not loaded.
+        transaction: the transaction that marks the deletion.
+        header: the value's header.
+        owner: the owning group; None if it is not loaded.
     """
     if header.is_group:
         return "groups and accounts can't be deleted"

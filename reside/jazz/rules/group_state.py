@@ -3,9 +3,9 @@
 The rules are those of docs/jazz-protocol.md, section 5.
 
 Invariants:
-    Entries of a key stand in the order of time, and only valid ones are taken. Roles through a parent are looked up in
-    the parent's own validated state, at the same time. Where groups extend each other in a circle (a back-dated
-    extension can do that), the way back gives nothing; no chain of groups, however long, needs recursion.
+    The entries of a key are valid and ordered by time. A role through a parent is looked up in the parent's own
+    validated state, at the same time. If groups extend each other in a cycle (a back-dated extension can do that), the
+    cycle adds no roles. Chains of groups are followed without recursion, so their length is not limited.
 """
 
 from bisect import bisect_right
@@ -22,13 +22,13 @@ ADMINS: Final = frozenset({"admin", "manager"})
 INVITES: Final = frozenset({"adminInvite", "managerInvite", "writerInvite", "readerInvite", "writeOnlyInvite"})
 WRITE_ONLY: Final = frozenset({"writeOnly", "writeOnlyInvite"})
 KEY_HOLDERS: Final = READERS | (INVITES - WRITE_ONLY)
-"""Who gets read keys. The JavaScript library forgets managerInvite when it changes a key, so that such an invite can't
-be accepted afterwards; whoever changes keys here gives them to it too."""
+"""The roles that get read keys. The JavaScript library omits managerInvite when it rotates a key, so such an invite
+can't be accepted afterwards."""
 INHERITABLE: Final = READERS
 MAPPINGS: Final = READERS | {"extend"}
 _BEGINNING: Final = -1
 NEVER: Final = 2**63
-"""A time that never comes."""
+"""A time after every transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Entry:
     """One valid assignment of a key.
 
     Attributes:
-        made_at: Its author's clock, ms since the epoch.
-        value: What was assigned.
-        transaction: Where.
-        trusted: Of a reveal: its author may give out any key of the group, not only the own write key.
+        made_at: its author's clock, ms since the epoch.
+        value: the assigned value.
+        transaction: the transaction that assigned it.
+        trusted: for a reveal, whether its author may reveal any key of the group and not only its own write key.
     """
 
     made_at: int
@@ -50,7 +50,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a transaction counts; `refusal` says why not."""
+    """Whether a transaction is valid: `refusal` is None, or the reason why it is invalid."""
 
     transaction: Transaction
     refusal: str | None
@@ -61,17 +61,17 @@ class GroupState:
     """The validated content of a group or an account.
 
     Attributes:
-        co_id: The group's id.
-        agent_id: For an account, its agent (the initial admin); None for a group.
-        find_parent: Gives a parent's state, or the reason why it has none (`missing` if it is not loaded).
-        entries: For each key its valid assignments in the order of time.
-        verdicts: The judgement of each transaction in the order of time.
-        parents: For each parent group its mappings over time, `revoked` included.
-        missing: Ids of parents that are named with authority but are not loaded.
-        encrypted_under: For each key id the ids of the keys that it was encrypted under.
-        read_keys: Every key id that was the read key once.
-        cursor: While the pass is under way, the time that it has reached; None once it is finished.
-        latest: Time of the last valid transaction.
+        co_id: the group's id.
+        agent_id: for an account, its agent (the initial admin); None for a group.
+        find_parent: returns a parent's state, or the reason why it has none (`missing`: it is not loaded).
+        entries: for each key, its valid assignments in the order of time.
+        verdicts: the verdict on each transaction, in the order of time.
+        parents: for each parent group, its mappings over time, including `revoked`.
+        missing: ids of parents that an admin or manager set but that are not loaded.
+        encrypted_under: for each key id, the ids of the keys that it was encrypted under.
+        read_keys: ids of all current and former read keys.
+        cursor: the time that a running validation pass has reached; None if none is running.
+        latest: time of the last valid transaction.
     """
 
     co_id: str
@@ -90,7 +90,7 @@ class GroupState:
     _roles: dict[int, dict[str, str | None]] = field(default_factory=dict)
 
     def entry(self, key: str, at: int | None = None) -> Entry | None:
-        """The assignment of a key in force at a time (ms; None: now)."""
+        """Return the assignment of a key that is in force at a time (in ms; None for now)."""
         entries = self.entries.get(key)
         if not entries:
             return None
@@ -100,16 +100,16 @@ class GroupState:
         return entries[place - 1] if place else None
 
     def get(self, key: str, at: int | None = None) -> Json:
-        """The value of a key at a time; None without one."""
+        """Return the value of a key at a time; None if it has none."""
         entry = self.entry(key, at)
         return None if entry is None else entry.value
 
     def reveal(self, name: str, key_id: str) -> Entry | None:
-        """The reveal of a key to believe: the last by somebody who may give out any key of the group.
+        """Return the reveal of a key to use: the last one by an author that may reveal any key of the group.
 
-        Anybody may name a key its own write key and reveal it (the protocol wants that where everyone may write). So
-        such reveals are believed of keys that were never the group's read key only: otherwise a stranger could give
-        members a secret of its own to encrypt with. The JavaScript library believes the last one whoever made it.
+        Any account may declare a key as its own write key and reveal it; the protocol needs this where everyone may
+        write. Such reveals are used only for keys that were never the group's read key. Otherwise a stranger could make
+        members encrypt with a secret that the stranger knows. In JavaScript, the last reveal of any author is used.
         """
         entries = self.entries.get(name, ())
         for entry in reversed(entries):
@@ -118,7 +118,7 @@ class GroupState:
         return entries[-1] if entries and key_id not in self.read_keys else None
 
     def role_of(self, member: str, at: int | None = None) -> str | None:
-        """The effective role of an account, an agent or `everyone` at a time, through parents and `everyone`."""
+        """Return the effective role of a member at a time (ms), including roles through parents and `everyone`."""
         if self.cursor is not None:
             return self._find_role(member, at)
         epochs = self.epochs()
@@ -133,7 +133,7 @@ class GroupState:
         return role
 
     def writes_during(self, member: str, at: int) -> tuple[int, int]:
-        """From when until when (ms) a member who may write at a time surely may; the same time twice if it may not."""
+        """Return an interval around a time (ms) in which a member may write; an empty one if it may not then."""
         if self.role_of(member, at) not in WRITERS:
             return at, at
         epochs = self.epochs()
@@ -141,7 +141,7 @@ class GroupState:
         return epochs[place - 1] if place else at, epochs[place] if place < len(epochs) else NEVER
 
     def epochs(self) -> list[int]:
-        """The times at which any role may have changed, here or in a parent: between two of them roles are constant."""
+        """Return all times at which roles may change, here or in a parent. Between two of them they are constant."""
         if not self.parents:
             return self._own_epochs
         if self._epochs is None:
@@ -150,11 +150,11 @@ class GroupState:
         return self._epochs
 
     def parent_ids(self) -> list[str]:
-        """Ids of the parent groups in force now."""
+        """Return the ids of the current parent groups."""
         return [parent for parent, mappings in self.parents.items() if mappings[-1][1] != "revoked"]
 
     def extends(self, group: str) -> bool:
-        """Whether this group is, or inherits from, another."""
+        """Return whether this group is the group of this id, or inherits from it."""
         seen: set[str] = set()
         queue: list[GroupState] = [self]
         while queue:
@@ -167,18 +167,19 @@ class GroupState:
         return False
 
     def member_keys(self) -> list[str]:
-        """Ids of all accounts and agents that were ever given a role here."""
+        """Return the ids of all accounts and agents that ever had a role in this group."""
         return [key for key in self.entries if is_member_key(key)]
 
     def valid(self) -> list[Transaction]:
-        """The transactions that count, in the order of time."""
+        """Return the valid transactions in the order of time."""
         return [verdict.transaction for verdict in self.verdicts if verdict.refusal is None]
 
     def take(self, key: str, entry: Entry) -> int:
-        """Takes in the next valid assignment, which is not older than any before.
+        """Add a valid assignment that is not older than any added before.
 
         Returns:
-            The time from which on roles may differ; a parent may change them at any time.
+            the time in ms from which roles may differ; 0 for an extension, because a parent's roles may have any time;
+            `NEVER` if roles stay the same.
         """
         self.entries.setdefault(key, []).append(entry)
         if key.startswith("key_"):
@@ -193,7 +194,7 @@ class GroupState:
         return NEVER
 
     def forget_roles(self, since: int) -> None:
-        """Drops what was found out about roles from a time on: something changed there, here or in a parent."""
+        """Drop cached roles from a time on, because this group or a parent changed there."""
         self._epochs = None
         for start in [start for start in self._roles if start >= since]:
             del self._roles[start]
@@ -204,7 +205,7 @@ class GroupState:
             self.encrypted_under.setdefault(parts[0], {})[parts[1]] = None
 
     def lineage(self) -> Iterator["GroupState"]:
-        """This group and all that it ever extended, over any number of groups."""
+        """Yield this group and all groups that it ever extended, directly or through others."""
         seen = {self.co_id}
         queue: list[GroupState] = [self]
         while queue:
@@ -217,7 +218,7 @@ class GroupState:
                     queue.append(parent)
 
     def _find_role(self, member: str, at: int | None) -> str | None:
-        """Depth first over the parents, each group once: a group's role is known when those of its parents are."""
+        """Find a role depth-first over the parents, each group once: it depends on the roles in the parents."""
         found: dict[str, str | None] = {}
         opened: set[str] = set()
         stack = [self]
@@ -261,7 +262,7 @@ class GroupState:
 
 
 def is_member_key(key: str) -> bool:
-    """Whether a group's key names an account or an agent."""
+    """Return whether a group's key names an account or an agent."""
     return key.startswith(("co_", "sealer_"))
 
 

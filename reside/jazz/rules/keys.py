@@ -1,8 +1,8 @@
-"""Finding the secret of a read key, in the order of docs/jazz-protocol.md, section 5.
+"""Search for the secret of a read key, in the order of docs/jazz-protocol.md, section 5.
 
-A secret is public (`_for_everyone`), sealed to us, encrypted under another key that we can find, or sealed or encrypted
-for a parent group whose keys we can find. Each change of keys adds a link to such chains, so they are followed without
-recursion.
+A secret is public (`_for_everyone`), sealed to the reader, encrypted under another key that the reader can find, or
+sealed or encrypted for a parent group whose keys the reader can find. Each rotation adds a link to such chains, so they
+are followed without recursion.
 """
 
 from collections.abc import Generator, MutableMapping
@@ -14,39 +14,39 @@ from reside.jazz.wire.crypto import ReadKey, decrypt_key, transaction_material, 
 from reside.jazz.wire.session import Transaction
 
 _Goal: TypeAlias = tuple[str, str]
-"""A key that is looked for: group id, key id."""
+"""A key to find: group id, key id."""
 _Search: TypeAlias = Generator[_Goal, str | None, str | None]
-"""Asks for other keys, gets their secrets, and gives the secret it was started for."""
+"""Yields other keys that it needs, receives their secrets, and returns the secret of its goal."""
 
 
 class Groups(Protocol):
-    """Where keys are looked for: `Store`.
+    """The groups in which keys are searched; implemented by `Store`.
 
     Attributes:
-        reader: This node's account.
+        reader: this node's account.
     """
 
     reader: Reader
 
     def group_state(self, co_id: str) -> GroupState | str:
-        """The validated state of a group, or why there is none."""
+        """Return the validated state of a group, or the reason why there is none."""
 
     def agent_of(self, member: str) -> str | None:
-        """The agent id of an account or of an agent; None while the account is not here."""
+        """Return the agent id of an account or agent; None if the account is not loaded."""
 
     def secrets_of(self, group_id: str) -> MutableMapping[str, str]:
-        """The secrets of a group's keys that this node's account found so far."""
+        """Return the secrets of a group's keys that this node's account has found."""
 
 
 def find_secret(store: Groups, group_id: str, key_id: str, reader: Reader | None = None) -> str | None:
-    """The secret of a group's read key, or None if the reader (by default this node's account) can't have it (yet)."""
+    """Return the secret of a group's read key; None if the reader (default: this node's account) can't find it now."""
     reader = reader or store.reader
     known = _known(store, group_id, reader).get(key_id)
     return known if known is not None else _run(store, reader, (group_id, key_id))
 
 
 def current_key_id(state: GroupState, member: str) -> str | None:
-    """Id of the key that a member encrypts with in a group."""
+    """Return the id of the key with which a member encrypts in a group; None if it has none."""
     role = state.role_of(member)
     if role in (None, "writeOnly"):
         own = state.get(f"writeKeyFor_{member}")
@@ -59,31 +59,31 @@ def current_key_id(state: GroupState, member: str) -> str | None:
 
 
 def _known(store: Groups, group_id: str, reader: Reader) -> MutableMapping[str, str]:
-    """The secrets found so far, by whoever looks for them."""
+    """Return the secrets that a reader has found in a group."""
     if reader is store.reader:
         return store.secrets_of(group_id)
     return reader.secrets.setdefault(group_id, {})
 
 
 def _run(store: Groups, reader: Reader, goal: _Goal) -> str | None:
-    """Runs a search and the searches that it asks for."""
+    """Run a search and the searches that it depends on."""
     seen = {goal}
     stack = [(goal, _search(store, reader, goal))]
     answer: str | None = None
     while stack:
         current, search = stack[-1]
         try:
-            wanted = search.send(answer)
+            needed = search.send(answer)
         except StopIteration as end:
             answer = end.value
             if answer is not None:
                 _known(store, current[0], reader)[current[1]] = answer
             stack.pop()
             continue
-        answer = _known(store, wanted[0], reader).get(wanted[1])
-        if answer is None and wanted not in seen:
-            seen.add(wanted)
-            stack.append((wanted, _search(store, reader, wanted)))
+        answer = _known(store, needed[0], reader).get(needed[1])
+        if answer is None and needed not in seen:
+            seen.add(needed)
+            stack.append((needed, _search(store, reader, needed)))
     return answer
 
 
@@ -125,7 +125,7 @@ def _sealed_for(store: Groups, reader: Reader, state: GroupState, key_id: str) -
 
 
 def _under_other_key(state: GroupState, key_id: str, group_id: str) -> _Search:
-    """By a key of the group, or of a parent, under which the wanted one was encrypted."""
+    """Search for a key of the group `group_id` (itself or a parent) under which the key was encrypted."""
     for other_id in tuple(state.encrypted_under.get(key_id, ())):
         entry = state.reveal(f"{key_id}_for_{other_id}", key_id)
         if entry is None or not isinstance(entry.value, str):
@@ -138,7 +138,7 @@ def _under_other_key(state: GroupState, key_id: str, group_id: str) -> _Search:
 
 
 def _sealed_for_group(state: GroupState, key_id: str, parent: GroupState) -> _Search:
-    """By the read key that one of the parent's sealers, the newest first, was made of."""
+    """Search for the read key of one of the parent's group sealers, the newest first, to which the key was sealed."""
     for sealer in reversed(parent.entries.get("groupSealer", [])):
         read_key_id, _, sealer_id = str(sealer.value).rpartition("@")
         sealed = state.reveal(f"{key_id}_sealedFor_{sealer_id}", key_id) if read_key_id else None

@@ -1,13 +1,13 @@
-"""Who may do what: the validity of every transaction, decided by the reader.
+"""Permissions: the validity of every transaction, decided by each reader.
 
-Sync servers relay whatever is signed, so all of a platform's security rests on these pure functions. A group's
-transactions are judged in one pass in the order of time, each by its author's role as far as the pass came; the outcome
-is a `GroupState`, which knows every member's role at any time, also through parent groups (docs/jazz-protocol.md,
-section 5). A pass can go on where it ended when later transactions arrive.
+Sync servers relay everything that is signed, so the security of a platform depends on these pure functions. One pass
+validates a group's transactions in the order of time, each by its author's role at that point of the pass. The result
+is a `GroupState`, which has every member's role at any time, including roles through parent groups
+(docs/jazz-protocol.md, section 5). When later transactions arrive, the pass is resumed.
 
 Invariants:
-    A transaction that is not explicitly allowed is invalid. A group that extends itself, over any number of parents,
-    gains nothing.
+    A transaction that is not explicitly allowed is invalid. A group that extends itself, directly or through parents,
+    gains no roles.
 """
 
 from collections.abc import Iterable
@@ -26,12 +26,12 @@ _MAY_REVEAL_ANY: Final = ADMINS | (INVITES - {"writeOnlyInvite"})
 
 
 class GroupValidator:
-    """The pass over the transactions of a group or an account: roles as far as it came.
+    """The validation pass over the transactions of a group or an account.
 
     Args:
-        state: Empty; it is filled. Where two groups extend each other, its `find_parent` may give a state that is
-            still being filled: the older of the two extensions counts then.
-        initial_admin: The account or agent that may make itself admin.
+        state: an empty state to fill. If two groups extend each other, its `find_parent` may return a state that is
+            still being filled; the older of the two extensions is valid then.
+        initial_admin: the account or agent that may make itself admin.
     """
 
     def __init__(self, state: GroupState, initial_admin: str) -> None:
@@ -45,19 +45,22 @@ class GroupValidator:
         self._changed_from: int | None = None
 
     def can_resume(self, transactions: Iterable[Transaction]) -> bool:
-        """Whether these transactions all stand behind those that were judged."""
+        """Return whether all these transactions come after those already validated."""
         return all(item.when >= self._last for item in transactions)
 
     @property
     def last_time(self) -> int:
-        """Time of the last transaction that was judged, -1 before the first."""
+        """The time of the last validated transaction; -1 if there is none."""
         return self._last[0]
 
     def resume(self, transactions: Iterable[Transaction]) -> int | None:
-        """Judges more transactions, each session's in its own order; none of them may stand before one judged.
+        """Validate more transactions, which must come after all those already validated.
+
+        Args:
+            transactions: those of one session must be in the session's order.
 
         Returns:
-            The time from which on roles may differ from before; None if none of the transactions counts.
+            the time from which roles may differ from before; None if none of the transactions is valid.
         """
         state, self._changed_from = self.state, None
         for transaction in sorted(transactions, key=_when):
@@ -73,7 +76,7 @@ class GroupValidator:
         return self._changed_from
 
     def acting_role(self, member: str, at: int) -> str | None:
-        """The role by which a member changes the group: its own or one through a parent, never everyone's."""
+        """Return a member's role for changes of the group: direct or through a parent, never through `everyone`."""
         role = self._direct.get(member)
         for parent_id, mapping in self._parents.items():
             parent = self.state.find_parent(parent_id)
@@ -87,7 +90,7 @@ class GroupValidator:
         return role
 
     def _refusal(self, transaction: Transaction) -> str | None:
-        """Judges the next transaction and takes it into the state if it is valid."""
+        """Validate the next transaction, and add it to the state if it is valid."""
         role = self.acting_role(transaction.author, transaction.made_at)
         if transaction.is_private:
             if self.state.agent_id is None:
@@ -174,22 +177,22 @@ class GroupValidator:
 
 
 def validate_group(state: GroupState, transactions: Iterable[Transaction], initial_admin: str) -> None:
-    """Judges all transactions of a group or an account at once; see `GroupValidator`."""
+    """Validate all transactions of a group or an account at once; see `GroupValidator`."""
     GroupValidator(state, initial_admin).resume(transactions)
 
 
-def refusal_of_role(  # noqa: PLR0911 - one return a rule of the protocol
+def refusal_of_role(  # noqa: PLR0911 - one return for each rule of the protocol
     author: str, role: str | None, member: str, affected: str | None, assigned: Json, *, may_begin: bool = False
 ) -> str | None:
-    """Why an assignment of a role does not count; None if it does.
+    """Return why an assignment of a role is invalid; None if it is valid.
 
     Args:
-        author: Who assigns.
-        role: The author's role by which it acts.
-        member: Who gets the role.
-        affected: The member's role so far.
-        assigned: The role to be.
-        may_begin: The author is the group's initial admin, which makes itself admin first.
+        author: the account or agent that assigns the role.
+        role: the author's acting role.
+        member: the account or agent that gets the role.
+        affected: the member's previous role.
+        assigned: the new role.
+        may_begin: whether the author is the group's initial admin, which may make itself admin.
     """
     if not isinstance(assigned, str) or assigned not in _ASSIGNABLE:
         return "not a role"
@@ -211,15 +214,19 @@ def refusal_of_role(  # noqa: PLR0911 - one return a rule of the protocol
 
 
 def refusal_of_write(owner: GroupState, transaction: Transaction) -> str | None:
-    """Why a transaction of a value does not count under its owning group; None if it does."""
+    """Return why the owning group makes a transaction of a value invalid; None if it is valid."""
     role = owner.role_of(transaction.author, transaction.made_at)
-    if role in WRITERS or (role == "reader" and _leave_branch_pointer(transaction)):
+    if role in WRITERS or (role == "reader" and _keep_branch_pointer(transaction)):
         return None
     return f"its author's role at that time is {role or 'none'}"
 
 
-def _leave_branch_pointer(transaction: Transaction) -> bool:
-    """Whether a transaction tells of a branch that its author owns, which readers may; nothing else of it counts."""
+def _keep_branch_pointer(transaction: Transaction) -> bool:
+    """Reduce a transaction to the pointer to a branch that its author owns, which readers may write.
+
+    Returns:
+        whether the transaction contains such a pointer.
+    """
     if transaction.is_private or transaction.meta is None:
         return False
     try:
@@ -234,7 +241,7 @@ def _leave_branch_pointer(transaction: Transaction) -> bool:
 
 
 def decode_trusting(transaction: Transaction) -> list[Any] | None:
-    """The changes of a trusting transaction; None if they are not a JSON array."""
+    """Return the changes of a trusting transaction; None if they are not a JSON array."""
     if transaction.changes is None:
         try:
             changes = parse_json(transaction.payload)
@@ -247,7 +254,7 @@ def decode_trusting(transaction: Transaction) -> list[Any] | None:
 
 
 def _mapping_of(change: dict[str, Json]) -> str:
-    """The role that a parent's members get. What is no text is no role, but as in JavaScript no revocation either."""
+    """Return the role of a parent's members. As in JavaScript, a non-string is neither a role nor a revocation."""
     if "value" not in change:
         return "revoked"
     value = change["value"]

@@ -1,4 +1,4 @@
-"""Who looks for keys: the node's account, or for a moment the agent of an invite."""
+"""The identity that searches for keys: the node's account, or the agent of an invite that is being accepted."""
 
 from dataclasses import dataclass, field
 
@@ -10,10 +10,10 @@ class Reader:
     """An identity in groups.
 
     Attributes:
-        member: Its account id, or its agent id (an invite has no account).
-        agent: Its keys.
-        secrets: The key secrets that it found, by group and key id. Empty for the node's account: its secrets are
-            kept with the groups.
+        member: account id, or agent id for an invite, which has no account.
+        agent: its key pairs.
+        secrets: the key secrets that it has found, by group and key id. Empty for the node's account, whose secrets
+            are cached with the groups.
     """
 
     member: str

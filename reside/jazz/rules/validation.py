@@ -1,4 +1,4 @@
-"""How far a group was judged: what a value keeps of the pass over it; see `memory.group_states`."""
+"""The progress of validating a group, which is kept with the group; see `reside.jazz.memory.group_states`."""
 
 from dataclasses import dataclass, field
 
@@ -7,14 +7,14 @@ from reside.jazz.rules.permissions import GroupValidator
 
 @dataclass(slots=True)
 class GroupValidation:
-    """The pass over one group.
+    """The validation pass over one group.
 
     Attributes:
-        validator: Knows how far it came.
-        seen: How many of the group's transactions, in the order of arrival, it saw.
-        asked: The parents that it asked for, each with the revision it had then.
+        validator: the pass itself, which can be resumed.
+        seen: how many of the group's transactions were validated, in the order of arrival.
+        parent_revisions: the parents that were looked up, each with its revision at that time.
     """
 
     validator: GroupValidator
     seen: int = 0
-    asked: dict[str, int] = field(default_factory=dict)
+    parent_revisions: dict[str, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Keeping a node's values and those of a sync server alike: the protocol, and the connection under it."""
+"""Synchronisation of a node's values with a sync server: the protocol, and the connection below it."""
 
 from reside.jazz.sync.protocol import Sync
 from reside.jazz.sync.transport import Transport

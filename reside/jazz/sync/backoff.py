@@ -1,4 +1,4 @@
-"""How long to wait before the next attempt to connect."""
+"""The delay before the next attempt to connect."""
 
 from typing import Final
 
@@ -7,13 +7,13 @@ _MAX_S: Final = 10.0
 
 
 def back_off(failures: int, chance: float) -> float:
-    """Seconds until the next attempt: half a second more after each failure, at most ten, and a part of it by chance.
+    """Return the seconds until the next attempt: 0.5 s for each failure, at most 10 s, reduced by random jitter.
 
-    Clients that lost the same server so come back one after the other.
+    The jitter prevents that all clients of a restarted server reconnect at the same moment.
 
     Args:
-        failures: Attempts that brought nothing since the last good connection; 0 right after one.
-        chance: Between 0 and 1; without a failure it decides all of the wait, otherwise a half.
+        failures: failed attempts since the last working connection; 0 right after one.
+        chance: a random number from 0 to 1. After a failure it decides half of the delay, otherwise all of it.
     """
     if failures == 0:
         return _STEP_S * chance

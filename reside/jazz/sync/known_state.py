@@ -1,10 +1,10 @@
-"""What the server has of each value, as far as one connection knows."""
+"""The known state of the server for each value, on one connection."""
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 Counts: TypeAlias = dict[str, int]
-"""How many transactions there are, by session."""
+"""The number of transactions by session."""
 
 
 @dataclass(slots=True)
@@ -12,14 +12,14 @@ class KnownState:
     """What the server has of one value.
 
     Attributes:
-        requested: A `load` is to be answered.
-        partial: The `load` said that something is here already, so that content in answer tells only what is new.
-        comparisons: How often it was asked again, to learn what it lacks.
-        answered: The server said what it has.
-        header: It has the header.
-        acknowledged: What it said that it has.
-        sent: What it was sent besides, and has not acknowledged yet.
-        corrections: How often it was told that it left a gap.
+        requested: whether a `load` is unanswered.
+        partial: whether that `load` named content, so that the answer contains only what is new.
+        comparisons: how often `load` was repeated to learn what the server lacks.
+        answered: whether the server reported what it has.
+        header: whether the server has the header.
+        acknowledged: the counts that the server reported.
+        sent: the counts that were sent but are not acknowledged yet.
+        corrections: how many corrections were sent about a gap.
     """
 
     requested: bool = False
@@ -32,5 +32,5 @@ class KnownState:
     corrections: int = 0
 
     def has(self, session: str) -> int:
-        """What the server has or will have of a session."""
+        """Return how many transactions of a session the server has or will have."""
         return max(self.acknowledged.get(session, 0), self.sent.get(session, 0))

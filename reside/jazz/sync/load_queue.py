@@ -1,4 +1,4 @@
-"""How many values are asked for at once: the rest wait in line, so that a reconnect with many values floods nobody."""
+"""A limit on concurrent loads: the others wait in a queue, so that a reconnect with many values overloads no one."""
 
 from collections.abc import Callable
 from typing import Final
@@ -6,17 +6,17 @@ from typing import Final
 from reside.jazz.memory.covalue import Core
 
 MAX_IN_FLIGHT: Final = 1000
-"""As in the JavaScript client."""
+"""The limit of the JavaScript client."""
 _FORGOTTEN_AFTER_S: Final = 60.0
-"""A question that was not answered for this long holds up no other; the server answers each, or is broken."""
+"""A load that is unanswered for this long no longer blocks others. A working server answers every load."""
 
 
 class LoadQueue:
-    """The questions on their way on one connection, and those that wait for their turn.
+    """The loads in flight on one connection, and a queue of those that wait.
 
     Args:
-        ask: Sends the question for a value.
-        clock: Gives seconds; it is looked at when something happens, so that no timer is needed.
+        ask: sends the `load` for a value.
+        clock: returns seconds; read only when something happens, so that no timer is needed.
     """
 
     def __init__(self, ask: Callable[[Core], None], clock: Callable[[], float]) -> None:
@@ -27,11 +27,11 @@ class LoadQueue:
 
     @property
     def in_flight(self) -> int:
-        """How many questions are on their way."""
+        """The number of loads in flight."""
         return len(self._asked)
 
     def add(self, core: Core) -> None:
-        """Asks for a value now or in its turn."""
+        """Load a value now, or queue it."""
         if len(self._asked) < MAX_IN_FLIGHT:
             self._asked[core.co_id] = self._clock()
             self._ask(core)
@@ -39,13 +39,13 @@ class LoadQueue:
             self._queued[core.co_id] = core
 
     def answered(self, co_id: str) -> None:
-        """A question was answered, or nobody wants the answer any more: the next one's turn."""
+        """Remove a load that was answered or is no longer needed, and start the next one."""
         self._queued.pop(co_id, None)
         if self._asked.pop(co_id, None) is not None:
             self._next()
 
     def expire(self) -> None:
-        """Gives up on the questions that were not answered for long, if others wait for their turn."""
+        """If others are queued, give up on loads that have been unanswered for too long."""
         if not self._queued:
             return
         overdue = self._clock() - _FORGOTTEN_AFTER_S
@@ -54,7 +54,7 @@ class LoadQueue:
         self._next()
 
     def reset(self) -> None:
-        """A new connection: nothing was asked."""
+        """Clear the queue for a new connection."""
         self._asked.clear()
         self._queued.clear()
 

@@ -1,6 +1,6 @@
-"""The messages of the sync protocol as text: made for the server, and checked when they come from it.
+"""The messages of the sync protocol: serialised for the server, and checked for their shape when received.
 
-What is read here has the right shape, and nothing more: whether it is signed and allowed is for others to say.
+Signatures and permissions are checked elsewhere.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,14 @@ _MAX_PIECE_CHARACTERS: Final = 100_000
 
 
 def known_state_message(action: str, core: Core, *, correction: bool = False, void: Counts | None = None) -> str:
-    """A `load` or `known` message: what is here of a value, and of `void` sessions what is said to be."""
+    """Return a `load` or `known` message with the known state of a value.
+
+    Args:
+        action: `load` or `known`.
+        core: the value.
+        correction: whether the message corrects the server's record.
+        void: counts to report for void sessions.
+    """
     counts = {**void, **core.counts()} if void else core.counts()
     sessions = ",".join([f"{quote(session)}:{count}" for session, count in counts.items()])
     header = "true" if core.header is not None else "false"
@@ -26,13 +33,13 @@ def known_state_message(action: str, core: Core, *, correction: bool = False, vo
 
 
 def empty_known_state_message(action: str, co_id: str, *, correction: bool = False) -> str:
-    """A `load` or `known` message that says that nothing of a value is here."""
+    """Return a `load` or `known` message that reports that nothing of a value is in memory."""
     tail = ',"isCorrection":true' if correction else ""
     return f'{{"action":"{action}","id":"{co_id}","header":false,"sessions":{{}}{tail}}}'
 
 
 def content_pieces(core: Core, peer: KnownState, *, with_header: bool) -> list[str]:
-    """The content messages for what the server lacks, cut where there are signatures to prove the parts."""
+    """Return the content messages with what the server lacks, cut at signatures so that each can be verified."""
     header = core.header
     if header is None:
         return []
@@ -64,10 +71,10 @@ def content_pieces(core: Core, peer: KnownState, *, with_header: bool) -> list[s
 
 
 def read_counts(message: dict[str, Any]) -> Counts:
-    """The counts of a `load` or `known` message, by session.
+    """Return the counts of a `load` or `known` message by session.
 
     Raises:
-        InvalidContent: They are not counts.
+        InvalidContent: a count is not a non-negative integer.
     """
     sessions = _members(message, "sessions")
     if not all(type(count) is int and count >= 0 for count in sessions.values()):
@@ -76,10 +83,10 @@ def read_counts(message: dict[str, Any]) -> Counts:
 
 
 def read_batches(message: dict[str, Any]) -> Sequence[Batch]:
-    """The batches of a `content` message.
+    """Return the batches of a `content` message.
 
     Raises:
-        InvalidContent: One of them breaks the protocol.
+        InvalidContent: a batch violates the protocol.
     """
     return [_batch(session, raw) for session, raw in _members(message, "new").items()]
 

@@ -1,20 +1,20 @@
-"""What waits to be sent on a connection: frames of many small messages, and a gate for writers that are too fast."""
+"""The outgoing messages of a connection: joins small messages to frames, and blocks writers that are too fast."""
 
 import asyncio
 from collections import deque
 from typing import Final
 
 MAX_FRAME_CHARACTERS: Final = 25_000
-"""Messages are joined up to this length, as in the JavaScript client; a longer one goes alone."""
+"""Messages are joined up to this length, as in the JavaScript client; a longer message is a frame of its own."""
 MAX_BUFFERED_CHARACTERS: Final = 100_000
-"""With more than this waiting, writers that ask are held back."""
+"""With more than this queued, `Outbox.room` blocks."""
 
 
 class Outbox:
-    """The queue of one connection's outgoing messages: in order, but for those that may be last.
+    """The queue of one connection's outgoing messages, in order except for those with low priority.
 
     Attributes:
-        buffered: Characters that wait to be sent.
+        buffered: the number of queued characters.
     """
 
     def __init__(self) -> None:
@@ -25,14 +25,14 @@ class Outbox:
         self.buffered = 0
 
     def put(self, text: str, *, last: bool = False) -> None:
-        """Queues a message, or lets all others go before it."""
+        """Queue a message; with `last`, send it after all others."""
         (self._last if last else self._messages).append(text)
         self.buffered += len(text)
         if self.buffered > MAX_BUFFERED_CHARACTERS:
             self._room.clear()
 
     def frame(self) -> str | None:
-        """The next frame; None if there is nothing to send."""
+        """Return the next frame; None if there is nothing to send."""
         messages: list[str] = []
         size = 0
         while queue := self._messages or self._last:
@@ -46,7 +46,7 @@ class Outbox:
         return "\n".join(messages)
 
     def take_all(self) -> list[str]:
-        """Empties the queue. What waits is void with its connection: the next one starts from what the server has."""
+        """Empty the queue when a connection ends; the next one starts from the server's known state."""
         messages = [*self._messages, *self._last]
         self._messages.clear()
         self._last.clear()
@@ -54,7 +54,7 @@ class Outbox:
         return messages
 
     async def room(self) -> None:
-        """Waits until there is room for more."""
+        """Wait until there is room for more messages."""
         await self._room.wait()
 
     def _taken(self, characters: int) -> None:

@@ -1,12 +1,12 @@
-"""The sync protocol as a state machine: messages in, messages out, no socket (docs/jazz-protocol.md, section 4).
+"""The sync protocol as a state machine without I/O: messages in, messages out (docs/jazz-protocol.md, section 4).
 
-For each value and connection it keeps what the server acknowledged, and what it was sent (optimistic); what is sent
-next is what goes beyond both. A correction by the server replaces the record and drops the optimism. On a new
-connection all records are empty, and every value held is asked for anew, dependencies first.
+For each value and connection it keeps what the server acknowledged, and what was sent but not acknowledged. What goes
+beyond both is sent next. A correction by the server replaces both records. On a new connection all records are empty,
+and every value in memory is requested, dependencies first.
 
-The answer to such a question is either `known`, which tells exactly what the server has, or content, which tells only
-what is new here. After content the server is therefore asked once more: so nothing is sent that it has, and nothing is
-kept back that it lost.
+The answer to a request is `known` or content. `known` says exactly what the server has. Content says only what is new
+here, so the server is asked once more after it. This way nothing is sent that the server already has, and nothing is
+omitted that the server has lost.
 """
 
 import logging
@@ -42,12 +42,12 @@ class Sync:
     """One node's side of the protocol.
 
     Args:
-        store: The values.
-        send: Takes each outgoing message.
-        send_later: Takes those that nobody waits for: what was received here.
-        on_acknowledged: Called with a value whose acknowledged state grew.
-        on_whole: Called with a value that came with its header: new here, or asked for by `ask_whole`.
-        clock: Gives seconds.
+        store: the values.
+        send: sends a message.
+        send_later: sends a message with low priority: an acknowledgement.
+        on_acknowledged: called with a value of which the server acknowledged more.
+        on_whole: called with a value that arrived with its header: it is new, or was requested by `ask_whole`.
+        clock: returns seconds.
     """
 
     def __init__(
@@ -73,14 +73,14 @@ class Sync:
         self.unacknowledged: dict[str, None] = {}
 
     def connect(self) -> None:
-        """A new connection: asks for every value held, dependencies first."""
+        """Start a new connection: request every value in memory, dependencies first."""
         self.connected = True
         self._forget_connection()
         for core in by_dependency(self._store):
             self.request(core)
 
     def disconnect(self) -> None:
-        """The connection is gone, and with it all that was known of the server."""
+        """End a connection, and forget what is known about the server."""
         self.connected = False
         self._forget_connection()
 
@@ -92,11 +92,11 @@ class Sync:
             core.forget_connection()
 
     def request(self, core: Core, *, again: bool = False) -> None:
-        """Asks for a value, if it was not asked for on this connection.
+        """Request a value, unless it was requested on this connection.
 
         Args:
-            core: The value.
-            again: Ask once more although the server answered that it does not have it.
+            core: the value.
+            again: request it again even if the server answered that it does not have it.
         """
         if not self.connected:
             return
@@ -105,7 +105,7 @@ class Sync:
             return
         peer.requested, peer.partial = True, core.header is not None
         if peer.partial:
-            # Told first what is here of the groups and accounts, the server does not send them along with the value.
+            # Report groups and accounts first, so that the server does not send them again with the value.
             for needed in needs(core):
                 held = self._store.cores.get(CoId(needed))
                 if held is not None and held.header is not None:
@@ -113,30 +113,30 @@ class Sync:
         self._load_queue.add(core)
 
     def _ask(self, core: Core) -> None:
-        self._tell(core, "load")
+        self._send_state(core, "load")
 
     @property
     def loads_in_flight(self) -> int:
-        """How many values are asked for and not answered."""
+        """The number of values that are requested and not answered."""
         return self._load_queue.in_flight
 
     def ask_whole(self, core: Core) -> None:
-        """Asks for a value as if nothing of it were here; by its header the answer differs from all other content."""
+        """Request a value as if it were not in memory. The header in the answer distinguishes it from other content."""
         self._send(empty_known_state_message("load", core.co_id))
 
     def forget(self, core: Core) -> None:
-        """Drops the record of a value that is not kept here any more."""
+        """Drop the records of a value that is evicted."""
         self._peers.pop(core.co_id, None)
         self._load_queue.answered(core.co_id)
         self._receiver.forget(core)
 
     def created(self, core: Core) -> None:
-        """A value was made here: nobody else can have it."""
+        """Note that a value was created here, so the server can't have it."""
         if self.connected:
             self._peer(core).answered = True
 
     def push(self, core: Core) -> None:
-        """Sends what the server lacks of a value."""
+        """Send what the server lacks of a value."""
         for log in self._own_logs(core):
             log.sign(self._store.agent)
         if not self.connected:
@@ -148,18 +148,18 @@ class Sync:
             self.request(core)
 
     def is_acknowledged(self, core: Core) -> bool:
-        """Whether the server has all that was written here."""
+        """Return whether the server has everything that this node wrote to a value."""
         if not core.header_acknowledged:
             return False
         return all(log.acknowledged >= len(log.transactions) for log in self._own_logs(core))
 
     def unacknowledged_logs(self, co_id: str) -> tuple[Core, list[tuple[SessionLog, int]]]:
-        """A value's logs written here, and how much of each there is now."""
+        """Return the logs of a value that this node writes, each with its current length."""
         core = self._store.core(co_id)
         return core, [(log, len(log.transactions)) for log in self._own_logs(core)]
 
     def receive(self, text: str) -> None:
-        """Takes one frame from the server: messages joined by line feeds. What breaks the protocol is dropped."""
+        """Process a frame from the server: messages joined by line feeds. Drop messages that violate the protocol."""
         for line in text.split("\n"):
             if not line:
                 continue
@@ -168,12 +168,12 @@ class Sync:
                 message = parse_json(line)
                 self._receive(message)
             except InvalidContent as error:
-                _log.warning("dropped a message of the sync server: %s", error)
+                _log.warning("dropped a message from the sync server: %s", error)
                 self._note_refusal(message, str(error))
         self._load_queue.expire()
 
     def _note_refusal(self, message: Any, why: str) -> None:
-        """Notes why a message was dropped with the value that it was about: whoever loads that gets to know."""
+        """Note with a value why a message about it was dropped, for the error of a load that times out."""
         co_id = message.get("id") if isinstance(message, dict) else None
         core = self._store.cores.get(CoId(co_id)) if isinstance(co_id, str) else None
         if core is not None:
@@ -191,7 +191,7 @@ class Sync:
         if core is None and action == "content" and message.get("header") is not None:
             core = self._store.core(co_id)
         if core is None:
-            # Of a value that nobody here holds: it was dropped, or never asked for; there is no way to unsubscribe.
+            # The value is not in memory: it was evicted or never requested. The protocol has no unsubscribing.
             if action == "load":
                 self._send(empty_known_state_message("known", co_id))
         elif action == "content":
@@ -206,7 +206,7 @@ class Sync:
         peer.answered = True
         peer.header, peer.acknowledged, peer.sent = message.get("header") is True, read_counts(message), {}
         if core.header is None or not self._send_delta(core, peer):
-            self._tell(core)
+            self._send_state(core)
 
     def _receive_known(self, core: Core, message: dict[str, Any]) -> None:
         peer = self._peer(core)
@@ -214,7 +214,7 @@ class Sync:
         was_unconfirmed = core.unconfirmed
         is_correction = message.get("isCorrection") is True
         is_acknowledgement = peer.answered and not peer.requested and not is_correction
-        self._is_answered(core, peer)
+        self._mark_answered(core, peer)
         if is_correction:
             peer.header, peer.acknowledged, peer.sent = message.get("header") is True, counts, {}
         else:
@@ -226,7 +226,7 @@ class Sync:
         if core.absent or was_unconfirmed:
             self._store.changed(core)
         self._note_acknowledged(core, peer)
-        if core.header is not None and not is_acknowledgement:  # which tells nothing of what the server lacks
+        if core.header is not None and not is_acknowledgement:  # an acknowledgement does not say what the server lacks
             self._send_delta(core, peer)
 
     def _receive_content(self, core: Core, message: dict[str, Any]) -> None:
@@ -251,7 +251,7 @@ class Sync:
         elif not core.parked:
             self._acknowledge(core)
         if not self._compares(core, peer):
-            self._is_answered(core, peer)
+            self._mark_answered(core, peer)
             self._send_delta(core, peer)
         self._note_acknowledged(core, peer)
         self._store.arrived(core)
@@ -261,7 +261,7 @@ class Sync:
             self._on_whole(core)
 
     def _take_all(self, core: Core, peer: KnownState, batches: Iterable[Batch]) -> bool:
-        """Takes batches that came from the server; whether one of them left a gap."""
+        """Process batches from the server; return whether one of them left a gap."""
         gap = False
         for batch in batches:
             end = batch.after + len(batch.transactions)
@@ -270,21 +270,21 @@ class Sync:
         return gap
 
     def _unpark(self, account: Core) -> None:
-        """An account arrived: what its sessions wrote can be verified now."""
+        """Process batches that were parked until this account arrived."""
         for core in self._receiver.unpark(account):
             if not core.parked:
                 self._acknowledge(core)
             self._store.changed(core)
 
     def _compares(self, core: Core, peer: KnownState) -> bool:
-        """Whether the server's answer is still to come: how its state differs from what is here now."""
+        """Return whether the server still has to report how its state differs from this node's."""
         if not (peer.requested and peer.partial):
             return False
         if not core.is_complete():
             return True
         if core.parked or peer.comparisons >= _MAX_COMPARISONS:
-            # What can't be taken now would come again and again. Of the rest the server has what it had before; if it
-            # has less, it corrects us.
+            # Do not ask again: batches that can't be accepted now would be sent again each time. Assume that the server
+            # has at least what it had before; if it has less, it sends a correction.
             for session, log in core.sessions.items():
                 count = log.acknowledged if session in self.own_sessions else len(log.transactions)
                 peer.acknowledged[session] = max(count, peer.acknowledged.get(session, 0))
@@ -293,7 +293,7 @@ class Sync:
         self._ask(core)
         return True
 
-    def _is_answered(self, core: Core, peer: KnownState) -> None:
+    def _mark_answered(self, core: Core, peer: KnownState) -> None:
         peer.requested, peer.answered = False, True
         if core.is_complete():
             core.unconfirmed = False
@@ -309,7 +309,7 @@ class Sync:
             self._on_acknowledged(core)
 
     def _send_delta(self, core: Core, peer: KnownState) -> bool:
-        """Sends what the server neither has nor was sent; whether that was anything."""
+        """Send what the server neither has nor was sent; return whether there was anything to send."""
         if core.header is None:
             return False
         with_header = not peer.header
@@ -324,20 +324,20 @@ class Sync:
         peer.sent = counts
         return True
 
-    def _tell(self, core: Core, action: str = "known") -> None:
+    def _send_state(self, core: Core, action: str = "known") -> None:
         self._send(self._state(core, action))
 
     def _acknowledge(self, core: Core) -> None:
         self._send_later(self._state(core, "known"))
 
     def _state(self, core: Core, action: str) -> str:
-        """What is here of a value; of a deleted one as if all were here, so that no more of it is sent."""
+        """Return the known state of a value; if deleted, include void sessions, so that the server sends no more."""
         void = self._peer(core).acknowledged if core.deleted else {}
         return known_state_message(action, core, void=void)
 
     def _own_logs(self, core: Core) -> list[SessionLog]:
-        """What was written here to a value, and is not void."""
-        written = self.own_sessions & core.sessions.keys()  # takes the shorter of the two
+        """Return the logs of a value that this node writes and that are not void."""
+        written = self.own_sessions & core.sessions.keys()  # iterates over the smaller set
         return [core.sessions[SessionId(session)] for session in written if core.is_live(session)]
 
     def _peer(self, core: Core) -> KnownState:

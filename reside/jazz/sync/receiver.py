@@ -1,6 +1,6 @@
-"""Taking in what came from outside: batches are verified and appended, or parked until their author's account is here.
+"""Reception of batches: they are verified and appended, or parked until their author's account is loaded.
 
-Nothing is appended that its author's key did not sign, and nothing after a gap.
+A batch is appended only if its author's key signed it, and only without a gap before it.
 """
 
 import logging
@@ -15,11 +15,11 @@ _log = logging.getLogger(__name__)
 
 
 class BatchReceiver:
-    """Takes batches into the logs of a node.
+    """Adds batches to the logs of a node.
 
     Args:
-        store: The values.
-        request: Asks the server for an account that is missing.
+        store: the values.
+        request: loads a missing account from the server.
     """
 
     def __init__(self, store: Store, request: Callable[[Core], None]) -> None:
@@ -28,7 +28,7 @@ class BatchReceiver:
         self._parked: dict[str, set[str]] = {}
 
     def take(self, core: Core, batch: Batch) -> bool:
-        """Verifies and appends a batch, or parks it; False if something is missing before it."""
+        """Verify and append a batch, or park it; return False if transactions before it are missing."""
         if batch.session in core.rejected or not core.is_live(batch.session):
             return True
         guard = self._store.guard
@@ -36,16 +36,16 @@ class BatchReceiver:
         author = author_of(batch.session)
         if self._store.agent_of(author) is not None:
             return self._append(core, batch)
-        waiting = core.parked.setdefault(author, [])
-        # What is sent again while it waits is kept once.
-        waiting[:] = [item for item in waiting if (item.session, item.after) != (batch.session, batch.after)]
-        waiting.append(batch)
+        parked = core.parked.setdefault(author, [])
+        # A batch that is sent again while it is parked replaces the first copy.
+        parked[:] = [item for item in parked if (item.session, item.after) != (batch.session, batch.after)]
+        parked.append(batch)
         self._parked.setdefault(author, set()).add(core.co_id)
         self._request(self._store.core(author))
         return True
 
     def unpark(self, account: Core) -> list[Core]:
-        """An account arrived: what its sessions wrote can be verified now. Gives the values that this concerns."""
+        """Verify the batches that were parked until this account was loaded; return the affected values."""
         cores = [self._store.core(co_id) for co_id in self._parked.pop(account.co_id, ())]
         for core in cores:
             for batch in core.parked.pop(account.co_id, ()):
@@ -53,15 +53,15 @@ class BatchReceiver:
         return cores
 
     def forget(self, core: Core) -> None:
-        """Drops what waits in the name of a value that is not kept any more."""
+        """Drop the parked batches of a value that is evicted."""
         for author in core.parked:
-            waiting = self._parked.get(author, set())
-            waiting.discard(core.co_id)
-            if not waiting:
+            parked = self._parked.get(author, set())
+            parked.discard(core.co_id)
+            if not parked:
                 self._parked.pop(author, None)
 
     def reset(self) -> None:
-        """A new connection: what is parked will come again, and is dropped by the values."""
+        """Forget which values have parked batches; the server sends the batches again on the new connection."""
         self._parked.clear()
 
     def _append(self, core: Core, batch: Batch) -> bool:
@@ -74,7 +74,7 @@ class BatchReceiver:
             return True
         if is_delete_session(batch.session) and have + len(fresh) > 1:
             core.rejected.add(batch.session)
-            _log.warning("a deletion in %s is not alone in its session, which is ignored", core.co_id)
+            _log.warning("a delete session of %s has more than one transaction; it is ignored", core.co_id)
             return True
         if self._store.guard is not None:
             self._store.guard.arriving(core, fresh, new=batch.new)

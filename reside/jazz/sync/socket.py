@@ -1,8 +1,7 @@
-"""One WebSocket as a protocol of the event loop.
+"""A WebSocket connection as an asyncio protocol.
 
-Frames are handed over in the turn in which they arrive, and written in the turn in which they are sent: no task stands
-between the network and the node, unlike in `websockets.asyncio`. The protocol itself is that of
-`websockets`, which does no input and output here.
+Frames are delivered and written in the event-loop turn in which they arrive or are sent. No task runs between the
+network and the node, unlike in `websockets.asyncio`. The WebSocket protocol is the one of `websockets`, without I/O.
 """
 
 import asyncio
@@ -18,24 +17,24 @@ from websockets.protocol import OPEN
 from websockets.uri import WebSocketURI, parse_uri
 
 _CLOSE_TIMEOUT_S: Final = 1.0
-"""Nothing is lost by a close without the other side's consent."""
+"""Short, because nothing is lost if the server does not answer a close."""
 _READ_BYTES: Final = 256 * 1024
-"""Read at once at most, into a buffer that is made once: asyncio's streams make one of this size for every read."""
+"""The size of the reused read buffer; asyncio's streams allocate one of this size for every read."""
 _TEXT_PARTS: Final = (Opcode.TEXT, Opcode.CONT)
 
 
 class Socket(asyncio.BufferedProtocol):
-    """A connection; `open_socket` makes one.
+    """A connection; created by `open_socket`.
 
     Args:
-        uri: The server.
-        headers: Sent with the opening request.
-        on_frame: Called with the text of each message; with None for a binary one.
-        on_room: Called when more can be written after `is_full`.
+        uri: the server.
+        headers: sent with the opening request.
+        on_frame: called with the text of each message; with None for a binary message.
+        on_room: called when more can be written after `is_full`.
 
     Attributes:
-        closed: Done when the connection has ended; its result tells why.
-        received_at: The loop's time when something arrived last.
+        closed: done when the connection has ended; its result is the reason.
+        received_at: the loop's time at which data last arrived.
     """
 
     def __init__(
@@ -59,13 +58,13 @@ class Socket(asyncio.BufferedProtocol):
         self.is_full = False
 
     def send(self, text: str) -> None:
-        """Writes a message; nothing happens if the connection has ended."""
+        """Write a message; do nothing if the connection has ended."""
         if self._ws.state is OPEN:
             self._ws.send_text(text.encode())
             self._write()
 
     async def close(self) -> None:
-        """Ends the connection, in order if the other side agrees in time."""
+        """Close the connection, with a closing handshake if the server answers in time."""
         if self._ws.state is OPEN:
             self._ws.send_close(CloseCode.NORMAL_CLOSURE)
             self._write()
@@ -73,22 +72,22 @@ class Socket(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
 
-    # What the event loop calls
+    # Methods that the event loop calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Sends the opening request."""
-        self._transport = cast("asyncio.Transport", transport)  # a stream; uvloop's is no subclass of it
+        """Send the opening request."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is not a subclass
         request = self._ws.connect()
         request.headers.update(self._headers)
         self._ws.send_request(request)
         self._write()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - the protocol's signature
-        """Where the next bytes go."""
+        """Return the buffer for the next bytes."""
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Takes what arrived: an answer to the request, then frames."""
+        """Process received bytes: the answer to the opening request, then frames."""
         self.received_at = self._loop.time()
         self._ws.receive_data(bytes(self._buffer[:nbytes]))
         for event in self._ws.events_received():
@@ -101,12 +100,12 @@ class Socket(asyncio.BufferedProtocol):
             self._loop.call_later(_CLOSE_TIMEOUT_S, self._transport.abort)
 
     def eof_received(self) -> None:
-        """The other side sends no more."""
+        """Process the end of the server's stream."""
         self._ws.receive_eof()
         self._write()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is gone. An error that is not the network's is raised where `closed` is awaited."""
+        """Process the end of the connection. An error other than the network's is raised where `closed` is awaited."""
         self._ws.receive_eof()
         if not self.opened.done():
             self.opened.set_exception(self._ws.handshake_exc or exc or InvalidHandshake("the connection ended"))
@@ -116,11 +115,11 @@ class Socket(asyncio.BufferedProtocol):
             self.closed.set_result(f"{type(exc).__name__}: {exc}" if exc else f"closed: {self._ws.close_exc}")
 
     def pause_writing(self) -> None:
-        """Too much is buffered."""
+        """Note that the write buffer is full."""
         self.is_full = True
 
     def resume_writing(self) -> None:
-        """What was buffered is written."""
+        """Note that the write buffer has room again."""
         self.is_full = False
         self._on_room()
 
@@ -149,12 +148,12 @@ class Socket(asyncio.BufferedProtocol):
 
 
 async def open_socket(url: str, **arguments: Any) -> Socket:
-    """Connects; the arguments are those of `Socket`.
+    """Connect; the arguments are those of `Socket`.
 
     Raises:
-        InvalidURI: The URL is none.
-        InvalidHandshake: The server is there, but no WebSocket server.
-        OSError: The server is not there.
+        InvalidURI: the URL is malformed.
+        InvalidHandshake: the server is not a WebSocket server.
+        OSError: the server can't be reached.
     """
     uri = parse_uri(url)
     tls = ssl.create_default_context() if uri.secure else None

@@ -1,4 +1,4 @@
-"""The WebSocket under a node: one connection at a time, connected again with back-off for as long as the node lives."""
+"""The WebSocket connection of a node: one at a time, reconnected with back-off until the node is closed."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ from reside.jazz.sync.socket import Socket, open_socket
 
 _log = logging.getLogger(__name__)
 _SILENCE_S: Final = 10.0
-"""The server pings every 1.5 s; after this long without a frame the connection is dead, as in the JavaScript client."""
+"""The server pings every 1.5 s. As in the JavaScript client, a connection without a frame for this long is closed."""
 _OPEN_TIMEOUT_S: Final = 10.0
 _LATER_S: Final = 0.001
 
@@ -27,15 +27,15 @@ class Transport:
 
     Args:
         url: `ws://…` or `wss://…`.
-        on_connect: Called when a connection stands; what it sends goes out first.
-        on_disconnect: Called when it is gone.
-        on_frame: Called with each frame.
-        on_queued: Called when a message waits for the next `flush_due`.
-        silence: Seconds without a frame after which a connection is dead.
+        on_connect: called when a connection is open; what it sends is sent first.
+        on_disconnect: called when the connection has ended.
+        on_frame: called with each frame.
+        on_queued: called when a message waits for the next `flush_due`.
+        silence: seconds without a frame after which a connection is closed.
 
     Attributes:
-        connected: Set while there is a connection.
-        outbox: What waits to be sent; its content is void when the connection ends.
+        connected: set while there is a connection.
+        outbox: the messages to send; dropped when the connection ends.
     """
 
     def __init__(
@@ -63,25 +63,25 @@ class Transport:
         self.connected = asyncio.Event()
 
     def send(self, text: str) -> None:
-        """Queues a message; it is dropped with the connection, because the next one starts from what the server has."""
+        """Queue a message. It is dropped if the connection ends: the next one starts from the server's known state."""
         self.outbox.put(text)
         if self._socket is not None:
             self._is_due = True
             self._on_queued()
 
     def send_later(self, text: str) -> None:
-        """Queues a message for which nobody waits: it goes out after the next one, or alone a moment later."""
+        """Queue a message with low priority: it is sent after the next other message, or alone a moment later."""
         self.outbox.put(text, last=True)
         if self._socket is not None and self._later is None:
             self._later = asyncio.get_running_loop().call_later(_LATER_S, self._flush)
 
     def flush_due(self) -> None:
-        """Sends what waits, if somebody waits for it."""
+        """Send the queue if it contains a message from `send`."""
         if self._is_due:
             self._flush()
 
     def _flush(self) -> None:
-        """Sends what waits, as far as the connection takes it."""
+        """Send the queue, as far as the connection accepts it."""
         self._is_due = False
         if self._later is not None:
             self._later.cancel()
@@ -90,34 +90,34 @@ class Transport:
             self._socket.send(frame)
 
     async def run(self) -> None:
-        """Connects, again and again, until cancelled.
+        """Connect and reconnect until cancelled.
 
         Raises:
-            JazzUnavailable: The URL is none; trying again can't help.
+            JazzUnavailable: the URL is malformed; a retry can't help.
         """
         while True:
             socket = await self._open()
             if socket is not None:
-                # A connection is good once the server has said something: one that accepts and hangs up is not.
+                # Only a received frame resets the failures: a server may accept connections and close them at once.
                 self._failures += 1
                 try:
                     await self._serve(socket)
                 finally:
                     await socket.close()
-            await asyncio.sleep(back_off(self._failures, random.random()))  # noqa: S311 - spreads clients, no secret
+            await asyncio.sleep(back_off(self._failures, random.random()))  # noqa: S311 - jitter, not a secret
 
-    async def wait_connected(self, timeout: float) -> None:  # noqa: ASYNC109 - the error tells why it did not work
-        """Waits for a connection.
+    async def wait_connected(self, timeout: float) -> None:  # noqa: ASYNC109 - raises an error with the reason
+        """Wait for a connection.
 
         Raises:
-            JazzUnavailable: There was none in time; tells the last failure.
+            JazzUnavailable: there was none in time; the message has the last error.
         """
         try:
             async with asyncio.timeout(timeout):
                 await self.connected.wait()
         except TimeoutError:
             raise JazzUnavailable(
-                f"no connection to the sync server {_shown(self._url)} within {timeout:g} s ({self._last_error})"
+                f"no connection to the sync server {_redacted(self._url)} within {timeout:g} s ({self._last_error})"
             ) from None
 
     async def _open(self) -> Socket | None:
@@ -130,14 +130,14 @@ class Transport:
                     on_room=self._flush,
                 )
         except InvalidURI:
-            raise JazzUnavailable(f"not the URL of a sync server: {_shown(self._url)}") from None
+            raise JazzUnavailable(f"not the URL of a sync server: {_redacted(self._url)}") from None
         except (OSError, TimeoutError, InvalidHandshake) as error:
             self._last_error = f"{type(error).__name__}: {error}"
             self._failures += 1
             return None
 
     async def _serve(self, socket: Socket) -> None:
-        """Holds a connection until it ends or falls silent."""
+        """Use a connection until it ends or is silent for too long."""
         self.outbox.take_all()
         self._socket = socket
         self.connected.set()
@@ -148,7 +148,7 @@ class Transport:
                 if left <= 0:
                     break
                 await asyncio.wait([socket.closed], timeout=left)
-            silent = f"nothing came for {self._silence:g} s"
+            silent = f"no frame for {self._silence:g} s"
             self._last_error = socket.closed.result() if socket.closed.done() else silent
             _log.info("the connection to the sync server ended: %s", self._last_error)
         finally:
@@ -159,25 +159,25 @@ class Transport:
 
     def _received(self, frame: str | None) -> None:
         if self._socket is None:
-            return  # before the first question there is nothing to answer but a ping, after the end nothing counts
+            return  # the connection is not in use: nothing was requested yet, or it has ended
         self._failures = 0
         if frame is None:
-            _log.warning("dropped a binary frame of the sync server: the protocol has text only")
+            _log.warning("dropped a binary frame of the sync server: the protocol has only text frames")
         else:
             self._on_frame(frame)
 
 
-def _shown(url: str) -> str:
-    """A URL without what may be secret in it: name, password, query."""
+def _redacted(url: str) -> str:
+    """Return a URL without parts that may be secret: user name, password, query."""
     before, _, rest = url.partition("?")[0].rpartition("://")
     host = rest.rpartition("@")[2]
     return f"{before}://{host}" if before else host
 
 
 def _unique_address() -> str:
-    """An address of the unique local range (RFC 4193), drawn by chance.
+    """Return a random address of the unique local range (RFC 4193).
 
     The stock server (jazz-run 0.15.10 and later) names a connection after this header and the millisecond, and drops
-    the earlier of two connections of one name (docs/jazz-protocol.md, section 10).
+    the earlier of two connections with one name (docs/jazz-protocol.md, section 10).
     """
     return str(IPv6Address(b"\xfd" + secrets.token_bytes(15)))

@@ -1,7 +1,7 @@
 """The cryptographic operations of the protocol (docs/jazz-protocol.md, section 1): BLAKE3, Ed25519, X25519, XSalsa20.
 
-Every function is pure but for the random ones. Secrets are passed as their text forms (`signerSecret_z…`); nothing here
-logs or puts one into an error.
+Every function is pure except those that generate random keys. Secrets are passed in their text form
+(`signerSecret_z…`) and never appear in a log or an error.
 """
 
 import secrets
@@ -35,12 +35,12 @@ _SIGNATURE_BYTES = 64
 
 @dataclass(frozen=True)
 class Agent:
-    """The key pairs behind an agent secret.
+    """The key pairs of an agent secret.
 
     Attributes:
         agent_id: `<sealer id>/<signer id>`, public.
-        sealer_id: Public X25519 key.
-        signer_id: Public Ed25519 key.
+        sealer_id: public X25519 key.
+        signer_id: public Ed25519 key.
     """
 
     agent_id: str
@@ -51,10 +51,10 @@ class Agent:
 
     @staticmethod
     def from_secret(agent_secret: str) -> "Agent":
-        """The agent of `sealerSecret_z…/signerSecret_z…`.
+        """Return the agent of `sealerSecret_z…/signerSecret_z…`.
 
         Raises:
-            InvalidCredentials: The secret is malformed.
+            InvalidCredentials: the secret is malformed.
         """
         sealer_text, _, signer_text = agent_secret.partition("/")
         try:
@@ -70,7 +70,7 @@ class Agent:
         return Agent(f"{sealer_id}/{signer_id}", sealer_id, signer_id, sealer_key, signer_key)
 
     def sign(self, text: str) -> str:
-        """`signature_z…` over the bytes of a text."""
+        """Return the `signature_z…` of a text."""
         return "signature_z" + b58encode(crypto_sign(text.encode(), self.signer_key)[:_SIGNATURE_BYTES])
 
 
@@ -83,7 +83,7 @@ class ReadKey:
 
     @staticmethod
     def generate() -> "ReadKey":
-        """A new random key."""
+        """Return a new random key."""
         return ReadKey(
             "key_z" + b58encode(secrets.token_bytes(_KEY_ID_BYTES)),
             "keySecret_z" + b58encode(secrets.token_bytes(_KEY_BYTES)),
@@ -91,7 +91,7 @@ class ReadKey:
 
 
 def new_agent_secret() -> str:
-    """A new random agent secret."""
+    """Return a new random agent secret."""
     return (
         f"sealerSecret_z{b58encode(secrets.token_bytes(_KEY_BYTES))}"
         f"/signerSecret_z{b58encode(secrets.token_bytes(_KEY_BYTES))}"
@@ -99,22 +99,22 @@ def new_agent_secret() -> str:
 
 
 def sealer_id_of(sealer_key: bytes) -> str:
-    """The public `sealer_z…` of an X25519 secret."""
+    """Return the public `sealer_z…` of an X25519 secret."""
     return "sealer_z" + b58encode(crypto_scalarmult_base(sealer_key))
 
 
 def short_hash(text: str) -> str:
-    """Base58 of the first 19 bytes of a text's BLAKE3."""
+    """Return the first 19 bytes of a text's BLAKE3 hash in base58."""
     return b58encode(blake3(text.encode()).digest(_SHORT_HASH_BYTES))
 
 
 def secure_hash(value: Any) -> str:
-    """`hash_z…` of a value's canonical JSON."""
+    """Return the `hash_z…` of a value's canonical JSON."""
     return "hash_z" + b58encode(blake3(stable_json(value).encode()).digest())
 
 
 def verify(signature: str, text: str, signer_id: str) -> bool:
-    """Whether a `signature_z…` over a text was made by the key `signer_z…`; False also when either is malformed."""
+    """Return whether the key `signer_z…` signed this text; False also if key or signature is malformed."""
     try:
         signature_bytes = _tail(signature, "signature_z", _SIGNATURE_BYTES)
         crypto_sign_open(signature_bytes + text.encode(), _verify_key(signer_id))
@@ -124,19 +124,19 @@ def verify(signature: str, text: str, signer_id: str) -> bool:
 
 
 def nonce_of(material: str) -> bytes:
-    """The 24-byte nonce of a material's canonical JSON."""
+    """Return the 24-byte nonce of a material's canonical JSON."""
     return blake3(material.encode()).digest(_NONCE_BYTES)
 
 
 def transaction_material(co_id: str, session_id: str, index: int) -> str:
-    """Canonical JSON of the nonce material of one transaction; ids are made of characters that need no escape."""
+    """Return the canonical JSON of a transaction's nonce material; the characters of ids need no escaping."""
     return f'{{"in":"{co_id}","tx":{{"sessionID":"{session_id}","txIndex":{index}}}}}'
 
 
 def opener(key_secret: str, co_id: str) -> Callable[[str, str, int], bytes]:
-    """What decrypts the texts of many transactions: `decrypt` with one key for one value.
+    """Return a function that decrypts many transactions of one value with one key.
 
-    It takes an `encrypted_U…`, the transaction's session and its place in it.
+    Its arguments are an `encrypted_U…`, the transaction's session and its index in that session.
     """
     stream = XSalsa20(_symmetric_key(key_secret))
     start = f'{{"in":"{co_id}","tx":{{"sessionID":"'
@@ -148,26 +148,26 @@ def opener(key_secret: str, co_id: str) -> Callable[[str, str, int], bytes]:
 
 
 def encrypt_text(plain: str, key_secret: str, material: str) -> str:
-    """`encrypted_U…`: the bare XSalsa20 stream over a JSON text. It has no MAC: the session's signature protects it."""
+    """Encrypt a JSON text as `encrypted_U…`: XSalsa20 without a MAC, because the session's signature protects it."""
     return "encrypted_U" + b64encode(XSalsa20(_symmetric_key(key_secret)).apply(plain.encode(), nonce_of(material)))
 
 
 def decrypt(cipher: str, key_secret: str, material: str) -> bytes:
-    """The JSON text of an `encrypted_U…`; bytes of any kind if the key is not the right one.
+    """Decrypt the JSON text of an `encrypted_U…`. A wrong key is not detected: it gives arbitrary bytes.
 
     Raises:
-        InvalidContent: It is malformed.
+        InvalidContent: the text is malformed.
     """
     return XSalsa20(_symmetric_key(key_secret)).apply(_encrypted(cipher), nonce_of(material))
 
 
 def encrypt_key(key: ReadKey, under: ReadKey) -> str:
-    """A key's secret encrypted under another key."""
+    """Return a key's secret, encrypted under another key."""
     return encrypt_text(stable_json(key.secret), under.secret, _key_material(key.key_id, under.key_id))
 
 
 def decrypt_key(cipher: str, key_id: str, under: ReadKey) -> str | None:
-    """The secret of `key_id` out of its encryption under another key; None if it is malformed."""
+    """Decrypt the secret of `key_id` with another key; None if it is malformed."""
     try:
         return _key_secret(parse_json(decrypt(cipher, under.secret, _key_material(key_id, under.key_id))))
     except InvalidContent:
@@ -175,13 +175,13 @@ def decrypt_key(cipher: str, key_id: str, under: ReadKey) -> str | None:
 
 
 def seal(message: str, sender: Agent, sealer_id: str, material: str) -> str:
-    """`sealed_U…`: a JSON string that only the owner of `sealer_id` can open, and who knows that `sender` sealed it."""
+    """Seal a JSON string as `sealed_U…`: only the owner of `sealer_id` can open it, and it proves the sender."""
     key = _shared_key(sender.sealer_key, sealer_id)
     return "sealed_U" + b64encode(crypto_secretbox(stable_json(message).encode(), nonce_of(material), key))
 
 
 def unseal_key(sealed: str, receiver: Agent, sender_sealer_id: str, material: str) -> str | None:
-    """The key secret in a `sealed_U…`; None if it was not sealed by that sender for us, or is malformed."""
+    """Open the key secret in a `sealed_U…`; None if it is malformed, or not from this sender to this receiver."""
     try:
         if not sealed.startswith("sealed_U"):
             return None
@@ -193,7 +193,7 @@ def unseal_key(sealed: str, receiver: Agent, sender_sealer_id: str, material: st
 
 
 def seal_key_for_group(key_secret: str, sealer_id: str, material: str) -> str:
-    """`sealedForGroup_U…`: a key secret for the holders of a group's sealer, from an ephemeral key."""
+    """Seal a key secret as `sealedForGroup_U…`, with an ephemeral key, for all who have a group's sealer."""
     ephemeral = secrets.token_bytes(_KEY_BYTES)
     key = _shared_key.__wrapped__(ephemeral, sealer_id)
     box = crypto_secretbox(stable_json(key_secret).encode(), nonce_of(material), key)
@@ -201,7 +201,7 @@ def seal_key_for_group(key_secret: str, sealer_id: str, material: str) -> str:
 
 
 def unseal_key_for_group(sealed: str, read_key_secret: str, material: str) -> str | None:
-    """The key secret in a `sealedForGroup_U…` for the group sealer of a read key; None if it does not open."""
+    """Open the key secret in a `sealedForGroup_U…` with the group sealer of a read key; None if that fails."""
     try:
         if not sealed.startswith("sealedForGroup_U"):
             return None
@@ -213,18 +213,18 @@ def unseal_key_for_group(sealed: str, read_key_secret: str, material: str) -> st
 
 
 def group_sealer_key(read_key_secret: str) -> bytes:
-    """The X25519 secret of a group, derived from its read key."""
+    """Return the X25519 secret of a group's sealer, derived from its read key."""
     return blake3(b"groupSealer" + read_key_secret.encode()).digest()
 
 
 def group_sealer_value(key: ReadKey) -> str:
-    """What a group's `groupSealer` says for a read key: `<key id>@<sealer id>`."""
+    """Return the value of a group's `groupSealer` for a read key: `<key id>@<sealer id>`."""
     return f"{key.key_id}@{sealer_id_of(group_sealer_key(key.secret))}"
 
 
 def _encrypted(cipher: str) -> bytes:
     if not cipher.startswith("encrypted_U"):
-        raise InvalidContent("an encrypted text lacks its prefix")
+        raise InvalidContent("an encrypted text has no prefix encrypted_U")
     return b64decode(cipher[len("encrypted_U") :])
 
 
@@ -245,7 +245,7 @@ def _shared_key(sealer_key: bytes, sealer_id: str) -> bytes:
     try:
         return crypto_scalarmult(sealer_key, public)
     except CryptoError:
-        raise InvalidContent("a sealer id is no usable key: a point of low order") from None
+        raise InvalidContent("a sealer id is not a usable key: it is a point of low order") from None
 
 
 @lru_cache(maxsize=4096)
@@ -261,7 +261,7 @@ def _verify_key(signer_id: str) -> bytes:
 def _tail(text: str, prefix: str, length: int) -> bytes:
     if not text.startswith(prefix):
         raise InvalidContent(f"expected a text that starts with {prefix}")
-    # Decoding takes time that grows with the square of the length, and the text may be a forger's.
+    # Decoding takes time quadratic in the length, and an attacker may have chosen the text.
     data = b58decode(text[len(prefix) :]) if len(text) <= len(prefix) + 2 * length else b""
     if len(data) != length:
         raise InvalidContent(f"expected {length} bytes in base58 after {prefix}")

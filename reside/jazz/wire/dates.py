@@ -1,4 +1,4 @@
-"""Times of transactions as dates: an author may write any integer, and most integers are no date."""
+"""Times of transactions as dates. An author may write any integer; those out of range are clamped."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -10,5 +10,5 @@ _LAST_MS: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
 
 
 def date_of(ms: int) -> datetime:
-    """The date of a time in ms since the epoch; the first or the last that there is, if it lies beyond."""
+    """Return the date of a time in ms since the epoch, clamped to the range of `datetime`."""
     return _EPOCH + min(max(ms, _FIRST_MS), _LAST_MS) * _MILLISECOND

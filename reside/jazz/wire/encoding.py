@@ -1,9 +1,9 @@
 """Text encodings of the protocol: base58, base64, and JSON exactly as the JavaScript library writes and reads it.
 
-Hashes are taken over these texts, so a single different byte makes another id (docs/jazz-protocol.md, section 0).
+Hashes are computed from these texts, so one different byte gives a different id (docs/jazz-protocol.md, section 0).
 
-Numbers are JavaScript's: an integer beyond 2^53 is rounded to the nearest double, when it is written and when it is
-read, so that all readers see the same; not-a-number and infinity are written as null, -0 as 0.
+Numbers are those of JavaScript. An integer beyond 2^53 is rounded to the nearest double when it is written and when it
+is read, so that all readers see the same number. NaN and infinity are written as null, -0 as 0.
 """
 
 import binascii
@@ -21,7 +21,7 @@ from reside.jazz.errors import InvalidContent
 _ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 _BASE_2, _BASE_4, _BASE_5 = 58**2, 58**4, 58**5
-_NO_DIGIT = 255
+_INVALID_DIGIT = 255
 _DIGITS = bytes(_ALPHABET.find(chr(code)) % 256 for code in range(256))
 _TO_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _FROM_URL_SAFE = bytes.maketrans(b"-_+/", b"+/!!")
@@ -34,17 +34,17 @@ _MAX_PRINTED_INTEGER = 10**21
 _JS_EXPONENT_FROM = 21
 _JS_EXPONENT_BELOW = -6
 _NO_SMALL_INTEGER = re.compile(r'(?:":|[\[,])-?[0-9]+(?:[.eE]|[0-9]{15})')
-"""A number in compact JSON, which always follows one of these characters; texts may match as well."""
+"""A number in compact JSON, which always follows one of these characters; strings may match as well."""
 _AS_WRITTEN = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _RAW_PREFIXES = ("encrypted_U", "binary_U")
 
 
 def b58encode(data: bytes) -> str:
-    """Base58 (Bitcoin alphabet, no checksum)."""
+    """Encode bytes as base58 (Bitcoin's alphabet, no checksum)."""
     number = int.from_bytes(data, "big")
     pairs = []
-    # Four digits a step: few divisions of the long number, and a short one by 58² that gives two looked up pairs.
+    # Convert four digits per step: this needs few divisions of the long number. Each pair of digits is looked up.
     while number:
         number, four = divmod(number, _BASE_4)
         high, low = divmod(four, _BASE_2)
@@ -56,16 +56,16 @@ def b58encode(data: bytes) -> str:
 
 
 def b58decode(text: str) -> bytes:
-    """The bytes of a base58 text.
+    """Decode a base58 text.
 
     Raises:
-        InvalidContent: A character is not of the alphabet.
+        InvalidContent: a character is not in the alphabet.
     """
     digits = text.encode("utf-8", "replace").translate(_DIGITS)
-    if _NO_DIGIT in digits:
+    if _INVALID_DIGIT in digits:
         raise InvalidContent("a base58 text contains a character outside of its alphabet")
     number = 0
-    # Five digits a step: one multiplication of the long number for four of short ones.
+    # Convert five digits per step: this needs one multiplication of the long number instead of five.
     fives = iter(bytes(-len(digits) % 5) + digits)
     for first, second, third, fourth, fifth in zip(fives, fives, fives, fives, fives, strict=True):
         number = number * _BASE_5 + (((first * 58 + second) * 58 + third) * 58 + fourth) * 58 + fifth
@@ -74,15 +74,15 @@ def b58decode(text: str) -> bytes:
 
 
 def b64encode(data: bytes) -> str:
-    """URL-safe base64 with padding."""
+    """Encode bytes as URL-safe base64 with padding."""
     return binascii.b2a_base64(data, newline=False).translate(_TO_URL_SAFE).decode("ascii")
 
 
 def b64decode(text: str) -> bytes:
-    """The bytes of a URL-safe base64 text; missing padding is tolerated.
+    """Decode a URL-safe base64 text; missing padding is tolerated.
 
     Raises:
-        InvalidContent: It is not base64.
+        InvalidContent: the text is not base64.
     """
     try:
         data = text.encode("ascii").translate(_FROM_URL_SAFE)
@@ -92,7 +92,7 @@ def b64decode(text: str) -> bytes:
 
 
 def quote(text: str) -> str:
-    r"""A JSON string as `JSON.stringify` writes it: lone surrogates escaped, all else but controls literal."""
+    r"""Quote a string as `JSON.stringify` does: only lone surrogates, quotes, `\` and controls are escaped."""
     if text.startswith(_RAW_PREFIXES):
         return f'"{text}"'
     return _quote(text)
@@ -104,17 +104,17 @@ def _quote(text: str) -> str:
 
 
 def compact_json(value: Any) -> str:
-    """JSON without white space in insertion order; it means what `JSON.stringify` of the same value means.
+    """Return JSON without white space, in insertion order, equivalent to `JSON.stringify` of the same value.
 
     Raises:
-        InvalidContent: The value is not JSON.
+        InvalidContent: the value is not JSON.
     """
     try:
         text = orjson.dumps(value, option=_AS_WRITTEN).decode()
         if not _UNUSUAL_NUMBER.search(text):
             return text
     except TypeError:
-        pass  # orjson refuses lone surrogates, large integers, and keys that are no texts, which JavaScript writes
+        pass  # orjson refuses lone surrogates, large integers, and non-string keys; JavaScript writes them
     return _compact_json(value)
 
 
@@ -133,17 +133,17 @@ def _compact_json(value: Any) -> str:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text, as `JSON.parse` gives it.
+    """Parse a JSON text as `JSON.parse` does.
 
     Raises:
-        InvalidContent: It is not JSON, or nested too deeply.
+        InvalidContent: the text is not JSON, or nested too deeply.
     """
     try:
         data = text.encode() if isinstance(text, str) else text
         if _SIXTEEN_DIGITS not in data.translate(_ZERO_FOR_DIGIT):
             return orjson.loads(data)
     except ValueError:
-        pass  # orjson refuses lone surrogates and numbers beyond the largest double, which JavaScript reads
+        pass  # orjson refuses lone surrogates and numbers beyond the largest double; JavaScript reads them
     try:
         return _DECODER.decode(text if isinstance(text, str) else text.decode())
     except (ValueError, RecursionError):
@@ -151,7 +151,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def parse_each(texts: Sequence[bytes]) -> list[Any]:
-    """As `parse_json` for many short texts, of which each costs less so; None for each that is malformed."""
+    """Parse many short JSON texts, faster than `parse_json` for each; a malformed one gives None."""
     if _SIXTEEN_DIGITS in b",".join(texts).translate(_ZERO_FOR_DIGIT):
         return [_parsed(text) for text in texts]
     values = []
@@ -171,7 +171,7 @@ def _parsed(text: bytes) -> Any:
 
 
 def _js_integer(digits: str) -> float:
-    """An integer as a double, as which it is stored; an int where JavaScript prints all of its digits."""
+    """Round an integer to a double; return it as an int where JavaScript prints all digits."""
     value = float(digits)
     return int(value) if abs(value) < _MAX_PRINTED_INTEGER else value
 
@@ -184,15 +184,15 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_js_integ
 
 
 def stable_json(value: Any) -> str:
-    """The canonical JSON that hashes are taken over: sorted keys, numbers as JavaScript prints them.
+    """Return the canonical JSON from which hashes are computed: sorted keys, numbers as JavaScript prints them.
 
     Raises:
-        InvalidContent: The value is not JSON.
+        InvalidContent: the value is not JSON.
     """
     if type(value) is dict:
         try:
             text = orjson.dumps(value, option=_AS_WRITTEN | orjson.OPT_SORT_KEYS).decode()
-            # Beyond ASCII, JavaScript sorts otherwise; and of numbers it prints only small integers alike.
+            # For other texts the results differ: JavaScript sorts by UTF-16, and prints most numbers differently.
             if text.isascii() and not _NO_SMALL_INTEGER.search(text):
                 return text
         except TypeError:
@@ -200,7 +200,7 @@ def stable_json(value: Any) -> str:
     return _stable_json(value)
 
 
-def _stable_json(value: Any) -> str:  # noqa: PLR0911 - one return a JSON type
+def _stable_json(value: Any) -> str:  # noqa: PLR0911 - one return for each JSON type
     if isinstance(value, str):
         return quote(value)
     if value is None:
@@ -219,7 +219,7 @@ def _stable_json(value: Any) -> str:  # noqa: PLR0911 - one return a JSON type
 
 
 def _sorted_keys(value: dict[str, Any]) -> list[str]:
-    """Keys in the order of their UTF-16 code units, which for ASCII is that of Python."""
+    """Sort keys by UTF-16 code units; for ASCII that is Python's order."""
     try:
         return sorted(value) if "".join(value).isascii() else sorted(value, key=_utf16)
     except TypeError:
@@ -233,13 +233,13 @@ def _utf16(key: str) -> bytes:
 def _escape_surrogates(text: str) -> str:
     if text.isascii() or _SURROGATE.search(text) is None:
         return text
-    # Two halves of a pair are one character to JavaScript, however they came together.
+    # In JavaScript, two adjacent halves of a surrogate pair are always one character.
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", whole)
 
 
 def _as_javascript(value: Any) -> Any:
-    """A value with its numbers as JavaScript would write them."""
+    """Copy a value with its numbers as JavaScript would write them."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -260,8 +260,8 @@ def _rounded(value: int) -> float | None:
         return None
 
 
-def _js_number(value: float) -> str:  # noqa: PLR0911 - one return a case of the standard
-    """A number as JavaScript's `String(value)` (ECMA-262, Number::toString)."""
+def _js_number(value: float) -> str:  # noqa: PLR0911 - one return for each case of the standard
+    """Format a number as JavaScript's `String(value)` does (ECMA-262, Number::toString)."""
     if isinstance(value, int):
         if abs(value) <= _MAX_SAFE_INTEGER:
             return str(value)

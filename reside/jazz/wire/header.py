@@ -1,6 +1,6 @@
-"""The immutable header of a value; its hash is the value's id, so that nobody can give a value another owner.
+"""The immutable header of a value (docs/jazz-protocol.md, section 2).
 
-Source: docs/jazz-protocol.md, section 2.
+A value's id is the hash of its header, so the owner of a value can't be changed.
 """
 
 from collections.abc import Mapping
@@ -16,22 +16,22 @@ from reside.jazz.wire.random_ids import new_uniqueness
 
 ValueType: TypeAlias = Literal["comap", "colist", "costream", "coplaintext"]
 Unique: TypeAlias = str | Mapping[str, str]
-"""What tells the unique values of one group and type apart."""
+"""The name that distinguishes unique values of one group and type."""
 _VALUE_TYPES = ("comap", "colist", "costream", "coplaintext")
 
 
 @dataclass(frozen=True)
 class Header:
-    """A header that was checked for its shape.
+    """A header of valid shape.
 
     Attributes:
-        co_id: The id that this header hashes to.
-        value_type: Which kind of content the transactions build.
-        owner: Id of the owning group or account; None for groups, accounts and unowned values.
-        initial_admin: First admin of a group or account; None for other values.
-        is_account: Whether it is an account.
-        restrict_deletion: Whether only admins and managers may delete items.
-        raw: The header as it stands on the wire.
+        co_id: the id that this header hashes to.
+        value_type: the kind of content that the transactions build.
+        owner: id of the owning group or account; None for groups, accounts and unowned values.
+        initial_admin: first admin of a group or account; None for other values.
+        is_account: whether the value is an account.
+        restrict_deletion: whether only admins and managers may delete items.
+        raw: the header as on the wire.
     """
 
     co_id: CoId
@@ -44,7 +44,7 @@ class Header:
 
     @property
     def is_group(self) -> bool:
-        """Whether it holds members and roles: a group or an account."""
+        """Whether the value has members and roles: it is a group or an account."""
         return self.initial_admin is not None
 
     @property
@@ -56,23 +56,23 @@ class Header:
 
     @property
     def priority(self) -> int:
-        """The sender's queue for its content: accounts and groups first."""
+        """The priority of the content in the sender's queue; accounts and groups go first."""
         if self.is_group:
             return 0
         return 6 if self.is_file else 3
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a binary stream."""
+        """Whether the value is a binary stream."""
         meta = self.raw.get("meta")
         return self.value_type == "costream" and isinstance(meta, dict) and meta.get("type") == "binary"
 
 
 def parse_header(raw: Any) -> Header:
-    """A checked header.
+    """Check the shape of a header.
 
     Raises:
-        InvalidContent: It is not a header of the protocol.
+        InvalidContent: this is not a header of the protocol.
     """
     if not isinstance(raw, dict) or "meta" not in raw or "uniqueness" not in raw:
         raise InvalidContent("a header needs type, ruleset, meta and uniqueness")
@@ -82,7 +82,7 @@ def parse_header(raw: Any) -> Header:
     try:
         co_id = CoId("co_z" + short_hash(stable_json(raw)))
     except (RecursionError, UnicodeEncodeError):
-        raise InvalidContent("a header is nested too deeply, or no text") from None
+        raise InvalidContent("a header is nested too deeply, or is not valid Unicode") from None
     kind = ruleset.get("type")
     owner = initial_admin = None
     if kind == "group":
@@ -107,7 +107,7 @@ def parse_header(raw: Any) -> Header:
 
 
 def account_header(agent_id: str) -> Header:
-    """The header of the account of an agent: nothing in it is random, so the account id follows from the secret."""
+    """Return the header of an agent's account. It has no random part, so the account id follows from the secret."""
     return parse_header(
         {
             "type": "comap",
@@ -120,7 +120,7 @@ def account_header(agent_id: str) -> Header:
 
 
 def group_header(admin: str, name: str | None, created_ms: int) -> Header:
-    """The header of a fresh group."""
+    """Return the header of a new group."""
     return parse_header(
         {
             "type": "comap",
@@ -140,7 +140,7 @@ def owned_header(
     meta: Mapping[str, Json] | None = None,
     restrict_deletion: bool = False,
 ) -> Header:
-    """The header of a fresh value owned by a group or an account."""
+    """Return the header of a new value owned by a group or an account."""
     restriction = {"restrictDeletion": True} if restrict_deletion else {}
     return parse_header(
         {
@@ -154,7 +154,7 @@ def owned_header(
 
 
 def unique_header(value_type: ValueType, owner: str, unique: Unique) -> Header:
-    """The header of the one value of its type with this `unique` in a group; it has no creation time."""
+    """Return the header of the value of this type and unique name in a group; it has no creation time."""
     if not unique:
         raise InvalidContent("the unique name of a value must not be empty")
     if not isinstance(unique, str) and not all(isinstance(part, str) for pair in unique.items() for part in pair):

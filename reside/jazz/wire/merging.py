@@ -1,8 +1,8 @@
-"""Transactions that were merged from a branch: they count as if they stood in the value from the time of their writing.
+"""Transactions that were merged from a branch; they are ordered by the time at which they were written there.
 
-A merged transaction is written by whoever merges, and judged by the merger's role at the time of the merge; its meta
-tells where and when it stood in the branch: `mi` the index, `s` the session, `b` the branch, `t` by how much (ms) it is
-older than the merge. What is as with the merged transaction before it is left out (docs/jazz-protocol.md, section 3).
+The merging account writes a merged transaction, and its role at the time of the merge decides whether it is valid. The
+meta has the position in the branch: `mi` is the index, `s` the session, `b` the branch, `t` the age at the merge in ms.
+Members equal to those of the previous merged transaction are left out (docs/jazz-protocol.md, section 3).
 """
 
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from typing import Final, Protocol
 from reside.jazz.ids import Json
 
 BRANCH: Final = "_branch_"
-"""Between a session and a branch in the name of what the branch's writers inserted."""
+"""Separates session and branch in the names of insertions from a branch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a merged transaction comes from; only the merger says so.
+    """The origin of a merged transaction, as stated by the merging account without proof.
 
     Attributes:
-        session: Its session, with the branch if it has one; insertions into lists are named by it.
-        index: Its place there.
-        made_at: When it was written, ms since the epoch.
-        branch: The branch's id; None for the value itself.
+        session: its session in the branch.
+        index: its index in that session.
+        made_at: when it was written, ms since the epoch.
+        branch: the branch's id; None for the value itself.
     """
 
     session: str
@@ -32,12 +32,12 @@ class Origin:
 
     @property
     def key(self) -> str:
-        """The session as insertions are named by it."""
+        """The name of the session, including the branch, in the names of insertions."""
         return session_key(self.session, self.branch)
 
 
 class Placed(Protocol):
-    """What the origin of a transaction follows from: the transaction before it."""
+    """The preceding transaction, from which `origin_of` takes members that are left out."""
 
     @property
     def session(self) -> str:
@@ -45,7 +45,7 @@ class Placed(Protocol):
 
     @property
     def origin(self) -> Origin | None:
-        """Where it comes from; None if it was not merged."""
+        """Its origin; None if it was not merged."""
 
     @property
     def at(self) -> int:
@@ -53,17 +53,17 @@ class Placed(Protocol):
 
 
 def session_key(session: str, branch: Json) -> str:
-    """A session's name that differs between a value and its branches."""
+    """Return a session's name that is different in a value and in each of its branches."""
     return f"{session}{BRANCH}{branch}" if isinstance(branch, str) and branch else session
 
 
 def origin_of(meta: dict[str, Json] | None, made_at: int, before: Placed | None) -> Origin | None:
-    """The origin of a transaction; None if it was not merged, or its meta is malformed.
+    """Return the origin of a transaction; None if it was not merged, or its meta is malformed.
 
     Args:
-        meta: Its meta.
-        made_at: When it was merged.
-        before: The transaction before it in its session.
+        meta: the transaction's meta.
+        made_at: when it was merged, ms since the epoch.
+        before: the preceding transaction of its session; None for the first.
     """
     index = None if meta is None else meta.get("mi")
     if meta is None or type(index) is not int:

@@ -1,4 +1,4 @@
-"""Ids made anew: random parts of headers and of sessions (docs/jazz-protocol.md, section 1)."""
+"""Random parts of headers and of session ids (docs/jazz-protocol.md, section 1)."""
 
 import secrets
 from typing import Final
@@ -12,15 +12,15 @@ _DELETE_SESSION_BYTES: Final = 7
 
 
 def new_uniqueness() -> str:
-    """A random `uniqueness` of a fresh header."""
+    """Return a random `uniqueness` for a new header."""
     return "z" + b58encode(secrets.token_bytes(_RANDOM_ID_BYTES))
 
 
 def new_session_tail() -> str:
-    """The random end of session ids; a process start takes a new one, because a session has one writer for ever."""
+    """Return a random end of a session id. Each process needs a new one: a session has exactly one writer."""
     return "_session_z" + b58encode(secrets.token_bytes(_SESSION_BYTES))
 
 
 def new_delete_session(account_id: str) -> SessionId:
-    """A fresh session for the one transaction that deletes a value."""
+    """Return a new session for the transaction that deletes a value."""
     return SessionId(f"{account_id}_session_d{b58encode(secrets.token_bytes(_DELETE_SESSION_BYTES))}$")

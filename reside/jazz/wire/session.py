@@ -1,7 +1,7 @@
 """One writer's append-only log of one value: transactions, their hash chain and its signature.
 
-A signature covers the whole log up to its transaction, so a batch is verified with one check, and nothing of a batch is
-kept unless all of it is verified (docs/jazz-protocol.md, section 3).
+A signature covers the whole log up to its transaction, so one check verifies a batch. A batch is accepted completely or
+not at all (docs/jazz-protocol.md, section 3).
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from reside.jazz.wire.merging import Origin
 
 _MAX_TRANSACTION_CHARACTERS = 102_400
 MAX_TIME: Final = 2**53
-"""No transaction is dated later (ms): beyond, not every integer is a number of JavaScript's."""
+"""The latest time of a transaction in ms; JavaScript can't represent every greater integer."""
 
 
 @dataclass(slots=True, eq=False)
@@ -26,18 +26,18 @@ class Transaction:
     """One transaction of a session.
 
     Attributes:
-        session: The log it stands in.
-        index: Its place in that log.
-        made_at: The author's clock, ms since the epoch; nothing proves it.
-        payload: JSON text of the changes, or their encryption where `key_used` is set.
-        key_used: Id of the read key; None for a trusting (plain) transaction.
-        meta: JSON text of the meta object, encrypted like the payload; None without.
-        author: Account id or agent id.
-        order: Place in the order of arrival at this node, over all sessions of the value.
-        changes: The decoded changes, None as long as they can't be read.
-        meta_value: The decoded meta.
-        origin: Where it stood in a branch, if it was merged from one.
-        barred: Why this node refuses it whatever the roles say; see `removals`.
+        session: its log.
+        index: its index in that log.
+        made_at: the author's clock, ms since the epoch; nothing proves it.
+        payload: JSON text of the changes, encrypted if `key_used` is set.
+        key_used: id of the read key; None for a trusting (plain) transaction.
+        meta: JSON text of the meta object, encrypted like the payload; None if there is none.
+        author: account id or agent id.
+        order: index in the order of arrival at this node, over all sessions of the value.
+        changes: the decoded changes; None while they can't be read.
+        meta_value: the decoded meta.
+        origin: its position in a branch, if it was merged from one.
+        barred: why this node refuses it regardless of roles; see `reside.jazz.removals`.
     """
 
     session: SessionId
@@ -55,20 +55,19 @@ class Transaction:
 
     @property
     def at(self) -> int:
-        """When it was written, by its author's clock; before `made_at` if it was merged from a branch."""
+        """When it was written by its author's clock; if merged from a branch, the time there."""
         return self.made_at if self.origin is None else self.origin.made_at
 
     @property
     def name(self) -> tuple[str, int]:
-        """What its insertions are named by: session and index, in the branch that it was merged from if it was."""
+        """Session and index by which its insertions are named; if merged from a branch, those in the branch."""
         return (self.session, self.index) if self.origin is None else (self.origin.key, self.origin.index)
 
     @property
     def when(self) -> tuple[int, str]:
-        """The total order of a value's transactions: time, then session; within a session they stand in order anyway.
+        """The sort key for a value's transactions: time, then session. A session's own order is kept by stable sorting.
 
-        The JavaScript library leaves ties of time between sessions in the order of arrival, so that there two readers
-        may differ; here all readers agree.
+        The JavaScript library breaks ties between sessions by arrival, so two readers may differ; here all agree.
         """
         if self.origin is not None:
             return self.origin.made_at, self.origin.session
@@ -85,12 +84,12 @@ class SessionLog:
     """The verified log of one session of one value.
 
     Attributes:
-        session: Who writes it.
-        transactions: In order.
-        signature: Covers the log up to `signed_count`.
-        acknowledged: How many the server said to have; kept for our own sessions.
-        stored: How many are in the local store.
-        checkpoints: Signatures within the log, by the index of the last transaction that each covers.
+        session: its id.
+        transactions: the log in order.
+        signature: the signature of the first `signed_count` transactions.
+        acknowledged: how many transactions the server acknowledged; only for this node's own sessions.
+        stored: how many transactions are in the local store.
+        checkpoints: signatures within the log, by the index of the last transaction that each covers.
     """
 
     session: SessionId
@@ -104,7 +103,7 @@ class SessionLog:
     _since_checkpoint: int = 0
 
     def append_verified(self, batch: Sequence[Transaction], signature: str, signer_id: str) -> bool:
-        """Appends a batch if `signature` covers the log with it; False, and nothing changed, if it does not."""
+        """Append a batch if `signature` is valid for the extended log; otherwise change nothing and return False."""
         hasher = self._hasher.copy()
         try:
             hasher.update("".join(canonical(batch)).encode())
@@ -119,7 +118,7 @@ class SessionLog:
         return True
 
     def append_stored(self, parts: Sequence[tuple[Sequence[Transaction], str]], signer_id: str) -> bool:
-        """Fills an empty log with signed batches; False if the last signature, which covers all, does not verify."""
+        """Fill an empty log with signed batches; return whether the last signature, which covers all, is valid."""
         for batch, signature in parts:
             try:
                 self._hasher.update("".join(canonical(batch)).encode())
@@ -131,12 +130,12 @@ class SessionLog:
         return self.signature is not None and verify(self.signature, _signed_text(self._hasher), signer_id)
 
     def append_own(self, transaction: Transaction) -> None:
-        """Appends a transaction of our own; `sign` follows before anything is sent."""
+        """Append this node's own transaction; call `sign` before it is sent."""
         self._hasher.update("".join(canonical([transaction])).encode())
         self.transactions.append(transaction)
 
     def sign(self, agent: Agent) -> None:
-        """Signs what was appended since the last signature."""
+        """Sign the transactions that were appended since the last signature."""
         if self.signed_count == len(self.transactions):
             return
         size = sum(len(transaction.payload) for transaction in self.transactions[self.signed_count :])
@@ -144,7 +143,7 @@ class SessionLog:
         self._count(size)
 
     def pieces(self, start: int) -> list[tuple[int, int, str]]:
-        """The verifiable pieces of the log from `start`: (start, end, signature), cut at the checkpoints."""
+        """Return the log from `start` in verifiable pieces (start, end, signature), cut at the checkpoints."""
         if self.signature is None:
             return []
         cuts = [(index + 1, self.checkpoints[index]) for index in sorted(self.checkpoints) if start <= index]
@@ -165,9 +164,9 @@ class SessionLog:
 
 
 def canonical(transactions: Iterable[Transaction]) -> list[str]:
-    """Their JSON texts, which are hashed; they are also what goes over the wire."""
+    """Return the canonical JSON of each transaction, which is hashed and sent."""
     texts: list[str] = []
-    quoted: dict[str, str] = {}  # few keys stand in many transactions
+    quoted: dict[str, str] = {}  # many transactions share a few keys
     for item in transactions:
         key = item.key_used
         meta = "" if item.meta is None else f',"meta":{quote(item.meta)}'
@@ -184,15 +183,15 @@ def canonical(transactions: Iterable[Transaction]) -> list[str]:
 
 
 def parse_transactions(raw: Sequence[Any], session: SessionId, after: int) -> list[Transaction]:
-    """Transactions off the wire, checked for their shape; whether they are valid is for `permissions` to say.
+    """Check the shape of transactions from the wire; `reside.jazz.rules.permissions` decides whether they are valid.
 
     Args:
-        raw: As they stand in a message.
-        session: Their log.
-        after: How many precede them in it.
+        raw: the transactions of a message.
+        session: their log.
+        after: how many transactions precede them in the log.
 
     Raises:
-        InvalidContent: One of them is not a transaction of the protocol.
+        InvalidContent: an item is not a transaction of the protocol.
     """
     author, found = author_of(session), []
     for index, item in enumerate(raw, after):

@@ -1,7 +1,7 @@
 """XSalsa20 without a MAC, the stream cipher of the protocol (docs/jazz-protocol.md, section 1).
 
-PyNaCl binds secretbox, but not the bare cipher; the library that it ships has it. It is called through PyNaCl's own
-cffi, which takes half the time of ctypes: of a short text the call is what costs.
+PyNaCl has no binding for the bare cipher, but the library that it ships contains it. It is called through PyNaCl's own
+cffi, which takes half the time of ctypes; for short texts the call dominates.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ _xor = _ffi.cast(
 
 
 class XSalsa20:
-    """The cipher under one key. It reuses its memory from text to text: use it in one thread only.
+    """The cipher with one key. It reuses its buffer, so use it in one thread only.
 
     Args:
         key: 32 bytes.
@@ -24,21 +24,21 @@ class XSalsa20:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._make_room(256)
+        self._allocate(256)
 
     def apply(self, data: bytes, nonce: bytes) -> bytes:
-        """Encrypts or decrypts, which is the same.
+        """Encrypt or decrypt; both are the same operation.
 
         Args:
-            data: Of any length.
+            data: bytes of any length.
             nonce: 24 bytes.
         """
         size = len(data)
         if size > self._size:
-            self._make_room(size)
-        _xor(self._room, data, size, nonce, self._key)  # it can't fail, but for texts of 2^64 bytes
+            self._allocate(size)
+        _xor(self._memory, data, size, nonce, self._key)  # fails only for texts of 2^64 bytes
         return self._content[:size]  # type: ignore[no-any-return] # a copy, as bytes
 
-    def _make_room(self, size: int) -> None:
-        self._room, self._size = _ffi.new("unsigned char[]", size), size
-        self._content = _ffi.buffer(self._room)
+    def _allocate(self, size: int) -> None:
+        self._memory, self._size = _ffi.new("unsigned char[]", size), size
+        self._content = _ffi.buffer(self._memory)

@@ -227,7 +227,7 @@ async def test_a_circle_of_groups_gives_nobody_more(nodes: Nodes) -> None:
     python = await nodes("python")
     first, second = python.create_group(), python.create_group()
     await first.extend(second)
-    with pytest.raises(NotPermitted, match="circle"):
+    with pytest.raises(NotPermitted, match="cycle"):
         await second.extend(first)
     python._host.write_trusting(
         python._host.store.core(second.id), f"parent_{first.id}", "extend", latest=second._state.latest

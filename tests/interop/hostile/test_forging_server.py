@@ -187,7 +187,7 @@ async def test_a_load_that_is_answered_wrongly_says_what_was_wrong(
     value = await _another_value(on_stage)
     damage(value)
     on_stage.liar.answers[value["id"]] = value
-    with pytest.raises(JazzTimeout, match=rf"within 0.3 s: what came was refused: .*{reason}"):
+    with pytest.raises(JazzTimeout, match=rf"within 0.3 s: its content was refused: .*{reason}"):
         await on_stage.victim.load_map(value["id"], timeout=0.3)
     await on_stage.is_unharmed()
 

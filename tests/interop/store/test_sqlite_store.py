@@ -195,7 +195,7 @@ async def test_killed_at_any_moment_the_file_goes_on(jazz: JazzServer, tmp_path:
 
 async def test_one_process_has_a_file(jazz: JazzServer, kept: _Kept) -> None:
     async with kept.node(jazz.url):
-        with pytest.raises(StoreFailed, match="another process has it open: stop that, or name another file"):
+        with pytest.raises(StoreFailed, match="another process has it open: stop it, or use another file"):
             async with kept.node(jazz.url):
                 pass
     async with kept.node(jazz.url) as node:
