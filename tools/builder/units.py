@@ -114,7 +114,7 @@ UNITS = (
     ),
     Unit(
         "coredns",
-        {"coredns": "github.com/coredns/coredns"},
+        {"coredns": "."},
         checks={"coredns": VersionCheck(("-version",), f"CoreDNS-{COREDNS_VERSION}")},
     ),
     Unit("pause", {"pause": "."}),
