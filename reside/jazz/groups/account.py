@@ -99,11 +99,11 @@ class Account(Group):
         return self._profile
 
     async def add_member(self, member: AccountId | AgentId | Everyone, role: Role) -> None:
-        """Refused: an account has no members."""
+        """Raise `InvalidContent`, because an account has no members."""
         raise self._no_members(f"add {member} as {role} to")
 
     async def remove_member(self, member: AccountId | AgentId | Everyone) -> None:
-        """Refused: an account has no members."""
+        """Raise `InvalidContent`, because an account has no members."""
         raise self._no_members(f"remove {member} from")
 
     async def create_invite(
@@ -113,11 +113,11 @@ class Account(Group):
         value: Value | None = None,  # noqa: ARG002 - as in Group
         hint: str | None = None,  # noqa: ARG002 - as in Group
     ) -> Invite:
-        """Refused: an account has no members."""
+        """Raise `InvalidContent`, because an account has no members."""
         raise self._no_members(f"invite a {role} to")
 
     async def extend(self, parent: Group, role: str = "extend") -> None:
-        """Refused: an account has no members."""
+        """Raise `InvalidContent`, because an account has no members."""
         raise self._no_members(f"extend {parent.id} as {role} with")
 
     def _initialise(self) -> None:

@@ -111,7 +111,7 @@ class Group(Value):
             self._writer.set(member, "revoked")
 
     async def create_invite(self, role: InviteRole, *, value: Value | None = None, hint: str | None = None) -> Invite:
-        """Create an invite, with whose secret any account can give itself a role in this group.
+        """Create an invite; any account with its secret can give itself a role in this group.
 
         Args:
             role: the role that the invite gives.

@@ -87,9 +87,9 @@ class Store:
         if header.owner is not None:
             self.link(header.owner, core.co_id)
 
-    def drop(self, gone: Iterable[Core]) -> None:
+    def drop(self, evicted: Iterable[Core]) -> None:
         """Remove evicted values; see `reside.jazz.memory.eviction`."""
-        for core in gone:
+        for core in evicted:
             del self.cores[core.co_id]
         # Check all links: a group may still be linked to a former parent.
         for core in self.cores.values():

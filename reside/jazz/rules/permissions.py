@@ -94,7 +94,7 @@ class GroupValidator:
         role = self.acting_role(transaction.author, transaction.made_at)
         if transaction.is_private:
             if self.state.agent_id is None:
-                return "private transactions don't count in groups"
+                return "private transactions are invalid in groups"
             if role != "admin":
                 return "only an admin may write privately to an account"
             self._note_change(NEVER)
@@ -171,7 +171,7 @@ class GroupValidator:
             return "only admins and managers set another's write key"
         self._write_keys[member] = value
         if key in self._set_write_keys and role not in ADMINS:
-            return "a write key can be replaced by admins and managers only"
+            return "only admins and managers replace a write key"
         self._set_write_keys.add(key)
         return None
 

@@ -238,7 +238,7 @@ class Sync:
                 return
             header = parse_header(message["header"])
             if header.co_id != core.co_id:
-                raise InvalidContent(f"the header that came for {core.co_id} belongs to {header.co_id}")
+                raise InvalidContent(f"the header received for {core.co_id} belongs to {header.co_id}")
             self._store.set_header(core, header)
         expected = message.get("expectContentUntil")
         if isinstance(expected, dict):

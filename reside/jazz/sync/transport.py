@@ -144,10 +144,10 @@ class Transport:
         self._on_connect()
         try:
             while not socket.closed.done():
-                left = socket.received_at + self._silence - asyncio.get_running_loop().time()
-                if left <= 0:
+                remaining = socket.received_at + self._silence - asyncio.get_running_loop().time()
+                if remaining <= 0:
                     break
-                await asyncio.wait([socket.closed], timeout=left)
+                await asyncio.wait([socket.closed], timeout=remaining)
             silent = f"no frame for {self._silence:g} s"
             self._last_error = socket.closed.result() if socket.closed.done() else silent
             _log.info("the connection to the sync server ended: %s", self._last_error)

@@ -83,7 +83,7 @@ FORGERIES: dict[str, tuple[Callable[[Stage], Any], str]] = {
         lambda stage: {"action": "load", "id": "co_z" + "1" * 1_000_000, "header": False, "sessions": {}},
         "names no value",
     ),
-    "header of another value": (_foreign_header, f"the header that came for {ABSENT} belongs to co_z"),
+    "header of another value": (_foreign_header, f"the header received for {ABSENT} belongs to co_z"),
     "header of no type": (lambda stage: _content(stage, id=ABSENT, header={}), "a header needs"),
     "sessions as a list": (lambda stage: _content(stage, new=[]), "new is not an object"),
     "a session of nobody": (lambda stage: _content(stage, new={"me": {}}), "session is malformed"),
@@ -175,7 +175,7 @@ async def test_what_is_announced_and_never_comes_is_an_error_in_time(on_stage: S
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (lambda whole: whole["header"].update(uniqueness="another"), "the header that came for .* belongs to"),
+        (lambda whole: whole["header"].update(uniqueness="another"), "the header received for .* belongs to"),
         (lambda whole: whole["header"].pop("meta"), "a header needs"),
         (lambda whole: whole.update(new={"me": {}}), "session is malformed"),
     ],

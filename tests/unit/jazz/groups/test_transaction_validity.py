@@ -122,7 +122,7 @@ def test_a_groups_transaction_sets_exactly_one_key(changes: list[Any]) -> None:
 def test_private_transactions_do_not_count_in_groups() -> None:
     log = _group()
     log.add(ADMIN, 10, [{"op": "set", "key": BOB, "value": "admin"}], private=True)
-    assert _last(log) == "private transactions don't count in groups"
+    assert _last(log) == "private transactions are invalid in groups"
 
 
 def test_changes_that_are_no_json_do_not_count() -> None:
