@@ -49,10 +49,10 @@ func parse(arguments []string) (settings, error) {
 		return made, errors.New("usage: reside-engine serve --socket PATH (see reside-engine serve --help)")
 	}
 	flags := flag.NewFlagSet("reside-engine serve", flag.ContinueOnError)
-	lifetime := flags.String("lifetime", "user", "user: it ends when idle; parent: it ends with its standard input")
+	lifetime := flags.String("lifetime", "user", "user: end when idle; parent: end when standard input is closed")
 	flags.StringVar(&made.socket, "socket", "", "path of the socket")
-	flags.IntVar(&made.ready, "ready-fd", -1, "descriptor that gets a line when the engine listens")
-	flags.DurationVar(&made.limits.Idle, "idle", 10*time.Minute, "time without a command after which it ends")
+	flags.IntVar(&made.ready, "ready-fd", -1, "file descriptor to which a line is written when the engine listens")
+	flags.DurationVar(&made.limits.Idle, "idle", 10*time.Minute, "time without a command after which the engine ends")
 	flags.IntVar(&made.limits.Operations, "max-operations", 500,
 		"operations after which a successor takes over; 0: never")
 	flags.Int64Var(&made.limits.Memory, "max-rss", 258<<20,
@@ -63,22 +63,23 @@ func parse(arguments []string) (settings, error) {
 	}
 	switch {
 	case made.socket == "":
-		return made, errors.New("--socket is needed: the path to listen at")
+		return made, errors.New("--socket is missing: the path at which to listen")
 	case *lifetime == "parent":
 		made.owned, made.limits.Idle = true, 0
 	case *lifetime != "user":
-		return made, fmt.Errorf("--lifetime is user or parent, not %q", *lifetime)
+		return made, fmt.Errorf("--lifetime must be user or parent, not %q", *lifetime)
 	}
 	return made, nil
 }
 
-// silence keeps Pulumi's packages from writing to, or asking at, this process's own streams.
+// silence prevents Pulumi's packages from writing to the streams of this process and from prompting.
 func silence() {
 	cmdutil.DisableInteractive = true
 	log.SetOutput(io.Discard)
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	if null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0); err == nil {
-		// Beneath os.Stdout, which others may have taken already; and the descriptor is never closed and given away
+		// Replaces the file descriptor, because other packages may have copied os.Stdout. The descriptor stays open, so
+		// that no other file gets its number.
 		_ = syscall.Dup3(int(null.Fd()), 1, 0)
 		_ = null.Close()
 	}

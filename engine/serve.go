@@ -23,24 +23,24 @@ import (
 	"reside.dev/engine/internal/server"
 )
 
-// How long an engine that was told to stop waits for what runs: for its end, for the end after an interruption, and
-// after the second interruption.
+// How long an engine that stops waits for running commands: without an interrupt, after the first interrupt, and after
+// the second interrupt.
 const (
 	patience = 20 * time.Second
 	grace    = 10 * time.Second
 	last     = 5 * time.Second
 )
 
-// What the collector keeps the engine and, by their environment, providers below if it can; a user's own GOMEMLIMIT
-// wins. Collecting earlier besides (GOGC=50) would double an engine's life in operations before it has grown too large,
-// and cost a tenth of each operation's time.
+// Memory limits of the garbage collector for the engine and, through their environment, for providers. GOMEMLIMIT in
+// the user's environment has precedence. With GOGC=50 in addition, an engine could run twice as many operations before
+// it exceeds its limit, but each operation would take a tenth longer.
 const (
-	engineMemory    = 120 << 20
-	providerMemory  = "90MiB"
-	tickOfTheKeeper = 2 * time.Second
+	engineMemory   = 120 << 20
+	providerMemory = "90MiB"
+	supervisorTick = 2 * time.Second
 )
 
-// engine is a running engine's parts.
+// engine is a running engine.
 type engine struct {
 	settings settings
 	started  time.Time
@@ -59,16 +59,16 @@ func serve(settings settings, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = socket.Close() }() // it is closed by then, unless we failed
+	defer func() { _ = socket.Close() }() // closed before, unless serve failed
 	folder, err := filepath.Abs(filepath.Dir(settings.socket))
 	if err != nil {
 		return fmt.Errorf("the folder of %s: %w", settings.socket, err)
 	}
-	held, err := life.NewHeld(folder, logger)
+	notes, err := life.NewLockNotes(folder, logger)
 	if err != nil {
 		return err
 	}
-	defer held.Close()
+	defer notes.Close()
 	pool, err := newPool(folder, logger)
 	if err != nil {
 		return err
@@ -76,8 +76,8 @@ func serve(settings settings, logger *slog.Logger) error {
 	defer pool.Close()
 	e := &engine{settings: settings, started: time.Now(), pool: pool, stop: make(chan struct{})}
 	shared := operation.Shared{
-		Begin: func(project, stack string) operation.Lease { return pool.Begin(project, stack) },
-		Taken: held.Taken,
+		Begin:    func(project, stack string) operation.Lease { return pool.Begin(project, stack) },
+		NoteLock: notes.Add,
 	}
 	e.commands = server.New(operation.Handler(shared), server.Options{Control: e.control, Grace: grace, Last: last}, logger)
 	e.watch()
@@ -88,20 +88,21 @@ func serve(settings settings, logger *slog.Logger) error {
 	if err := life.Ready(settings.ready); err != nil {
 		return err
 	}
-	logger.Info("the engine serves", "version", version.Version, "socket", settings.socket)
+	logger.Info("the engine is ready", "version", version.Version, "socket", settings.socket)
 	serving := make(chan error, 1)
 	go func() { serving <- e.commands.Serve(socket.UnixListener) }()
-	keeper := life.Keeper{
-		Limits: settings.limits, Served: e.served(socket), Log: logger, Tick: tickOfTheKeeper, Patience: patience,
+	supervisor := life.Supervisor{
+		Limits: settings.limits, Engine: e.controls(socket), Log: logger, Tick: supervisorTick, Patience: patience,
 	}
-	keeper.Keep(e.stop)
+	supervisor.Run(e.stop)
 	if err := socket.Close(); err != nil {
 		return fmt.Errorf("the socket: %w", err)
 	}
 	return <-serving
 }
 
-// newPool makes the pool of providers. Their guard lies beside the engine's binary, whose file may have been replaced.
+// newPool creates the pool of providers. The guard is in the folder of the engine's binary. The file of the binary may
+// have been replaced since the engine started.
 func newPool(folder string, logger *slog.Logger) (*providers.Pool, error) {
 	binary, err := os.Executable()
 	if err != nil {
@@ -109,7 +110,7 @@ func newPool(folder string, logger *slog.Logger) (*providers.Pool, error) {
 	}
 	guard := filepath.Join(filepath.Dir(strings.TrimSuffix(binary, " (deleted)")), "reside-plugin-guard")
 	if _, err := os.Stat(guard); err != nil {
-		return nil, fmt.Errorf("%s must lie beside reside-engine: install both: %w", guard, err)
+		return nil, fmt.Errorf("%s must be in the same folder as reside-engine: install both: %w", guard, err)
 	}
 	return providers.NewPool(providers.Options{
 		Folder: filepath.Join(folder, "plugins"), Guard: guard, Logger: logger,
@@ -117,14 +118,14 @@ func newPool(folder string, logger *slog.Logger) (*providers.Pool, error) {
 	}), nil
 }
 
-// limitMemory makes the collector work earlier than for a process that has the machine to itself.
+// limitMemory sets the memory limit of the garbage collector.
 func limitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(engineMemory)
 	}
 }
 
-// watch turns signals, and the end of an owner, into the wish to stop.
+// watch stops the engine when a signal arrives or the owner dies.
 func (e *engine) watch() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
@@ -143,16 +144,16 @@ func (e *engine) watch() {
 
 func (e *engine) end() { e.stopping.Do(func() { close(e.stop) }) }
 
-// served is what the keeper sees of this engine.
-func (e *engine) served(socket *life.Socket) life.Served {
-	return life.Served{
+// controls returns what the supervisor needs of this engine.
+func (e *engine) controls(socket *life.Socket) life.Engine {
+	return life.Engine{
 		Counts: func() (int, int, <-chan struct{}) {
 			counts, changed := e.commands.Counts()
 			return counts.Running, e.pool.Operations(), changed
 		},
 		Memory: e.memory,
-		Succeed: func(ctx context.Context) error {
-			debug.FreeOSMemory() // while both live, what this one doesn't use any more is better left to the other
+		StartSuccessor: func(ctx context.Context) error {
+			debug.FreeOSMemory() // leaves unused memory to the successor while both run
 			return life.Successor(ctx, os.Args)
 		},
 		Drain: func(ctx context.Context) {
@@ -162,7 +163,7 @@ func (e *engine) served(socket *life.Socket) life.Served {
 	}
 }
 
-// memory is what the engine and its providers take together, pages that they share with others in proportion.
+// memory returns the memory of the engine and its providers in bytes, with shared pages in proportion.
 func (e *engine) memory() int64 {
 	sum := proc.Proportional(os.Getpid())
 	for _, provider := range e.pool.Status() {
@@ -171,7 +172,7 @@ func (e *engine) memory() int64 {
 	return sum
 }
 
-// status is what --engine-status prints.
+// status is the output of --engine-status.
 type status struct {
 	PID        int                        `json:"pid"`
 	Version    string                     `json:"version"`
@@ -184,7 +185,7 @@ type status struct {
 	life.Usage
 }
 
-// control answers questions about the engine itself.
+// control handles commands about the engine itself.
 func (e *engine) control(arguments []string) (string, bool) {
 	if len(arguments) != 1 {
 		return "", false

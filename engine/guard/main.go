@@ -1,12 +1,12 @@
-// Command reside-plugin-guard starts a plugin that dies with the engine.
+// Command reside-plugin-guard starts a plugin that the kernel kills when the engine dies.
 //
-// Pulumi's plugin loader gives no way to set a parent-death signal, but it runs whatever lies at the plugin's path. The
-// engine puts a link to this program there, with two links beside it: "target" names the real plugin and "parent" the
-// engine's process id. The program asks the kernel to kill it with its parent, and becomes the plugin: the request
-// survives exec, so nothing remains of this program but the request.
+// Pulumi's plugin loader cannot set a parent-death signal, but it runs the file at the plugin's path. The engine puts a
+// link to this program there, with two more links in the same folder: "target" points to the plugin and "parent" to the
+// engine's process id. The program requests the parent-death signal and replaces itself by the plugin with exec, which
+// keeps the request.
 //
-// It is a program of its own because the engine's package initialisation costs 0.08 seconds, which each start of a
-// provider would pay.
+// It is a separate program because the initialisation of the engine's packages takes 0.08 seconds, which would delay
+// each start of a provider.
 package main
 
 import (
@@ -23,25 +23,25 @@ func main() {
 	folder := filepath.Dir(os.Args[0])
 	target, err := os.Readlink(filepath.Join(folder, "target"))
 	if err != nil {
-		fail("it is started by reside-engine only: " + err.Error())
+		fail("only reside-engine can start it: " + err.Error())
 	}
 	parent, err := os.Readlink(filepath.Join(folder, "parent"))
 	if err != nil {
-		fail("it is started by reside-engine only: " + err.Error())
+		fail("only reside-engine can start it: " + err.Error())
 	}
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetPdeathsig, uintptr(syscall.SIGKILL), 0); errno != 0 {
-		fail("the kernel refuses a parent-death signal: " + errno.Error())
+		fail("setting the parent-death signal: " + errno.Error())
 	}
-	// The engine may have died before the request: then nobody would send the signal.
+	// If the engine died before the request, no signal is sent.
 	if strconv.Itoa(os.Getppid()) != parent {
-		fail("the engine (process " + parent + ") is gone")
+		fail("the engine (process " + parent + ") has died")
 	}
-	// Exec keeps the process id, so the engine can read here what Pulumi's loader doesn't tell it.
+	// Exec keeps the process id, which Pulumi's loader does not report, so the engine reads it here.
 	if err := os.Symlink(strconv.Itoa(os.Getpid()), filepath.Join(folder, "process")); err != nil {
-		fail("cannot tell its process id: " + err.Error())
+		fail("writing the process id: " + err.Error())
 	}
 	err = syscall.Exec(target, append([]string{target}, os.Args[1:]...), os.Environ())
-	fail("cannot start " + target + ": " + err.Error())
+	fail("starting " + target + ": " + err.Error())
 }
 
 func fail(why string) {

@@ -1,8 +1,8 @@
-// Package command reads the arguments of a `pulumi` command line and says whether the engine serves it.
+// Package command parses the arguments of a `pulumi` command line and decides whether the engine serves it.
 //
-// The arguments are parsed by the CLI's own command definitions, which are never run: so a flag means here what it
-// means there, and what the CLI would refuse is left to it to refuse. What is served is a list of commands and, for
-// each, a list of flags; everything else is unserved, and nothing has happened when that is found.
+// The CLI's own command definitions parse the arguments, without being run. So each flag has the meaning that it has in
+// the CLI. A list of commands, with a list of flags for each, is served. Everything else is unserved, including invalid
+// arguments, so that the CLI reports the error. The decision is made before anything is done.
 package command
 
 import (
@@ -36,30 +36,31 @@ type Command struct {
 	Verb Verb
 	// Args are the positional arguments.
 	Args []string
-	// Flags are all flags of the command, those of the root among them.
+	// Flags are all flags of the command, including those of the root.
 	Flags *pflag.FlagSet
 }
 
-// Unserved says why a command line is left to the stock CLI.
+// Unserved is the reason why the stock CLI must run a command line.
 type Unserved struct{ Why string }
 
 func (u Unserved) Error() string { return u.Why }
 
 func unserved(format string, values ...any) error { return Unserved{fmt.Sprintf(format, values...)} }
 
-// Bool returns a flag of this type. As with the other accessors, a flag that the command does not have is off or empty.
+// Bool returns the value of a flag of this type. Like the other accessors, it returns the zero value if the command
+// does not have the flag.
 func (c Command) Bool(name string) bool { return value(c, name, c.Flags.GetBool) }
 
-// String returns a flag of this type.
+// String returns the value of a flag of this type.
 func (c Command) String(name string) string { return value(c, name, c.Flags.GetString) }
 
-// Strings returns a flag of this type.
+// Strings returns the value of a flag of this type.
 func (c Command) Strings(name string) []string { return value(c, name, c.Flags.GetStringArray) }
 
-// Int returns a flag of this type.
+// Int returns the value of a flag of this type.
 func (c Command) Int(name string) int { return value(c, name, c.Flags.GetInt) }
 
-// Int32 returns a flag of this type.
+// Int32 returns the value of a flag of this type.
 func (c Command) Int32(name string) int32 { return value(c, name, c.Flags.GetInt32) }
 
 func value[T any](c Command, name string, get func(string) (T, error)) (found T) {
@@ -68,7 +69,7 @@ func value[T any](c Command, name string, get func(string) (T, error)) (found T)
 	}
 	found, err := get(name)
 	if err != nil {
-		panic(err) // of another type: a mistake of the program
+		panic(err) // a bug: the flag has another type
 	}
 	return found
 }

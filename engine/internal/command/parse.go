@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Parse reads a command line.
+// Parse parses a command line.
 //
-// The error is an Unserved: the arguments are not served, or not even a command line of the CLI.
+// The error is an Unserved: the arguments are not served or not valid.
 func Parse(args []string) (Command, error) {
 	root := newRoot(args)
 	found, rest, err := root.Find(args)
@@ -42,7 +42,7 @@ func Parse(args []string) (Command, error) {
 	return command, refuse(command)
 }
 
-// parse does what cobra does before it runs a command.
+// parse parses and validates flags and arguments as cobra does before it runs a command.
 func parse(command *cobra.Command, args []string) error {
 	if err := command.ParseFlags(args); err != nil {
 		return err
@@ -56,7 +56,7 @@ func parse(command *cobra.Command, args []string) error {
 	return command.ValidateFlagGroups()
 }
 
-// constructors make the CLI's commands among which are those that are served.
+// constructors create the CLI's commands that have served commands.
 var constructors = map[string]func() *cobra.Command{
 	"up":      operations.NewUpCmd,
 	"update":  operations.NewUpCmd,
@@ -71,9 +71,9 @@ var constructors = map[string]func() *cobra.Command{
 	"version": version.NewVersionCmd,
 }
 
-// newRoot returns the CLI's command tree, as much of it as these arguments may mean: the whole of it takes a
-// millisecond to make. The root is not exported, so its flags are declared here again; the CLI's own would be bound to
-// variables of the whole process.
+// newRoot returns the CLI's command tree, reduced to the commands that the arguments may name. Creating the complete
+// tree takes a millisecond. Pulumi does not export the root and its flags, which are bound to global variables, so the
+// flags are repeated here.
 func newRoot(args []string) *cobra.Command {
 	root := &cobra.Command{Use: "pulumi", SilenceErrors: true, SilenceUsage: true}
 	flags := root.PersistentFlags()

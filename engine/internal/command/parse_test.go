@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The Automation API sets it for every command of a stack; the event log is a flag only then.
+// The Automation API sets this variable for each command of a stack. It enables the flag --event-log.
 func TestMain(m *testing.M) {
 	os.Setenv("PULUMI_DEBUG_COMMANDS", "true")
 	os.Exit(m.Run())

@@ -2,10 +2,10 @@ package command
 
 import "slices"
 
-// everywhere are the served flags of the root.
+// everywhere lists the served flags of the root.
 var everywhere = []string{"cwd", "non-interactive", "color"}
 
-// operation are the served flags that all four operations have.
+// operation lists the served flags that all four operations have.
 var operation = []string{
 	"stack", "config-file", "client", "message", "exec-kind", "exec-agent", "event-log",
 	"target", "exclude", "target-dependents",
@@ -14,11 +14,12 @@ var operation = []string{
 	"suppress-outputs", "suppress-progress", "suppress-permalink",
 }
 
-// served are the served commands with their served flags.
+// served lists the served flags of each served command.
 //
-// Not served on purpose: --json and --output of operations (the display writes to the process's standard output),
-// plans and import files, policy packs (paths relative to the process's folder), --config (the same), remote
-// deployments, debuggers, templates, Neo, and what sets things of the whole process (logging, tracing, profiling).
+// Intentionally not served are: --json and --output of operations, because the display writes to the standard output of
+// the process; plans, import files, policy packs and --config, because their paths are relative to the folder of the
+// process; remote deployments, debuggers, templates and Neo; and settings of the whole process (logging, tracing,
+// profiling).
 var served = map[Verb][]string{
 	Up: append([]string{
 		"yes", "skip-preview", "exclude-dependents", "expect-no-changes", "replace", "target-replace", "refresh", "continue-on-error",
@@ -46,7 +47,7 @@ var served = map[Verb][]string{
 	Remove:  {"stack", "yes", "force", "preserve-config", "remove-backups"},
 }
 
-// refuse finds combinations that are not served although each flag is.
+// refuse returns an error for combinations that are not served although each flag is.
 func refuse(command Command) error {
 	switch command.Verb {
 	case Up, Preview:
@@ -69,7 +70,7 @@ func refuse(command Command) error {
 		return unserved("permalinks are not served")
 	}
 	if !slices.Contains([]string{"auto", "never", "always", "raw"}, command.String("color")) {
-		return unserved("no such colour: %q", command.String("color"))
+		return unserved("unknown colour: %q", command.String("color"))
 	}
 	return nil
 }

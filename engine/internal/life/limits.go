@@ -1,8 +1,9 @@
-// Package life is about the engine's process: how long it lives, how it hands over, and what must not outlive it.
+// Package life controls the life of the engine's process: when it ends, how it hands over to a successor, and how the
+// locks of a dead engine are removed.
 //
-// Pulumi's engine of the pinned version leaks with each operation (connections, goroutines, memory), so a process serves
-// only so many operations. Then it starts its successor, which takes the socket's path over by a rename when it is
-// ready; the old one finishes what it runs and ends. A client notices nothing.
+// The pinned version of Pulumi's engine leaks connections, goroutines and memory with each operation, so a process
+// serves a limited number of operations. Then it starts a successor, which replaces the socket by a rename when it is
+// ready. The old process completes its commands and ends. Clients do not notice the handover.
 package life
 
 import (
@@ -10,41 +11,41 @@ import (
 	"time"
 )
 
-// Limits are when an engine hands over to a successor; zero means never.
+// Limits determine when an engine hands over to a successor. Zero means no limit.
 type Limits struct {
 	Operations int
-	Memory     int64 // bytes, of the engine and its providers
+	Memory     int64 // of the engine and its providers, in bytes
 	Age        time.Duration
-	Idle       time.Duration // after which it ends without a successor
+	Idle       time.Duration // time without a command after which it ends without a successor
 }
 
-// Facts are what limits are compared with.
+// Facts are compared with the limits.
 type Facts struct {
-	Operations int // begun
-	Running    int // commands
+	Operations int // that were begun
+	Running    int // commands that run now
 	Memory     int64
 	Age        time.Duration
 	IdleSince  time.Duration // how long ago the last command ended
 }
 
-// leastOperations is how many operations an engine serves before its memory counts: one that needs more than its limit
-// for what it has to do would otherwise hand over without end.
+// leastOperations is the number of operations before the limit of memory applies. Without it, engines whose operations
+// need more memory than the limit would hand over again and again.
 const leastOperations = 50
 
-// Due says why the engine must hand over; empty if it need not.
+// Due returns why the engine must hand over, or an empty string if it need not.
 func (l Limits) Due(facts Facts) string {
 	switch {
 	case l.Operations > 0 && facts.Operations >= l.Operations:
 		return fmt.Sprintf("it has served %d operations", facts.Operations)
 	case l.Memory > 0 && facts.Memory >= l.Memory && facts.Operations >= leastOperations:
-		return fmt.Sprintf("it and its providers take %d MiB", facts.Memory>>20)
+		return fmt.Sprintf("it and its providers use %d MiB", facts.Memory>>20)
 	case l.Age > 0 && facts.Age >= l.Age:
 		return fmt.Sprintf("it is %s old", facts.Age.Round(time.Second))
 	}
 	return ""
 }
 
-// Done tells whether nobody has needed the engine for long enough.
-func (l Limits) Done(facts Facts) bool {
+// Expired reports whether the engine has been idle for too long.
+func (l Limits) Expired(facts Facts) bool {
 	return l.Idle > 0 && facts.Running == 0 && facts.IdleSince >= l.Idle
 }

@@ -11,7 +11,7 @@ func TestALimitIsDueFromItsValueOn(t *testing.T) {
 	for want, facts := range map[string]Facts{
 		"":                              {Operations: 59, Memory: 99 << 20, Age: 59 * time.Minute},
 		"it has served 60 operations":   {Operations: 60},
-		"it and its providers take 100": {Memory: 100 << 20, Operations: 50},
+		"it and its providers use 100":  {Memory: 100 << 20, Operations: 50},
 		"it is 1h0m0s old":              {Age: time.Hour},
 		"it has served 1000 operations": {Operations: 1000, Memory: 1 << 40, Age: 1000 * time.Hour},
 	} {
@@ -20,22 +20,22 @@ func TestALimitIsDueFromItsValueOn(t *testing.T) {
 		}
 	}
 	if got := limits.Due(Facts{Memory: 1 << 40, Operations: 49}); got != "" {
-		t.Errorf("an engine that has hardly served: %q", got)
+		t.Errorf("an engine with few operations: %q", got)
 	}
 	if got := (Limits{}).Due(Facts{Operations: 1 << 30, Memory: 1 << 50, Age: 1 << 60}); got != "" {
 		t.Errorf("without limits: %q", got)
 	}
 }
 
-func TestAnEngineThatRunsSomethingIsNotIdle(t *testing.T) {
+func TestAnEngineThatRunsACommandIsNotIdle(t *testing.T) {
 	limits := Limits{Idle: time.Minute}
-	if limits.Done(Facts{Running: 1, IdleSince: time.Hour}) || limits.Done(Facts{IdleSince: 59 * time.Second}) {
+	if limits.Expired(Facts{Running: 1, IdleSince: time.Hour}) || limits.Expired(Facts{IdleSince: 59 * time.Second}) {
 		t.Error("it ends too early")
 	}
-	if !limits.Done(Facts{IdleSince: time.Minute}) {
-		t.Error("it doesn't end")
+	if !limits.Expired(Facts{IdleSince: time.Minute}) {
+		t.Error("it does not end")
 	}
-	if (Limits{}).Done(Facts{IdleSince: time.Hour}) {
-		t.Error("without a limit it ends")
+	if (Limits{}).Expired(Facts{IdleSince: time.Hour}) {
+		t.Error("it ends without a limit")
 	}
 }

@@ -51,7 +51,7 @@ func TestASuccessorsSocketIsNotWithdrawn(t *testing.T) {
 	}
 	old.Withdraw()
 	if !exists(path) {
-		t.Error("the successor's socket is gone")
+		t.Error("the socket of the successor was removed")
 	}
 }
 

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// largestLog is the size, in bytes, from which on a successor begins the log anew.
+// largestLog is the size in bytes from which the log is truncated.
 const largestLog = 1 << 20
 
-// Successor starts another engine like this one, from the very same program even if its file was replaced, and returns
-// when it has taken the socket over. It inherits the environment, the working folder, the log, and standard input,
-// which is the pipe of an owner.
+// Successor starts another engine with the same arguments, and returns when it has taken over the socket. The successor
+// runs the same binary, even if its file was replaced. It inherits the environment, the working folder, the log, and
+// standard input, which is the pipe of the owner.
 func Successor(ctx context.Context, arguments []string) error {
 	ready, signal, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("the pipe to a successor: %w", err)
+		return fmt.Errorf("creating a pipe: %w", err)
 	}
 	defer func() { _ = ready.Close() }()
 	command := exec.Command(fmt.Sprintf("/proc/%d/exe", os.Getpid()))
@@ -32,19 +32,19 @@ func Successor(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return fmt.Errorf("starting a successor: %w", err)
 	}
-	go func() { _ = command.Wait() }() // so that one that ends before us is no zombie; the pipe tells what matters
-	said := make(chan error, 1)
+	go func() { _ = command.Wait() }() // reaps the process; the pipe reports whether it is ready
+	reported := make(chan error, 1)
 	go func() {
 		_, err := bufio.NewReader(ready).ReadString('\n')
-		said <- err
+		reported <- err
 	}()
 	select {
-	case err = <-said:
+	case err = <-reported:
 		if err != nil {
-			err = errors.New("the successor ended before it was ready; see its words above")
+			err = errors.New("the successor ended before it was ready; see its messages above")
 		}
 	case <-ctx.Done():
-		err = errors.New("the successor did not get ready in time")
+		err = errors.New("the successor was not ready in time")
 	}
 	if err != nil {
 		_ = command.Process.Kill()
@@ -52,7 +52,7 @@ func Successor(ctx context.Context, arguments []string) error {
 	return err
 }
 
-// withReadyFd says in the arguments where to report to: descriptor 3 is the first that is handed down.
+// withReadyFd replaces the argument --ready-fd by 3, which is the number of the first extra file.
 func withReadyFd(arguments []string) []string {
 	changed := []string{}
 	for i := 0; i < len(arguments); i++ {
@@ -65,7 +65,7 @@ func withReadyFd(arguments []string) []string {
 	return append(changed, "--ready-fd", "3")
 }
 
-// Ready tells who started this engine that it listens.
+// Ready reports to the process that started this engine that it listens.
 func Ready(descriptor int) error {
 	if descriptor < 0 {
 		return nil
@@ -78,15 +78,15 @@ func Ready(descriptor int) error {
 	return errors.Join(err, pipe.Close())
 }
 
-// BoundLog begins the log anew if it has grown too long.
+// BoundLog truncates the log if it is too long.
 func BoundLog() {
-	// Not os.NewFile(2, …): such a file closes its descriptor when it is collected, and the next connection gets number 2
+	// os.NewFile(2, …) would close the descriptor when it is collected, and the next connection would get number 2
 	if stat, err := os.Stderr.Stat(); err == nil && stat.Mode().IsRegular() && stat.Size() > largestLog {
-		_ = os.Stderr.Truncate(0) // a log that cannot be cut stays as it is
+		_ = os.Stderr.Truncate(0) // if it fails, the log remains long
 	}
 }
 
-// backoff is how long to wait after some failures in a row to start a successor.
+// backoff returns the pause after a number of failed starts of a successor in a row.
 func backoff(failures int) time.Duration {
 	return min(time.Minute<<min(failures, 6), time.Hour)
 }

@@ -7,18 +7,18 @@ import (
 	"reside.dev/engine/internal/proc"
 )
 
-// Usage is what a process takes.
+// Usage is the resource usage of a process.
 type Usage struct {
 	RSS         int64 `json:"rss"` // bytes
 	Goroutines  int   `json:"goroutines"`
 	Descriptors int   `json:"descriptors"`
 }
 
-// OwnUsage is what this process takes; zero where the kernel doesn't say.
+// OwnUsage returns the usage of this process. Values that the kernel does not provide are zero.
 func OwnUsage() Usage {
 	usage := Usage{RSS: proc.Resident(os.Getpid()), Goroutines: runtime.NumGoroutine()}
 	if open, err := os.ReadDir("/proc/self/fd"); err == nil {
-		usage.Descriptors = len(open) - 1 // the listing's own
+		usage.Descriptors = len(open) - 1 // without the one that lists them
 	}
 	return usage
 }

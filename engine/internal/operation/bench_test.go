@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// BenchmarkUnchanged runs an update of five components that changes nothing; the program and its gRPC are in it.
+// BenchmarkUnchanged runs an update of five components without changes, including the program and its gRPC server.
 func BenchmarkUnchanged(b *testing.B) {
 	m := newMachine(b, "bench")
 	m.must("stack init dev")

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// cases are read by tests/unit/engine/test_declaration.py, too.
+// cases are read by tests/unit/engine/test_declaration_document.py, too.
 type cases struct {
 	Valid struct {
 		Document  json.RawMessage

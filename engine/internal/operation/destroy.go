@@ -16,7 +16,7 @@ import (
 	"reside.dev/engine/internal/command"
 )
 
-// destroy deletes a stack's resources, and with --remove the stack.
+// destroy deletes the resources of a stack, and with --remove the stack itself.
 func (c *call) destroy(ctx context.Context) error {
 	options, err := c.approve(backenderr.NoConfirmationInNonInteractiveError{})
 	if err != nil {
@@ -29,7 +29,7 @@ func (c *call) destroy(ctx context.Context) error {
 	}
 	project, root, err := c.readProject()
 	if errors.Is(err, workspace.ErrProjectNotFound) {
-		return command.Unserved{Why: "`pulumi destroy` is served in a project's folder only"}
+		return command.Unserved{Why: "`pulumi destroy` is served in the folder of a project only"}
 	}
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func (c *call) destroy(ctx context.Context) error {
 		call: c, kind: apitype.DestroyUpdate, project: project, root: root, stack: target, options: options,
 	}
 	runs := c.command.Bool("run-program")
-	// Who destroys a stack may have lost its settings: then the state knows how to read its secrets
+	// If the settings of the stack are lost, the secrets manager of the state is used
 	loader := stack.SecretsManagerLoader{FallbackToState: true}
 	if err := u.configure(ctx, loader, runs && !c.command.Bool("skip-config-validation")); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (c *call) destroy(ctx context.Context) error {
 			return backend.DestroyStack(ctx, target, operation)
 		})
 	if err != nil {
-		if err == context.Canceled { // itself, as for the CLI: a wrapped one is an error like others
+		if err == context.Canceled { // not wrapped, as in the CLI; a wrapped one is an error like others
 			return backenderr.CancelledError{Operation: "destroy"}
 		}
 		return err
@@ -68,7 +68,7 @@ func (c *call) destroy(ctx context.Context) error {
 	return u.destroyed(ctx)
 }
 
-// destroyed says what is left of the stack, and removes it if that was asked for.
+// destroyed removes the stack if --remove is set, and otherwise prints that it remains.
 func (u *update) destroyed(ctx context.Context) error {
 	if !u.command.Bool("remove") {
 		if !u.options.PreviewOnly {
@@ -78,7 +78,7 @@ func (u *update) destroyed(ctx context.Context) error {
 		}
 		return nil
 	}
-	release := u.taken(u.stack)
+	release := u.noteLock(u.stack)
 	_, err := backend.RemoveStack(ctx, u.stack, false, false)
 	release()
 	if err != nil {
@@ -86,7 +86,7 @@ func (u *update) destroyed(ctx context.Context) error {
 	}
 	file, err := u.folder.settings(u.stack.Ref().Name().Q())
 	if err != nil {
-		return nil // there is no project any more, so there are no settings
+		return nil // without a project there are no settings
 	}
 	if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
 		return err

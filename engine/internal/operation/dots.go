@@ -8,18 +8,18 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/diag/colors"
 )
 
-// dots shows each second that an operation still runs: a line of its own that grows until there is something to say.
-// The CLI's display does this on the process's standard output.
+// dots shows that an operation is running by a line of dots, which grows each second until there is other output. The
+// CLI's display writes the dots to the standard output of the process.
 type dots struct {
 	color colors.Colorization
 
 	mutex  sync.Mutex
 	writer io.Writer
-	open   bool // a line of dots is there
-	inside bool // a line of the display is not whole yet: it writes text and end of each apart
+	open   bool // a line of dots is not ended
+	inside bool // a line of the display is not ended; the display writes text and newline separately
 }
 
-// Write ends the line of dots before it writes what there is to say.
+// Write ends the line of dots and writes the text.
 func (d *dots) Write(text []byte) (int, error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -35,7 +35,7 @@ func (d *dots) Write(text []byte) (int, error) {
 	return d.writer.Write(text)
 }
 
-// begin lets the dots grow until the returned function is called.
+// begin adds dots until the returned function is called.
 func (d *dots) begin(label string, every time.Duration) (end func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -68,5 +68,5 @@ func (d *dots) grow(label string) {
 		text = colors.Yellow + "@ " + label + "..." + colors.Reset + text
 	}
 	d.open = true
-	_, _ = io.WriteString(d.writer, d.color.Colorize(text)) // a client that has gone sees nothing
+	_, _ = io.WriteString(d.writer, d.color.Colorize(text)) // fails if the client has disconnected
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/diag/colors"
 )
 
-func TestDotsHaveALineOfTheirOwn(t *testing.T) {
+func TestDotsAreOnALineOfTheirOwn(t *testing.T) {
 	var shown bytes.Buffer
 	dots := &dots{color: colors.Never, writer: &shown}
 	fmt.Fprint(dots, "one\n")
@@ -43,7 +43,7 @@ func TestDotsGrowUntilTheEnd(t *testing.T) {
 	}
 }
 
-func TestDotsDoNotBreakALineThatIsNotWhole(t *testing.T) {
+func TestDotsDoNotInterruptALine(t *testing.T) {
 	var shown strings.Builder
 	dots := &dots{color: colors.Never, writer: &shown}
 	fmt.Fprint(dots, "Outputs:")

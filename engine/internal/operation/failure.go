@@ -13,14 +13,14 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/util/result"
 )
 
-// exit shows an error as the CLI does and returns the exit code that the CLI would have. What the CLI does is not
-// exported, and writes to the process's standard error.
+// exit prints an error as the CLI does, and returns the CLI's exit code for it. The CLI's own function is not exported
+// and writes to the standard error of the process.
 func exit(err error, sink diag.Sink, arguments []string) int {
 	var integrity *snapshot.SnapshotIntegrityError
 	switch decryption, isDecryption := engine.AsDecryptError(err); {
 	case err == nil:
 		return cmd.ExitSuccess
-	case result.IsBail(err): // it was shown already
+	case result.IsBail(err): // it was printed before
 	case isDecryption:
 		sink.Errorf(diag.RawMessage("", decryptionText(decryption)))
 	case errors.As(err, &integrity):
@@ -31,7 +31,7 @@ func exit(err error, sink diag.Sink, arguments []string) int {
 	return cmd.ExitCodeFor(err)
 }
 
-// errorText joins the errors that one error is made of.
+// errorText returns the texts of all errors that an error wraps.
 func errorText(err error) string {
 	parts := flatten(err)
 	if len(parts) == 0 {

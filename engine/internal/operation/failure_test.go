@@ -46,7 +46,7 @@ func TestErrorsAreShownAsTheCLIShowsThem(t *testing.T) {
 	}
 }
 
-func TestABrokenStateIsToldInFull(t *testing.T) {
+func TestAnInvalidStateIsReportedCompletely(t *testing.T) {
 	var shown bytes.Buffer
 	err := fmt.Errorf("reading: %w", &snapshot.SnapshotIntegrityError{
 		Err: errors.New("resource without a parent"), Op: snapshot.SnapshotIntegrityRead, Stack: []byte("the stack"),
@@ -54,7 +54,7 @@ func TestABrokenStateIsToldInFull(t *testing.T) {
 	code := exit(err, diag.DefaultSink(&shown, &shown, diag.FormatOptions{Color: colors.Never}), []string{"up", "--yes"})
 	for _, part := range []string{"pulumi state repair", "pulumi up --yes", "resource without a parent", "the stack"} {
 		if !strings.Contains(shown.String(), part) {
-			t.Errorf("%q is not told", part)
+			t.Errorf("%q is missing", part)
 		}
 	}
 	if code != 1 {

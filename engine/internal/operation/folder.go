@@ -2,7 +2,7 @@ package operation
 
 import (
 	"context"
-	"crypto/sha1" // the CLI names its settings files by it
+	"crypto/sha1" // part of the names of the CLI's settings files
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -17,14 +17,14 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
 )
 
-// folder is the CLI's view of the working directory. The CLI's own looks at the folder of the process, of which there
-// is one, and remembers for ever what it read; this one belongs to one command, and reads what is there now.
+// folder implements the CLI's interface to the working directory. The CLI's own implementation uses the folder of the
+// process and caches what it read. This one belongs to one command and reads the current content.
 type folder struct {
 	path  string
 	found func() found
 }
 
-// found is the project that a folder belongs to, with the path of its file.
+// found is the project of a folder, with the path of its file.
 type found struct {
 	project *workspace.Project
 	path    string
@@ -34,7 +34,7 @@ type found struct {
 var _ pkgworkspace.Context = folder{}
 
 func newFolder(path string) folder {
-	// Once a command is often enough: it takes a millisecond
+	// Read once for each command, because it takes a millisecond
 	return folder{path, sync.OnceValue(func() found {
 		file, err := workspace.DetectProjectPathFrom(path)
 		if err != nil {
@@ -45,8 +45,8 @@ func newFolder(path string) folder {
 	})}
 }
 
-// New returns the selection of stacks of the project in this folder. Every caller in the CLI means the working
-// directory, by whatever name.
+// New returns the selected stacks of the project in this folder. The argument is ignored: all callers in the CLI pass
+// the working directory.
 func (f folder) New(string) (pkgworkspace.W, error) {
 	project, root, err := f.project()
 	if err != nil {
@@ -62,7 +62,7 @@ func (f folder) New(string) (pkgworkspace.W, error) {
 	return selected, selected.read()
 }
 
-// ReadProject reads the project that a folder, or one above it, belongs to, and returns the project's folder.
+// ReadProject reads the project of a folder or of its nearest parent that has one, and returns the project's folder.
 func (f folder) ReadProject(path string) (*workspace.Project, string, error) {
 	if path != "" {
 		return pkgworkspace.Instance.ReadProject(path)
@@ -74,7 +74,7 @@ func (f folder) ReadProject(path string) (*workspace.Project, string, error) {
 	return project, filepath.Dir(file), nil
 }
 
-// project returns the project and the path of its file. Each caller has a copy of its own to change.
+// project returns a copy of the project, and the path of its file.
 func (f folder) project() (*workspace.Project, string, error) {
 	found := f.found()
 	if found.err != nil {
@@ -84,7 +84,7 @@ func (f folder) project() (*workspace.Project, string, error) {
 	return &own, found.path, nil
 }
 
-// settings returns the file with a stack's settings.
+// settings returns the settings file of a stack.
 func (f folder) settings(stack tokens.QName) (string, error) {
 	project, path, err := f.project()
 	if err != nil {
@@ -93,7 +93,7 @@ func (f folder) settings(stack tokens.QName) (string, error) {
 	return workspace.ProjectStackPath(path, project, stack), nil
 }
 
-// resolve returns the absolute form of a path that the client meant relative to its working directory.
+// resolve returns the absolute path for a path that is relative to the client's working directory.
 func (f folder) resolve(path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
@@ -113,7 +113,7 @@ func (folder) GetStoredCredentials() (workspace.Credentials, error) {
 	return workspace.GetStoredCredentials()
 }
 
-// selection is the file in PULUMI_HOME that says which stack of a project is selected.
+// selection is the file in PULUMI_HOME with the selected stack of a project.
 type selection struct {
 	path string
 	held pkgworkspace.Settings
@@ -135,7 +135,7 @@ func (s *selection) read() error {
 	return nil
 }
 
-// Save writes the file beside and moves it into place, so that nobody reads half of it.
+// Save writes the file atomically.
 func (s *selection) Save() error {
 	if s.held.IsEmpty() {
 		if err := os.Remove(s.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -150,19 +150,19 @@ func (s *selection) Save() error {
 	if err != nil {
 		return err
 	}
-	beside, err := os.CreateTemp(filepath.Dir(s.path), filepath.Base(s.path))
+	draft, err := os.CreateTemp(filepath.Dir(s.path), filepath.Base(s.path))
 	if err != nil {
 		return err
 	}
-	_, err = beside.Write(text)
-	if closing := beside.Close(); err == nil {
+	_, err = draft.Write(text)
+	if closing := draft.Close(); err == nil {
 		err = closing
 	}
 	if err == nil {
-		err = os.Rename(beside.Name(), s.path)
+		err = os.Rename(draft.Name(), s.path)
 	}
 	if err != nil {
-		_ = os.Remove(beside.Name())
+		_ = os.Remove(draft.Name())
 	}
 	return err
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
 )
 
-// entry is one update of a stack's history, as the CLI writes it.
+// entry is one update in the history of a stack, as the CLI writes it.
 type entry struct {
 	Version         int                     `json:"version"`
 	Kind            string                  `json:"kind"`
@@ -33,10 +33,10 @@ type entrySetting struct {
 	Secret      bool    `json:"secret"`
 }
 
-// undecipherable stands for a secret that was written with another key.
+// undecipherable replaces a secret that was encrypted with another key.
 const undecipherable = "ERROR_UNABLE_TO_DECRYPT"
 
-// history writes a stack's history.
+// history writes the history of a stack.
 func (c *call) history(ctx context.Context) error {
 	target, err := c.requireStack(ctx, c.command.String("stack"), cmdstack.LoadOnly)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *call) history(ctx context.Context) error {
 	return ui.FprintJSON(c.stdout, entries)
 }
 
-// decrypter returns what reads the secrets of a stack's settings.
+// decrypter returns the decrypter for the secrets in the settings of a stack.
 func (c *call) decrypter(ctx context.Context, target backend.Stack) (config.Decrypter, error) {
 	project, _, err := c.folder.ReadProject("")
 	if err != nil {
@@ -117,7 +117,7 @@ func newEntry(update backend.UpdateInfo, decrypter config.Decrypter) (entry, err
 	return made, nil
 }
 
-// newSetting decrypts a setting if there is something to decrypt it with.
+// newSetting decrypts a setting if there is a decrypter.
 func newSetting(value config.Value, decrypter config.Decrypter) (entrySetting, error) {
 	setting := entrySetting{Secret: value.Secure()}
 	if setting.Secret && decrypter == nil {
@@ -127,7 +127,7 @@ func newSetting(value config.Value, decrypter config.Decrypter) (entrySetting, e
 	if err != nil {
 		text = undecipherable
 		setting.Value = &text
-		return setting, nil // one bad secret must not hide the history
+		return setting, nil // the rest of the history can be read
 	}
 	setting.Value = &text
 	if text != "" && value.Object() {

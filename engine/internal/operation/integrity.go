@@ -10,7 +10,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/version"
 )
 
-// integrityText tells what the CLI tells about a broken state file.
+// integrityText returns the CLI's message about an invalid state.
 func integrityText(err error, integrity *snapshot.SnapshotIntegrityError, arguments []string) string {
 	var text strings.Builder
 	text.WriteString("The Pulumi CLI encountered a snapshot integrity error. This is a bug!\n\n")

@@ -18,8 +18,8 @@ import (
 	"reside.dev/engine/internal/command"
 )
 
-// logins opens a backend for one command. Only files and object stores are served; the CLI's own login manager would
-// write to the process's standard error besides.
+// logins opens the backend for one command. Only files and object stores are served. The CLI's own login manager would
+// also write to the standard error of the process.
 type logins struct{ sink diag.Sink }
 
 var _ cmdbackend.LoginManager = logins{}
@@ -43,8 +43,8 @@ func (l logins) LoginFromAuthContext(
 	return l.open(ctx, url, project)
 }
 
-// creating is held while a file backend that has nothing yet is opened. Who opens it writes its description, whose
-// attributes Pulumi's storage library writes in place: of several at once, one would read them half-written ("EOF").
+// creating is held while an empty file backend is opened. Opening it writes its description. Pulumi's storage library
+// does not write the attributes of that file atomically, so a concurrent reader could fail ("EOF").
 var creating sync.Mutex
 
 func (l logins) open(ctx context.Context, url string, project *workspace.Project) (backend.Backend, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/diag/colors"
 )
 
-func TestANewBackendIsOpenedByManyAtOnce(t *testing.T) {
+func TestAnEmptyBackendIsOpenedConcurrently(t *testing.T) {
 	sink := diag.DefaultSink(t.Output(), t.Output(), diag.FormatOptions{Color: colors.Never})
 	for range 100 {
 		url := "file://" + t.TempDir()

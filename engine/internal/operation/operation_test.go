@@ -26,7 +26,7 @@ import (
 	"reside.dev/engine/internal/wire"
 )
 
-// The whole engine runs here, on a backend of its own, as it does in the program: only the socket is missing.
+// These tests run the complete engine, without the socket, on a backend of their own.
 func TestMain(m *testing.M) {
 	folder, err := os.MkdirTemp("", "operation")
 	if err != nil {
@@ -50,11 +50,11 @@ func TestMain(m *testing.M) {
 // program is a Pulumi program with a language runtime of its own.
 type program struct {
 	pulumirpc.UnimplementedLanguageRuntimeServer
-	components int
-	file       string                      // a file that the stack's resource has as an asset
-	running    func(context.Context) error // called while it runs, if there is one
-	fails      string
-	unheard    bool // whether it was told that nobody sees its debug messages
+	components  int
+	file        string                      // a file that the stack's resource has as an asset
+	running     func(context.Context) error // called while it runs, if it is set
+	fails       string
+	debugUnused bool // whether the engine's request said that debug messages are not used
 }
 
 func (p *program) GetPluginInfo(context.Context, *emptypb.Empty) (*pulumirpc.PluginInfo, error) {
@@ -68,7 +68,7 @@ func (p *program) GetRequiredPackages(
 }
 
 func (p *program) About(ctx context.Context, _ *pulumirpc.AboutRequest) (*pulumirpc.AboutResponse, error) {
-	p.unheard = slices.Equal(metadata.ValueFromIncomingContext(ctx, unheard[0]), unheard[1:])
+	p.debugUnused = slices.Equal(metadata.ValueFromIncomingContext(ctx, debugUnused[0]), debugUnused[1:])
 	return &pulumirpc.AboutResponse{Executable: "a test", Version: "7"}, nil
 }
 
@@ -153,8 +153,8 @@ func newMachine(t testing.TB, project string) *machine {
 	t.Cleanup(pool.Close)
 	made := &machine{t: t, folder: folder, taken: map[string]int{}}
 	handle := Handler(Shared{
-		Begin: func(project, stack string) Lease { return pool.Begin(project, stack) },
-		Taken: made.take,
+		Begin:    func(project, stack string) Lease { return pool.Begin(project, stack) },
+		NoteLock: made.take,
 	})
 	made.handle = func(request wire.Request, writer *wire.Writer, interrupts <-chan struct{}) (int, string) {
 		answer := handle(request, writer, interrupts)
@@ -204,7 +204,7 @@ func (m *machine) runWith(line string, interrupts <-chan struct{}) outcome {
 	return result
 }
 
-// must runs a command that succeeds, and returns what it writes.
+// must runs a command that must succeed, and returns its output.
 func (m *machine) must(line string) string {
 	m.t.Helper()
 	result := m.run(line)

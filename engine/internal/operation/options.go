@@ -15,7 +15,7 @@ import (
 	"reside.dev/engine/internal/command"
 )
 
-// engineOptions returns what all four operations tell the engine.
+// engineOptions returns the engine's options that all four operations have.
 func (u *update) engineOptions() engine.UpdateOptions {
 	return engine.UpdateOptions{
 		ParallelDiff:              env.ParallelDiff.Value(),
@@ -35,7 +35,7 @@ func (u *update) engineOptions() engine.UpdateOptions {
 	}
 }
 
-// programOptions adds what only operations have that always run the program.
+// programOptions returns the engine's options of operations that always run the program.
 func (u *update) programOptions(generatePlan bool) (engine.UpdateOptions, error) {
 	options := u.engineOptions()
 	refresh, err := u.refreshes()
@@ -66,7 +66,7 @@ func (u *update) programOptions(generatePlan bool) (engine.UpdateOptions, error)
 	return options, nil
 }
 
-// refreshes says whether the state is refreshed first: by the flag, or else by the project.
+// refreshes reports whether to refresh the state first, according to the flag or else to the project.
 func (u *update) refreshes() (bool, error) {
 	if flag := u.command.String("refresh"); flag != "" {
 		refresh, err := strconv.ParseBool(flag)
@@ -78,7 +78,7 @@ func (u *update) refreshes() (bool, error) {
 	return u.project.Options != nil && u.project.Options.Refresh == "always", nil
 }
 
-// display returns how the operation is shown.
+// display returns the display's options.
 func (c *call) display() display.Options {
 	on := c.command.Bool
 	shown := display.DisplayProgress
@@ -106,7 +106,7 @@ func (c *call) display() display.Options {
 	}
 }
 
-// eventLog returns where events go to: an address, or a file.
+// eventLog returns the address or file to which events are written.
 func (c *call) eventLog() string {
 	given := c.command.String("event-log")
 	if strings.HasPrefix(given, "tcp://") {

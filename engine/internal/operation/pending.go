@@ -14,7 +14,7 @@ import (
 	pkgresource "github.com/pulumi/pulumi/pkg/v3/resource"
 )
 
-// clearPendingCreates takes from the state what an interrupted operation may or may not have created, if asked to.
+// clearPendingCreates removes pending creates of an interrupted operation from the state, if the flag is set.
 func (u *update) clearPendingCreates(ctx context.Context) error {
 	clears := u.command.Bool("clear-pending-creates")
 	if clears && u.command.Bool("skip-pending-creates") {
@@ -30,7 +30,7 @@ func (u *update) clearPendingCreates(ctx context.Context) error {
 	if !clears || snapshot == nil || !slices.ContainsFunc(snapshot.PendingOperations, pending) {
 		return nil
 	}
-	defer u.taken(u.stack)()
+	defer u.noteLock(u.stack)()
 	return state.TotalStateEdit(ctx, u.stack, u.options.AutoApprove, u.options.Display,
 		func(_ pkgdisplay.Options, snapshot *deploy.Snapshot) error {
 			snapshot.PendingOperations = slices.DeleteFunc(snapshot.PendingOperations, pending)

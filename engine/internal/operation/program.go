@@ -13,15 +13,17 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// unheard are metadata of the question what a program is: nobody will see its debug messages. Who does not know them,
-// sends the messages as ever; reside/resident/unheard.py does.
-var unheard = []string{"debug-messages", "unheard"}
+// debugUnused is the metadata of an About request that tells the program that its debug messages are not used. Programs
+// may ignore it; reside/resident/debug_filter.py does not.
+var debugUnused = []string{"debug-messages", "unheard"}
 
-// heard tells whether somebody will see debug messages of the program: the display, or who reads the event log.
-func (c *call) heard() bool { return c.command.Bool("debug") || c.command.String("event-log") != "" }
+// usesDebug reports whether debug messages of the program are used, by the display or the event log.
+func (c *call) usesDebug() bool {
+	return c.command.Bool("debug") || c.command.String("event-log") != ""
+}
 
-// aboutProgram asks the program's language runtime what it is, for the history, while the stack is being looked for.
-// The answer comes as soon as it is there; it is empty if the runtime does not tell.
+// aboutProgram asks the language runtime of the program for its name and version, which go into the history. It does
+// not block. The result is sent to the channel; it is empty if the runtime does not respond.
 func (c *call) aboutProgram(ctx context.Context, project *workspace.Project, root string) <-chan map[string]string {
 	answer := make(chan map[string]string, 1)
 	if project.Runtime.Name() == declaredRuntime {
@@ -45,8 +47,8 @@ func (c *call) askProgram(ctx context.Context, project *workspace.Project, root 
 		return nil
 	}
 	name := project.Runtime.Name()
-	if !c.heard() {
-		ctx = metadata.AppendToOutgoingContext(ctx, unheard...)
+	if !c.usesDebug() {
+		ctx = metadata.AppendToOutgoingContext(ctx, debugUnused...)
 	}
 	runtime := plugin.NewLanguageRuntimeClient(name, pulumirpc.NewLanguageRuntimeClient(connection))
 	about, err := runtime.About(ctx, plugin.NewProgramInfo(root, folder, main, project.Runtime.Options()))

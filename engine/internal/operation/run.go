@@ -1,8 +1,8 @@
 // Package operation runs the served commands with Pulumi's own packages.
 //
-// What the CLI takes from its process (working directory, standard output and error, signals) comes from the request
-// here, and nothing of it is read from this process, which many commands share. Each command opens a backend of its
-// own, as each CLI process does, so that locks are between commands, not between engines.
+// The CLI uses the working directory, standard output and error, and the signals of its process. Here they come from
+// the request, because many commands share this process. Each command opens a backend of its own, as each process of
+// the CLI does, so locks are between commands and not between engines.
 package operation
 
 import (
@@ -29,20 +29,21 @@ import (
 	"reside.dev/engine/internal/wire"
 )
 
-// Lease is an operation's use of the providers that live on.
+// Lease is the use of kept providers by one operation.
 type Lease interface {
-	// HostFactory wraps the factory of the plugin host, so that providers come from the pool.
+	// HostFactory wraps the factory of the plugin host; its hosts take providers from the pool.
 	HostFactory(base engine.HostFactory) engine.HostFactory
-	// End gives the providers back.
+	// End releases the providers.
 	End(outcome providers.Outcome)
 }
 
-// Shared is what the operations of an engine share.
+// Shared are the functions that all operations of an engine use.
 type Shared struct {
 	// Begin leases providers for one operation.
 	Begin func(project, stack string) Lease
-	// Taken notes that an operation is about to lock a stack, and returns what to call when it has let go.
-	Taken func(backendURL, stack string) func()
+	// NoteLock notes that an operation is about to lock a stack, and returns a function to call when it has released
+	// it.
+	NoteLock func(backendURL, stack string) func()
 }
 
 // call is one running command.
@@ -57,11 +58,11 @@ type call struct {
 	sink       diag.Sink
 	color      colors.Colorization
 	interrupts <-chan struct{}
-	// begin tells the client that nothing can be taken back any more.
+	// begin tells the client that the command begins; after that it cannot be left to the CLI.
 	begin func()
 }
 
-// verbs are what the commands do.
+// verbs are the implementations of the commands.
 var verbs = map[command.Verb]func(*call, context.Context) error{
 	command.Up:      (*call).up,
 	command.Preview: (*call).preview,
@@ -78,8 +79,8 @@ var verbs = map[command.Verb]func(*call, context.Context) error{
 	command.Import:  (*call).importState,
 }
 
-// reading are the commands that an interrupt simply breaks off. The others must let go of what they hold, and what
-// works on resources has a better way to end, see scopes.
+// reading lists the commands that an interrupt aborts. The others must release their locks. Operations on resources are
+// cancelled gracefully, see scopes.
 var reading = []command.Verb{command.Output, command.History, command.Export}
 
 // Handler returns the handler that runs served commands.
@@ -107,7 +108,7 @@ func newCall(
 		path = folder{path: path}.resolve(change)
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // as a process sees its working directory
+		path = real // a process sees its working directory without symbolic links
 	}
 	return &call{
 		shared:     shared,
@@ -120,7 +121,7 @@ func newCall(
 		sink:       diag.DefaultSink(stderr, stderr, diag.FormatOptions{Color: color}),
 		color:      color,
 		interrupts: interrupts,
-		begin:      func() { _ = writer.Begin() }, // a client that has gone is no reason not to
+		begin:      func() { _ = writer.Begin() }, // if the client has disconnected, the command runs anyway
 	}
 }
 
@@ -155,13 +156,13 @@ func (c *call) answer(err error) server.Answer {
 	return server.Answer{Exit: exit(err, c.sink, c.arguments)}
 }
 
-// requireStack finds the stack that a command is about.
+// requireStack returns the stack of a command.
 func (c *call) requireStack(ctx context.Context, name string, option stack.LoadOption) (backend.Stack, error) {
 	login := logins{sink: c.sink}
 	return stack.RequireStack(ctx, c.sink, c.folder, login, name, option, display.Options{Color: c.color}, "")
 }
 
-// configuration returns the file with a stack's settings, as given or where the CLI looks for it.
+// configuration returns the settings file of a stack: the one given, or the CLI's default.
 func (c *call) configuration(target backend.Stack) (string, error) {
 	if given := c.command.String("config-file"); given != "" {
 		return c.folder.resolve(given), nil
@@ -174,7 +175,7 @@ func (c *call) version(context.Context) error {
 	return err
 }
 
-// colorization is what the CLI makes of --color when nobody watches.
+// colorization returns the CLI's interpretation of --color without a terminal.
 func colorization(flag string) colors.Colorization {
 	switch flag {
 	case "always":
@@ -186,7 +187,7 @@ func colorization(flag string) colors.Colorization {
 	}
 }
 
-// environmentProblem finds settings of the environment that the engine does not know to follow.
+// environmentProblem returns a variable of the environment that the engine does not support, if any.
 func environmentProblem(environment []string) string {
 	for _, variable := range environment {
 		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "PULUMI_OPTION_") {

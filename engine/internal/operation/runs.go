@@ -11,14 +11,14 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/diag/colors"
 )
 
-// runs are the runs of the engine within an operation: one, or two if a preview comes first. What the backend and the
-// display write about them to the process's standard output, where no client would see it, is written here.
+// runs writes the output about the runs of the engine within an operation that the CLI's backend and display write to
+// the standard output of the process. There are two runs if the operation begins with a preview.
 type runs struct {
 	update *update
 	begun  bool
 }
 
-// begin writes the first line of a run, and dots while it lasts.
+// begin writes the first line of a run, and dots until the run ends.
 func (r *runs) begin(preview bool) (end func()) {
 	r.begun = true
 	label := r.banner(preview)
@@ -37,7 +37,7 @@ func (r *runs) banner(preview bool) (label string) {
 	return label
 }
 
-// failed writes the first line of a run that failed before it began; a stack that is locked has none.
+// failed writes the first line of a run that failed before it began. There is none for a locked stack.
 func (r *runs) failed(err error) {
 	if err == nil || r.begun || strings.HasPrefix(err.Error(), "the stack is currently locked by") ||
 		backend.CurrentProjectContradictsWorkspace(r.update.project, r.update.stack.Ref()) != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/diag/colors"
 )
 
-// scopes opens a cancellation scope for each run of the engine within an operation: one, or two if a preview comes
-// first. Where the CLI listens to the signals of its process, these listen to the interrupts of their client.
+// scopes opens a cancellation scope for each run of the engine within an operation. There are two runs if the operation
+// begins with a preview. The CLI's scopes react to signals of the process, these to interrupts of the client.
 type scopes struct {
 	interrupts <-chan struct{}
-	// opened is called when a run is about to begin, and what it returns when the run has ended.
+	// opened is called before a run begins, and the function that it returns when the run has ended.
 	opened func(preview bool) (closed func())
 }
 
@@ -41,8 +41,8 @@ type scope struct {
 
 func (s *scope) Context() *cancel.Context { return s.context }
 
-// Close ends the scope. Without the termination the plugin host of the run would live on: it is closed by the end of
-// the scope's context, which in the CLI is the end of the process.
+// Close ends the scope. The plugin host of the run is closed when the context of the scope ends. In the CLI, the end of
+// the process does that.
 func (s *scope) Close() {
 	s.once.Do(func() {
 		close(s.closing)
@@ -52,7 +52,7 @@ func (s *scope) Close() {
 	})
 }
 
-// listen does for interrupts what the CLI does for signals, with its words.
+// listen reacts to interrupts as the CLI does to signals, with the same messages.
 func (s *scope) listen(interrupts <-chan struct{}, events chan<- engine.Event, preview bool) {
 	defer close(s.done)
 	for {
@@ -76,7 +76,7 @@ func (s *scope) listen(interrupts <-chan struct{}, events chan<- engine.Event, p
 	}
 }
 
-// tell shows a message, unless the display has ended already.
+// tell displays a message, unless the display has ended.
 func (s *scope) tell(events chan<- engine.Event, message string) {
 	event := engine.NewEvent(engine.StdoutEventPayload{Message: message, Color: colors.Always})
 	select {

@@ -45,7 +45,7 @@ func TestTheFirstInterruptCancelsAndTheSecondTerminates(t *testing.T) {
 	scope.Close()
 }
 
-func TestACancelledPreviewOrphansNothing(t *testing.T) {
+func TestACancelledPreviewDoesNotWarnOfOrphans(t *testing.T) {
 	scope, interrupts, events := openScope(true)
 	interrupts <- struct{}{}
 	if said := text(t, events); strings.Contains(said, "orphaned") {
@@ -54,7 +54,7 @@ func TestACancelledPreviewOrphansNothing(t *testing.T) {
 	scope.Close()
 }
 
-func TestAnInterruptThatComesBeforeTheScopeCounts(t *testing.T) {
+func TestAnInterruptBeforeTheScopeHasAnEffect(t *testing.T) {
 	interrupts, events := make(chan struct{}, 2), make(chan engine.Event, 1)
 	interrupts <- struct{}{}
 	source := &scopes{interrupts: interrupts, opened: func(bool) func() { return func() {} }}
@@ -65,7 +65,7 @@ func TestAnInterruptThatComesBeforeTheScopeCounts(t *testing.T) {
 
 func TestTheEndOfAScopeEndsItsContext(t *testing.T) {
 	scope, interrupts, _ := openScope(false)
-	interrupts <- struct{}{} // nobody shows events any more: that must not hold up the end
+	interrupts <- struct{}{} // events are not displayed any more; the end must not wait for that
 	scope.Close()
 	scope.Close()
 	if scope.Context().TerminateErr() == nil {

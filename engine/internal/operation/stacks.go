@@ -23,7 +23,7 @@ import (
 
 var errTwoNames = errors.New("only one of --stack or argument stack name may be specified, not both")
 
-// named returns the stack that is named by the flag or by the first argument.
+// named returns the name of the stack, from the flag or the first argument.
 func (c *call) named() (string, error) {
 	name := c.command.String("stack")
 	if len(c.command.Args) == 0 {
@@ -44,13 +44,13 @@ func (c *call) open(ctx context.Context) (backend.Backend, error) {
 	return cmdbackend.CurrentBackend(ctx, c.folder, logins{sink: c.sink}, project, display.Options{Color: c.color})
 }
 
-// taken notes that a stack of this command is about to be locked.
-func (c *call) taken(target backend.Stack) (release func()) {
+// noteLock notes that this command is about to lock a stack, and returns a function to call when it has released it.
+func (c *call) noteLock(target backend.Stack) (release func()) {
 	c.begin()
-	return c.shared.Taken(target.Backend().URL(), string(target.Ref().FullyQualifiedName()))
+	return c.shared.NoteLock(target.Backend().URL(), string(target.Ref().FullyQualifiedName()))
 }
 
-// selectStack makes a stack the one that commands without a stack's name mean.
+// selectStack makes a stack the default of commands without the name of a stack.
 func (c *call) selectStack(ctx context.Context) error {
 	opened, err := c.open(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *call) selectStack(ctx context.Context) error {
 	return c.choose(opened, reference.FullyQualifiedName().String())
 }
 
-// choose writes down which stack is selected.
+// choose saves which stack is selected.
 func (c *call) choose(opened backend.Backend, name string) error {
 	c.begin()
 	selected, err := c.folder.New("")
@@ -92,7 +92,7 @@ func (c *call) choose(opened backend.Backend, name string) error {
 	return selected.Save()
 }
 
-// newStack creates a stack that has nothing in it yet.
+// newStack creates an empty stack.
 func (c *call) newStack(ctx context.Context) error {
 	opened, err := c.open(ctx)
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *call) create(
 ) (backend.Stack, error) {
 	file, err := c.folder.settings(reference.Name().Q())
 	if errors.Is(err, workspace.ErrProjectNotFound) {
-		return nil, command.Unserved{Why: "stacks are created in a project's folder only"}
+		return nil, command.Unserved{Why: "creating a stack is served in the folder of a project only"}
 	}
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (c *call) create(
 		return nil, err
 	}
 	c.begin()
-	defer c.shared.Taken(opened.URL(), string(reference.FullyQualifiedName()))()
+	defer c.shared.NoteLock(opened.URL(), string(reference.FullyQualifiedName()))()
 	created, err := stack.CreateStack(ctx, c.sink, c.folder, opened, reference, root,
 		stack.CreateStackOptions{SecretsProvider: provider, ConfigFile: file})
 	if err != nil || !choose {
@@ -160,7 +160,7 @@ func (c *call) removeStack(ctx context.Context) error {
 	if err := ui.ConfirmDeletion(sure, false, prompt, target.Ref().String(), c.stdout, options); err != nil {
 		return err
 	}
-	release := c.taken(target)
+	release := c.noteLock(target)
 	hasResources, err := backend.RemoveStack(ctx, target, c.command.Bool("force"), c.command.Bool("remove-backups"))
 	release()
 	if err != nil && hasResources {
@@ -180,16 +180,16 @@ func (c *call) removeStack(ctx context.Context) error {
 	}
 	text := fmt.Sprintf("%sStack '%s' has been removed!%s", colors.SpecAttention, target.Ref(), colors.Reset)
 	fmt.Fprintln(c.stdout, c.color.Colorize(text))
-	// The stack is gone, whatever is noted about it; the CLI does not mind either
+	// The CLI ignores this error, too
 	_ = c.choose(target.Backend(), "")
 	return nil
 }
 
-// removeSettings removes a stack's settings file, if this is the folder of the stack's project.
+// removeSettings removes the settings file of a stack, if this is the folder of its project.
 func (c *call) removeSettings(target backend.Stack) error {
 	project, _, err := c.folder.project()
 	if err != nil {
-		return nil // no project, no settings
+		return nil // without a project there are no settings
 	}
 	if owner, known := target.Ref().Project(); !known || owner != tokens.Name(project.Name) {
 		return nil
@@ -204,7 +204,7 @@ func (c *call) removeSettings(target backend.Stack) error {
 	return nil
 }
 
-// cancel takes the locks of a stack away.
+// cancel removes the locks of a stack.
 func (c *call) cancel(ctx context.Context) error {
 	name, err := c.named()
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/config"
 )
 
-// output writes a stack's outputs.
+// output writes the outputs of a stack.
 func (c *call) output(ctx context.Context) error {
 	target, err := c.requireStack(ctx, c.command.String("stack"), cmdstack.LoadOnly)
 	if err != nil {
@@ -38,7 +38,7 @@ func (c *call) output(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// What is secret is replaced before it is written, so nothing is left to encrypt
+	// Secrets are replaced or shown, so the crypter is never used
 	outputs, err := stack.SerializeProperties(ctx,
 		display.MassageSecrets(resource.ToResourcePropertyMap(found), shows), config.NewPanicCrypter(), shows)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *call) output(ctx context.Context) error {
 	return ui.FprintJSON(c.stdout, value)
 }
 
-// export writes a stack's state.
+// export writes the state of a stack.
 func (c *call) export(ctx context.Context) (err error) {
 	name := c.command.String("stack")
 	target, err := c.requireStack(ctx, name, cmdstack.LoadOnly)
@@ -103,7 +103,7 @@ func plain(
 	return stack.SerializeUntypedDeployment(ctx, snapshot, &stack.SerializeOptions{ShowSecrets: true, Pretty: true})
 }
 
-// importState replaces a stack's state.
+// importState replaces the state of a stack.
 func (c *call) importState(ctx context.Context) error {
 	target, err := c.requireStack(ctx, c.command.String("stack"), cmdstack.LoadOnly)
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *call) importState(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("constructing deployment for upload: %w", err)
 	}
-	defer c.taken(target)()
+	defer c.noteLock(target)()
 	if err := backend.ImportStackDeployment(ctx, target, serialized); err != nil {
 		return fmt.Errorf("could not import deployment: %w", err)
 	}
@@ -146,7 +146,7 @@ func (c *call) importState(ctx context.Context) error {
 	return nil
 }
 
-// check refuses a state that is another stack's or broken; with --force that is a warning.
+// check returns an error for an invalid state or that of another stack. With --force it prints warnings instead.
 func (c *call) check(target backend.Stack, snapshot *deploy.Snapshot) error {
 	var problems error
 	report := func(text string) {

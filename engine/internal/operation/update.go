@@ -34,12 +34,12 @@ type update struct {
 	root    string
 	stack   backend.Stack
 	options backend.UpdateOptions
-	about   <-chan map[string]string // of the program; nil if it is not asked
+	about   <-chan map[string]string // result of aboutProgram; nil if the program is not asked
 	secrets pkgsecrets.Manager
 	config  backend.StackConfiguration
 }
 
-// readProject reads the project of the working directory. A program that runs elsewhere is reached by its address.
+// readProject reads the project of the working directory. Its runtime is the client's program.
 func (c *call) readProject() (*workspace.Project, string, error) {
 	project, root, err := c.folder.ReadProject("")
 	if err != nil {
@@ -55,7 +55,8 @@ func (c *call) readProject() (*workspace.Project, string, error) {
 	return project, root, plugin.ValidatePulumiVersionRange(project.RequiredPulumiVersion, version.Version)
 }
 
-// approve works out whether to ask, to preview first, or only to preview. Nobody can be asked: that is an error.
+// approve determines whether to preview first or to preview only. If approval would be needed, it returns an error,
+// because the engine cannot prompt.
 func (c *call) approve(refusal error) (backend.UpdateOptions, error) {
 	var options backend.UpdateOptions
 	options.SkipPreview = c.command.Bool("skip-preview")
@@ -111,7 +112,7 @@ func (u *update) perform(
 		select {
 		case found := <-u.about:
 			maps.Copy(facts.Environment, found)
-		case <-u.interrupts: // it gives no answer, and nothing has begun
+		case <-u.interrupts: // the program does not respond, and nothing has begun
 			return nil, context.Canceled
 		}
 	}
@@ -132,7 +133,7 @@ func (u *update) perform(
 
 	shown := &runs{update: u}
 	if u.kind != apitype.PreviewUpdate && !u.options.PreviewOnly {
-		defer u.taken(u.stack)()
+		defer u.noteLock(u.stack)()
 	}
 	changes, err := run(ctx, backend.UpdateOperation{
 		Proj:               u.project,
@@ -154,14 +155,14 @@ func (u *update) perform(
 	return changes, err
 }
 
-// concluded turns the end of an operation into what the CLI makes of it.
+// concluded returns the error that the CLI reports for the result of an operation.
 func (u *update) concluded(changes sdkdisplay.ResourceChanges, err error) error {
 	name := string(u.command.Verb)
 	if u.command.Verb == command.Up {
 		name = "update"
 	}
 	switch {
-	case err == context.Canceled && u.command.Verb != command.Preview: // itself, as for the CLI
+	case err == context.Canceled && u.command.Verb != command.Preview: // not wrapped, as in the CLI
 		return backenderr.CancelledError{Operation: name}
 	case err != nil:
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/env"
 )
 
-// up creates and updates a stack's resources.
+// up creates and updates the resources of a stack.
 func (c *call) up(ctx context.Context) error {
 	project, root, err := c.readProject()
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *call) up(ctx context.Context) error {
 		}))
 }
 
-// preview shows what up would do.
+// preview shows what up would change.
 func (c *call) preview(ctx context.Context) error {
 	project, root, err := c.readProject()
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *call) preview(ctx context.Context) error {
 		}))
 }
 
-// refresh reads the resources' state anew.
+// refresh updates the state from the resources.
 func (c *call) refresh(ctx context.Context) error {
 	project, root, err := c.readProject()
 	if err != nil {

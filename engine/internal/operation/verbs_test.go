@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-func TestTheLifeOfAStack(t *testing.T) {
+func TestAllCommandsOnOneStack(t *testing.T) {
 	machine := newMachine(t, "life")
 	address := (&program{components: 2}).serve(t)
 	up := "--non-interactive up --yes --skip-preview --stack dev --client=" + address
@@ -81,7 +81,7 @@ func TestTheLifeOfAStack(t *testing.T) {
 	}
 }
 
-func TestAPreviewMayComeFirst(t *testing.T) {
+func TestAnUpdateMayBeginWithAPreview(t *testing.T) {
 	machine := newMachine(t, "first")
 	machine.must("stack init dev")
 	text := machine.must("up --yes --stack dev --client=" + (&program{}).serve(t))
@@ -90,16 +90,16 @@ func TestAPreviewMayComeFirst(t *testing.T) {
 	}
 }
 
-func TestAProgramIsToldThatNobodyHearsItsDebugMessages(t *testing.T) {
-	machine := newMachine(t, "unheard")
+func TestAProgramLearnsThatItsDebugMessagesAreNotUsed(t *testing.T) {
+	machine := newMachine(t, "debug")
 	machine.must("stack init dev")
-	for flags, heard := range map[string]bool{
+	for flags, used := range map[string]bool{
 		"": false, "--diff": false, "--debug": true, "--event-log=" + filepath.Join(t.TempDir(), "events"): true,
 	} {
-		told := &program{}
-		machine.must("preview --stack dev --client=" + told.serve(t) + " " + flags)
-		if told.unheard == heard {
-			t.Errorf("with %q: %t", flags, told.unheard)
+		asked := &program{}
+		machine.must("preview --stack dev --client=" + asked.serve(t) + " " + flags)
+		if asked.debugUnused == used {
+			t.Errorf("with %q: %t", flags, asked.debugUnused)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestAProgramThatFails(t *testing.T) {
 	machine.must("up --yes --skip-preview --stack dev --client=" + (&program{}).serve(t))
 }
 
-func TestAProgramThatIsNotThere(t *testing.T) {
+func TestAProgramThatDoesNotListen(t *testing.T) {
 	machine := newMachine(t, "absent")
 	machine.must("stack init dev")
 	result := machine.run("up --yes --skip-preview --stack dev --client=127.0.0.1:1")
@@ -139,7 +139,7 @@ func TestAProgramThatHangsIsInterrupted(t *testing.T) {
 	machine.must("up --yes --skip-preview --stack dev --client=" + (&program{}).serve(t))
 }
 
-func TestOneStackHasOneOperation(t *testing.T) {
+func TestASecondOperationOnAStackIsRefused(t *testing.T) {
 	machine := newMachine(t, "one")
 	machine.must("stack init dev")
 	other := (&program{}).serve(t)
@@ -155,7 +155,7 @@ func TestOneStackHasOneOperation(t *testing.T) {
 	}
 }
 
-func TestManyStacksAtOnce(t *testing.T) {
+func TestConcurrentOperationsOnManyStacks(t *testing.T) {
 	machine := newMachine(t, "many")
 	var all sync.WaitGroup
 	for index := range 6 {
@@ -205,7 +205,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftToTheCLIHasNotBegun(t *testing.T) {
+func TestAnUnservedCommandHasNotBegun(t *testing.T) {
 	machine := newMachine(t, "left")
 	t.Setenv("PULUMI_BACKEND_URL", "https://api.example.com")
 	for _, line := range []string{"config set a b", "stack init dev", "up --yes --client=127.0.0.1:1 --stack dev"} {
@@ -219,7 +219,7 @@ func TestWhatIsLeftToTheCLIHasNotBegun(t *testing.T) {
 	}
 }
 
-func TestTheSelectedStackIsMeant(t *testing.T) {
+func TestTheSelectedStackIsTheDefault(t *testing.T) {
 	machine := newMachine(t, "selected")
 	machine.must("stack init one")
 	machine.must("stack init two")
@@ -230,7 +230,7 @@ func TestTheSelectedStackIsMeant(t *testing.T) {
 	}
 }
 
-func TestTheWorkingDirectoryIsTheRealOne(t *testing.T) {
+func TestTheWorkingDirectoryHasNoSymbolicLinks(t *testing.T) {
 	machine := newMachine(t, "linked")
 	machine.must("stack init dev") // selects it, for this folder
 	link := filepath.Join(t.TempDir(), "link")

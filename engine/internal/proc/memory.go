@@ -1,4 +1,4 @@
-// Package proc reads what Linux tells of processes in /proc.
+// Package proc reads information about processes from /proc.
 package proc
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Resident is a process' resident memory in bytes; 0 if it is gone. It counts pages of program files in full, even
-// where several processes share them.
+// Resident returns the resident memory of a process in bytes, or 0 if it has ended. Pages that several processes share
+// are counted in full.
 func Resident(pid int) int64 {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
@@ -23,9 +23,9 @@ func Resident(pid int) int64 {
 	return 0
 }
 
-// Proportional is a process' share of memory in bytes: a page that n processes share counts as a n-th of a page, so that
-// the sum over processes is what they take together. It costs about a millisecond. Where the kernel doesn't tell it, it
-// is the resident memory.
+// Proportional returns the proportional set size of a process in bytes. A page that n processes share counts as an n-th
+// of a page, so the sum over processes is their total memory. A call takes about a millisecond. If the kernel does not
+// provide the value, the resident memory is returned.
 func Proportional(pid int) int64 {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {

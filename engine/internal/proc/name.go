@@ -2,8 +2,8 @@ package proc
 
 import "os"
 
-// Name sets the name that ps and top show for this process. A successor, started through /proc/PID/exe, would be called
-// exe.
+// Name sets the name of this process that ps and top show. The default for a successor, which is started through
+// /proc/PID/exe, would be exe.
 func Name(name string) {
-	_ = os.WriteFile("/proc/self/comm", []byte(name), 0) // a process without a name works as well
+	_ = os.WriteFile("/proc/self/comm", []byte(name), 0) // the name has no other use
 }

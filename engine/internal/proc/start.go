@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// clockTicks is how many of the kernel's ticks of process times make a second (USER_HZ, the same on all Linux).
+// clockTicks is the number of clock ticks a second in process times (USER_HZ, which is 100 on all Linux systems).
 const clockTicks = 100
 
-// StartOf is when the process with this id was started; false if there is none.
+// StartOf returns when a process was started; false if it does not exist.
 func StartOf(pid int) (time.Time, bool) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return time.Time{}, false
 	}
-	// After the name, which may hold anything and stands in brackets, the start is the 20th field (proc(5))
+	// The start is the 20th field after the name, which is in brackets and may contain any character (proc(5))
 	fields := strings.Fields(string(content[strings.LastIndexByte(string(content), ')')+1:]))
 	if len(fields) < 20 {
 		return time.Time{}, false
@@ -29,7 +29,7 @@ func StartOf(pid int) (time.Time, bool) {
 	return bootTime().Add(time.Duration(ticks) * time.Second / clockTicks), true
 }
 
-// bootTime is when the kernel started.
+// bootTime returns when the kernel started.
 func bootTime() time.Time {
 	content, err := os.ReadFile("/proc/stat")
 	if err != nil {

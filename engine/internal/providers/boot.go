@@ -20,17 +20,17 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
 )
 
-// booter starts real plugins through Pulumi's own loader.
+// booter starts plugins with Pulumi's own loader.
 type booter struct {
 	folder      string // for links to the guard
 	guard       string
 	environment map[string]string
 }
 
-// start starts a plugin. It goes through reside-plugin-guard (see there) so that the kernel ends it with the engine.
+// start starts a plugin through reside-plugin-guard, so that the kernel kills it when the engine dies.
 //
-// The kernel's signal is sent at the end of the thread that started the process, so that thread is kept until the
-// process has ended.
+// The kernel sends the parent-death signal when the thread that started the process ends, so the thread is kept until
+// the process has ended.
 func (b booter) start(wanted spec, hosts hostMaker, messages, status diag.Sink) (*running, error) {
 	type outcome struct {
 		started *running
@@ -54,11 +54,11 @@ func (b booter) start(wanted spec, hosts hostMaker, messages, status diag.Sink) 
 	return got.started, got.err
 }
 
-// open starts a plugin on a host and context of its own, which outlive operations.
+// open starts a plugin with a host and context of its own, which are independent of operations.
 func (b booter) open(wanted spec, hosts hostMaker, messages, status diag.Sink) (_ *running, err error) {
 	host, err := hosts(context.Background(), messages, status, nil)
 	if err != nil {
-		return nil, fmt.Errorf("the plugin host of %s: %w", wanted.descriptor.Name, err)
+		return nil, fmt.Errorf("creating the plugin host of %s: %w", wanted.descriptor.Name, err)
 	}
 	undo := []func() error{host.Close}
 	release := func() error { return runBackwards(undo) }
@@ -82,7 +82,7 @@ func (b booter) open(wanted spec, hosts hostMaker, messages, status diag.Sink) (
 	ctx, err := plugin.NewContextWithRoot(context.Background(), messages, status, host, wanted.folder, wanted.folder,
 		nil, wanted.disableProviderPreview, nil, plugins, nil, nil)
 	if err != nil {
-		return nil, fmt.Errorf("the plugin context of %s: %w", wanted.descriptor.Name, err)
+		return nil, fmt.Errorf("creating the plugin context of %s: %w", wanted.descriptor.Name, err)
 	}
 	ctx.CloudCredentialEnv = wanted.credentials
 	undo = append(undo, ctx.Close)
@@ -108,7 +108,7 @@ func (b booter) open(wanted spec, hosts hostMaker, messages, status diag.Sink) (
 	return &running{Provider: started, info: info, pid: pid, close: release, kill: func() { killGroup(pid) }}, nil
 }
 
-// sweep removes what engines that were killed have left of their folders.
+// sweep removes the folders that killed engines left.
 func (b booter) sweep() error {
 	parents, err := filepath.Glob(filepath.Join(b.folder, "*", "parent"))
 	if err != nil {
@@ -128,14 +128,14 @@ func (b booter) sweep() error {
 	return nil
 }
 
-// guarded makes the folder that the plugin is started from.
+// guarded creates the folder from which the plugin is started.
 func (b booter) guarded(wanted spec) (string, error) {
 	if err := os.MkdirAll(b.folder, 0o700); err != nil {
-		return "", fmt.Errorf("the folder for plugins: %w", err)
+		return "", fmt.Errorf("creating the folder for plugins: %w", err)
 	}
 	folder, err := os.MkdirTemp(b.folder, wanted.descriptor.Name+"-")
 	if err != nil {
-		return "", fmt.Errorf("the folder for plugins: %w", err)
+		return "", fmt.Errorf("creating the folder for plugins: %w", err)
 	}
 	links := map[string]string{
 		wanted.descriptor.File(): b.guard,
@@ -144,13 +144,13 @@ func (b booter) guarded(wanted spec) (string, error) {
 	}
 	for name, to := range links {
 		if err := os.Symlink(to, filepath.Join(folder, name)); err != nil {
-			return "", errors.Join(fmt.Errorf("the folder for plugins: %w", err), os.RemoveAll(folder))
+			return "", errors.Join(fmt.Errorf("creating the folder for plugins: %w", err), os.RemoveAll(folder))
 		}
 	}
 	return folder, nil
 }
 
-// added is what the process sees beside the engine's environment and that of the stock host.
+// added returns the variables that are added to the environment of the engine and of the stock host.
 func (b booter) added(wanted spec) env.MapStore {
 	values := env.MapStore{}
 	for name, value := range b.environment {
@@ -164,17 +164,18 @@ func (b booter) added(wanted spec) env.MapStore {
 	return values
 }
 
-// joinEnv is an environment with some values before it.
+// joinEnv returns an environment in which the values of first have precedence.
 func joinEnv(base env.Env, first env.MapStore) env.Env {
 	return utilenv.NewEnv(utilenv.JoinStore(first, base.GetStore()))
 }
 
-// closePlugin ends a plugin as the stock host does: a plugin that has acknowledged Cancel may end without a complaint.
+// closePlugin ends a plugin as the stock host does. A plugin that has acknowledged Cancel ends without an error
+// message.
 func closePlugin(started plugin.Provider) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
 	defer cancel()
 	if err := started.SignalCancellation(ctx); err != nil {
-		_ = err // it is closed whether it acknowledges or not, and says its last words then
+		_ = err // it is closed even if it does not acknowledge
 	}
 	return started.Close()
 }
@@ -187,17 +188,17 @@ func runBackwards(undo []func() error) error {
 	return errors.Join(failures...)
 }
 
-// killGroup ends a plugin at once with all that it has started: Pulumi makes each plugin the leader of a group.
+// killGroup kills a plugin with all processes that it started. Pulumi makes each plugin the leader of a process group.
 func killGroup(pid int) {
-	_ = syscall.Kill(-pid, syscall.SIGKILL) // it may be gone already
+	_ = syscall.Kill(-pid, syscall.SIGKILL) // it may have ended
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// awaitExit waits for the end of a child that somebody else reaps.
+// awaitExit waits for the end of a child process that other code reaps.
 func awaitExit(pid int) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return // it has been reaped
+		return // it was reaped
 	}
 	defer func() { _ = unix.Close(fd) }()
 	for {

@@ -22,17 +22,17 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
 )
 
-// ownerOf says in the environment that this program is to play an engine: start a provider from the folder and wait.
+// ownerOf is an environment variable that makes this program start a provider from a folder, as an engine does, and wait.
 const ownerOf = "RESIDE_TEST_OWNER_OF"
 
 func TestMain(m *testing.M) {
 	if folder := os.Getenv(ownerOf); folder != "" {
-		playEngine(folder)
+		runAsEngine(folder)
 	}
 	os.Exit(m.Run())
 }
 
-func playEngine(folder string) {
+func runAsEngine(folder string) {
 	path, _ := filepath.Abs("../../../.tools/bin/pulumi-resource-kubernetes")
 	started, err := booter{folder: folder, guard: filepath.Join(folder, "guard")}.start(
 		kubernetesAt(path), plainHost, diagnostics(), diagnostics())
@@ -59,7 +59,7 @@ func diagnostics() diag.Sink {
 	return diag.DefaultSink(io.Discard, io.Discard, diag.FormatOptions{Color: "never"})
 }
 
-// tool finds a program of the checkout's .tools/bin; tests of real things fail without it.
+// tool returns the path of a program in .tools/bin of the checkout; the test fails if it is missing.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("../../../.tools/bin", name))
@@ -67,7 +67,7 @@ func tool(t *testing.T, name string) string {
 		_, err = os.Stat(path)
 	}
 	if err != nil {
-		t.Fatalf("%s is needed (make tools): %v", name, err)
+		t.Fatalf("%s is missing, run `make tools`: %v", name, err)
 	}
 	return path
 }
@@ -97,7 +97,7 @@ func TestARealProviderStartsThroughTheGuardAndEnds(t *testing.T) {
 	}
 	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", started.pid))
 	if err != nil || !strings.Contains("\x00"+string(environment), "\x00GOGC=51\x00") {
-		t.Errorf("the environment lacks GOGC: %v", err)
+		t.Errorf("GOGC is missing in the environment: %v", err)
 	}
 	if err := started.close(); err != nil {
 		t.Error(err)
@@ -105,10 +105,10 @@ func TestARealProviderStartsThroughTheGuardAndEnds(t *testing.T) {
 	select {
 	case <-started.exited:
 	case <-time.After(deadline):
-		t.Error("the process lives on")
+		t.Error("the process has not ended")
 	}
 	if left, err := os.ReadDir(b.folder); err != nil || len(left) != 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("remaining: %v, %v", left, err)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestARealProviderDiesWithAnEngineThatIsKilled(t *testing.T) {
 	line, _ := bufio.NewReader(output).ReadString('\n')
 	provider, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil {
-		t.Fatalf("the engine said %q", line)
+		t.Fatalf("the engine wrote %q", line)
 	}
 	if err := engine.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -135,18 +135,18 @@ func TestARealProviderDiesWithAnEngineThatIsKilled(t *testing.T) {
 	_ = engine.Wait() // killed
 	for end := time.Now().Add(deadline); syscall.Kill(provider, 0) == nil && !zombie(provider); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("the provider, process %d, outlives its engine", provider)
+			t.Fatalf("the provider, process %d, has not ended with its engine", provider)
 		}
 	}
 	if err := (booter{folder: filepath.Dir(guard)}).sweep(); err != nil {
 		t.Error(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(guard), "kubernetes-*")); len(left) != 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("remaining: %v", left)
 	}
 }
 
-// zombie tells whether a process has ended and only waits for its parent to ask how.
+// zombie reports whether a process has ended and was not reaped.
 func zombie(pid int) bool {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/util/rpcutil/rpcerror"
 )
 
-// endGrace is how long after a broken connection we wait to see whether the process has ended.
+// endGrace is how long to wait after a broken connection for the process to end.
 const endGrace = time.Second
 
-// call asks the provider behind the proxy. lost is the response to a call that is given up.
+// call calls the provider behind the proxy. If the call is abandoned, the response is lost.
 func call[T any](p *proxy, inFolder bool, lost T, ask func(plugin.Provider) (T, error)) (T, error) {
 	own, asked, err := p.target(inFolder)
 	if own != nil {
@@ -32,29 +32,29 @@ func call[T any](p *proxy, inFolder bool, lost T, ask func(plugin.Provider) (T, 
 	if err != nil {
 		return lost, err
 	}
-	type answer struct {
+	type result struct {
 		response T
 		err      error
 	}
-	answers := make(chan answer, 1)
+	results := make(chan result, 1)
 	go func() {
 		response, err := ask(asked.running)
 		if err != nil {
 			err = asked.explain(err)
 		}
 		lease.leave(asked, err)
-		answers <- answer{response, err}
+		results <- result{response, err}
 	}()
 	select {
-	case got := <-answers:
+	case got := <-results:
 		return got.response, got.err
 	case <-p.host.closed:
-		return lost, fmt.Errorf("%s: %w before it answered", p.descriptor.Name, errCancelled)
+		return lost, fmt.Errorf("%s: %w before it responded", p.descriptor.Name, errCancelled)
 	}
 }
 
-// enter counts a call, or refuses it: an operation that was cancelled asks nothing more of a process that goes on for
-// others. A process that was told to cancel answers by itself.
+// enter counts a call. It refuses calls of a cancelled operation to a process that other operations use. A process that
+// got Cancel refuses calls itself.
 func (l *Lease) enter(asked *process) error {
 	l.pool.mutex.Lock()
 	defer l.pool.mutex.Unlock()
@@ -69,7 +69,7 @@ func (l *Lease) enter(asked *process) error {
 	return nil
 }
 
-// leave ends a call, and notes whether it says something against the process.
+// leave ends a call, and notes whether the process must be retired because of its error.
 func (l *Lease) leave(asked *process, err error) {
 	l.pool.mutex.Lock()
 	defer l.pool.mutex.Unlock()
@@ -78,13 +78,13 @@ func (l *Lease) leave(asked *process, err error) {
 		return
 	}
 	how.calls--
-	if err != nil && remembers(asked.spec.descriptor.Name, err) {
-		how.trouble = "it failed in an operation, and may remember why"
+	if err != nil && mayCache(asked.spec.descriptor.Name, err) {
+		how.trouble = "a call failed, and the provider may cache the cause"
 	}
 }
 
-// accuse notes that a process must not outlive the operation.
-func (l *Lease) accuse(p *proxy, why string) {
+// markUntrusted notes that the processes of a proxy must be retired after the operation.
+func (l *Lease) markUntrusted(p *proxy, why string) {
 	p.mutex.Lock()
 	bound := slices.Collect(maps.Values(p.bound))
 	p.mutex.Unlock()
@@ -97,14 +97,14 @@ func (l *Lease) accuse(p *proxy, why string) {
 	}
 }
 
-// explain names the end of the process where a call fails because of it.
+// explain adds to the error of a call that the process has ended, if that caused it.
 func (p *process) explain(err error) error {
 	if rpc, ok := rpcerror.FromError(err); !ok || rpc.Code() != codes.Unavailable {
 		return err
 	}
 	select {
 	case <-p.running.exited:
-		return status.Errorf(codes.Unavailable, "the provider %s ended while it was working: %v", p, err)
+		return status.Errorf(codes.Unavailable, "the provider %s ended during the call: %v", p, err)
 	case <-time.After(endGrace):
 		return err
 	}
@@ -113,7 +113,7 @@ func (p *process) explain(err error) error {
 func (p *proxy) Handshake(
 	ctx context.Context, request plugin.ProviderHandshakeRequest,
 ) (*plugin.ProviderHandshakeResponse, error) {
-	own, err := p.giveUpKeeping() // it would tell a kept process of services that end with the operation
+	own, err := p.useOwn() // a kept process would get the addresses of services that end with the operation
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (p *proxy) Check(ctx context.Context, request plugin.CheckRequest) (plugin.
 		return to.Check(ctx, request)
 	})
 	if len(response.Failures) > 0 {
-		p.host.lease.accuse(p, "it refused a resource, and may remember why")
+		p.host.lease.markUntrusted(p, "it refused a resource, and may cache the cause")
 	}
 	return response, err
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/pulumi/pulumi/pkg/v3/resource/plugin"
 )
 
-// connections are what an operation's plugin context has dialled, above all the connection to the program, which the
-// engine of the pinned version never closes: it costs a descriptor, three goroutines and their buffers an operation.
+// connections are the connections of an operation's plugin context. The pinned version of the engine never closes the
+// connection to the program, which leaks a file descriptor, three goroutines and their buffers for each operation.
 //
-// The context's dial options are the only way to it: an interceptor is shown the connection that a call goes over.
+// The connections are found through the context's dial options: an interceptor gets the connection of each call.
 type connections struct {
 	mutex sync.Mutex
 	open  map[*grpc.ClientConn]struct{}
 }
 
-// watch adds to a context's dial options. It must come before the context dials anything.
+// watch adds an interceptor to the dial options of a context. It must be called before the context dials.
 func (c *connections) watch(ctx *plugin.Context) {
 	before := ctx.DialOptions
 	ctx.DialOptions = func(about any) []grpc.DialOption {
@@ -46,7 +46,7 @@ func (c *connections) note(
 	return invoke(ctx, method, request, reply, over, options...)
 }
 
-// close closes all; those that the engine has closed itself are no error.
+// close closes all connections that the engine has not closed.
 func (c *connections) close() error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

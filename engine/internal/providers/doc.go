@@ -1,16 +1,17 @@
-// Package providers keeps resource providers alive between operations.
+// Package providers keeps the processes of resource providers running between operations.
 //
-// The stock engine starts a provider's process for each operation and throws it away. A [Pool] keeps one process for each
-// provider, version and configuration, and hands it to one operation after the other, several at a time:
+// The stock engine starts a process of the provider for each operation. A [Pool] keeps one process for each provider,
+// version and configuration. Operations use it one after the other or at the same time:
 //
-//   - An operation holds a [Lease]. The lease wraps the operation's plugin host; where the engine asks that host for a
-//     provider, it gets a proxy. Until the engine configures it, any live process of the same provider answers the
-//     proxy's calls; Configure binds the proxy to the process with exactly that configuration, or configures a fresh one.
-//     No process is ever configured twice.
-//   - What the engine does to its host at the end of an operation (Cancel, Close) does not reach a kept process. What a
-//     user does (interrupting an operation) does, as soon as no other operation is using the process.
-//   - A process that an operation saw fail, that was cancelled, or that has grown, gets no new leases and is closed
-//     when its last user is done.
+//   - An operation holds a [Lease]. The lease wraps the plugin host of the operation, which returns a proxy when the
+//     engine asks for a provider. Until the engine configures the proxy, any process of the same provider answers its
+//     calls. Configure binds the proxy to the process with exactly that configuration, or configures an unused process.
+//     No process is configured twice.
+//   - The calls of the engine at the end of an operation (Cancel, Close) do not reach a kept process. When a user
+//     interrupts an operation, its processes get Cancel as soon as no other operation uses them.
+//   - A process is retired if a call failed, if it got Cancel, or if it uses too much memory. A retired process gets no
+//     new leases, and is closed when its last operation has ended.
 //
-// What cannot be shared safely runs as with the stock engine, in a process of the operation's own: see [reasonToOwn].
+// Providers that cannot be shared safely run in a process of the operation's own, as with the stock engine; see
+// [reasonToOwn].
 package providers

@@ -20,10 +20,10 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
 )
 
-// deadline is how long a test waits for what must happen.
+// deadline is how long a test waits for an expected event.
 const deadline = 20 * time.Second
 
-// fakeProvider is a provider's process that never was one.
+// fakeProvider replaces the process of a provider.
 type fakeProvider struct {
 	plugin.UnimplementedProvider
 	pid    int
@@ -80,7 +80,7 @@ func (f *fakeProvider) signals() int {
 	return f.signalled
 }
 
-func (f *fakeProvider) gone() bool {
+func (f *fakeProvider) ended() bool {
 	select {
 	case <-f.exited:
 		return true
@@ -89,7 +89,7 @@ func (f *fakeProvider) gone() bool {
 	}
 }
 
-// stage is a pool of fake processes, and what an operation needs beside it.
+// stage is a pool of fake processes with the environment of an operation.
 type stage struct {
 	t      *testing.T
 	pool   *Pool
@@ -149,14 +149,14 @@ func (s *stage) clock() time.Time {
 	return s.now
 }
 
-// processes are all that were ever started, oldest first.
+// processes returns all processes that were started, oldest first.
 func (s *stage) processes() []*fakeProvider {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return append([]*fakeProvider(nil), s.started...)
 }
 
-// eventually waits for what other goroutines bring about.
+// eventually waits for a condition that other goroutines fulfil.
 func (s *stage) eventually(what string, condition func() bool) {
 	s.t.Helper()
 	for end := time.Now().Add(deadline); !condition(); time.Sleep(time.Millisecond) {
@@ -194,7 +194,7 @@ func (s *stage) begin(stack string) *operation {
 	return o
 }
 
-// provider is what the engine gets; unconfigured.
+// provider returns the provider that the engine gets, unconfigured.
 func (o *operation) provider() plugin.Provider {
 	o.stage.t.Helper()
 	version := semver.MustParse("4.25.0")
@@ -207,7 +207,7 @@ func (o *operation) provider() plugin.Provider {
 	return got
 }
 
-// configured is a provider with this configuration.
+// configured returns a provider with this configuration.
 func (o *operation) configured(inputs resource.PropertyMap) plugin.Provider {
 	o.stage.t.Helper()
 	got := o.provider()
@@ -217,7 +217,7 @@ func (o *operation) configured(inputs resource.PropertyMap) plugin.Provider {
 	return got
 }
 
-// end ends the operation as the engine does: it closes context and host, and the caller gives the lease back.
+// end ends the operation as the engine does: it closes context and host, and ends the lease.
 func (o *operation) end(outcome Outcome) {
 	o.stage.t.Helper()
 	if err := errors.Join(o.ctx.Close(), o.host.Close()); err != nil {
@@ -226,7 +226,7 @@ func (o *operation) end(outcome Outcome) {
 	o.lease.End(outcome)
 }
 
-// create creates a resource and tells which process did it.
+// create creates a resource, and returns which process did it.
 func create(t *testing.T, provider plugin.Provider) string {
 	t.Helper()
 	response, err := provider.Create(context.Background(), plugin.CreateRequest{URN: urnOf("demo")})
@@ -244,7 +244,7 @@ func inputs(namespace string) resource.PropertyMap {
 	return resource.PropertyMap{"namespace": resource.NewProperty(namespace)}
 }
 
-// recorder is a diagnostics sink that remembers.
+// recorder is a diagnostics sink that records the messages.
 type recorder struct {
 	diag.Sink
 	mutex sync.Mutex
@@ -259,7 +259,7 @@ func (r *recorder) Logf(severity diag.Severity, message *diag.Diag, _ ...any) {
 
 func (r *recorder) Warningf(message *diag.Diag, args ...any) { r.Logf(diag.Warning, message, args...) }
 
-// innerHost is the stock host below ours.
+// innerHost replaces the stock host.
 type innerHost struct {
 	plugin.Host
 	stage     *stage

@@ -13,22 +13,22 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 )
 
-// files finds what a provider reads outside its configuration, so that a file that changes at the same path gets a new
-// process.
+// files finds the files that a provider reads besides its configuration. If such a file changes, a new process is
+// needed.
 type files struct {
-	folder  string // that relative paths start from
+	folder  string // of relative paths
 	home    string
 	environ []string // "NAME=value"
 }
 
-// credentialHomes are where the tools of clouds keep credentials, below the home folder. A provider that we know nothing
-// about may read any of them.
+// credentialHomes lists where tools of cloud providers keep credentials, below the home folder. Any provider may read
+// them.
 var credentialHomes = []string{
 	".aws/config", ".aws/credentials", ".aws/sso/cache", ".azure", ".config/gcloud",
 	".config/gcloud/application_default_credentials.json", ".docker/config.json", ".kube/config", ".netrc",
 }
 
-// largestFile bounds what is hashed by content, in bytes; of larger files the stamp is taken.
+// largestFile limits the size in bytes of files whose content is hashed. Of larger files, the stamp is hashed.
 const largestFile = 1 << 20
 
 func (f files) addTo(d digest, name string, inputs resource.PropertyMap) {
@@ -52,7 +52,7 @@ func (f files) addTo(d digest, name string, inputs resource.PropertyMap) {
 	}
 }
 
-// addSurroundings adds the stamps of all files that the environment names, and of the known homes of credentials.
+// addSurroundings adds the stamps of all files that the environment names, and of credentialHomes.
 func (f files) addSurroundings(d digest) {
 	for _, entry := range f.environ {
 		_, value, _ := strings.Cut(entry, "=")
@@ -69,7 +69,7 @@ func (f files) addSurroundings(d digest) {
 }
 
 // addKubeconfig adds a kubeconfig, given as a path or as its content, with the certificate and key files that it names.
-// Token files are left out: Kubernetes' client reads those again by itself.
+// Token files are not added, because the Kubernetes client reads them again when they change.
 func (f files) addKubeconfig(d digest, pathOrContent string) {
 	content, folder := []byte(pathOrContent), f.folder
 	if looksLikePath(pathOrContent) {
@@ -77,7 +77,7 @@ func (f files) addKubeconfig(d digest, pathOrContent string) {
 		f.addFile(d, path)
 		read, err := os.ReadFile(path)
 		if err != nil {
-			return // the provider says so itself
+			return // the provider reports the error itself
 		}
 		content, folder = read, filepath.Dir(path)
 	}
@@ -90,7 +90,7 @@ func (f files) addKubeconfig(d digest, pathOrContent string) {
 		} `yaml:"users"`
 	}
 	if yaml.Unmarshal(content, &config) != nil {
-		return // likewise
+		return // as above
 	}
 	for _, cluster := range config.Clusters {
 		f.addReference(d, folder, cluster.Cluster["certificate-authority"])
@@ -101,14 +101,14 @@ func (f files) addKubeconfig(d digest, pathOrContent string) {
 	}
 }
 
-// addReference adds a file that a kubeconfig names, relative to the kubeconfig's folder.
+// addReference adds a file that a kubeconfig names. Its path is relative to the folder of the kubeconfig.
 func (f files) addReference(d digest, folder string, value any) {
 	if path, ok := value.(string); ok && path != "" {
 		f.addFile(d, files{folder: folder, home: f.home}.absolute(path))
 	}
 }
 
-// named lists the paths in a configuration that lead to a file, in the order of their keys.
+// named returns the paths of files in a configuration, in the order of their keys.
 func (f files) named(value resource.PropertyValue) []string {
 	switch {
 	case value.IsSecret():
@@ -153,7 +153,7 @@ func (f files) variable(name string) string {
 	return ""
 }
 
-// addFile adds a file's content, or that there is none.
+// addFile adds the content of a file, or that it does not exist.
 func (f files) addFile(d digest, path string) {
 	stat, err := os.Stat(path)
 	if err != nil || !stat.Mode().IsRegular() || stat.Size() > largestFile {
@@ -169,7 +169,8 @@ func (f files) addFile(d digest, path string) {
 	d.add("content", path, hex.EncodeToString(sum[:]))
 }
 
-// addStamp adds a file's stamp, or that there is none. A folder's changes when something is put in or taken out.
+// addStamp adds the stamp of a file, or that it does not exist. The stamp of a folder changes when an entry is added or
+// removed.
 func (f files) addStamp(d digest, path string) {
 	stat, err := os.Stat(path)
 	if err != nil {

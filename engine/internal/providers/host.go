@@ -15,7 +15,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
 )
 
-// host is an operation's plugin host: the stock one, but providers come from the pool where they can be kept.
+// host is the plugin host of an operation. It is the stock host, except that it takes providers from the pool if
+// possible.
 type host struct {
 	plugin.Host
 	lease            *Lease
@@ -25,10 +26,10 @@ type host struct {
 	connections connections
 
 	closing sync.Once
-	closed  chan struct{} // closed when the engine is done with the host
+	closed  chan struct{} // closed when the engine has released the host
 }
 
-// Provider returns a proxy for a kept process, or the stock host's own provider.
+// Provider returns a proxy for a kept process, or the provider of the stock host.
 func (h *host) Provider(
 	ctx *plugin.Context, descriptor workspace.PluginDescriptor, e env.Env,
 ) (plugin.Provider, error) {
@@ -59,15 +60,15 @@ func (h *host) Provider(
 	return made, nil
 }
 
-// own is a provider as the stock engine starts it, which ends with the operation. The engine's process works in another
-// folder than the project's, where the stock host looks for the project's name, so that is said here.
+// own starts a provider of the operation's own, as the stock engine does. The stock host would read the project's name
+// in the working folder of the engine's process, which is not the project's folder, so the name is set here.
 func (h *host) own(ctx *plugin.Context, descriptor workspace.PluginDescriptor, e env.Env) (plugin.Provider, error) {
 	return h.Host.Provider(ctx, descriptor, joinEnv(e, env.MapStore{
 		"PULUMI_PROJECT": h.lease.project, "PULUMI_NODEJS_PROJECT": h.lease.project,
 	}))
 }
 
-// spec is what the provider is started with when it works in the project's folder.
+// spec returns how to start the provider in the project's folder.
 func (h *host) spec(
 	ctx *plugin.Context, descriptor workspace.PluginDescriptor, path string, e env.Env,
 ) (spec, error) {
@@ -79,7 +80,7 @@ func (h *host) spec(
 	}
 	config, err := json.Marshal(values)
 	if err != nil {
-		return spec{}, fmt.Errorf("the configuration for %s: %w", descriptor.Name, err)
+		return spec{}, fmt.Errorf("encoding the configuration for %s: %w", descriptor.Name, err)
 	}
 	return spec{
 		descriptor: descriptor, path: path, folder: ctx.Pwd, project: h.lease.project, config: string(config),
@@ -88,43 +89,43 @@ func (h *host) spec(
 	}, nil
 }
 
-// SignalCancellation passes a user's interruption to all providers of the operation.
+// SignalCancellation forwards an interrupt to all providers of the operation.
 func (h *host) SignalCancellation() error {
 	return errors.Join(h.lease.cancel(), h.Host.SignalCancellation())
 }
 
-// ReleaseContext gives up what is still being asked for the context: the engine releases a context when an operation
-// ends or is terminated.
+// ReleaseContext abandons the pending calls of the context. The engine releases a context when an operation ends or is
+// terminated.
 func (h *host) ReleaseContext(ctx *plugin.Context) error {
-	h.giveUp()
+	h.abandonCalls()
 	return h.Host.ReleaseContext(ctx)
 }
 
-// Close ends the host, not the kept processes.
+// Close closes the host. Kept processes continue to run.
 func (h *host) Close() error {
-	h.giveUp()
+	h.abandonCalls()
 	h.lease.hostsMutex.Lock()
 	h.lease.hosts = slices.DeleteFunc(h.lease.hosts, func(other *host) bool { return other == h })
 	h.lease.hostsMutex.Unlock()
 	return errors.Join(h.Host.Close(), h.connections.close())
 }
 
-// Loader is the first that a new context asks its host for, and so the place to look into what it dials.
+// Loader is the first method that a new context calls on its host, so it can watch all connections of the context.
 func (h *host) Loader(ctx *plugin.Context) (*plugin.GrpcServer, error) {
 	h.connections.watch(ctx)
 	return h.Host.Loader(ctx)
 }
 
-// giveUp makes all calls that are in flight return.
-func (h *host) giveUp() { h.closing.Do(func() { close(h.closed) }) }
+// abandonCalls makes all pending calls return.
+func (h *host) abandonCalls() { h.closing.Do(func() { close(h.closed) }) }
 
-// files is where this operation's providers find what their configuration names.
+// files returns where the providers of this operation find the files that their configuration names.
 func (h *host) files(ctx *plugin.Context) files {
-	home, _ := os.UserHomeDir() // without one, nothing is found there, as for the provider
+	home, _ := os.UserHomeDir() // without a home, the provider finds no files there either
 	return files{folder: ctx.Pwd, home: home, environ: os.Environ()}
 }
 
-// warnOfVersion warns as the stock host does.
+// warnOfVersion warns about an old version, as the stock host does.
 func warnOfVersion(ctx *plugin.Context, descriptor workspace.PluginDescriptor, info plugin.PluginInfo) {
 	version := descriptor.Version
 	if version == nil || env.Dev.Value() || (info.Version != nil && info.Version.GTE(*version)) {

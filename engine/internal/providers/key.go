@@ -17,13 +17,14 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
 )
 
-// bootKey identifies processes that are equal until they are configured. A hash, because what goes in may be secret.
+// bootKey identifies processes that are equal before they are configured. It is a hash, because its parts may be
+// secret.
 type bootKey string
 
-// configKey identifies processes that are equal after their configuration, among those of one bootKey.
+// configKey identifies processes with equal configurations, among those of one bootKey.
 type configKey string
 
-// digest hashes named fields so that no two different lists of fields look alike.
+// digest hashes lists of named fields; different lists have different encodings.
 type digest struct{ hash.Hash }
 
 func newDigest() digest { return digest{sha256.New()} }
@@ -43,21 +44,21 @@ func (d digest) addMap(name string, values map[string]string) {
 
 func (d digest) sum() string { return hex.EncodeToString(d.Sum(nil)[:16]) }
 
-// spec is all that a process is started with.
+// spec describes how to start a process.
 type spec struct {
 	descriptor             workspace.PluginDescriptor
 	path                   string            // of the program
-	folder                 string            // that it works in
+	folder                 string            // working folder
 	project                string            // PULUMI_PROJECT; empty for a process that serves all projects
-	options                map[string]string // runtime options that it sees as PULUMI_RUNTIME_*
+	options                map[string]string // runtime options, which the process gets as PULUMI_RUNTIME_*
 	config                 string            // PULUMI_CONFIG
 	disableProviderPreview bool
-	credentials            map[string]string // for Pulumi's cloud
+	credentials            map[string]string // for Pulumi Cloud
 	env                    env.Env
 }
 
-// key is the identity of processes that are started so. The program's file is part of it, so that a provider that was
-// installed anew is started anew.
+// key returns the identity of processes that are started with this spec. The stamp of the binary is part of it, so a
+// new process is started after the provider was reinstalled.
 func (s spec) key() (bootKey, error) {
 	d := newDigest()
 	stat, err := os.Stat(s.path)
@@ -76,7 +77,7 @@ func (s spec) key() (bootKey, error) {
 	return bootKey(d.sum()), nil
 }
 
-// stamp changes whenever a file is written or replaced.
+// stamp returns a text that changes when the file is written or replaced.
 func stamp(stat os.FileInfo) string {
 	inode := uint64(0)
 	if system, ok := stat.Sys().(*syscall.Stat_t); ok {
@@ -85,8 +86,8 @@ func stamp(stat os.FileInfo) string {
 	return fmt.Sprint(inode, stat.Size(), stat.ModTime().UnixNano())
 }
 
-// configurationKey is the identity of a configuration: all inputs, secrets included, and the content of what they or the
-// surroundings of the provider name. A provider that is not folder-free may also look at its own URN.
+// configurationKey returns the identity of a configuration: all inputs, secrets included, and the content of the files
+// that they or the environment name. The URN of a provider that is not folder-free is part of it, too.
 func configurationKey(name string, request plugin.ConfigureRequest, outside files) configKey {
 	d := newDigest()
 	addProperty(d, "inputs", resource.NewProperty(request.Inputs))
@@ -97,7 +98,7 @@ func configurationKey(name string, request plugin.ConfigureRequest, outside file
 	return configKey(d.sum())
 }
 
-// addProperty hashes a value, with its type at every level.
+// addProperty hashes a value, with the type of each level.
 func addProperty(d digest, name string, value resource.PropertyValue) {
 	switch {
 	case value.IsSecret():
@@ -121,8 +122,8 @@ func addProperty(d digest, name string, value resource.PropertyValue) {
 	}
 }
 
-// runtimeOptions are the options of the program's language that a provider's process sees, without the address of the
-// program, which is another one in each operation and means nothing to a provider that can be kept.
+// runtimeOptions returns the options of the program's language that the process of a provider gets. The address of the
+// program is removed, because it differs in each operation and a kept provider does not use it.
 func runtimeOptions(options map[string]any) map[string]string {
 	seen := map[string]string{}
 	for key, value := range options {

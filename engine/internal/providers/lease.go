@@ -12,7 +12,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 )
 
-// Outcome is how an operation ended.
+// Outcome is the result of an operation.
 type Outcome int
 
 // The outcomes.
@@ -27,14 +27,14 @@ var (
 	errCancelled = errors.New("the operation was cancelled")
 )
 
-// Lease is what one operation holds of a pool.
+// Lease is the use of a pool by one operation.
 type Lease struct {
 	pool           *Pool
 	project, stack string
 	ended          chan struct{} // closed by End
 
 	hostsMutex sync.Mutex
-	hosts      []*host // that the engine has not closed yet
+	hosts      []*host // those that the engine has not closed
 
 	// Guarded by the pool's mutex:
 
@@ -43,7 +43,7 @@ type Lease struct {
 	over      bool
 }
 
-// HostFactory wraps the factory of an operation's plugin host so that its providers come from the pool.
+// HostFactory wraps the factory of an operation's plugin host; its hosts take providers from the pool.
 func (l *Lease) HostFactory(base engine.HostFactory) engine.HostFactory {
 	return func(ctx context.Context, d, statusD diag.Sink, debug plugin.DebugContext) (plugin.Host, error) {
 		inner, err := base(ctx, d, statusD, debug)
@@ -58,18 +58,18 @@ func (l *Lease) HostFactory(base engine.HostFactory) engine.HostFactory {
 	}
 }
 
-// End gives back all processes. Calls that are still in flight are given up.
+// End releases all processes and abandons pending calls.
 //
-// A process that has answered with an error that it may remember (see [remembers]) is retired whatever the outcome. A
-// program's own error or a policy's refusal is nothing that a provider knows about, so that those alone cost no process.
-// After a cancelled operation all are retired.
+// A process that returned an error whose cause it may cache (see [mayCache]) is retired, whatever the outcome. If the
+// operation failed for another reason, such as an error of the program or a policy, its processes are kept. After a
+// cancelled operation, all its processes are retired.
 func (l *Lease) End(outcome Outcome) {
 	l.hostsMutex.Lock()
 	hosts := l.hosts
 	l.hosts = nil
 	l.hostsMutex.Unlock()
 	for _, each := range hosts {
-		each.giveUp()
+		each.abandonCalls()
 	}
 
 	p := l.pool
@@ -85,7 +85,7 @@ func (l *Lease) End(outcome Outcome) {
 	}
 }
 
-// release ends a lease's use of a process. The mutex must be held.
+// release ends the use of a process by a lease. The mutex must be held.
 func (p *Pool) release(lease *Lease, left *process, outcome Outcome) {
 	how := left.users[lease]
 	delete(left.users, lease)
@@ -94,73 +94,73 @@ func (p *Pool) release(lease *Lease, left *process, outcome Outcome) {
 	left.hung = left.hung || hung
 	switch {
 	case hung:
-		p.distrust(left, "it gave no answer")
+		p.retireAndReplace(left, "a call got no response")
 	case outcome == Cancelled:
-		p.distrust(left, "an operation that used it was cancelled")
+		p.retireAndReplace(left, "an operation that used it was cancelled")
 	case how.trouble != "":
-		p.distrust(left, how.trouble)
+		p.retireAndReplace(left, how.trouble)
 	}
-	p.grown(left)
+	p.replaceIfDue(left)
 	p.signalAbandoned(left)
 	p.closeIdle(left, left.hung)
 }
 
-// grown replaces a process that is due. The mutex must be held.
-func (p *Pool) grown(grown *process) {
-	if grown.retired != "" || grown.running == nil {
+// replaceIfDue replaces a process that has reached a limit. The mutex must be held.
+func (p *Pool) replaceIfDue(old *process) {
+	if old.retired != "" || old.running == nil {
 		return
 	}
-	rss := p.memory(grown.running.pid)
+	rss := p.memory(old.running.pid)
 	switch {
 	case rss > p.options.MaxRSS:
-		p.replace(grown, fmt.Sprintf("it has grown to %d MiB", rss>>20))
-	case grown.operations >= p.options.MaxOperations:
-		p.replace(grown, fmt.Sprintf("it has served %d operations", grown.operations))
-	case !folderFree(grown.spec.descriptor.Name) && p.now().Sub(grown.startedAt) > p.options.MaxAge:
-		p.retireLocked(grown, "it may have missed a change of its surroundings")
+		p.replace(old, fmt.Sprintf("it uses %d MiB", rss>>20))
+	case old.operations >= p.options.MaxOperations:
+		p.replace(old, fmt.Sprintf("it has served %d operations", old.operations))
+	case !folderFree(old.spec.descriptor.Name) && p.now().Sub(old.startedAt) > p.options.MaxAge:
+		p.retireLocked(old, "it may have missed a change of its environment")
 	}
 }
 
-// cancel passes the interruption of an operation on. A process that only interrupted operations use is told; one that
-// others use goes on, but takes no new call of this operation and no new lease, and is told once the others are done.
+// cancel sends Cancel to the processes that only cancelled operations use. A process that other operations use
+// continues, but accepts no call of this operation and no new lease. It gets Cancel when the others have ended.
 func (l *Lease) cancel() error {
 	p := l.pool
 	p.mutex.Lock()
 	l.cancelled = true
-	var tell []*process
+	var cancelled []*process
 	for each := range l.used {
-		p.distrust(each, "an operation that used it was cancelled")
-		if each.tellable() {
+		p.retireAndReplace(each, "an operation that used it was cancelled")
+		if each.cancellable() {
 			each.signalled = true
-			tell = append(tell, each)
+			cancelled = append(cancelled, each)
 		}
 	}
 	p.mutex.Unlock()
 
-	failures := make([]error, len(tell))
+	failures := make([]error, len(cancelled))
 	var all sync.WaitGroup
-	for i, each := range tell {
+	for i, each := range cancelled {
 		all.Go(func() { failures[i] = each.signal() })
 	}
 	all.Wait()
 	return errors.Join(failures...)
 }
 
-// signalAbandoned tells a process that only cancelled operations are left with. The mutex must be held.
+// signalAbandoned sends Cancel to a process that only cancelled operations still use. The mutex must be held.
 func (p *Pool) signalAbandoned(left *process) {
-	if len(left.users) == 0 || !left.tellable() {
+	if len(left.users) == 0 || !left.cancellable() {
 		return
 	}
 	left.signalled = true
 	go func() {
 		if err := left.signal(); err != nil {
-			p.options.Logger.Warn("interrupting a provider", "provider", left, "error", err)
+			p.options.Logger.Warn("cannot interrupt a provider", "provider", left, "error", err)
 		}
 	}()
 }
 
-// tellable tells whether the process has started, was not told yet, and only cancelled operations use it.
-func (p *process) tellable() bool {
+// cancellable reports whether the process runs, has not got Cancel, and is used by cancelled operations only.
+func (p *process) cancellable() bool {
 	if p.signalled || p.crashed || p.running == nil {
 		return false
 	}
@@ -172,12 +172,12 @@ func (p *process) tellable() bool {
 	return true
 }
 
-// concerns tells whether a resource is one of the operation's stack.
+// concerns reports whether a resource belongs to the stack of the operation.
 func (l *Lease) concerns(about resource.URN) bool {
 	return string(about.Project()) == l.project && string(about.Stack()) == l.stack
 }
 
-// log hands a provider's message to the operation.
+// log forwards a message of a provider to the operation.
 func (l *Lease) log(status bool, severity diag.Severity, message *diag.Diag, args ...any) {
 	l.hostsMutex.Lock()
 	hosts := append([]*host(nil), l.hosts...)

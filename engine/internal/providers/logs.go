@@ -4,12 +4,12 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/diag"
 )
 
-// routing is the diagnostics sink of a kept process. What the process says goes to the operation that it is about: by
-// project and stack of the resource, or, without a resource, to all operations that use the process. What nobody is
-// waiting for is dropped, as a message after the end of an operation is in the stock engine.
+// routing is the diagnostics sink of a kept process. A message about a resource goes to the operation on the resource's
+// stack. A message without a resource goes to all operations that use the process. If there is none, the message is
+// dropped, as the stock engine drops messages after the end of an operation.
 type routing struct {
 	process *process
-	status  bool // whether it is the sink of passing status messages
+	status  bool // whether it is the sink of transient status messages
 }
 
 var _ diag.Sink = routing{}

@@ -10,23 +10,24 @@ import (
 	"reside.dev/engine/internal/proc"
 )
 
-// Options are a pool's settings; the zero value of a limit means its default.
+// Options are the settings of a pool. The zero value of a limit means its default.
 type Options struct {
-	// Folder is where plugins are started from. Engines may share it.
+	// Folder is the folder from which plugins are started. Several engines may share it.
 	Folder string
 	// Guard is the path of the program reside-plugin-guard.
 	Guard string
 	// MaxRSS is the resident memory, in bytes, above which a process is replaced when an operation ends.
 	MaxRSS int64
-	// MaxOperations is after how many operations a process is replaced.
+	// MaxOperations is the number of operations after which a process is replaced.
 	MaxOperations int
-	// MaxProcesses is how many processes may be kept; the longest idle one makes room.
+	// MaxProcesses limits the number of kept processes. The one that is idle for the longest time is retired.
 	MaxProcesses int
-	// MaxAge is how long a process of a provider that may depend on more than we know is kept.
+	// MaxAge limits the age of processes of providers whose dependencies are not completely known.
 	MaxAge time.Duration
-	// Environment is added to a provider's, unless the engine's own environment sets the same variable.
+	// Environment is added to the environment of providers. Variables that the engine's environment sets are not
+	// replaced.
 	Environment map[string]string
-	// Logger gets what concerns no operation.
+	// Logger gets messages that belong to no operation.
 	Logger *slog.Logger
 }
 
@@ -57,7 +58,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// hostMaker makes a plugin host, as an operation's engine does.
+// hostMaker creates a plugin host, as the engine of an operation does.
 type hostMaker = engine.HostFactory
 
 // Pool keeps the processes. It is safe for concurrent use.
@@ -70,17 +71,17 @@ type Pool struct {
 	booting sync.WaitGroup
 
 	mutex     sync.Mutex
-	processes map[bootKey][]*process // in the order of their start; retired ones stay until they are closed
-	leases    int                    // that were ever begun
+	processes map[bootKey][]*process // in the order of their start; includes retired ones that are not closed
+	leases    int                    // that were begun
 	closed    bool
 }
 
-// NewPool makes an empty pool.
+// NewPool returns an empty pool.
 func NewPool(options Options) *Pool {
 	options = options.withDefaults()
 	boot := booter{options.Folder, options.Guard, options.Environment}
 	if err := boot.sweep(); err != nil {
-		options.Logger.Warn("what dead engines have left", "error", err)
+		options.Logger.Warn("cannot remove the folders of dead engines", "error", err)
 	}
 	return newPool(options, boot.start, proc.Resident, time.Now)
 }
@@ -92,7 +93,8 @@ func newPool(options Options, start starter, memory func(int) int64, now func() 
 	}
 }
 
-// Begin opens the lease of one operation on a stack, named as in its resources' URNs. End must be called.
+// Begin opens the lease of one operation on a stack. Project and stack are those of the resources' URNs. The caller
+// must call End.
 func (p *Pool) Begin(project, stack string) *Lease {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -100,15 +102,15 @@ func (p *Pool) Begin(project, stack string) *Lease {
 	return &Lease{pool: p, project: project, stack: stack, ended: make(chan struct{}), used: map[*process]struct{}{}}
 }
 
-// Operations is how many operations have begun.
+// Operations returns how many operations were begun.
 func (p *Pool) Operations() int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.leases
 }
 
-// anyOf joins a process that was started as wanted, whatever it is configured with, or starts one.
-func (p *Pool) anyOf(lease *Lease, wanted spec, hosts hostMaker) (*process, error) {
+// joinAny joins a process with this spec and any configuration, or starts one.
+func (p *Pool) joinAny(lease *Lease, wanted spec, hosts hostMaker) (*process, error) {
 	key, err := wanted.key()
 	if err != nil {
 		return nil, err
@@ -131,9 +133,9 @@ func (p *Pool) anyOf(lease *Lease, wanted spec, hosts hostMaker) (*process, erro
 	return found, found.awaitStart(lease.ended)
 }
 
-// exactly joins the process with this configuration. If there is none, it claims a spare one, or starts one; then ours
-// is true, and the caller must configure it.
-func (p *Pool) exactly(lease *Lease, wanted spec, config configKey, hosts hostMaker) (found *process, ours bool, err error) {
+// joinConfigured joins the process with this configuration. If there is none, it takes an unconfigured one or starts
+// one. Then ours is true, and the caller must configure the process.
+func (p *Pool) joinConfigured(lease *Lease, wanted spec, config configKey, hosts hostMaker) (found *process, ours bool, err error) {
 	key, err := wanted.key()
 	if err != nil {
 		return nil, false, err
@@ -189,7 +191,7 @@ func (p *Pool) join(lease *Lease, joined *process) error {
 	return nil
 }
 
-// all lists the processes that are in the pool. The mutex must be held.
+// all returns the processes of the pool. The mutex must be held.
 func (p *Pool) all() []*process {
 	var all []*process
 	for _, some := range p.processes {
@@ -198,7 +200,7 @@ func (p *Pool) all() []*process {
 	return all
 }
 
-// Close ends all processes and waits for their end. Operations that still use one see it fail.
+// Close ends all processes and waits until they have ended. Operations that still use one fail.
 func (p *Pool) Close() {
 	p.mutex.Lock()
 	p.closed = true

@@ -17,7 +17,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 )
 
-func TestOneProcessServesOperationsOneAfterTheOtherAndAtOnce(t *testing.T) {
+func TestOneProcessServesConsecutiveAndConcurrentOperations(t *testing.T) {
 	s := newStage(t, Options{})
 	first := s.begin("demo")
 	process := create(t, first.configured(inputs("a")))
@@ -33,12 +33,12 @@ func TestOneProcessServesOperationsOneAfterTheOtherAndAtOnce(t *testing.T) {
 	}
 	third.end(Succeeded)
 	kept := s.processes()
-	if len(kept) != 1 || len(kept[0].configured) != 1 || kept[0].signals() != 0 || kept[0].gone() {
-		t.Errorf("%d processes; the first was configured %d times, signalled %d times, gone: %v",
-			len(kept), len(kept[0].configured), kept[0].signals(), kept[0].gone())
+	if len(kept) != 1 || len(kept[0].configured) != 1 || kept[0].signals() != 0 || kept[0].ended() {
+		t.Errorf("%d processes; the first was configured %d times, signalled %d times, ended: %v",
+			len(kept), len(kept[0].configured), kept[0].signals(), kept[0].ended())
 	}
 	if !first.own.closed {
-		t.Error("the operation's own host stays open")
+		t.Error("the host of the operation remains open")
 	}
 	if status := s.pool.Status(); status[0].Operations != 3 || status[0].State != "ready" || status[0].Users != 0 {
 		t.Errorf("status: %+v", status[0])
@@ -51,11 +51,11 @@ func TestAnotherConfigurationGetsAnotherProcess(t *testing.T) {
 	defer operation.end(Succeeded)
 	a, b := operation.configured(inputs("a")), operation.configured(inputs("b"))
 	if create(t, a) == create(t, b) {
-		t.Error("both configurations have one process")
+		t.Error("both configurations use one process")
 	}
 	secret := resource.PropertyMap{"namespace": resource.MakeSecret(resource.NewProperty("a"))}
 	if create(t, operation.configured(secret)) == create(t, a) {
-		t.Error("a secret counts as the plain value, though the provider sees that it is secret")
+		t.Error("a secret is treated as its plain value, but the provider gets it as a secret")
 	}
 }
 
@@ -91,12 +91,12 @@ func TestAKubeconfigThatChangesAtTheSamePathGetsAnotherProcess(t *testing.T) {
 			write(t, certificate, "two")
 			run()
 			if len(processes) != 2 {
-				t.Errorf("a certificate that the kubeconfig names changed, and the processes are %v", processes)
+				t.Errorf("after a change of a certificate that the kubeconfig names, the processes are %v", processes)
 			}
 			write(t, path, "clusters: []")
 			run()
 			if len(processes) != 3 {
-				t.Errorf("the kubeconfig changed, and the processes are %v", processes)
+				t.Errorf("after a change of the kubeconfig, the processes are %v", processes)
 			}
 		})
 	}
@@ -110,7 +110,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-func TestAProcessThatAnsweredWithAnErrorIsRetired(t *testing.T) {
+func TestAProcessWithAFailedCallIsRetired(t *testing.T) {
 	s := newStage(t, Options{})
 	operation := s.begin("demo")
 	provider := operation.configured(inputs("a"))
@@ -122,7 +122,7 @@ func TestAProcessThatAnsweredWithAnErrorIsRetired(t *testing.T) {
 		t.Fatal("no error")
 	}
 	operation.end(Failed)
-	s.eventually("the process ends", s.processes()[0].gone)
+	s.eventually("the process ends", s.processes()[0].ended)
 	next := s.begin("demo")
 	defer next.end(Succeeded)
 	if got := create(t, next.configured(inputs("a"))); got != "1001" {
@@ -130,7 +130,7 @@ func TestAProcessThatAnsweredWithAnErrorIsRetired(t *testing.T) {
 	}
 }
 
-func TestTheKubernetesProviderRemembersWhatItDidNotReachAndNoRefusals(t *testing.T) {
+func TestTheKubernetesProviderCachesUnreachableClustersAndNoRefusals(t *testing.T) {
 	for text, want := range map[string]bool{
 		"configured Kubernetes cluster is unreachable: unable to load schema information": true,
 		`no matches for kind "Widget" in version "example.com/v1"`:                        true,
@@ -138,26 +138,26 @@ func TestTheKubernetesProviderRemembersWhatItDidNotReachAndNoRefusals(t *testing
 		`ConfigMap "A_B" is invalid: metadata.name: Invalid value`:                        false,
 		`Apply failed with 1 conflict: conflict with "kubectl"`:                           false,
 	} {
-		if got := remembers(kubernetes, errors.New(text)); got != want {
+		if got := mayCache(kubernetes, errors.New(text)); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
-		if !remembers("random", errors.New(text)) {
-			t.Errorf("of another provider, %s is taken for harmless", text)
+		if !mayCache("random", errors.New(text)) {
+			t.Errorf("for another provider, %s is treated as not cached", text)
 		}
 	}
 }
 
-func TestAnOperationThatFailsByItselfCostsNoProcess(t *testing.T) {
+func TestAFailureOutsideOfAProviderRetiresNoProcess(t *testing.T) {
 	s := newStage(t, Options{})
 	operation := s.begin("demo")
 	create(t, operation.configured(inputs("a")))
 	operation.end(Failed)
-	if s.processes()[0].gone() || s.pool.Status()[0].State != "ready" {
+	if s.processes()[0].ended() || s.pool.Status()[0].State != "ready" {
 		t.Errorf("status: %+v", s.pool.Status())
 	}
 }
 
-func TestAProviderUnderADebuggerIsTheUsers(t *testing.T) {
+func TestAProviderWithADebuggerIsNotKept(t *testing.T) {
 	s := newStage(t, Options{})
 	t.Setenv("PULUMI_DEBUG_PROVIDERS", "kubernetes:12345")
 	operation := s.begin("demo")
@@ -167,7 +167,7 @@ func TestAProviderUnderADebuggerIsTheUsers(t *testing.T) {
 	}
 }
 
-func TestACallThatMayReadFilesGoesToAProcessInTheProjectsFolder(t *testing.T) {
+func TestACallThatMayReadFilesUsesAProcessInTheProjectsFolder(t *testing.T) {
 	s := newStage(t, Options{})
 	operation := s.begin("demo")
 	defer operation.end(Succeeded)
@@ -185,7 +185,7 @@ func TestACallThatMayReadFilesGoesToAProcessInTheProjectsFolder(t *testing.T) {
 	}
 }
 
-func TestAnInterruptionReachesAProcessThatNobodyElseUses(t *testing.T) {
+func TestAnInterruptReachesAProcessWithoutOtherUsers(t *testing.T) {
 	s := newStage(t, Options{})
 	operation := s.begin("demo")
 	create(t, operation.configured(inputs("a")))
@@ -193,16 +193,16 @@ func TestAnInterruptionReachesAProcessThatNobodyElseUses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.processes()[0].signals(); got != 1 {
-		t.Errorf("it was told %d times", got)
+		t.Errorf("it got Cancel %d times", got)
 	}
 	if !operation.own.cancelled {
-		t.Error("the operation's own host was not told")
+		t.Error("the host of the operation was not cancelled")
 	}
 	operation.end(Cancelled)
-	s.eventually("the process ends", s.processes()[0].gone)
+	s.eventually("the process ends", s.processes()[0].ended)
 }
 
-func TestAnInterruptionWaitsForOthersThatUseTheProcess(t *testing.T) {
+func TestAnInterruptWaitsForOtherUsersOfTheProcess(t *testing.T) {
 	s := newStage(t, Options{})
 	cancelled, other := s.begin("demo"), s.begin("other")
 	interrupted, going := cancelled.configured(inputs("a")), other.configured(inputs("a"))
@@ -211,10 +211,10 @@ func TestAnInterruptionWaitsForOthersThatUseTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.processes()[0].signals() != 0 {
-		t.Error("the process was told, though another operation uses it")
+		t.Error("the process got Cancel while another operation uses it")
 	}
 	if got := create(t, going); got != process {
-		t.Errorf("the other operation goes on with %s", got)
+		t.Errorf("the other operation continues with %s", got)
 	}
 	_, err := interrupted.Create(context.Background(), plugin.CreateRequest{URN: urnOf("demo")})
 	if !errors.Is(err, errCancelled) {
@@ -226,12 +226,12 @@ func TestAnInterruptionWaitsForOthersThatUseTheProcess(t *testing.T) {
 	}
 	third.end(Succeeded)
 	other.end(Succeeded)
-	s.eventually("it is told once the others are done", func() bool { return s.processes()[0].signals() == 1 })
+	s.eventually("it gets Cancel when the others have ended", func() bool { return s.processes()[0].signals() == 1 })
 	cancelled.end(Cancelled)
-	s.eventually("the process ends", s.processes()[0].gone)
+	s.eventually("the process ends", s.processes()[0].ended)
 }
 
-func TestACallWithoutAnAnswerEndsWithTheOperationAndItsProcessIsKilled(t *testing.T) {
+func TestACallWithoutAResponseEndsWithTheOperationAndItsProcessIsKilled(t *testing.T) {
 	s := newStage(t, Options{})
 	operation := s.begin("demo")
 	provider := operation.configured(inputs("a"))
@@ -247,14 +247,14 @@ func TestACallWithoutAnAnswerEndsWithTheOperationAndItsProcessIsKilled(t *testin
 	go func() {
 		response, err := provider.Create(context.Background(), plugin.CreateRequest{URN: urnOf("demo")})
 		if !errors.Is(err, errCancelled) {
-			t.Errorf("the call's error: %v", err)
+			t.Errorf("the error of the call: %v", err)
 		}
 		answers <- response
 	}()
 	<-entered
 	operation.end(Cancelled)
 	if response := <-answers; response.Status != resource.StatusUnknown {
-		t.Errorf("the resource's state is said to be %v", response.Status)
+		t.Errorf("the state of the resource is %v", response.Status)
 	}
 	s.eventually("the process is killed", func() bool {
 		hung.mutex.Lock()
@@ -263,7 +263,7 @@ func TestACallWithoutAnAnswerEndsWithTheOperationAndItsProcessIsKilled(t *testin
 	})
 }
 
-func TestAProcessThatEndsFailsItsCallsAndTheNextOperationGetsAnother(t *testing.T) {
+func TestACrashFailsTheCallsAndTheNextOperationGetsAnotherProcess(t *testing.T) {
 	s := newStage(t, Options{})
 	operation := s.begin("demo")
 	provider := operation.configured(inputs("a"))
@@ -277,9 +277,9 @@ func TestAProcessThatEndsFailsItsCallsAndTheNextOperationGetsAnother(t *testing.
 		t.Errorf("error: %v", err)
 	}
 	if response.Status != resource.StatusUnknown {
-		t.Errorf("the resource's state is said to be %v", response.Status)
+		t.Errorf("the state of the resource is %v", response.Status)
 	}
-	s.eventually("the pool notes it", func() bool { return len(s.pool.Status()) == 0 })
+	s.eventually("the pool removes it", func() bool { return len(s.pool.Status()) == 0 })
 	operation.end(Failed)
 	next := s.begin("demo")
 	defer next.end(Succeeded)
@@ -288,7 +288,7 @@ func TestAProcessThatEndsFailsItsCallsAndTheNextOperationGetsAnother(t *testing.
 	}
 }
 
-func TestAProcessThatHasGrownGoesWhenItsReplacementIsUp(t *testing.T) {
+func TestAProcessThatReachedALimitEndsWhenItsReplacementHasStarted(t *testing.T) {
 	for name, grow := range map[string]func(*stage){
 		"memory":     func(s *stage) { s.memory[1000] = 2 << 20 },
 		"operations": func(*stage) {},
@@ -303,7 +303,7 @@ func TestAProcessThatHasGrownGoesWhenItsReplacementIsUp(t *testing.T) {
 			create(t, operation.configured(inputs("a")))
 			grow(s)
 			operation.end(Succeeded)
-			s.eventually("the old process ends", s.processes()[0].gone)
+			s.eventually("the old process ends", s.processes()[0].ended)
 			if status := s.pool.Status(); len(status) != 1 || status[0].State != "spare" || status[0].PID != 1001 {
 				t.Errorf("status: %+v", status)
 			}
@@ -316,7 +316,7 @@ func TestAProcessThatHasGrownGoesWhenItsReplacementIsUp(t *testing.T) {
 	}
 }
 
-func TestTheLongestIdleProcessMakesRoom(t *testing.T) {
+func TestTheProcessThatIsIdleForTheLongestTimeIsRetired(t *testing.T) {
 	s := newStage(t, Options{MaxProcesses: 2})
 	for _, namespace := range []string{"a", "b", "c"} {
 		operation := s.begin("demo")
@@ -326,9 +326,9 @@ func TestTheLongestIdleProcessMakesRoom(t *testing.T) {
 		s.mutex.Unlock()
 		operation.end(Succeeded)
 	}
-	s.eventually("the first ends", s.processes()[0].gone)
-	if s.processes()[1].gone() || s.processes()[2].gone() {
-		t.Error("a younger one ended")
+	s.eventually("the first ends", s.processes()[0].ended)
+	if s.processes()[1].ended() || s.processes()[2].ended() {
+		t.Error("another process ended")
 	}
 }
 
@@ -346,29 +346,29 @@ func TestParametersAndUnknownConfigurationsGetAProcessOfTheirOwn(t *testing.T) {
 		t.Errorf("parameters: %v, own providers: %d", err, len(operation.own.own))
 	}
 	if got := create(t, provider); got != "1" {
-		t.Errorf("a provider with parameters is process %s", got)
+		t.Errorf("a provider with parameters uses process %s", got)
 	}
 	if kept := s.processes()[0]; len(kept.configured) != 0 {
 		t.Error("the kept process was configured")
 	}
 }
 
-func TestAProcessSpeaksToTheOperationThatItSpeaksAbout(t *testing.T) {
+func TestAMessageGoesToTheOperationOfItsResource(t *testing.T) {
 	s := newStage(t, Options{})
 	demo, other := s.begin("demo"), s.begin("other")
 	create(t, demo.configured(inputs("a")))
 	create(t, other.configured(inputs("a")))
-	demo.said.lines, other.said.lines = nil, nil // what the search for the plugin said
+	demo.said.lines, other.said.lines = nil, nil // messages of the search for the plugin
 	s.messages[0].Logf(diag.Warning, diag.Message(urnOf("demo"), "about demo"))
 	s.messages[0].Infof(diag.Message("", "about all"))
 	demo.end(Succeeded)
 	s.messages[0].Logf(diag.Warning, diag.Message(urnOf("demo"), "too late"))
 	other.end(Succeeded)
 	if got := strings.Join(demo.said.lines, ", "); got != "warning: about demo, info: about all" {
-		t.Errorf("demo heard: %s", got)
+		t.Errorf("demo got: %s", got)
 	}
 	if got := strings.Join(other.said.lines, ", "); got != "info: about all" {
-		t.Errorf("other heard: %s", got)
+		t.Errorf("other got: %s", got)
 	}
 }
 
@@ -378,12 +378,12 @@ func TestAClosedPoolEndsItsProcessesAndStartsNoMore(t *testing.T) {
 	provider := operation.configured(inputs("a"))
 	create(t, provider)
 	s.pool.Close()
-	if !s.processes()[0].gone() {
-		t.Error("a process lives on")
+	if !s.processes()[0].ended() {
+		t.Error("a process was not closed")
 	}
 	late := s.begin("late")
 	if _, err := late.host.Provider(late.ctx, provider.(*proxy).descriptor, provider.(*proxy).env); err == nil {
-		t.Error("a closed pool gave a provider")
+		t.Error("a closed pool returned a provider")
 	}
 	operation.end(Succeeded)
 	late.end(Succeeded)

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// closeGrace is how long a plugin has to acknowledge Cancel, as with the stock engine.
+// closeGrace limits the time that a plugin may take to acknowledge Cancel, as in the stock engine.
 const closeGrace = 5 * time.Second
 
-// readPid is the process id that the guard left in its folder.
+// readPid returns the process id that the guard wrote into its folder.
 func readPid(folder string) (int, error) {
 	link, err := os.Readlink(filepath.Join(folder, "process"))
 	if err != nil {

@@ -17,15 +17,15 @@ type running struct {
 	plugin.Provider
 	info   plugin.PluginInfo
 	pid    int
-	exited <-chan struct{} // closed when the process has ended, however that came
-	close  func() error    // releases all that belongs to the plugin; ends the process if it lives
-	kill   func()          // ends the process at once
+	exited <-chan struct{} // closed when the process has ended
+	close  func() error    // releases all resources of the plugin, and ends the process if it runs
+	kill   func()          // kills the process
 }
 
-// starter starts a plugin; tests have their own.
+// starter starts a plugin. Tests replace it.
 type starter func(wanted spec, hosts hostMaker, messages, status diag.Sink) (*running, error)
 
-// process is one process of a provider, from before its start to after its end.
+// process is one process of a provider. It exists before the process starts and after it has ended.
 //
 // Fields below "guarded" are guarded by the pool's mutex.
 type process struct {
@@ -37,34 +37,34 @@ type process struct {
 	running *running
 	failure error
 
-	configured       chan struct{} // closed when its Configure has returned
+	configured       chan struct{} // closed when Configure has returned
 	configureFailure error
 
-	hosts   hostMaker // what made its plugin host
+	hosts   hostMaker // creates its plugin host
 	closing sync.Once
 
 	// guarded:
 
-	config     configKey // what it is, or is being, configured with; empty for a spare one
+	config     configKey // its configuration, also while it is being configured; empty for an unconfigured one
 	users      map[*Lease]*use
-	operations int       // that have used it
-	idleSince  time.Time // when its last user went; meaningless while it has users
-	retired    string    // why it gets no new leases; empty while it gets them
+	operations int       // number of operations that have used it
+	idleSince  time.Time // when its last user left; invalid while it has users
+	retired    string    // why it gets no new leases; empty if it is not retired
 	startedAt  time.Time
-	hung       bool // a call was given up, so that it must be killed
-	replacing  bool // a spare one is being started to take its place
+	hung       bool // a call was abandoned, so the process must be killed
+	replacing  bool // its replacement is being started
 	crashed    bool
-	signalled  bool // it was asked to cancel, which is for ever
-	removed    bool // it is not in the pool any more
+	signalled  bool // it got Cancel, which is permanent
+	removed    bool // it was removed from the pool
 }
 
-// use is what one lease has to do with one process.
+// use is the use of one process by one lease.
 type use struct {
-	calls   int    // in flight
-	trouble string // why the process must not be trusted after this operation
+	calls   int    // pending calls
+	trouble string // why the process must be retired after this operation
 }
 
-// boot starts the process and watches its end. It runs in a goroutine of its own.
+// boot starts the process and waits until it ends. It runs in a goroutine of its own.
 func (p *process) boot(start starter) {
 	started, failure := start(p.spec, p.hosts, routing{p, false}, routing{p, true})
 	p.pool.mutex.Lock()
@@ -77,10 +77,10 @@ func (p *process) boot(start starter) {
 	}
 	<-p.running.exited
 	p.pool.ended(p)
-	p.close() // reports to those who use it what the process said before its end
+	p.close() // forwards the last messages of the process to its users
 }
 
-// awaitStart waits until the process can be called.
+// awaitStart waits until the process accepts calls.
 func (p *process) awaitStart(given <-chan struct{}) error {
 	select {
 	case <-p.started:
@@ -90,7 +90,7 @@ func (p *process) awaitStart(given <-chan struct{}) error {
 	}
 }
 
-// configure gives the process the configuration that it was claimed for.
+// configure configures the process.
 func (p *process) configure(ctx context.Context, request plugin.ConfigureRequest) error {
 	_, p.configureFailure = p.running.Configure(ctx, request)
 	close(p.configured)
@@ -100,7 +100,7 @@ func (p *process) configure(ctx context.Context, request plugin.ConfigureRequest
 	return p.configureFailure
 }
 
-// awaitConfigured waits until somebody else's Configure has returned.
+// awaitConfigured waits until the Configure call of another operation has returned.
 func (p *process) awaitConfigured(given <-chan struct{}) error {
 	select {
 	case <-p.configured:
@@ -110,7 +110,7 @@ func (p *process) awaitConfigured(given <-chan struct{}) error {
 	}
 }
 
-// signal passes a user's interruption on; the process answers calls in flight early, and is of no use afterwards.
+// signal sends Cancel. The process ends pending calls early, and must not be used afterwards.
 func (p *process) signal() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -120,29 +120,29 @@ func (p *process) signal() error {
 	return nil
 }
 
-// close ends the process as the stock engine does, which takes up to ten seconds.
+// close ends the process as the stock engine does, within ten seconds.
 func (p *process) close() {
 	p.closing.Do(func() {
 		if err := p.running.close(); err != nil {
-			p.pool.options.Logger.Warn("closing a provider", "provider", p.String(), "error", err)
+			p.pool.options.Logger.Warn("cannot close a provider", "provider", p.String(), "error", err)
 		}
 	})
 }
 
-// listeners are the leases that a message of the process is meant for.
+// listeners returns the leases that get a message of the process.
 func (p *process) listeners(about resource.URN) []*Lease {
 	p.pool.mutex.Lock()
 	defer p.pool.mutex.Unlock()
-	var meant []*Lease
+	var found []*Lease
 	for lease := range p.users {
 		if about == "" || lease.concerns(about) {
-			meant = append(meant, lease)
+			found = append(found, lease)
 		}
 	}
-	return meant
+	return found
 }
 
-// String names the process in messages.
+// String returns the name of the process for messages.
 func (p *process) String() string {
 	select {
 	case <-p.started:
@@ -154,5 +154,5 @@ func (p *process) String() string {
 	return p.spec.descriptor.Name
 }
 
-// LogValue is what the engine's log says of a process.
+// LogValue returns the name of the process for the log.
 func (p *process) LogValue() slog.Value { return slog.StringValue(p.String()) }

@@ -13,7 +13,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
 )
 
-// proxy is what an operation's engine takes for a provider of its own. Its calls are in calls.go.
+// proxy is the provider that the engine of an operation gets. Its calls are in calls.go.
 type proxy struct {
 	plugin.NotForwardCompatibleProvider
 
@@ -25,14 +25,14 @@ type proxy struct {
 
 	mutex         sync.Mutex
 	configuration *plugin.ConfigureRequest
-	bound         map[bool]*process // configured ones: one for all folders, one in the project's
-	own           plugin.Provider   // instead of a kept one
+	bound         map[bool]*process // configured processes: key true for the project's folder, false for any folder
+	own           plugin.Provider   // used instead of a kept process, if set
 	closed        bool
 }
 
 var _ plugin.Provider = (*proxy)(nil)
 
-// wanted is what a process is started with that works in the project's folder, or in any.
+// wanted returns the spec of a process for the project's folder, or for any folder.
 func (p *proxy) wanted(inFolder bool) spec {
 	if inFolder || !folderFree(p.descriptor.Name) {
 		return p.inFolder
@@ -42,8 +42,8 @@ func (p *proxy) wanted(inFolder bool) spec {
 	return anywhere
 }
 
-// target is who answers a call: the operation's own provider, or a process. inFolder says that the call may open files
-// of the project's folder.
+// target returns what handles a call: the operation's own provider, or a process. inFolder means that the call may open
+// files in the project's folder.
 func (p *proxy) target(inFolder bool) (plugin.Provider, *process, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -53,7 +53,7 @@ func (p *proxy) target(inFolder bool) (plugin.Provider, *process, error) {
 	case p.own != nil:
 		return p.own, nil, nil
 	case p.configuration == nil:
-		found, err := p.host.lease.pool.anyOf(p.host.lease, p.wanted(inFolder), p.host.base)
+		found, err := p.host.lease.pool.joinAny(p.host.lease, p.wanted(inFolder), p.host.base)
 		return nil, found, err
 	}
 	inFolder = inFolder || p.alwaysInFolder(p.configuration.Inputs)
@@ -70,7 +70,7 @@ func (p *proxy) target(inFolder bool) (plugin.Provider, *process, error) {
 	return nil, found, err
 }
 
-// alwaysInFolder tells whether the configuration itself is relative to the project's folder.
+// alwaysInFolder reports whether the configuration contains paths relative to the project's folder.
 func (p *proxy) alwaysInFolder(inputs ...resource.PropertyMap) bool {
 	for _, each := range inputs {
 		if relativePaths(each, os.Getenv) {
@@ -80,11 +80,11 @@ func (p *proxy) alwaysInFolder(inputs ...resource.PropertyMap) bool {
 	return false
 }
 
-// bind finds the process with the proxy's configuration, or configures one.
+// bind joins the process with the configuration of the proxy, or configures one.
 func (p *proxy) bind(inFolder bool) (*process, error) {
 	lease := p.host.lease
 	config := configurationKey(p.descriptor.Name, *p.configuration, p.host.files(p.ctx))
-	found, ours, err := lease.pool.exactly(lease, p.wanted(inFolder), config, p.host.base)
+	found, ours, err := lease.pool.joinConfigured(lease, p.wanted(inFolder), config, p.host.base)
 	if err != nil {
 		return nil, err
 	}
@@ -94,11 +94,11 @@ func (p *proxy) bind(inFolder bool) (*process, error) {
 	return found, found.awaitConfigured(lease.ended)
 }
 
-// Configure binds the proxy. A configuration with values that are not known yet configures nothing in Pulumi, so it
-// makes no process that could be kept.
+// Configure binds the proxy. Pulumi does not configure a provider whose configuration has unknown values, so such a
+// provider is not kept.
 func (p *proxy) Configure(ctx context.Context, request plugin.ConfigureRequest) (plugin.ConfigureResponse, error) {
 	if resource.NewProperty(request.Inputs).ContainsUnknowns() {
-		if _, err := p.giveUpKeeping(); err != nil {
+		if _, err := p.useOwn(); err != nil {
 			return plugin.ConfigureResponse{}, err
 		}
 	}
@@ -115,19 +115,19 @@ func (p *proxy) Configure(ctx context.Context, request plugin.ConfigureRequest) 
 	return plugin.ConfigureResponse{}, err
 }
 
-// Parameterize makes another package of the provider, in a process that then serves nothing else.
+// Parameterize makes the provider serve another package, so it uses a process of the operation's own.
 func (p *proxy) Parameterize(
 	ctx context.Context, request plugin.ParameterizeRequest,
 ) (plugin.ParameterizeResponse, error) {
-	own, err := p.giveUpKeeping()
+	own, err := p.useOwn()
 	if err != nil {
 		return plugin.ParameterizeResponse{}, err
 	}
 	return own.Parameterize(ctx, request)
 }
 
-// giveUpKeeping turns to a provider of the operation's own.
-func (p *proxy) giveUpKeeping() (plugin.Provider, error) {
+// useOwn starts a provider of the operation's own and uses it from now on.
+func (p *proxy) useOwn() (plugin.Provider, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.own != nil {
@@ -141,7 +141,7 @@ func (p *proxy) giveUpKeeping() (plugin.Provider, error) {
 	return own, nil
 }
 
-// Close ends the proxy. A kept process stays with the operation until its end.
+// Close closes the proxy. The operation uses a kept process until the operation ends.
 func (p *proxy) Close() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -152,7 +152,7 @@ func (p *proxy) Close() error {
 	return nil
 }
 
-// SignalCancellation does nothing for a kept process: the engine interrupts an operation through its host.
+// SignalCancellation does nothing for a kept process, because the engine interrupts an operation through its host.
 func (p *proxy) SignalCancellation(ctx context.Context) error {
 	p.mutex.Lock()
 	own := p.own

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// retire gives the process no new leases; it is closed when its last user is done.
+// retire prevents new leases of the process. It is closed when its last user has ended.
 func (p *Pool) retire(old *process, why string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -15,13 +15,13 @@ func (p *Pool) retire(old *process, why string) {
 func (p *Pool) retireLocked(old *process, why string) {
 	if old.retired == "" {
 		old.retired = why
-		p.options.Logger.Info("a provider gets no new operations", "provider", old, "why", why, "operations", old.operations)
+		p.options.Logger.Info("a provider is retired", "provider", old, "why", why, "operations", old.operations)
 	}
 }
 
-// distrust retires a process that works but must not be used again, and starts a spare one for the next operation, which
-// is likely to come soon. The mutex must be held.
-func (p *Pool) distrust(old *process, why string) {
+// retireAndReplace retires a process that must not be used again, and starts an unconfigured one for the next
+// operation. The mutex must be held.
+func (p *Pool) retireAndReplace(old *process, why string) {
 	if old.retired != "" {
 		return
 	}
@@ -31,7 +31,7 @@ func (p *Pool) distrust(old *process, why string) {
 	}
 }
 
-// closeIdle closes a retired process that nobody uses. The mutex must be held.
+// closeIdle closes a retired process without users. The mutex must be held.
 func (p *Pool) closeIdle(old *process, hung bool) {
 	if old.retired == "" || len(old.users) > 0 || old.removed {
 		return
@@ -40,7 +40,7 @@ func (p *Pool) closeIdle(old *process, hung bool) {
 	go old.end(hung)
 }
 
-// end closes the process once it has started; one that doesn't answer is killed first.
+// end closes the process when it has started. A process that does not respond is killed first.
 func (p *process) end(hung bool) {
 	<-p.started
 	if p.failure != nil {
@@ -62,7 +62,7 @@ func (p *Pool) removeLocked(old *process) {
 	}
 }
 
-// drop forgets a process that did not start.
+// drop removes a process that did not start.
 func (p *Pool) drop(failed *process) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -72,19 +72,19 @@ func (p *Pool) drop(failed *process) {
 	}
 }
 
-// ended notes that a process is gone. If nobody ended it, its users keep it until they are done, for its last words.
-func (p *Pool) ended(gone *process) {
+// ended removes a process that has ended. If it crashed, its users keep it until they end, to get its last messages.
+func (p *Pool) ended(old *process) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if gone.removed {
+	if old.removed {
 		return
 	}
-	gone.crashed = true
-	p.retireLocked(gone, "it ended by itself")
-	p.removeLocked(gone)
+	old.crashed = true
+	p.retireLocked(old, "it crashed")
+	p.removeLocked(old)
 }
 
-// makeRoom retires the longest idle process when there are too many. The mutex must be held.
+// makeRoom retires the process that is idle for the longest time, if there are too many. The mutex must be held.
 func (p *Pool) makeRoom() {
 	var live, idle []*process
 	for _, each := range p.all() {
@@ -99,15 +99,15 @@ func (p *Pool) makeRoom() {
 		return
 	}
 	oldest := slices.MinFunc(idle, func(a, b *process) int { return a.idleSince.Compare(b.idleSince) })
-	p.retireLocked(oldest, "another one needs its place")
+	p.retireLocked(oldest, "there are too many providers")
 	p.closeIdle(oldest, false)
 }
 
-// replace starts a spare process and retires the old one when that is up, so that no operation waits for a start. The
-// mutex must be held.
+// replace starts an unconfigured process, and retires the old one when the new one has started, so that no operation
+// waits for a start. The mutex must be held.
 //
-// The spare one is not configured yet: a configuration before it is needed might find the cluster unreachable, which
-// the Kubernetes provider remembers.
+// The new process is not configured before it is needed, because the Kubernetes provider would cache that the cluster
+// is unreachable at that moment.
 func (p *Pool) replace(old *process, why string) {
 	if old.replacing || old.retired != "" || p.closed {
 		return
@@ -117,13 +117,13 @@ func (p *Pool) replace(old *process, why string) {
 	p.booting.Go(func() {
 		<-spare.started
 		if spare.failure != nil {
-			p.options.Logger.Warn("a provider's replacement did not start", "provider", old, "error", spare.failure)
+			p.options.Logger.Warn("the replacement of a provider did not start", "provider", old, "error", spare.failure)
 		}
 		p.retire(old, why)
 	})
 }
 
-// spare is an unconfigured process of the same kind, started if there is none. The mutex must be held.
+// spare returns an unconfigured process with the same spec, and starts one if there is none. The mutex must be held.
 func (p *Pool) spare(old *process) *process {
 	for _, each := range p.processes[old.key] {
 		if each.retired == "" && each.config == "" {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// ProviderStatus tells of one process.
+// ProviderStatus describes one process.
 type ProviderStatus struct {
 	Name       string `json:"name"`
 	Version    string `json:"version"`
@@ -16,7 +16,7 @@ type ProviderStatus struct {
 	State      string `json:"state"` // starting, spare, ready or retiring
 }
 
-// Status tells of all processes, in the order of their process ids.
+// Status describes all processes, in the order of their process ids.
 func (p *Pool) Status() []ProviderStatus {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -37,7 +37,7 @@ func (p *Pool) Status() []ProviderStatus {
 	return found
 }
 
-// state must be called with the pool's mutex held.
+// state returns the state for ProviderStatus. The mutex of the pool must be held.
 func (p *process) state() string {
 	switch {
 	case p.retired != "":

@@ -12,28 +12,28 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
 )
 
-// kubernetes is the provider whose reads outside its configuration we know call by call.
+// kubernetes is the provider whose file accesses are known for each call.
 const kubernetes = "kubernetes"
 
-// folderFree tells whether a provider behaves the same in every working folder and project, so that one process may
-// serve all stacks. For any other provider the folder, the project and its own URN are part of what a process is kept for.
+// folderFree reports whether a provider behaves the same in each working folder and project, so that one process may
+// serve all stacks. A process of any other provider is used with one folder, project and URN of the provider only.
 //
-// Kubernetes (source of 4.25 read): it looks at its working folder in the calls of [needsFolder] only, at the project
-// never, and at PULUMI_CONFIG, which is part of the key for every provider.
+// The Kubernetes provider (source of 4.25) uses its working folder in the calls of [needsFolder] only, and never the
+// project. It uses PULUMI_CONFIG, which is part of the key of each provider.
 func folderFree(name string) bool { return name == kubernetes }
 
-// needsFolder tells whether a call for this type or function of a folder-free provider may open files by relative paths:
-// charts, kustomizations and YAML files.
+// needsFolder reports whether a call for this type or function of a folder-free provider may open files with relative
+// paths: charts, kustomizations and YAML files.
 func needsFolder(token tokens.Type) bool {
 	module, _, _ := strings.Cut(strings.TrimPrefix(string(token), kubernetes+":"), ":")
 	return strings.HasPrefix(module, "helm") || strings.HasPrefix(module, "kustomize") || strings.HasPrefix(module, "yaml")
 }
 
-// reasonToOwn says why a provider must run in a process of the operation's own, as with the stock engine; empty if it
-// can be kept.
+// reasonToOwn returns why a provider must run in a process of the operation's own, as with the stock engine, or an
+// empty string if it can be kept.
 //
-// A process that shows itself as unfit only later (it gets parameters, or a configuration with unknown values) is given
-// up by the proxy.
+// For reasons that are known only later (parameters, a configuration with unknown values), the proxy starts a process
+// of the operation's own.
 func reasonToOwn(ctx *plugin.Context, host plugin.Host, descriptor workspace.PluginDescriptor) (string, error) {
 	if descriptor.Kind != apitype.ResourcePlugin {
 		return "it is not a resource plugin", nil
@@ -55,13 +55,13 @@ func reasonToOwn(ctx *plugin.Context, host plugin.Host, descriptor workspace.Plu
 	}
 	for _, local := range ctx.ProjectPlugins() {
 		if local.Kind == descriptor.Kind && local.Name == descriptor.Name {
-			return "the project has its own", nil
+			return "the project has a plugin of its own", nil
 		}
 	}
 	return "", nil
 }
 
-// reasonToOwnPath is [reasonToOwn] for what was found on disk: only a program can be kept, not a folder that a language
+// reasonToOwnPath is [reasonToOwn] for the path of the plugin. Only a binary can be kept, not a folder that a language
 // host runs.
 func reasonToOwnPath(path string) string {
 	stat, err := os.Stat(path)
@@ -71,7 +71,7 @@ func reasonToOwnPath(path string) string {
 	return ""
 }
 
-// relativePaths tells whether a Kubernetes configuration names something that is looked up in the working folder.
+// relativePaths reports whether a Kubernetes configuration contains a path relative to the working folder.
 func relativePaths(inputs resource.PropertyMap, environ func(string) string) bool {
 	for _, key := range []resource.PropertyKey{"kubeconfig", "renderYamlToDirectory"} {
 		if value, ok := text(inputs[key]); ok && looksLikePath(value) && !filepath.IsAbs(value) && value[0] != '~' {
@@ -89,7 +89,7 @@ func relativePaths(inputs resource.PropertyMap, environ func(string) string) boo
 	return false
 }
 
-// text is the string that a property holds, secret or not.
+// text returns the string value of a property, secret or not.
 func text(value resource.PropertyValue) (string, bool) {
 	for value.IsSecret() {
 		value = value.SecretValue().Element
@@ -100,7 +100,7 @@ func text(value resource.PropertyValue) (string, bool) {
 	return value.StringValue(), true
 }
 
-// looksLikePath tells a path from the content of a file.
+// looksLikePath distinguishes a path from the content of a file.
 func looksLikePath(value string) bool {
 	return value != "" && len(value) < 4096 && !strings.ContainsAny(value, "\n\x00{")
 }

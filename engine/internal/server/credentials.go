@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// samePerson says whether the process at the other end belongs to the user that this one belongs to. The kernel tells:
-// nobody can claim to be someone else. Root is no exception, so that an engine runs nobody's operations but its owner's.
-func samePerson(connection *net.UnixConn) error {
+// checkUser returns an error unless the process at the other end belongs to the user of this process. The kernel
+// reports the user, so it cannot be forged. Root is refused, too: an engine runs operations of its owner only.
+func checkUser(connection *net.UnixConn) error {
 	raw, err := connection.SyscallConn()
 	if err != nil {
 		return fmt.Errorf("the peer's credentials: %w", err)
@@ -25,7 +25,7 @@ func samePerson(connection *net.UnixConn) error {
 		return fmt.Errorf("the peer's credentials: %w", failure)
 	}
 	if owner := os.Getuid(); int(credentials.Uid) != owner {
-		return fmt.Errorf("a process of user %d connected, this engine serves user %d only", credentials.Uid, owner)
+		return fmt.Errorf("a process of user %d connected, but this engine serves user %d only", credentials.Uid, owner)
 	}
 	return nil
 }

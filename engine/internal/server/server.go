@@ -1,7 +1,7 @@
-// Package server takes commands from a unix socket, and ends them in good order.
+// Package server accepts commands on a unix socket and shuts down gracefully.
 //
-// Each connection is one command and has two goroutines: one runs the command, the other listens for interrupts and
-// for the client's end. Nothing of one connection can hold up another.
+// Each connection runs one command and has two goroutines. One runs the command; the other waits for interrupts and for
+// the client to disconnect. No connection can block another one.
 package server
 
 import (
@@ -18,44 +18,44 @@ import (
 	"reside.dev/engine/internal/wire"
 )
 
-// requestTime is how long a client may take to send its request.
+// requestTime limits the time that a client may take to send its request.
 const requestTime = 10 * time.Second
 
-// Pauses between attempts to take a connection when there are no descriptors.
+// Back-off of accepting connections while no file descriptors are free.
 const (
 	shortestPause = 10 * time.Millisecond
 	longestPause  = time.Second
 )
 
-var tooLate = wire.Reply{Retry: "this engine is about to end"}
+var tooLate = wire.Reply{Retry: "this engine is ending"}
 
-// Answer is how a command ended: Unserved says why it was not begun, or is empty.
+// Answer is the result of a command. Unserved is the reason why it was not begun; it is empty if the command ran.
 type Answer struct {
 	Exit     int
 	Unserved string
 }
 
-// Handler runs one command. Each value in interrupts is one interrupt of the client; the second is final.
-// It must be safe for many goroutines.
+// Handler runs one command. Each value in interrupts is one interrupt of the client; the second one is the last.
+// It must be safe for concurrent use.
 type Handler func(request wire.Request, output *wire.Writer, interrupts <-chan struct{}) Answer
 
-// Control answers a question about the engine itself, which is no operation and is answered at any time: the text for
-// standard output, and whether the arguments are such a question.
+// Control handles a command about the engine itself. Such a command is not an operation and runs at any time. Control
+// returns the text for standard output, and whether the arguments are such a command.
 type Control func(arguments []string) (string, bool)
 
-// Options say how a server behaves.
+// Options are the settings of a server.
 type Options struct {
 	// Control may be nil.
 	Control Control
 
-	// Grace is how long an operation may take to end by itself after its first interrupt, if its client is gone or
-	// the engine ends; then comes the second.
+	// Grace is the time between the first and the second interrupt of an operation, if its client has disconnected or
+	// the engine is ending.
 	Grace time.Duration
-	// Last is how long an operation that was told to end at once may still take, when the engine ends.
+	// Last is the time that an operation may take after the second interrupt when the engine is ending.
 	Last time.Duration
 }
 
-// Server runs commands. Make one with New.
+// Server runs commands. Create one with New.
 type Server struct {
 	handle  Handler
 	options Options
@@ -63,14 +63,14 @@ type Server struct {
 
 	mutex     sync.Mutex
 	sessions  map[*session]struct{}
-	answering int // questions about the engine
+	answering int // running control commands
 	served    int
 	draining  bool
-	over      bool          // drained: who would begin anything now would be cut off by the process's end
+	over      bool          // drained: the process ends, so nothing may begin
 	changed   chan struct{} // closed and replaced whenever a command begins, or something ends
 }
 
-// New returns a server that runs commands with a handler.
+// New returns a server whose commands are run by a handler.
 func New(handle Handler, options Options, log *slog.Logger) *Server {
 	return &Server{
 		handle:   handle,
@@ -81,7 +81,7 @@ func New(handle Handler, options Options, log *slog.Logger) *Server {
 	}
 }
 
-// Serve takes connections until the listener is closed. If the machine has no descriptors left it waits for some.
+// Serve accepts connections until the listener is closed. While no file descriptors are free, it retries.
 func (s *Server) Serve(listener *net.UnixListener) error {
 	pause := shortestPause
 	for {
@@ -90,7 +90,7 @@ func (s *Server) Serve(listener *net.UnixListener) error {
 		case errors.Is(err, net.ErrClosed):
 			return nil
 		case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
-			s.log.Error("no connection can be taken", "why", err, "again in", pause)
+			s.log.Error("cannot accept a connection", "why", err, "retry after", pause)
 			time.Sleep(pause)
 			pause = min(2*pause, longestPause)
 		case err != nil:
@@ -104,7 +104,7 @@ func (s *Server) Serve(listener *net.UnixListener) error {
 
 func (s *Server) accept(connection *net.UnixConn) {
 	defer connection.Close()
-	if err := samePerson(connection); err != nil {
+	if err := checkUser(connection); err != nil {
 		s.log.Warn("refused a connection", "why", err)
 		return
 	}
@@ -120,7 +120,7 @@ func (s *Server) accept(connection *net.UnixConn) {
 		return
 	}
 	if request.Version != wire.Version {
-		why := fmt.Sprintf("this engine speaks version %d of the protocol, not %d", wire.Version, request.Version)
+		why := fmt.Sprintf("this engine uses version %d of the protocol, not %d", wire.Version, request.Version)
 		_ = writer.Send(wire.Reply{Unserved: why})
 		return
 	}
@@ -137,7 +137,7 @@ func (s *Server) accept(connection *net.UnixConn) {
 	}
 	go session.listen(reader)
 	answer := s.run(request, writer, session)
-	// Only then is it over: who waits for the last operation must not end before its client has the result
+	// Deferred, so that a server that waits for its last command ends only after the client has the result.
 	defer s.end(session)
 	defer session.finish()
 	if answer.Unserved != "" {
@@ -147,8 +147,8 @@ func (s *Server) accept(connection *net.UnixConn) {
 	_ = writer.Send(wire.Exit(answer.Exit))
 }
 
-// answer deals with a question about the engine itself, if the request is one. Draining waits for the answer: the
-// question may be the wish to end.
+// answer runs a control command, if the request is one. Draining waits for it, because it may be the command that stops
+// the engine.
 func (s *Server) answer(request wire.Request, writer *wire.Writer) bool {
 	if s.options.Control == nil {
 		return false
@@ -166,7 +166,7 @@ func (s *Server) answer(request wire.Request, writer *wire.Writer) bool {
 	return known
 }
 
-// run calls the handler; its panic is its own command's failure and nobody else's.
+// run calls the handler. If it panics, only its own command fails.
 func (s *Server) run(request wire.Request, writer *wire.Writer, session *session) (answer Answer) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -219,22 +219,22 @@ func (s *Server) notify() {
 	s.changed = make(chan struct{})
 }
 
-// Counts are how many commands a server runs and has taken.
+// Counts are the numbers of commands that a server runs and has accepted.
 type Counts struct {
 	Running  int
 	Served   int
 	Draining bool
 }
 
-// Counts returns the present counts, and a channel that is closed when they change.
+// Counts returns the current counts, and a channel that is closed when they change.
 func (s *Server) Counts() (Counts, <-chan struct{}) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return Counts{len(s.sessions), s.served, s.draining}, s.changed
 }
 
-// Drain refuses new commands and waits for those that run: first until the context ends, then it interrupts them,
-// and in the end cuts them off. It returns how many did not end.
+// Drain refuses new commands and waits for running ones. When the context ends it interrupts them, and interrupts them
+// again after Grace. It returns how many have not ended.
 func (s *Server) Drain(patience context.Context) int {
 	s.mutex.Lock()
 	s.draining = true
@@ -250,7 +250,7 @@ func (s *Server) Drain(patience context.Context) int {
 		return 0
 	}
 	s.each((*session).interrupt)
-	s.each((*session).hurry)
+	s.each((*session).expireWrites)
 	last, cancel := context.WithTimeout(context.Background(), s.options.Last)
 	defer cancel()
 	s.idle(last)
@@ -258,7 +258,8 @@ func (s *Server) Drain(patience context.Context) int {
 	return counts.Running
 }
 
-// idle waits until nothing runs, and says whether that came before the context's end. Then nothing begins any more.
+// idle waits until nothing runs. It returns false if the context ends before. If it returns true, nothing begins any
+// more.
 func (s *Server) idle(ctx context.Context) bool {
 	for {
 		changed := s.quiet()
@@ -273,7 +274,7 @@ func (s *Server) idle(ctx context.Context) bool {
 	}
 }
 
-// quiet ends the server if nothing runs; else it returns what is closed when that changes.
+// quiet ends the server if nothing runs. Otherwise it returns a channel that is closed when that may have changed.
 func (s *Server) quiet() <-chan struct{} {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -16,7 +16,7 @@ import (
 	"reside.dev/engine/internal/wire"
 )
 
-// patience is how long a test waits for what must happen, and short what it waits to be over.
+// patience is how long a test waits for an expected event, and short how long it waits for an unexpected one.
 const (
 	patience = 10 * time.Second
 	short    = 20 * time.Millisecond
@@ -80,7 +80,7 @@ func (c *client) send(line string) {
 	}
 }
 
-// all returns everything that is sent until the server hangs up.
+// all returns everything that is sent until the server closes the connection.
 func (c *client) all() string {
 	var lines []string
 	for c.lines.Scan() {
@@ -118,7 +118,7 @@ func TestACommandRuns(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotServed(t *testing.T) {
+func TestUnservedRequests(t *testing.T) {
 	server := serve(t, func(wire.Request, *wire.Writer, <-chan struct{}) Answer { return Answer{Unserved: "not me"} }, Options{})
 	if got := server.ask("config").all(); got != `{"unserved":"not me"}` {
 		t.Error(got)
@@ -135,7 +135,7 @@ func TestWhatIsNotServed(t *testing.T) {
 	}
 }
 
-func TestAPanicIsOneCommandsFailure(t *testing.T) {
+func TestAPanicFailsItsOwnCommandOnly(t *testing.T) {
 	server := serve(t, func(request wire.Request, _ *wire.Writer, _ <-chan struct{}) Answer {
 		if len(request.Args) > 0 {
 			panic("oh no")
@@ -173,7 +173,7 @@ func TestTwoInterrupts(t *testing.T) {
 	}
 }
 
-func TestAClientThatGoesInterruptsAndThenEndsItsCommand(t *testing.T) {
+func TestADisconnectedClientInterruptsItsCommandTwice(t *testing.T) {
 	begun, ended := make(chan struct{}), make(chan struct{})
 	server := serve(t, func(_ wire.Request, output *wire.Writer, interrupts <-chan struct{}) Answer {
 		close(begun)
@@ -188,7 +188,7 @@ func TestAClientThatGoesInterruptsAndThenEndsItsCommand(t *testing.T) {
 	wait(t, ended)
 }
 
-func TestASlowClientHoldsUpNobodyElse(t *testing.T) {
+func TestASlowClientDoesNotBlockOthers(t *testing.T) {
 	begun := make(chan struct{})
 	server := serve(t, func(request wire.Request, output *wire.Writer, _ <-chan struct{}) Answer {
 		if len(request.Args) > 0 {
@@ -207,7 +207,7 @@ func TestASlowClientHoldsUpNobodyElse(t *testing.T) {
 	if counts, _ := server.Counts(); counts.Running != 1 {
 		t.Errorf("%+v", counts)
 	}
-	// It never reads: the engine's end cuts it off
+	// It never reads, so the server ends the write
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	if left := server.Drain(ended); left != 0 {
@@ -216,7 +216,7 @@ func TestASlowClientHoldsUpNobodyElse(t *testing.T) {
 	slow.Close()
 }
 
-func TestDrainRefusesWhatComesAndAwaitsWhatRuns(t *testing.T) {
+func TestDrainRefusesNewCommandsAndWaitsForRunningOnes(t *testing.T) {
 	begun, finish := make(chan struct{}), make(chan struct{})
 	server := serve(t, func(wire.Request, *wire.Writer, <-chan struct{}) Answer {
 		close(begun)
@@ -269,7 +269,7 @@ func TestDrainInterruptsAfterItsPatience(t *testing.T) {
 	}
 }
 
-func TestQuestionsAboutTheEngineAreNoOperations(t *testing.T) {
+func TestControlCommandsAreNotOperations(t *testing.T) {
 	control := func(args []string) (string, bool) { return "well\n", len(args) == 1 && args[0] == "--engine-status" }
 	server := serve(t, func(wire.Request, *wire.Writer, <-chan struct{}) Answer { return Answer{} }, Options{Control: control})
 	if got := server.ask("--engine-status").all(); got != `{"begun":true}`+"\n"+`{"stdout":"well\n"}`+"\n"+`{"exit":0}` {
@@ -280,12 +280,12 @@ func TestQuestionsAboutTheEngineAreNoOperations(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsGivenBeforeTheEnd(t *testing.T) {
-	asked, say := make(chan struct{}), make(chan struct{})
+func TestAControlCommandIsAnsweredBeforeTheServerEnds(t *testing.T) {
+	asked, finish := make(chan struct{}), make(chan struct{})
 	control := func([]string) (string, bool) {
 		close(asked)
-		<-say
-		return "so be it\n", true
+		<-finish
+		return "stopping\n", true
 	}
 	server := serve(t, nil, Options{Control: control})
 	question := server.ask("--engine-stop")
@@ -293,14 +293,14 @@ func TestAnAnswerIsGivenBeforeTheEnd(t *testing.T) {
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
 	if server.idle(now) {
-		t.Error("an answer is owed, and the server is over")
+		t.Error("the server ended before it answered")
 	}
-	close(say)
+	close(finish)
 	server.Drain(context.Background())
-	if got := question.all(); got != `{"begun":true}`+"\n"+`{"stdout":"so be it\n"}`+"\n"+`{"exit":0}` {
+	if got := question.all(); got != `{"begun":true}`+"\n"+`{"stdout":"stopping\n"}`+"\n"+`{"exit":0}` {
 		t.Error(got)
 	}
-	if got := server.ask("--engine-status").all(); got != `{"retry":"this engine is about to end"}` {
+	if got := server.ask("--engine-status").all(); got != `{"retry":"this engine is ending"}` {
 		t.Error(got)
 	}
 }

@@ -22,14 +22,14 @@ func newSession(connection *net.UnixConn, grace time.Duration) *session {
 	return &session{
 		connection: connection,
 		grace:      grace,
-		// Two are all that count: the first asks, the second forces
+		// Only two interrupts have an effect: the first cancels, the second terminates
 		interrupts: make(chan struct{}, 2),
 		done:       make(chan struct{}),
 	}
 }
 
-// listen passes the client's signals on. A client that goes away meant to stop what it asked for: that is an interrupt,
-// and a second after the grace.
+// listen forwards the client's signals. If the client disconnects, listen interrupts the command, and again after the
+// grace period.
 func (s *session) listen(reader *wire.Reader) {
 	for {
 		if _, err := reader.Signal(); err != nil {
@@ -55,12 +55,12 @@ func (s *session) listen(reader *wire.Reader) {
 func (s *session) interrupt() {
 	select {
 	case s.interrupts <- struct{}{}:
-	default: // two wait already
+	default: // two are pending
 	}
 }
 
-// hurry ends writes that wait for a client which does not read: the operation behind them could not end otherwise.
-func (s *session) hurry() {
+// expireWrites ends writes to a client that does not read, because they would block the operation.
+func (s *session) expireWrites() {
 	_ = s.connection.SetWriteDeadline(time.Now().Add(time.Second))
 }
 

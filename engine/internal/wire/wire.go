@@ -1,8 +1,8 @@
-// Package wire is what goes over the engine's socket: one connection is one command.
+// Package wire defines the protocol on the engine's socket. Each connection runs one command.
 //
-// The client sends a Request as one line of JSON, and may send Signal lines after it at any time. The engine answers
-// with Reply lines. A command that is not begun has one: Unserved or Retry. One that is begun has Begun first, then any
-// number of pieces of output, then Exit. So an end of the stream before Begun means that nothing has happened.
+// The client sends a Request as one line of JSON, and may send Signal lines at any time after it. The engine sends
+// Reply lines. If it does not begin the command, it sends one reply, Unserved or Retry. Otherwise it sends Begun, then
+// any number of pieces of output, then Exit. If the stream ends before Begun, nothing was done.
 package wire
 
 import (
@@ -15,64 +15,65 @@ import (
 	"unicode/utf8"
 )
 
-// Version is the version of the protocol. A request of another version is not served.
+// Version is the version of the protocol. Requests with another version are not served.
 const Version = 1
 
-// maxRequest is the longest request that is read, in bytes: room for a state file on standard input.
+// maxRequest limits the length of a request in bytes. It leaves room for a state file on standard input.
 const maxRequest = 256 << 20
 
-// maxPiece is the longest piece of output in one reply, in bytes.
+// maxPiece limits the length of the output in one reply, in bytes.
 const maxPiece = 64 << 10
 
-// maxSignal is the longest signal line that is read, in bytes.
+// maxSignal limits the length of a signal line in bytes.
 const maxSignal = 4 << 10
 
-// Request asks for one command, as if `pulumi` had been started.
+// Request describes one command, as a start of `pulumi` would.
 type Request struct {
-	// Version of the protocol that the client speaks.
+	// Version is the version of the protocol that the client uses.
 	Version int `json:"version"`
-	// Args are the arguments, without the program's name.
+	// Args are the arguments, without the name of the program.
 	Args []string `json:"args"`
 	// Cwd is the absolute path of the working directory.
 	Cwd string `json:"cwd"`
-	// Stdin is all of standard input.
+	// Stdin is the complete standard input.
 	Stdin string `json:"stdin,omitempty"`
 }
 
-// Signal is what a client may send while its command runs.
+// Signal is a line that a client may send while its command runs.
 type Signal struct {
-	// Signal is "interrupt": the first asks the operation to end soon, the second ends it at once.
+	// Signal is "interrupt". The first one cancels the operation gracefully, the second one terminates it.
 	Signal string `json:"signal"`
 }
 
 // Interrupt is the only signal.
 const Interrupt = "interrupt"
 
-// Reply is one line from the engine: exactly one of its fields is set.
+// Reply is one line from the engine. Exactly one of its fields is set.
 type Reply struct {
-	// Begun comes before a command does or says anything.
+	// Begun is sent before a command has any effect or output.
 	Begun bool `json:"begun,omitempty"`
 	// Stdout and Stderr are pieces of output.
 	Stdout string `json:"stdout,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
-	// Unserved ends a command that this engine does not know, before it did anything; the text says why.
+	// Unserved ends a command that this engine does not serve, before it has any effect. The text is the reason.
 	Unserved string `json:"unserved,omitempty"`
-	// Retry ends a command that came too late: the engine is about to end, and another has taken its place.
+	// Retry ends a command that arrived while the engine is ending. Another engine has replaced it. The text is the
+	// reason.
 	Retry string `json:"retry,omitempty"`
-	// Exit ends a command that ran: its exit code.
+	// Exit ends a command that was begun. It is the exit code.
 	Exit *int `json:"exit,omitempty"`
 }
 
-// Exit returns the last line of a command that ran.
+// Exit returns the last reply to a command that was begun.
 func Exit(code int) Reply { return Reply{Exit: &code} }
 
-// ErrBadRequest is wrapped by errors about what a client sent.
+// ErrBadRequest is wrapped by errors about invalid data from a client.
 var ErrBadRequest = errors.New("not a request of this protocol")
 
-// Reader reads what a client sends.
+// Reader reads the lines of a client.
 type Reader struct{ lines *bufio.Reader }
 
-// NewReader returns a reader of a connection.
+// NewReader returns a reader for a connection.
 func NewReader(connection io.Reader) *Reader {
 	return &Reader{bufio.NewReaderSize(connection, maxSignal)}
 }
@@ -90,7 +91,7 @@ func (r *Reader) Request() (Request, error) {
 	return request, nil
 }
 
-// Signal waits for a further line.
+// Signal waits for the next line.
 func (r *Reader) Signal() (Signal, error) {
 	line, err := r.line(maxSignal)
 	if err != nil {
@@ -120,8 +121,8 @@ func (r *Reader) line(limit int) ([]byte, error) {
 	}
 }
 
-// Writer sends replies. It is safe for many goroutines. Once a write failed nothing more is sent: the client has gone,
-// and its operation comes to its end without it.
+// Writer sends replies. It is safe for concurrent use. After a failed write nothing more is sent, because the client
+// has disconnected.
 type Writer struct {
 	mutex      sync.Mutex
 	connection io.Writer
@@ -129,10 +130,11 @@ type Writer struct {
 	err        error
 }
 
-// NewWriter returns a writer to a connection.
+// NewWriter returns a writer for a connection.
 func NewWriter(connection io.Writer) *Writer { return &Writer{connection: connection} }
 
-// Begin tells the client that its command is begun: call it before anything happens. Output and Exit do so themselves.
+// Begin tells the client that its command begins. It must be called before the command has any effect. Output and Exit
+// call it implicitly.
 func (w *Writer) Begin() error { return w.Send(Reply{Begun: true}) }
 
 // Send sends one reply.
@@ -155,7 +157,7 @@ func (w *Writer) write(reply Reply) {
 	}
 	line, err := json.Marshal(reply)
 	if err != nil {
-		panic(fmt.Sprintf("a reply is always JSON: %v", err))
+		panic(fmt.Sprintf("a reply cannot be encoded: %v", err))
 	}
 	_, w.err = w.connection.Write(append(line, '\n'))
 }
@@ -170,8 +172,8 @@ func (w *Writer) Stderr() io.Writer {
 	return stream(func(text string) { _ = w.Send(Reply{Stderr: text}) })
 }
 
-// stream never fails: what nobody reads any more is dropped, an operation must not fail for that. A long text is sent in
-// pieces, so that no line holds a whole state file.
+// stream never fails. If the client has disconnected, the text is dropped and the operation continues. A long text is
+// split, so that no line contains a complete state file.
 type stream func(text string)
 
 func (s stream) Write(text []byte) (int, error) {

@@ -34,7 +34,7 @@ func TestALongRequestIsRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoRequestIsRefused(t *testing.T) {
+func TestAnInvalidRequestIsRefused(t *testing.T) {
 	if _, err := NewReader(strings.NewReader("GET / HTTP/1.1\n")).Request(); !errors.Is(err, ErrBadRequest) {
 		t.Error(err)
 	}
@@ -63,7 +63,7 @@ func TestRepliesBeginWithBegun(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotBegunHasOneReply(t *testing.T) {
+func TestACommandThatIsNotBegunHasOneReply(t *testing.T) {
 	for want, reply := range map[string]Reply{
 		`{"unserved":"why"}` + "\n": {Unserved: "why"}, `{"retry":"why"}` + "\n": {Retry: "why"},
 	} {
@@ -74,7 +74,7 @@ func TestWhatIsNotBegunHasOneReply(t *testing.T) {
 	}
 }
 
-// broken is a client that has gone.
+// broken is a client that has disconnected.
 type broken struct{ writes int }
 
 func (b *broken) Write([]byte) (int, error) {
@@ -82,7 +82,7 @@ func (b *broken) Write([]byte) (int, error) {
 	return 0, io.ErrClosedPipe
 }
 
-func TestNothingIsSentToAClientThatHasGone(t *testing.T) {
+func TestNothingIsSentToADisconnectedClient(t *testing.T) {
 	client := &broken{}
 	writer := NewWriter(client)
 	for range 3 {
@@ -95,7 +95,7 @@ func TestNothingIsSentToAClientThatHasGone(t *testing.T) {
 	}
 }
 
-func TestManyMayWrite(t *testing.T) {
+func TestConcurrentWrites(t *testing.T) {
 	var sent bytes.Buffer
 	writer := NewWriter(&sent)
 	var all sync.WaitGroup
@@ -132,7 +132,7 @@ func TestALongTextIsSentInPieces(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoTextIsSentNevertheless(t *testing.T) {
+func TestInvalidUTF8IsSent(t *testing.T) {
 	var sent bytes.Buffer
 	bytes := bytes.Repeat([]byte{0x80}, maxPiece+10)
 	if count, err := NewWriter(&sent).Stdout().Write(bytes); count != len(bytes) || err != nil {

@@ -24,15 +24,15 @@ import (
 	"reside.dev/engine/internal/proc"
 )
 
-// lockFile is the content of a lock in a file or object-store backend (pkg/backend/diy/lock.go).
+// lockFile is the content of a lock file in a file or object-store backend (pkg/backend/diy/lock.go).
 type lockFile struct {
 	Pid       int       `json:"pid"`
 	Hostname  string    `json:"hostname"`
 	Timestamp time.Time `json:"timestamp"`
 }
 
-// dead tells whether a lock belongs to an engine that is known to be dead. A process id may have been given to another
-// process since, which may hold a lock of its own: one that it took after its start.
+// dead reports whether a lock belongs to the dead engine. If a new process has the same process id, it may hold a lock
+// of its own, which is younger than the process.
 func (l lockFile) dead(owner int, host string, since time.Time, started func(pid int) (time.Time, bool)) bool {
 	if l.Pid != owner || l.Hostname != host || l.Timestamp.Before(since.Add(-time.Second)) {
 		return false
@@ -41,7 +41,7 @@ func (l lockFile) dead(owner int, host string, since time.Time, started func(pid
 	return !alive || l.Timestamp.Before(begun)
 }
 
-// removeLock removes the locks that a dead engine holds on a stack, and what it has left half-written there.
+// removeLock removes the locks that a dead engine holds on a stack, and the incomplete files that it left.
 func removeLock(ctx context.Context, lock Lock, owner int) error {
 	if err := removeLockFiles(ctx, lock, owner); err != nil {
 		return err
@@ -50,7 +50,7 @@ func removeLock(ctx context.Context, lock Lock, owner int) error {
 	if err != nil || !isFolder {
 		return err
 	}
-	return mendTorn(folder, lock.Stack)
+	return removeIncomplete(folder, lock.Stack)
 }
 
 func removeLockFiles(ctx context.Context, lock Lock, owner int) (err error) {
@@ -60,7 +60,7 @@ func removeLockFiles(ctx context.Context, lock Lock, owner int) (err error) {
 	}
 	bucket, err := openBucket(ctx, lock.Backend)
 	if err != nil {
-		return fmt.Errorf("the backend of the stack %s: %w", lock.Stack, err)
+		return fmt.Errorf("opening the backend of the stack %s: %w", lock.Stack, err)
 	}
 	defer func() { err = errors.Join(err, bucket.Close()) }()
 	folder := path.Join(workspace.BookkeepingDir, "locks", fsutil.QnamePath(tokens.QName(lock.Stack)))
@@ -71,23 +71,23 @@ func removeLockFiles(ctx context.Context, lock Lock, owner int) (err error) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("the locks of the stack %s: %w", lock.Stack, err)
+			return fmt.Errorf("listing the locks of the stack %s: %w", lock.Stack, err)
 		}
 		content, err := bucket.ReadAll(ctx, file.Key)
 		if err != nil {
-			return fmt.Errorf("a lock of the stack %s: %w", lock.Stack, err)
+			return fmt.Errorf("reading a lock of the stack %s: %w", lock.Stack, err)
 		}
 		var found lockFile
 		if json.Unmarshal(content, &found) != nil || !found.dead(owner, host, lock.Since, proc.StartOf) {
 			continue
 		}
 		if err := bucket.Delete(ctx, file.Key); err != nil {
-			return fmt.Errorf("a lock of the stack %s: %w", lock.Stack, err)
+			return fmt.Errorf("removing a lock of the stack %s: %w", lock.Stack, err)
 		}
 	}
 }
 
-// openBucket opens a backend's storage as Pulumi does (pkg/backend/diy/backend.go).
+// openBucket opens the storage of a backend as Pulumi does (pkg/backend/diy/backend.go).
 func openBucket(ctx context.Context, backend string) (*blob.Bucket, error) {
 	folder, isFolder, err := folderOf(backend)
 	if err != nil {
@@ -98,7 +98,7 @@ func openBucket(ctx context.Context, backend string) (*blob.Bucket, error) {
 	}
 	address, err := url.Parse(backend)
 	if err != nil {
-		return nil, errors.New("its address cannot be read")
+		return nil, errors.New("its URL is invalid")
 	}
 	mux := blob.DefaultURLMux()
 	if address.Scheme == gcsblob.Scheme {
@@ -116,7 +116,7 @@ func openBucket(ctx context.Context, backend string) (*blob.Bucket, error) {
 	return bucket, nil
 }
 
-// folderOf is the folder of a file backend; false if it is none.
+// folderOf returns the folder of a file backend; false for another backend.
 func folderOf(backend string) (string, bool, error) {
 	folder, ok := strings.CutPrefix(backend, "file://")
 	if !ok {

@@ -12,26 +12,26 @@ import (
 
 const deadline = 20 * time.Second
 
-// fakeServer runs as many commands as it is told.
-type fakeServer struct {
+// fakeEngine runs as many commands as the test sets.
+type fakeEngine struct {
 	mutex      sync.Mutex
 	running    int
 	operations int
 	changed    chan struct{}
 	memory     int64
-	looked     chan struct{} // holds something after the first look at memory
+	measured   chan struct{} // has a value after the first measurement of memory
 	successors int
 	failures   int // of starting a successor
 	drained    chan time.Duration
 }
 
-func newFakeServer() *fakeServer {
-	return &fakeServer{
-		changed: make(chan struct{}), drained: make(chan time.Duration, 1), looked: make(chan struct{}, 1),
+func newFakeEngine() *fakeEngine {
+	return &fakeEngine{
+		changed: make(chan struct{}), drained: make(chan time.Duration, 1), measured: make(chan struct{}, 1),
 	}
 }
 
-func (f *fakeServer) set(running, operations int) {
+func (f *fakeEngine) set(running, operations int) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.running, f.operations = running, operations
@@ -39,8 +39,8 @@ func (f *fakeServer) set(running, operations int) {
 	f.changed = make(chan struct{})
 }
 
-func (f *fakeServer) served() Served {
-	return Served{
+func (f *fakeEngine) engine() Engine {
+	return Engine{
 		Counts: func() (int, int, <-chan struct{}) {
 			f.mutex.Lock()
 			defer f.mutex.Unlock()
@@ -50,17 +50,17 @@ func (f *fakeServer) served() Served {
 			f.mutex.Lock()
 			defer f.mutex.Unlock()
 			select {
-			case f.looked <- struct{}{}:
+			case f.measured <- struct{}{}:
 			default:
 			}
 			return f.memory
 		},
-		Succeed: func(context.Context) error {
+		StartSuccessor: func(context.Context) error {
 			f.mutex.Lock()
 			defer f.mutex.Unlock()
 			if f.failures > 0 {
 				f.failures--
-				return errors.New("no room")
+				return errors.New("no memory")
 			}
 			f.successors++
 			return nil
@@ -72,7 +72,7 @@ func (f *fakeServer) served() Served {
 			}
 			for running := 1; running > 0 && ctx.Err() == nil; {
 				var changed <-chan struct{}
-				running, _, changed = f.served().Counts()
+				running, _, changed = f.engine().Counts()
 				if running > 0 {
 					select {
 					case <-changed:
@@ -85,17 +85,17 @@ func (f *fakeServer) served() Served {
 	}
 }
 
-func keep(f *fakeServer, limits Limits, stop <-chan struct{}) (ended chan struct{}) {
-	return keepTicking(f, limits, time.Millisecond, stop)
+func supervise(f *fakeEngine, limits Limits, stop <-chan struct{}) (ended chan struct{}) {
+	return superviseTicking(f, limits, time.Millisecond, stop)
 }
 
-func keepTicking(f *fakeServer, limits Limits, tick time.Duration, stop <-chan struct{}) (ended chan struct{}) {
-	keeper := Keeper{
-		Limits: limits, Served: f.served(), Log: slog.New(slog.DiscardHandler), Tick: tick, Patience: 20 * time.Second,
+func superviseTicking(f *fakeEngine, limits Limits, tick time.Duration, stop <-chan struct{}) (ended chan struct{}) {
+	supervisor := Supervisor{
+		Limits: limits, Engine: f.engine(), Log: slog.New(slog.DiscardHandler), Tick: tick, Patience: 20 * time.Second,
 	}
 	ended = make(chan struct{})
 	go func() {
-		keeper.Keep(stop)
+		supervisor.Run(stop)
 		close(ended)
 	}()
 	return ended
@@ -112,14 +112,14 @@ func await[T any](t *testing.T, what string, from <-chan T) T {
 	}
 }
 
-func TestAnEngineHandsOverAndFinishesWhatRuns(t *testing.T) {
-	f := newFakeServer()
-	ended := keep(f, Limits{Operations: 3}, nil)
+func TestAnEngineHandsOverAndCompletesItsCommands(t *testing.T) {
+	f := newFakeEngine()
+	ended := supervise(f, Limits{Operations: 3}, nil)
 	f.set(1, 3)
 	select {
 	case <-ended:
 		t.Fatal("it ended while a command ran")
-	case <-time.After(50 * time.Millisecond): // it must not
+	case <-time.After(50 * time.Millisecond): // it must not end
 	}
 	f.set(0, 3)
 	await(t, "the engine ends", ended)
@@ -128,10 +128,10 @@ func TestAnEngineHandsOverAndFinishesWhatRuns(t *testing.T) {
 	}
 }
 
-func TestMemoryIsSeenWithOperationsBetweenTicks(t *testing.T) {
-	f := newFakeServer()
-	ended := keepTicking(f, Limits{Memory: 100}, time.Hour, nil)
-	await(t, "the first look", f.looked)
+func TestMemoryIsMeasuredWithOperationsBetweenTicks(t *testing.T) {
+	f := newFakeEngine()
+	ended := superviseTicking(f, Limits{Memory: 100}, time.Hour, nil)
+	await(t, "the first measurement", f.measured)
 	f.mutex.Lock()
 	f.memory = 100
 	f.mutex.Unlock()
@@ -149,37 +149,37 @@ func TestMemoryIsSeenWithOperationsBetweenTicks(t *testing.T) {
 	}
 }
 
-func TestAnEngineWithoutASuccessorGoesOn(t *testing.T) {
-	f := newFakeServer()
+func TestAnEngineWithoutASuccessorContinues(t *testing.T) {
+	f := newFakeEngine()
 	f.failures = 1
 	stop := make(chan struct{})
-	ended := keep(f, Limits{Operations: 3}, stop)
+	ended := supervise(f, Limits{Operations: 3}, stop)
 	f.set(0, 3)
-	for f.left() > 0 {
+	for f.failuresLeft() > 0 {
 		time.Sleep(time.Millisecond)
 	}
 	select {
 	case <-ended:
 		t.Fatal("it ended without a successor")
-	case <-time.After(50 * time.Millisecond): // it must not
+	case <-time.After(50 * time.Millisecond): // it must not end
 	}
 	close(stop)
 	await(t, "the engine ends", ended)
 	if f.successors != 0 {
-		t.Error("it tried again at once")
+		t.Error("it retried immediately")
 	}
 }
 
-func (f *fakeServer) left() int {
+func (f *fakeEngine) failuresLeft() int {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	return f.failures
 }
 
-func TestAnEngineThatIsToldToStopHasPatienceWithWhatRuns(t *testing.T) {
-	f := newFakeServer()
+func TestAStoppedEngineGivesItsCommandsTime(t *testing.T) {
+	f := newFakeEngine()
 	stop := make(chan struct{})
-	ended := keep(f, Limits{}, stop)
+	ended := supervise(f, Limits{}, stop)
 	close(stop)
 	await(t, "the engine ends", ended)
 	if patience := <-f.drained; patience != 20*time.Second {
@@ -188,14 +188,14 @@ func TestAnEngineThatIsToldToStopHasPatienceWithWhatRuns(t *testing.T) {
 }
 
 func TestAnIdleEngineEnds(t *testing.T) {
-	f := newFakeServer()
-	await(t, "the engine ends", keep(f, Limits{Idle: time.Millisecond}, nil))
+	f := newFakeEngine()
+	await(t, "the engine ends", supervise(f, Limits{Idle: time.Millisecond}, nil))
 	if f.successors != 0 {
 		t.Error("an idle engine has a successor")
 	}
 }
 
-func TestTheEndOfAnOwnersPipeIsSeen(t *testing.T) {
+func TestTheEndOfTheOwnersPipeIsNoticed(t *testing.T) {
 	read, write := io.Pipe()
 	ended := AwaitEnd(read)
 	if err := write.Close(); err != nil {

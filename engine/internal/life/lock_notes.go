@@ -14,59 +14,64 @@ import (
 	"time"
 )
 
-// Lock is the note of a lock that an engine takes in a backend.
+// Lock describes a lock that an engine holds in a backend.
 type Lock struct {
 	Backend string    `json:"backend"` // URL
 	Stack   string    `json:"stack"`   // fully qualified
 	Since   time.Time `json:"since"`
 }
 
-// Held notes which locks this engine holds, in a file that is locked while the engine lives. An engine that finds the
-// notes of a dead one removes exactly that one's locks from their backends: Pulumi itself knows no end of a lock.
-type Held struct {
+// LockNotes is a file that lists the locks that this engine holds. The file itself is locked while the engine runs. An
+// engine that finds the notes of a dead engine removes exactly the locks of that engine from their backends, because
+// locks of Pulumi do not expire.
+type LockNotes struct {
 	folder string
 	file   *os.File
 	log    *slog.Logger
 	remove func(ctx context.Context, lock Lock, owner int) error
 
 	sweeping sync.Mutex
-	failed   map[string]time.Time // notes that could not be dealt with, and when
+	failed   map[string]time.Time // notes that could not be processed → time of the attempt
 
 	mutex sync.Mutex
 	locks map[int]Lock
 	next  int
 }
 
-// sweepAgain is after how long notes that could not be dealt with (a backend that is not reached, say) are tried again.
+// sweepAgain is the pause before notes that could not be processed are retried, for example after an unreachable
+// backend.
 const sweepAgain = 5 * time.Minute
 
-// NewHeld begins this engine's notes in a folder of the engine's folder, and removes the locks of dead engines.
-func NewHeld(folder string, log *slog.Logger) (*Held, error) { return newHeld(folder, log, removeLock) }
+// NewLockNotes creates the notes of this engine in a folder below the engine's folder, and removes the locks of dead
+// engines.
+func NewLockNotes(folder string, log *slog.Logger) (*LockNotes, error) {
+	return newLockNotes(folder, log, removeLock)
+}
 
-func newHeld(
+func newLockNotes(
 	folder string, log *slog.Logger, remove func(context.Context, Lock, int) error,
-) (*Held, error) {
-	h := &Held{folder: folder, log: log, remove: remove, locks: map[int]Lock{}, failed: map[string]time.Time{}}
+) (*LockNotes, error) {
+	h := &LockNotes{folder: folder, log: log, remove: remove, locks: map[int]Lock{}, failed: map[string]time.Time{}}
 	own := filepath.Join(folder, "held")
 	if err := os.MkdirAll(own, 0o700); err != nil {
-		return nil, fmt.Errorf("the folder for notes of locks: %w", err)
+		return nil, fmt.Errorf("creating the folder for lock notes: %w", err)
 	}
 	h.Sweep()
 	path := filepath.Join(own, fmt.Sprintf("%d.json", os.Getpid()))
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("the notes of locks: %w", err)
+		return nil, fmt.Errorf("creating the lock notes: %w", err)
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, fmt.Errorf("the notes of locks %s are another engine's: %w", path, err)
+		return nil, fmt.Errorf("another engine holds the lock notes %s: %w", path, err)
 	}
 	h.file = file
 	return h, nil
 }
 
-// Taken notes that an operation is about to lock a stack, and returns what to call when the lock is gone. Before, it
-// removes the locks of engines that have died since.
-func (h *Held) Taken(backend, stack string) (release func()) {
+// Add notes that an operation is about to lock a stack, and returns a function to call when the lock is released.
+// Before that, it removes the locks of dead engines.
+func (h *LockNotes) Add(backend, stack string) (release func()) {
 	h.Sweep()
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -82,9 +87,9 @@ func (h *Held) Taken(backend, stack string) (release func()) {
 	})
 }
 
-// write replaces the notes. The new text comes before the cut, and the reader stops at the end of the first value, so
-// that a death in between leaves something readable.
-func (h *Held) write() {
+// write replaces the notes. It writes the new text before it truncates the file, and a reader stops after the first
+// JSON value, so the notes can be read even if the engine dies in between.
+func (h *LockNotes) write() {
 	locks := []Lock{}
 	for _, lock := range h.locks {
 		locks = append(locks, lock)
@@ -97,28 +102,28 @@ func (h *Held) write() {
 		err = h.file.Truncate(int64(len(content)))
 	}
 	if err != nil {
-		h.log.Error("a lock could not be noted", "error", err)
+		h.log.Error("cannot write the lock notes", "error", err)
 	}
 }
 
-// Close ends the notes of an engine that holds nothing any more. What it still holds is left for the next one.
-func (h *Held) Close() {
+// Close removes the notes if they are empty. Otherwise the next engine finds them and removes the locks.
+func (h *LockNotes) Close() {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	if len(h.locks) == 0 {
-		_ = os.Remove(h.file.Name()) // notes that stay are found empty
+		_ = os.Remove(h.file.Name()) // an empty file is harmless
 	}
 	_ = h.file.Close()
 }
 
-// Sweep removes the locks of dead engines: of this folder, and of those beside it, which are of other versions and
+// Sweep removes the locks of dead engines of this folder and its sibling folders. Those are for other versions and
 // settings of the same user.
-func (h *Held) Sweep() {
-	h.sweeping.Lock() // who comes second must find the work done, not under way
+func (h *LockNotes) Sweep() {
+	h.sweeping.Lock() // a concurrent caller must wait until the sweep has ended
 	defer h.sweeping.Unlock()
 	notes, err := filepath.Glob(filepath.Join(filepath.Dir(h.folder), "*", "held", "*.json"))
 	if err != nil {
-		h.log.Error("looking for dead engines", "error", err)
+		h.log.Error("cannot list the notes of dead engines", "error", err)
 	}
 	own := fmt.Sprintf("%d.json", os.Getpid())
 	for _, path := range notes {
@@ -130,12 +135,12 @@ func (h *Held) Sweep() {
 		}
 		if err := h.sweep(path); err != nil {
 			h.failed[path] = time.Now()
-			h.log.Error("removing the locks of a dead engine", "notes", path, "error", err)
+			h.log.Error("cannot remove the locks of a dead engine", "notes", path, "error", err)
 		}
 	}
 }
 
-func (h *Held) sweep(path string) error {
+func (h *LockNotes) sweep(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if os.IsNotExist(err) {
 		return nil
@@ -145,16 +150,16 @@ func (h *Held) sweep(path string) error {
 	}
 	defer func() { _ = file.Close() }()
 	if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-		return nil // its engine lives
+		return nil // its engine is running
 	}
 	owner, err := strconv.Atoi(strings.TrimSuffix(filepath.Base(path), ".json"))
 	if err != nil {
-		return fmt.Errorf("no engine's notes: %w", err)
+		return fmt.Errorf("the name contains no process id: %w", err)
 	}
 	var locks []Lock
 	if stat, err := file.Stat(); err == nil && stat.Size() > 0 {
 		if err := json.NewDecoder(file).Decode(&locks); err != nil {
-			return fmt.Errorf("the notes are damaged: %w", err)
+			return fmt.Errorf("reading the notes: %w", err)
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// mendTorn removes what a killed process leaves half-written beside a stack's state in a file backend.
+// removeIncomplete removes the incomplete files that a killed process leaves beside the state of a stack in a file
+// backend.
 //
-// Pulumi's storage library replaces a state file at once, but writes the file of its attributes (content type and
-// checksum, which Pulumi doesn't read) in place before that. A process that is killed in between leaves the old state,
-// which is right, and attributes that are cut off, for which the state cannot be loaded any more ("EOF"). Without
-// attributes, it can.
-func mendTorn(backend, stack string) error {
+// Pulumi's storage library replaces a state file atomically. Before that it writes the attribute file (content type and
+// checksum, which Pulumi does not read), which is not atomic. A process that is killed in between leaves the old state,
+// which is correct, and truncated attributes, with which the state cannot be loaded ("EOF"). Without attributes it can.
+func removeIncomplete(backend, stack string) error {
 	project, name := filepath.Split(filepath.FromSlash(stack))
 	state := filepath.Join(backend, ".pulumi/stacks", filepath.Base(project), name+".json")
 	attributes := []string{state + ".attrs", state + ".bak.attrs"}
@@ -26,11 +26,11 @@ func mendTorn(backend, stack string) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("the attributes of the stack %s: %w", stack, err)
+			return fmt.Errorf("reading the attributes of the stack %s: %w", stack, err)
 		}
 		if !json.Valid(content) {
 			if err := os.Remove(path); err != nil {
-				return fmt.Errorf("the attributes of the stack %s: %w", stack, err)
+				return fmt.Errorf("removing the attributes of the stack %s: %w", stack, err)
 			}
 		}
 	}
@@ -40,13 +40,13 @@ func mendTorn(backend, stack string) error {
 	}
 	for _, path := range leftovers {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("an unfinished state of the stack %s: %w", stack, err)
+			return fmt.Errorf("removing an incomplete state of the stack %s: %w", stack, err)
 		}
 	}
 	return nil
 }
 
-// escapeGlob makes a pattern that matches exactly this path.
+// escapeGlob returns a pattern that matches exactly this path.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

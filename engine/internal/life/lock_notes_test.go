@@ -63,23 +63,23 @@ func TestTheLocksOfADeadEngineAreRemovedAndNoOthers(t *testing.T) {
 		"another stack's":  backendLock(t, backend, "organization/project/other", "other", dead, host, now),
 	}
 	notes := filepath.Join(folder, "held", fmt.Sprintf("%d.json", dead))
-	write(t, notes, fmt.Sprintf(`[{"backend":"file://%s","stack":"organization/project/demo","since":%q}]{"torn`,
+	write(t, notes, fmt.Sprintf(`[{"backend":"file://%s","stack":"organization/project/demo","since":%q}]{"cut off`,
 		backend, now.Format(time.RFC3339Nano)))
 	state := filepath.Join(backend, ".pulumi/stacks/project/demo.json")
 	write(t, state, "{}")
 	write(t, state+".attrs", "")
 	write(t, state+".bak.attrs", "{}")
 	write(t, state+".123.tmp", "{")
-	held, err := NewHeld(folder, quiet)
+	own, err := NewLockNotes(folder, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer held.Close()
+	defer own.Close()
 	if exists(state+".attrs") || exists(state+".123.tmp") || !exists(state) || !exists(state+".bak.attrs") {
-		t.Error("half-written files stay, or whole ones went")
+		t.Error("incomplete files remain, or complete ones were removed")
 	}
 	if exists(gone) {
-		t.Error("the dead engine's lock stays")
+		t.Error("the lock of the dead engine remains")
 	}
 	for whose, path := range kept {
 		if !exists(path) {
@@ -87,69 +87,69 @@ func TestTheLocksOfADeadEngineAreRemovedAndNoOthers(t *testing.T) {
 		}
 	}
 	if exists(notes) {
-		t.Error("the dead engine's notes stay")
+		t.Error("the notes of the dead engine remain")
 	}
 }
 
-func TestTheNotesOfALivingEngineAreLeftAlone(t *testing.T) {
+func TestTheLocksOfARunningEngineAreKept(t *testing.T) {
 	base := t.TempDir()
 	removed := 0
 	remove := func(context.Context, Lock, int) error { removed++; return nil }
-	one, err := newHeld(filepath.Join(base, "one"), quiet, remove)
+	one, err := newLockNotes(filepath.Join(base, "one"), quiet, remove)
 	if err != nil {
 		t.Fatal(err)
 	}
-	release := one.Taken("file:///state", "demo")
-	two, err := newHeld(filepath.Join(base, "two"), quiet, remove)
+	release := one.Add("file:///state", "demo")
+	two, err := newLockNotes(filepath.Join(base, "two"), quiet, remove)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer two.Close()
 	if removed != 0 {
-		t.Error("a living engine's lock was removed")
+		t.Error("the lock of a running engine was removed")
 	}
-	if err := one.file.Close(); err != nil { // what its death does
+	if err := one.file.Close(); err != nil { // as its death does
 		t.Fatal(err)
 	}
-	two.Taken("file:///state", "other")()
+	two.Add("file:///state", "other")()
 	if removed != 1 {
 		t.Errorf("%d locks of the dead engine were removed before the next operation", removed)
 	}
 	release()
 }
 
-func TestABackendThatIsNotReachedIsNotAskedAtEachOperation(t *testing.T) {
+func TestAnUnreachableBackendIsNotTriedWithEachOperation(t *testing.T) {
 	base := t.TempDir()
-	asked := 0
-	remove := func(context.Context, Lock, int) error { asked++; return errors.New("no route") }
+	tries := 0
+	remove := func(context.Context, Lock, int) error { tries++; return errors.New("no route") }
 	notes := filepath.Join(base, "other", "held", fmt.Sprintf("%d.json", deadPid(t)))
 	write(t, notes, `[{"backend":"s3://far","stack":"demo","since":"2026-01-01T00:00:00Z"}]`)
-	held, err := newHeld(filepath.Join(base, "one"), quiet, remove)
+	own, err := newLockNotes(filepath.Join(base, "one"), quiet, remove)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer held.Close()
-	held.Taken("file:///state", "demo")()
-	if asked != 1 || !exists(notes) {
-		t.Errorf("it was asked %d times; the notes exist: %v", asked, exists(notes))
+	defer own.Close()
+	own.Add("file:///state", "demo")()
+	if tries != 1 || !exists(notes) {
+		t.Errorf("it was tried %d times; the notes exist: %v", tries, exists(notes))
 	}
 }
 
-func TestAnEngineThatHoldsNothingLeavesNoNotes(t *testing.T) {
+func TestAnEngineWithoutLocksLeavesNoNotes(t *testing.T) {
 	folder := t.TempDir()
-	held, err := NewHeld(folder, quiet)
+	own, err := NewLockNotes(folder, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	held.Taken("file:///state", "demo")()
-	held.Close()
-	left, err := os.ReadDir(filepath.Join(folder, "held"))
-	if err != nil || len(left) != 0 {
-		t.Errorf("left: %v, %v", left, err)
+	own.Add("file:///state", "demo")()
+	own.Close()
+	remaining, err := os.ReadDir(filepath.Join(folder, "held"))
+	if err != nil || len(remaining) != 0 {
+		t.Errorf("remaining: %v, %v", remaining, err)
 	}
 }
 
-func TestALockOfAProcessThatWasGivenTheDeadEnginesIDIsKept(t *testing.T) {
+func TestALockOfANewProcessWithTheSameIDIsKept(t *testing.T) {
 	now := time.Now()
 	since := now.Add(-time.Hour)
 	started := func(at time.Time) func(int) (time.Time, bool) {
@@ -157,9 +157,9 @@ func TestALockOfAProcessThatWasGivenTheDeadEnginesIDIsKept(t *testing.T) {
 	}
 	lock := lockFile{Pid: 7, Hostname: "h", Timestamp: now}
 	if lock.dead(7, "h", since, started(now.Add(-time.Minute))) {
-		t.Error("the lock was taken after the new process' start")
+		t.Error("the lock is younger than the new process")
 	}
 	if !lock.dead(7, "h", since, started(now.Add(time.Minute))) {
-		t.Error("the lock was taken before the new process' start")
+		t.Error("the lock is older than the new process")
 	}
 }
