@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from interop.javascript import JavaScript
-    from support.jazz_wire import Wired
+    from support.jazz_controlled_nodes import SwitchedNode
 
     from reside.jazz import CoId
 
@@ -28,7 +28,7 @@ class Refused(Exception):  # noqa: N818 - it says what happened
 class PythonActor:
     """One account's node in Python."""
 
-    def __init__(self, name: str, node: Wired) -> None:
+    def __init__(self, name: str, node: SwitchedNode) -> None:
         self.name = name
         self.node = node
         self.account_id = str(node.account_id)
@@ -134,96 +134,102 @@ def _view(value: Any, members: Sequence[str], times: Sequence[int]) -> View:
 
 
 async def _transact(
-    node: Wired, *, co_id: str, changes: list[Any], privacy: str, made_at: int, meta: dict[str, Any] | None = None
+    node: SwitchedNode,
+    *,
+    co_id: str,
+    changes: list[Any],
+    privacy: str,
+    made_at: int,
+    meta: dict[str, Any] | None = None,
 ) -> None:
     node.transact(co_id, changes, private=privacy == "private", made_at=made_at, meta=meta)
 
 
-async def _map(node: Wired, *, group: str, init: dict[str, Any]) -> str:
+async def _map(node: SwitchedNode, *, group: str, init: dict[str, Any]) -> str:
     return (await node.load_group(group)).create_map(init).id
 
 
-async def _list(node: Wired, *, group: str, init: list[Any]) -> str:
+async def _list(node: SwitchedNode, *, group: str, init: list[Any]) -> str:
     return (await node.load_group(group)).create_list(init).id
 
 
-async def _feed(node: Wired, *, group: str) -> str:
+async def _feed(node: SwitchedNode, *, group: str) -> str:
     return (await node.load_group(group)).create_feed().id
 
 
-async def _group(node: Wired) -> str:
+async def _group(node: SwitchedNode) -> str:
     return node.create_group().id
 
 
-async def _set(node: Wired, *, co_id: str, key: str, value: Any) -> None:
+async def _set(node: SwitchedNode, *, co_id: str, key: str, value: Any) -> None:
     (await node.load_map(co_id)).set(key, value)
 
 
-async def _delete(node: Wired, *, co_id: str, key: str) -> None:
+async def _delete(node: SwitchedNode, *, co_id: str, key: str) -> None:
     (await node.load_map(co_id)).delete(key)
 
 
-async def _append(node: Wired, *, co_id: str, values: list[Any]) -> None:
+async def _append(node: SwitchedNode, *, co_id: str, values: list[Any]) -> None:
     (await node.load_list(co_id)).extend(values)
 
 
-async def _insert(node: Wired, *, co_id: str, at: int, value: Any) -> None:
+async def _insert(node: SwitchedNode, *, co_id: str, at: int, value: Any) -> None:
     items = await node.load_list(co_id)
     items.insert(at % (len(items) + 1), value)
 
 
-async def _remove(node: Wired, *, co_id: str, at: int) -> None:
+async def _remove(node: SwitchedNode, *, co_id: str, at: int) -> None:
     items = await node.load_list(co_id)
     if len(items):
         items.remove(at % len(items))
 
 
-async def _push(node: Wired, *, co_id: str, value: Any) -> None:
+async def _push(node: SwitchedNode, *, co_id: str, value: Any) -> None:
     (await node.load_feed(co_id)).push(value)
 
 
-async def _add_member(node: Wired, *, group: str, member: Any, role: Any) -> None:
+async def _add_member(node: SwitchedNode, *, group: str, member: Any, role: Any) -> None:
     await (await node.load_group(group)).add_member(member, role)
 
 
-async def _remove_member(node: Wired, *, group: str, member: Any) -> None:
+async def _remove_member(node: SwitchedNode, *, group: str, member: Any) -> None:
     await (await node.load_group(group)).remove_member(member)
 
 
-async def _extend(node: Wired, *, group: str, parent: str, role: str) -> None:
+async def _extend(node: SwitchedNode, *, group: str, parent: str, role: str) -> None:
     await (await node.load_group(group)).extend(await node.load_group(parent), role)
 
 
-async def _revoke_extension(node: Wired, *, group: str, parent: str) -> None:
+async def _revoke_extension(node: SwitchedNode, *, group: str, parent: str) -> None:
     await (await node.load_group(group)).revoke_extension(await node.load_group(parent))
 
 
-async def _text(node: Wired, *, group: str, init: str) -> str:
+async def _text(node: SwitchedNode, *, group: str, init: str) -> str:
     return (await node.load_group(group)).create_text(init).id
 
 
-async def _insert_text(node: Wired, *, co_id: str, at: int, text: str) -> None:
+async def _insert_text(node: SwitchedNode, *, co_id: str, at: int, text: str) -> None:
     value = await node.load_text(co_id)
     value.insert(at % (len(value) + 1), text)
 
 
-async def _delete_text(node: Wired, *, co_id: str, at: int, count: int) -> None:
+async def _delete_text(node: SwitchedNode, *, co_id: str, at: int, count: int) -> None:
     value = await node.load_text(co_id)
     if len(value):
         value.delete_range(at % len(value), at % len(value) + count)
 
 
-async def _replace(node: Wired, *, co_id: str, at: int, value: Any) -> None:
+async def _replace(node: SwitchedNode, *, co_id: str, at: int, value: Any) -> None:
     items = await node.load_list(co_id)
     if len(items):
         items.replace(at % len(items), value)
 
 
-async def _create_invite(node: Wired, *, group: str, role: Any) -> str:
+async def _create_invite(node: SwitchedNode, *, group: str, role: Any) -> str:
     return (await (await node.load_group(group)).create_invite(role)).secret
 
 
-async def _accept_invite(node: Wired, *, group: CoId, secret: str) -> None:
+async def _accept_invite(node: SwitchedNode, *, group: CoId, secret: str) -> None:
     await node.accept_invite(Invite(group, secret), timeout=5)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from interop.differential.actors import JavaScriptActor, PythonActor
 from support.eventually import eventually
-from support.jazz_wire import Wired
+from support.jazz_controlled_nodes import SwitchedNode
 
 from reside.jazz import EVERYONE, Credentials, now_ms
 
@@ -128,7 +128,7 @@ class World:
             login = {"accountID": credentials.account_id, "accountSecret": credentials.agent_secret}
             await self.js("login", actor="fresh", url=self.server.url, **login)
             return JavaScriptActor("fresh", self.js, credentials.account_id)
-        node = Wired(self.server.url, credentials, clock=lambda: self.clock("fresh"))
+        node = SwitchedNode(self.server.url, credentials, clock=lambda: self.clock("fresh"))
         await node.online()
         await node.login()
         return PythonActor("fresh", node)
@@ -144,7 +144,7 @@ class World:
         credentials = Credentials.generate()
         self._credentials.append(credentials)
         py_name, js_name = f"py-{name}", f"js-{name}"
-        node = Wired(self.server.url, credentials, clock=lambda: self.clock(py_name))
+        node = SwitchedNode(self.server.url, credentials, clock=lambda: self.clock(py_name))
         self.python.append(PythonActor(py_name, node))
         await node.online()
         await node.register(name)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from interop.javascript import JavaScript, javascript
+from support.jazz_controlled_nodes import SwitchedNode
 from support.jazz_nodes import Nodes, content, until
 from support.jazz_server import JazzServer
-from support.jazz_wire import Wired
 
 from reside.jazz import AccountId, CoMap, Credentials, Group, Node, now_ms
 
@@ -29,7 +29,7 @@ class Scene:
     """
 
     owner: Node
-    mallory: Wired
+    mallory: SwitchedNode
     victim: Node
     group: Group
     value: CoMap
@@ -82,7 +82,7 @@ async def scene(jazz: JazzServer, nodes: Nodes) -> AsyncIterator[Scene]:
     """A public map of a group."""
     start = now_ms()
     owner, victim = await nodes("owner"), await nodes("victim")
-    mallory = Wired(jazz.url, Credentials.generate(), clock=now_ms)
+    mallory = SwitchedNode(jazz.url, Credentials.generate(), clock=now_ms)
     await mallory.online()
     await mallory.register("mallory")
     group = owner.create_group()

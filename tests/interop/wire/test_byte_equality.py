@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from interop.javascript import JavaScript, javascript
+from support.jazz_controlled_nodes import DetachedNode, SwitchedNode
 from support.jazz_nodes import content
 from support.jazz_server import JazzServer
-from support.jazz_wire import Loose, Wired
 
 from reside.jazz import Credentials, InvalidContent, now_ms
 from reside.jazz.wire import crypto as ours
@@ -146,7 +146,7 @@ def _joined(messages: list[dict[str, Any]]) -> dict[str, Any]:
     return {"header": messages[0]["header"], "sessions": sessions, "priority": {item["priority"] for item in messages}}
 
 
-def _whole(node: Loose, co_id: str) -> list[dict[str, Any]]:
+def _whole(node: DetachedNode, co_id: str) -> list[dict[str, Any]]:
     """What a node sends to one who has nothing."""
     node.take()
     node.give({"action": "load", "id": co_id, "header": False, "sessions": {}})
@@ -159,7 +159,7 @@ async def test_whole_values_of_javascript_are_read_and_sent_on_unchanged(js: Jav
     group = await js("group", actor="js", name="fixtures")
     await js("addMember", actor="js", group=group, account="everyone", role="reader")
     kinds = await _all_kinds_by_javascript(js, group)
-    python = Loose()
+    python = DetachedNode()
     for co_id in (made["accountID"], group, *kinds.values()):
         messages = await js("messages", actor="js", id=co_id)
         for message in messages:
@@ -175,7 +175,7 @@ async def test_whole_values_of_javascript_are_read_and_sent_on_unchanged(js: Jav
 
 async def test_whole_values_of_python_are_read_and_sent_on_unchanged(js: JavaScript, jazz: JazzServer) -> None:
     credentials = Credentials.generate()
-    python = Wired(jazz.url, credentials, clock=now_ms)
+    python = SwitchedNode(jazz.url, credentials, clock=now_ms)
     await python.online()
     await python.register("python")
     group = python.create_group("fixtures")
@@ -199,7 +199,7 @@ async def test_whole_values_of_python_are_read_and_sent_on_unchanged(js: JavaScr
         await asyncio.sleep(0)  # a signature each
     await python.flush()
     await js("create", actor="reader", url=jazz.url, name="reader")
-    loose = Loose()
+    loose = DetachedNode()
     for co_id in (
         credentials.account_id,
         group.id,

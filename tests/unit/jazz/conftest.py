@@ -1,16 +1,16 @@
 """What the tests of the Jazz client's wire share: a node that plays the server, and one that writes."""
 
 import pytest
-from support.jazz_wire import Loose, registered
+from support.jazz_controlled_nodes import DetachedNode, registered
 
 
 @pytest.fixture
-async def hub() -> Loose:
+async def hub() -> DetachedNode:
     """A node that plays the server: it answers loads and acknowledges content."""
-    return Loose()
+    return DetachedNode()
 
 
 @pytest.fixture
-async def writer(hub: Loose) -> Loose:
+async def writer(hub: DetachedNode) -> DetachedNode:
     """A registered node."""
     return await registered(hub, "writer")

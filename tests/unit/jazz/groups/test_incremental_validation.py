@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from unittest.mock import patch
 
 import pytest
-from support.jazz_wire import Loose
+from support.jazz_controlled_nodes import DetachedNode
 from unit.jazz.logs import Log, judge, refusals
 
 from reside.jazz import AgentId, Group
@@ -38,7 +38,7 @@ def judged() -> Iterator[list[str]]:
 @pytest.fixture
 async def group() -> Group:
     """A new group of a node without a server."""
-    node = Loose()
+    node = DetachedNode()
     node._host.writer.create(node._runtime.account_header)
     return node.create_group()
 

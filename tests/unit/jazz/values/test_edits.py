@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.jazz_wire import Loose
+from support.jazz_controlled_nodes import DetachedNode
 from unit.jazz.logs import Log
 
 from reside.jazz import CoList, CoPlainText, Group, InvalidContent
@@ -35,7 +35,7 @@ _edits = st.lists(st.tuples(st.integers(0, 7), _places, _places), max_size=12)
 
 def _group() -> Group:
     """A group of a node that is connected to nobody; its account need not be known to anyone."""
-    node = Loose()
+    node = DetachedNode()
     core = node._host.writer.create(node._runtime.account_header)
     node._host.object_of(core, Group)._initialise()
     return node.create_group()

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during, registered
 from support.jazz_nodes import until
-from support.jazz_wire import Loose, connected_to, registered
 from websockets.asyncio.server import serve
 
 from reside.jazz import CoMap, Credentials, Group, Node
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _WITHIN_S = 20.0
 
 
-class Liar:
+class LyingServer:
     """The server. Loads are answered with what its node has, content is acknowledged and dropped.
 
     Attributes:
@@ -36,7 +36,7 @@ class Liar:
         answers: What is said to a load of a value, where it is not the truth.
     """
 
-    def __init__(self, hub: Loose) -> None:
+    def __init__(self, hub: DetachedNode) -> None:
         self.hub = hub
         self.url = ""
         self.connections = 0
@@ -88,11 +88,11 @@ class Liar:
 
 
 @dataclass
-class Stage:
+class Setup:
     """A victim on a lying server, with values that an honest owner and a hostile member wrote.
 
     Attributes:
-        liar: The server.
+        server: The server.
         victim: A real node.
         owner: The admin of the group; its writes reach the server's node by `carry`.
         mallory: A writer of the group.
@@ -102,10 +102,10 @@ class Stage:
         my_other: The same as the victim has it.
     """
 
-    liar: Liar
+    server: LyingServer
     victim: Node
-    owner: Loose
-    mallory: Loose
+    owner: DetachedNode
+    mallory: DetachedNode
     value: CoMap
     mine: CoMap
     other: CoMap
@@ -117,13 +117,13 @@ class Stage:
         """The group as the owner has it."""
         return self.value.group
 
-    async def carry(self, node: Loose) -> None:
+    async def carry(self, node: DetachedNode) -> None:
         """Exchanges messages between a node and the server's node; the victim hears nothing of it."""
-        await connected_to(self.liar.hub, node)
+        await exchange(self.server.hub, node)
 
-    async def run(self, node: Loose, doing: Awaitable[T]) -> T:
+    async def run(self, node: DetachedNode, doing: Awaitable[T]) -> T:
         """Something that a node does and needs the server for."""
-        return await carried(self.liar.hub, node, doing)
+        return await exchange_during(self.server.hub, node, doing)
 
     async def is_unharmed(self) -> None:
         """The victim is on its first connection, and an honest write to another value reaches it.
@@ -134,34 +134,26 @@ class Stage:
         self._updates += 1
         self.other.set("update", self._updates)
         await self.carry(self.owner)
-        await self.liar.say(self.liar.whole(self.other.id))
+        await self.server.say(self.server.whole(self.other.id))
         await until(self.my_other, {"update": self._updates})
         assert self.victim.connected
-        assert self.liar.connections == 1
+        assert self.server.connections == 1
 
 
 @asynccontextmanager
-async def stage(role: Any = "writer") -> AsyncIterator[Stage]:
+async def attack(role: Any = "writer") -> AsyncIterator[Setup]:
     """A stage on which mallory has a role."""
-    hub = Loose()
-    liar = Liar(hub)
+    hub = DetachedNode()
+    server = LyingServer(hub)
     owner, mallory = await registered(hub, "owner"), await registered(hub, "mallory")
     group = owner.create_group()
     await group.add_member("everyone", "reader")
-    await carried(hub, owner, group.add_member(mallory.account_id, role))
+    await exchange_during(hub, owner, group.add_member(mallory.account_id, role))
     value, other = group.create_map({"x": 1}), group.create_map({"update": 0})
-    await connected_to(hub, owner)
-    await carried(hub, mallory, mallory.load_map(value.id))
-    async with serve(liar.serve, "127.0.0.1", 0, max_size=None, compression=None) as server:
-        liar.url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        async with Node(liar.url, Credentials.generate()) as victim:
+    await exchange(hub, owner)
+    await exchange_during(hub, mallory, mallory.load_map(value.id))
+    async with serve(server.serve, "127.0.0.1", 0, max_size=None, compression=None) as listening:
+        server.url = f"ws://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        async with Node(server.url, Credentials.generate()) as victim:
             mine, my_other = await victim.load_map(value.id), await victim.load_map(other.id)
-            yield Stage(liar, victim, owner, mallory, value, mine, other, my_other)
-
-
-async def carried(hub: Loose, node: Loose, doing: Awaitable[T]) -> T:
-    """What a node does, with its messages carried to a hub and back meanwhile."""
-    task = asyncio.ensure_future(doing)
-    while not task.done():
-        await connected_to(hub, node)
-    return await task
+            yield Setup(server, victim, owner, mallory, value, mine, other, my_other)
