@@ -36,7 +36,7 @@ class Outcome:
 
 
 async def call_greeter(platform: Platform, who: Credentials) -> dict[str, Any]:
-    """Call ``greet`` once as ``who``."""
+    """Call `greet` once as `who`."""
     return await _Greeter(platform, who).call()
 
 

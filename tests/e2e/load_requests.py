@@ -51,7 +51,7 @@ def approve(platform: Platform, number: int) -> Any:
 
 
 def load_request(platform: Platform, number: int) -> LoadRequest:
-    """A load request as the operator's account reads it in Jazz."""
+    """Return a load request as the operator's account reads it in Jazz."""
 
     async def run() -> LoadRequest:
         async with _session(platform) as session:
@@ -64,7 +64,7 @@ def load_request(platform: Platform, number: int) -> LoadRequest:
 
 @asynccontextmanager
 async def _session(platform: Platform) -> AsyncIterator[Session]:
-    """The command's own session, with the operator's configuration."""
+    """Yield the command's own session, with the operator's configuration."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RESIDE_CONFIG", platform.environment["RESIDE_CONFIG"])
         async with open_session(config.load()) as session:
@@ -108,7 +108,7 @@ def asking(platform: Platform, image: str, name: str) -> Iterator[Asking]:
 
 
 def _until_question(process: subprocess.Popen[str]) -> str:
-    """What the command says up to its question, which ends no line."""
+    """Return what the command says up to its question, which ends no line."""
     assert process.stdout is not None
     said = ""
     while not said.endswith(QUESTION):

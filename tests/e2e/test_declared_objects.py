@@ -29,7 +29,7 @@ OWNER, STACK, OBJECT = "gardener", "garden", "shed"
 
 
 def _build_owner(platform: Platform, folder: Path) -> str:
-    """An image that requires the Sentinel with the permission to manage Deployments."""
+    """Return an image that requires the Sentinel with the permission to manage Deployments."""
     example = ROOT / "examples/replicas/report"
     manifest = yaml.safe_load((example / "replica.yaml").read_text())
     manifest["identity"] = f"{REGISTRY}/{OWNER}"

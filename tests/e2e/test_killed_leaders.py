@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(1200)
 
 
 def _main_pid(pod_uid: str) -> int:
-    """The process of a pod's replica, on this machine: the one with the program in the pod's cgroup."""
+    """Return the process of a pod's replica, on this machine: the one with the program in the pod's cgroup."""
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue

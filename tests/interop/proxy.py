@@ -53,7 +53,7 @@ class Proxy:
         return sum(len(batch["newTransactions"]) for message in messages for batch in message.get("new", {}).values())
 
     async def pump(self, direction: Direction, source: Connection, target: Connection) -> None:
-        """Passes on what comes from one side, message by message, until the line is cut or closed."""
+        """Pass on what comes from one side, message by message, until the line is cut or closed."""
         try:
             async for frame in source:
                 for text in str(frame).split("\n"):
@@ -74,7 +74,7 @@ class Proxy:
 
 @asynccontextmanager
 async def proxy(server_url: str) -> AsyncIterator[Proxy]:
-    """A running proxy before a server."""
+    """Yield a running proxy before a server."""
     made = Proxy()
 
     async def handle(client: ServerConnection) -> None:

@@ -80,7 +80,7 @@ class EtcdServer:
 
 @contextmanager
 def etcd_server() -> Iterator[EtcdServer]:
-    """A running etcd, gone with its data when the block is left."""
+    """Yield a running etcd, gone with its data when the block is left."""
     folder = Path(tempfile.mkdtemp(prefix="reside-etcd-"))
     server = EtcdServer(folder)
     try:

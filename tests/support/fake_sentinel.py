@@ -40,7 +40,7 @@ class Orders:
     """What a test tells the cluster to do.
 
     Attributes:
-        hold: workloads (``Kind/name``) that start but never get ready.
+        hold: workloads (`Kind/name`) that start but never get ready.
         violations: broken rules that every preview names.
         previewing: cleared to let no preview be made.
         seen: every set of wanted pods, in order, by stack.
@@ -73,7 +73,7 @@ async def _granted(context: Context, ref: PermissionRef, _grant: Grant) -> None:
 
 
 def replica() -> Replica:
-    """The Sentinel's declaration, without a cluster behind it."""
+    """Return the Sentinel's declaration, without a cluster behind it."""
     sentinel = Replica(PACKAGED[SENTINEL_CONTRACT])
     sentinel.data(SENTINEL_CONTRACT)(_data)
     for kind in KINDS:
@@ -159,7 +159,7 @@ class Cluster:
 
 @asynccontextmanager
 async def fake_sentinel(settings: ReplicaSettings, orders: Orders) -> AsyncIterator[Cluster]:
-    """A running stand-in."""
+    """Yield a running stand-in."""
     async with replica().start(settings) as context:
         cluster = Cluster(context, orders)
         task = asyncio.create_task(cluster.run())

@@ -54,7 +54,7 @@ class Events:
         )
 
     def most_at_once(self) -> int:
-        """The largest number of objects that were there at the same time, without pods that have ended.
+        """Return the largest number of objects that were there at the same time, without pods that have ended.
 
         A pod that has ended, its containers with it, is listed until its kubelet says that it may go.
         """
@@ -83,7 +83,7 @@ class Platform:
 
     @staticmethod
     def outside() -> dict[str, str]:
-        """The environment of this process, without what would point at a user's cluster."""
+        """Return the environment of this process, without what would point at a user's cluster."""
         kept = ("RESIDE_CACHE", "RESIDE_TOOLS")
         return {
             key: value
@@ -113,7 +113,7 @@ class Platform:
         return self.info.kubeconfig
 
     def run(self, *command: str, check: bool = True, seconds: float = 300) -> subprocess.CompletedProcess[str]:
-        """Run a command of the operator; unless ``check`` is false, it must succeed."""
+        """Run a command of the operator; unless `check` is false, it must succeed."""
         environment = {**self.environment, "KUBECONFIG": str(self.kubeconfig)}
         result = subprocess.run(
             command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False
@@ -128,7 +128,7 @@ class Platform:
         return (str(Path(sys.executable).with_name("reside")),)
 
     def as_stranger(self, name: str = "stranger") -> Platform:
-        """The same cluster, seen by an operator with an account of this name, which was never granted anything."""
+        """Return the same cluster for an operator with an account of this name, which has no grants."""
         other = replace(self, folder=self.folder / name)
         shutil.copytree(self.folder / "config", other.folder / "config", dirs_exist_ok=True)
         if name not in other.accounts():
@@ -159,11 +159,11 @@ class Platform:
         return json.loads(text) if text.strip() else {}
 
     def secret(self, name: str) -> dict[str, str]:
-        """The decoded values of a Secret."""
+        """Return the decoded values of a Secret."""
         return {key: b64decode(value).decode() for key, value in self.get("secret", name)["data"].items()}
 
     def replicas(self) -> dict[str, dict[str, Any]]:
-        """The rows of `reside replica list`, by name."""
+        """Return the rows of `reside replica list`, by name."""
         rows = json.loads(self.reside("replica", "list", "--output", "json").stdout)
         return {row["name"]: row for row in rows}
 

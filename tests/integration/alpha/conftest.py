@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """A sync server, an etcd and a registry."""
+    """Yield a sync server, an etcd and a registry."""
     with servers(tmp_path_factory.mktemp("alpha")) as running:
         yield running
 
 
 @pytest.fixture
 async def cluster(on: Servers) -> AsyncIterator[AlphaCluster]:
-    """A running Alpha on them."""
+    """Yield a running Alpha on them."""
     async with alpha_cluster(on) as made:
         yield made
 
 
 @pytest.fixture
 async def admin(cluster: AlphaCluster) -> Client:
-    """The super admin of this Alpha."""
+    """Return the super admin of this Alpha."""
     return await cluster.admin()

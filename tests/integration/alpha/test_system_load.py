@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def push_system(on: Servers, variant: str = "") -> list[str]:
-    """The three images with the manifests that the real ones carry; returns them by digest in loading order."""
+    """Push the three images with the manifests of the real ones; return them by digest in loading order."""
     found = []
     for name, identity, manifest in system_manifests():
         path = identity.removeprefix(f"{constants.RESIDE_REGISTRY}/")

@@ -56,7 +56,7 @@ class Death(BaseException):
 
 @contextmanager
 def death_at(alpha: Alpha, point: int) -> Iterator[asyncio.Event]:
-    """Let Alpha's node die at its ``point``-th write from now on; the event says that it has."""
+    """Let Alpha's node die at its `point`-th write from now on; the event is set then."""
     host, count, dead = alpha.node._host, 0, asyncio.Event()
     real_private, real_group = host.write_private, host.write_trusting
 

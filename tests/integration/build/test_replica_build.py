@@ -56,7 +56,7 @@ def _own_docker(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
 
 @pytest.fixture
 def mirrored(server: Registry, monkeypatch: pytest.MonkeyPatch) -> Registry:
-    """A registry that the command finds through the environment."""
+    """Return a registry that the command finds through the environment."""
     monkeypatch.setenv("RESIDE_REGISTRY_MIRRORS", json.dumps(server.mirrors))
     return server
 
@@ -179,7 +179,7 @@ def test_extending_mounts_the_layers_below_and_sends_the_new_one(server: Registr
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> str:
-    """What was printed as an error; it must be no traceback."""
+    """Return what was printed as an error; it must be no traceback."""
     text = " ".join(capsys.readouterr().err.split())
     assert "Traceback" not in text
     return text

@@ -34,7 +34,7 @@ async def locks(etcd: EtcdServer) -> AsyncIterator[LockService]:
 
 @pytest.fixture
 async def others(etcd: EtcdServer) -> AsyncIterator[LockService]:
-    """The locks of another process."""
+    """Yield the locks of another process."""
     async with LockService([etcd.url], holder="two") as service:
         yield service
 

@@ -49,7 +49,7 @@ BAD = {
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project that declares the objects of objects.json, rendered to files: no cluster is needed."""
+    """Return a project that declares the objects of objects.json, rendered to files: no cluster is needed."""
     folder = tmp_path / "project"
     folder.mkdir()
     (tmp_path / "state").mkdir()

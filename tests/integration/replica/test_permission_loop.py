@@ -38,7 +38,7 @@ class Handlers:
         self.failures = failures
 
     def replica(self) -> Replica:
-        """A replica with these handlers."""
+        """Return a replica with these handlers."""
         replica = Replica(greeting_contract())
         replica.permission(GREETING, "greet", granted=self.granted, revoked=self.revoked, updated=self.updated)
         return replica
@@ -154,7 +154,7 @@ async def test_the_grantee_reads_what_it_was_granted_and_others_do_not(
 
 
 async def _published(reader: Node, context: Context, client: Credentials) -> CoMap:
-    """The map that a grantee finds from the granting replica's account alone."""
+    """Return the map that a grantee finds from the granting replica's account alone."""
     profile = await load_profile(reader, context.node.account_id)
     name = granted_permissions(client.account_id)
 

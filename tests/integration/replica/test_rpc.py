@@ -163,7 +163,7 @@ async def test_a_receiver_that_is_not_there_is_not_ready(
 
 @pytest.fixture
 def placed(identity: Identity) -> ReplicaSettings:
-    """The greeter's settings with a port that it keeps over a restart."""
+    """Return the greeter's settings with a port that it keeps over a restart."""
     port = free_port()
     return identity.settings.model_copy(update={"listen_port": port, "internal_endpoint": f"http://127.0.0.1:{port}"})
 

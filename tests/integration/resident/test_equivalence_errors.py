@@ -18,7 +18,7 @@ PACK = Path(__file__).parents[3] / "policy"
 
 
 def maps(side: Side, **data: str) -> Program:
-    """A program of ConfigMaps, each with one value."""
+    """Return a program of ConfigMaps, each with one value."""
 
     def run() -> None:
         use = ResourceOptions(provider=kubernetes(side))

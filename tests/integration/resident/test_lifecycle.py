@@ -67,7 +67,7 @@ class Held:
 
 
 def alone(value: str) -> Program:
-    """A program without providers."""
+    """Return a program without providers."""
 
     def run() -> None:
         pulumi.ComponentResource("test:index:Alone", "first", None)

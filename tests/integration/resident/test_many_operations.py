@@ -42,7 +42,7 @@ class Watched:
             self.engines.setdefault(status["pid"], []).append(status)
 
     def figures(self) -> str:
-        """A line an engine."""
+        """Return a line an engine."""
         lines = [f"most memory of the pair: {self.most / MIB:.0f} MiB"]
         for pid, seen in self.engines.items():
             first, last = seen[0], seen[-1]
@@ -54,7 +54,7 @@ class Watched:
         return "\n".join(lines)
 
     def over(self, what: str, start: int, each: float) -> list[dict[str, Any]]:
-        """What was seen above a line that begins with each engine anew: so much at first, so much an operation."""
+        """Return what was seen above a line for each engine: an amount at first, and one for each operation."""
         everything = (status for seen in self.engines.values() for status in seen)
         return [status for status in everything if status[what] > start + each * status["operations"]]
 
@@ -144,7 +144,7 @@ def test_no_race_is_found_by_gos_detector(both: Sides, tmp_path: Path) -> None:
 
 
 def build_with_race_detector(folder: Path) -> Path:
-    """The engine and its guard, built with ``-race``."""
+    """Return the engine and its guard, built with `-race`."""
     environment = {**os.environ, "GOWORK": "off", "CGO_ENABLED": "1"}
     version = "-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v3.259.0"
     for name, package, flags in (("reside-engine", ".", ["-race"]), ("reside-plugin-guard", "./guard", [])):

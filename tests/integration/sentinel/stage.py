@@ -64,7 +64,7 @@ class Stage:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Sentinel]:
-        """A Sentinel that runs while the block is open, and is stopped gracefully."""
+        """Yield a Sentinel that runs while the block is open, and is stopped gracefully."""
         sentinel = Sentinel(self.settings)
         task = asyncio.create_task(sentinel.run())
         try:
@@ -76,7 +76,7 @@ class Stage:
 
 @asynccontextmanager
 async def stage(info: ClusterInfo, on: Servers, namespace: str, folder: Path) -> AsyncIterator[Stage]:
-    """A stage in a namespace, with an account and a control block for a Sentinel that does not run yet."""
+    """Yield a stage in a namespace, with an account and a control block for a Sentinel that does not run yet."""
     async with world(on) as made:
         identity = await made.identity("kubernetes-sentinel")
         chosen = settings(info, namespace, folder, **identity.settings.model_dump())

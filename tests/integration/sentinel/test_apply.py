@@ -220,7 +220,7 @@ async def test_the_role_that_the_bootstrap_gives_is_enough(cluster: ClusterInfo,
 
 
 async def _kubeconfig(cluster: ClusterInfo, scene: Stage) -> Path:
-    """A kubeconfig with the token of the platform's ServiceAccount, as a pod has it."""
+    """Return a kubeconfig with the token of the platform's ServiceAccount, as a pod has it."""
     given = json.loads(await asyncio.to_thread(kubectl, cluster, "config", "view", "--raw", "--minify", "-o", "json"))
     name = "kubernetes-sentinel"
     token = await asyncio.to_thread(kubectl, cluster, "-n", scene.namespace, "create", "token", name)

@@ -51,7 +51,7 @@ async def put_back(cluster: ClusterInfo, scene: Stage, key: str) -> None:
 
 @asynccontextmanager
 async def process(chosen: SentinelSettings) -> AsyncIterator[asyncio.subprocess.Process]:
-    """The Sentinel as its pod runs it; what it logs goes to its state folder."""
+    """Yield the Sentinel as its pod runs it; what it logs goes to its state folder."""
     values = {
         name: value.get_secret_value() if hasattr(value, "get_secret_value") else value
         for name, value in chosen
@@ -73,7 +73,7 @@ async def process(chosen: SentinelSettings) -> AsyncIterator[asyncio.subprocess.
 
 
 def platform() -> list[dict[str, Any]]:
-    """A stack as the hand-over declares it, small."""
+    """Return a stack as the hand-over declares it, small."""
     return [workload("StatefulSet", "etcd", PLATFORM_STACK), service("etcd", PLATFORM_STACK)]
 
 
@@ -182,7 +182,7 @@ async def test_nothing_is_put_back_while_the_cluster_is_being_destroyed(cluster:
 
 
 def replace_settings(scene: Stage) -> Stage:
-    """The same Sentinel as another process would be: it listens elsewhere."""
+    """Return the same Sentinel as another process would be: it listens elsewhere."""
     return replace(scene, settings=scene.settings.model_copy(update={"listen_port": 0}))
 
 

@@ -43,11 +43,11 @@ class Both:
     namespace: str
 
     async def live(self, key: str) -> dict[str, Any] | None:
-        """A live object."""
+        """Return a live object."""
         return await asyncio.to_thread(get, self.info, self.namespace, key)
 
     async def wait(self, key: str) -> dict[str, Any]:
-        """A live object, once it is there."""
+        """Return a live object, once it is there."""
         found = await eventually(key, lambda: self.live(key), within=60)
         assert found is not None
         return found

@@ -14,7 +14,7 @@ MINUTE_MS = 60_000
 
 @pytest.fixture
 async def worker(jazz: JazzServer, tools: JavaScript) -> Credentials:
-    """An account made here that jazz-tools' `startWorker` has logged in as `worker`."""
+    """Return an account made here that jazz-tools' `startWorker` has logged in as `worker`."""
     credentials = Credentials.generate()
     async with Node(jazz.url, credentials) as node:
         await node.register("worker")

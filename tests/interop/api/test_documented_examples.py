@@ -14,12 +14,12 @@ from support.jazz_server import JazzServer
 pytestmark = pytest.mark.anyio
 
 PAGE = Path(__file__).parents[3] / "docs" / "jazz.md"
-_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^``python\n(.*?)^``$", re.MULTILINE | re.DOTALL)
 _WHOLE_PROGRAM = "asyncio.run("
 
 
 def _blocks(url: str) -> list[tuple[int, str]]:
-    """The page's blocks with their lines; the server is the test's."""
+    """Return the page's blocks with their lines; the server is the test's."""
     page = PAGE.read_text()
     found = [(page[: block.start(1)].count("\n"), block.group(1)) for block in _BLOCK.finditer(page)]
     return [(line, code.replace("ws://127.0.0.1:4200", url)) for line, code in found]

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def _run(*arguments: str) -> tuple[int, str, str]:
-    """The command in this process; one test runs it in its own."""
+    """Return the command in this process; one test runs it in its own."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = await asyncio.to_thread(main, arguments)
@@ -37,7 +37,7 @@ async def _json(*arguments: str) -> Any:
 
 @pytest.fixture
 async def owner(jazz: JazzServer) -> Credentials:
-    """An account that is registered."""
+    """Return an account that is registered."""
     credentials = Credentials.generate()
     async with Node(jazz.url, credentials) as node:
         await node.register("owner")

@@ -34,11 +34,11 @@ class PythonActor:
         self.account_id = str(node.account_id)
 
     async def set_online(self, *, online: bool) -> None:
-        """Connects, or cuts the connection."""
+        """Connect, or close the connection."""
         await (self.node.online() if online else self.node.offline())
 
     async def flush(self) -> None:
-        """Waits until the server has all that was written here."""
+        """Wait until the server has all that was written here."""
         await self.node.flush()
 
     async def has(self, co_id: str) -> bool:
@@ -51,11 +51,11 @@ class PythonActor:
         )
 
     async def load(self, co_id: str) -> None:
-        """Loads a value."""
+        """Load a value."""
         await self.node.load(co_id)
 
     async def act(self, verb: str, **args: Any) -> Any:
-        """Does something with values that are here.
+        """Do something with values that are here.
 
         Raises:
             Refused: The account may not.
@@ -71,7 +71,7 @@ class PythonActor:
         return {} if core is None else core.counts()
 
     async def views(self, ids: Sequence[str], members: Sequence[str], times: Sequence[int]) -> list[View]:
-        """What this account makes of some values, the roles in groups also at some times."""
+        """Return what this account makes of some values, the roles in groups also at some times."""
         return [_view(await self.node.load(co_id), members, times) for co_id in ids]
 
 
@@ -84,11 +84,11 @@ class JavaScriptActor:
         self._js = js
 
     async def set_online(self, *, online: bool) -> None:
-        """Connects, or cuts the connection."""
+        """Connect, or close the connection."""
         await self._js("online" if online else "offline", actor=self.name)
 
     async def flush(self) -> None:
-        """Waits until the server has all that was written here."""
+        """Wait until the server has all that was written here."""
         await self._js("flush", actor=self.name)
 
     async def has(self, co_id: str) -> bool:
@@ -96,11 +96,11 @@ class JavaScriptActor:
         return bool(await self._js("has", actor=self.name, id=co_id))
 
     async def load(self, co_id: str) -> None:
-        """Loads a value."""
+        """Load a value."""
         await self._js("load", actor=self.name, id=co_id)
 
     async def act(self, verb: str, **args: Any) -> Any:
-        """Does something with values that are here.
+        """Do something with values that are here.
 
         Raises:
             Refused: The account may not.
@@ -111,7 +111,7 @@ class JavaScriptActor:
         return answer["result"]
 
     async def views(self, ids: Sequence[str], members: Sequence[str], times: Sequence[int]) -> list[View]:
-        """What this account makes of some values, the roles in groups also at some times."""
+        """Return what this account makes of some values, the roles in groups also at some times."""
         found: list[View] = await self._js("views", actor=self.name, ids=ids, members=members, times=times)
         for view in found:
             view["verdicts"] = {tuple(verdict) for verdict in view["verdicts"]}

@@ -96,7 +96,7 @@ class Run:
         return [thing.co_id for thing in self.things]
 
     async def run(self) -> None:
-        """Makes a group, a map, a list and a feed, and runs the steps; at the end all are online and settled."""
+        """Make a group, a map, a list and a feed, and run the steps; at the end all are online and settled."""
         self._start = self.world.now
         skews = dict(zip((actor.name for actor in self.world.actors), self.program.skews, strict=True))
         await self.world.tick({})
@@ -166,7 +166,7 @@ class Run:
         self._tell(actor, verb, args, made)
 
     def _invitation(self, step: Step, here: list[Thing]) -> tuple[str, dict[str, Any]] | None:
-        """An invite is made, or one that the actor has heard of is accepted."""
+        """Return a step that makes an invite, or accepts one that the actor knows."""
         groups = [thing.co_id for thing in here if thing.kind == "group"]
         if step.kind == "create invite":
             role = ROLES[step.b % len(ROLES)]
@@ -215,7 +215,7 @@ class Run:
 
 
 def _plan(step: Step, here: list[Thing], world: World) -> tuple[str, dict[str, Any]] | None:  # noqa: C901, PLR0911, PLR0912 - one branch a kind
-    """The verb and arguments of a step, given the values that its actor has; None if there is nothing to do."""
+    """Return the verb and arguments of a step, given the values that its actor has; None if there is nothing to do."""
 
     def one(kind: str, number: int) -> str | None:
         fitting = [thing.co_id for thing in here if thing.kind == kind]
@@ -289,7 +289,7 @@ def _plan(step: Step, here: list[Thing], world: World) -> tuple[str, dict[str, A
 
 
 def _forged_change(world: World, other: str | None, b: int, c: int) -> dict[str, Any]:
-    """A change of a group that nobody checked before it was sent.
+    """Return a change of a group that nobody checked before it was sent.
 
     Keys are revealed under later ones only: cojson looks for a key that is revealed under itself, directly or in a
     circle, until its stack is full, and nothing is left to compare with.

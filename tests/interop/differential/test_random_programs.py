@@ -43,7 +43,7 @@ class Worlds:
         self._uses = 0
 
     async def run(self, program: Program) -> None:
-        """Runs a program and compares what all accounts see.
+        """Run a program, and compare what all accounts see.
 
         Raises:
             AssertionError: They see different things.
@@ -61,7 +61,7 @@ class Worlds:
             note("\n".join(program_run.story))
 
     async def close(self) -> None:
-        """Ends the present world."""
+        """End the present world."""
         self._world = None
         await self._stack.aclose()
 
@@ -77,7 +77,7 @@ class Worlds:
 
 @pytest.fixture(scope="module")
 async def worlds(jazz: JazzServer) -> AsyncIterator[Worlds]:
-    """Runs programs on the server."""
+    """Run programs on the server."""
     made = Worlds(jazz)
     yield made
     await made.close()

@@ -77,13 +77,13 @@ class World:
         return actor.name in self._online
 
     async def set_online(self, actor: Actor, *, online: bool) -> None:
-        """Connects an actor, or cuts it off."""
+        """Connect an actor, or close its connection."""
         if online != self.is_online(actor):
             await actor.set_online(online=online)
             (self._online.add if online else self._online.discard)(actor.name)
 
     async def tick(self, skews: dict[str, int]) -> None:
-        """A second passes on all clocks.
+        """Move all clocks by a second.
 
         Args:
             skews: How many seconds actors' clocks are wrong.
@@ -93,12 +93,12 @@ class World:
         await self.js("clocks", clocks={actor.name: self.clock(actor.name) for actor in self.javascript})
 
     def clock(self, name: str) -> int:
-        """An actor's time."""
+        """Return an actor's time."""
         place = next((place for place, actor in enumerate(self.actors) if actor.name == name), len(self.actors))
         return self.now + self.skews.get(name, 0) * _TICK_MS + place * _SLOT_MS
 
     async def settle(self, ids: Iterable[str]) -> None:
-        """Waits until all actors that are online have the same transactions of the values that they have.
+        """Wait until all actors that are online have the same transactions of the values that they have.
 
         Raises:
             AssertionError: They did not come together in time.
@@ -113,7 +113,7 @@ class World:
         )
 
     async def counts(self, ids: Sequence[str]) -> dict[str, list[dict[str, int]]]:
-        """What each connected actor has of some values: transactions by session."""
+        """Return what each connected actor has of some values: transactions by session."""
         online = [actor.name for actor in self.javascript if self.is_online(actor)]
         found: dict[str, list[dict[str, int]]] = await self.js("counts", actors=online, ids=ids)
         for actor in self.python:
@@ -134,7 +134,7 @@ class World:
         return PythonActor("fresh", node)
 
     async def dismiss(self, actor: Actor) -> None:
-        """Ends a fresh node."""
+        """End a fresh node."""
         if isinstance(actor, PythonActor):
             await actor.node.leave()
         else:
@@ -228,7 +228,7 @@ def has_ties(world: World, ids: list[str]) -> bool:
 
 
 def _moments(world: World, ids: list[str]) -> list[int]:
-    """Some times at which roles may have changed."""
+    """Return some times at which roles may have changed."""
     store = world.python[0].node._host.store
     times = sorted({item.made_at for co_id in ids for item in store.core(co_id).transactions})
     return times[:: max(1, len(times) // 5)]

@@ -183,7 +183,7 @@ async def test_a_manager_removes_writers_and_no_admins(nodes: Nodes) -> None:
 
 @pytest.fixture
 async def old_group(jazz: JazzServer, nodes: Nodes) -> tuple[Credentials, Group]:
-    """A group as versions before the group sealer made it, and whose public key was not published again."""
+    """Return a group as versions before the group sealer made it, and whose public key was not published again."""
     credentials = Credentials.generate()
     async with Node(jazz.url, credentials) as node:
         await node.register("owner")

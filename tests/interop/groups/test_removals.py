@@ -38,7 +38,7 @@ class Scene:
 
 @pytest.fixture
 async def scene(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> Scene:
-    """The member wrote once; nobody is removed yet."""
+    """Return a scene in which the member wrote once and no member is removed."""
     credentials = Credentials.generate()
     async with Node(jazz.url, credentials) as node:
         await node.register("careful")
@@ -136,7 +136,7 @@ async def test_a_removed_manager_gives_no_roles_in_its_past(js: JavaScript, node
 
 
 async def until_refused(group: Group, count: int) -> None:
-    """Waits until a group has so many refused transactions."""
+    """Wait until a group has so many refused transactions."""
 
     def enough(group: Group) -> bool:
         return sum(verdict.refusal is not None for verdict in group._state.verdicts) >= count

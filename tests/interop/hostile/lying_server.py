@@ -46,20 +46,20 @@ class LyingServer:
         self._news = asyncio.Event()
 
     def whole(self, co_id: str) -> dict[str, Any]:
-        """The message with a whole value."""
+        """Return the message with a whole value."""
         self.hub.take()
         self.hub.give({"action": "load", "id": co_id, "header": False, "sessions": {}})
         (message,) = (item for item in self.hub.take() if item["id"] == co_id)
         return message
 
     async def say(self, *frames: str | bytes | dict[str, Any]) -> None:
-        """Sends frames to the one who is connected."""
+        """Send frames to the connected client."""
         assert self._socket is not None
         for frame in frames:
             await self._socket.send(json.dumps(frame) if isinstance(frame, dict) else frame)
 
     async def hear(self, **fields: Any) -> dict[str, Any]:
-        """Waits for a message with these members, among all that ever came."""
+        """Wait for a message with these members, among all that ever came."""
         async with asyncio.timeout(_WITHIN_S):
             while True:
                 for message in self.heard:
@@ -69,7 +69,7 @@ class LyingServer:
                 await self._news.wait()
 
     async def serve(self, socket: ServerConnection) -> None:
-        """Handles a connection."""
+        """Handle a connection."""
         self.connections += 1
         self._socket = socket
         async for frame in socket:
@@ -126,7 +126,7 @@ class Setup:
         return await exchange_during(self.server.hub, node, doing)
 
     async def is_unharmed(self) -> None:
-        """The victim is on its first connection, and an honest write to another value reaches it.
+        """Check that the victim is on its first connection, and an honest write to another value reaches it.
 
         Raises:
             AssertionError: It is not so.
@@ -142,7 +142,7 @@ class Setup:
 
 @asynccontextmanager
 async def attack(role: Any = "writer") -> AsyncIterator[Setup]:
-    """A stage on which mallory has a role."""
+    """Yield a setup in which mallory has a role."""
     hub = DetachedNode()
     server = LyingServer(hub)
     owner, mallory = await registered(hub, "owner"), await registered(hub, "mallory")

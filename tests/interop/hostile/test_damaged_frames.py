@@ -110,7 +110,7 @@ DAMAGES = st.lists(
 
 
 def _damaged(messages: Sequence[dict[str, Any]], damage: Damage) -> str:
-    """The frame of a message, damaged."""
+    """Return the frame of a message, damaged."""
     message = copy.deepcopy(messages[damage.message % len(messages)])
     if damage.how in ("cut", "insert"):
         text = json.dumps(message)
@@ -132,7 +132,7 @@ def _damaged(messages: Sequence[dict[str, Any]], damage: Damage) -> str:
 
 
 def _part(message: Any, path: Sequence[int]) -> tuple[Any, Any]:
-    """A place anywhere in a message: its container, and the key in it."""
+    """Return a place anywhere in a message: its container, and the key in it."""
     parent, key = message, None
     for number in path or [0]:
         if key is not None:
@@ -145,7 +145,7 @@ def _part(message: Any, path: Sequence[int]) -> tuple[Any, Any]:
 
 
 def _hear(node: DetachedNode, frames: Sequence[str]) -> int:
-    """Gives all frames, looks at everything, and counts what is kept."""
+    """Give all frames to a node, read everything, and count what it keeps."""
     for frame in frames:
         node.give(frame)
         node.take()

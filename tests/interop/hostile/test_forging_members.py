@@ -37,7 +37,7 @@ class Scene:
     start: int
 
     async def give_role(self, role: Any) -> None:
-        """Makes mallory a member."""
+        """Make mallory a member."""
         await self.group.add_member(self.mallory.account_id, role)
         await self.owner.flush()
         mine = await self.mallory.load_group(self.group.id)
@@ -63,7 +63,7 @@ class Scene:
         return [why for session, why in verdicts if session.startswith(self.mallory.account_id)][-1]
 
     async def is_unharmed(self) -> None:
-        """An honest write of the owner still reaches the victim."""
+        """Check that an honest write of the owner still reaches the victim."""
         expected = content(self.value) | {"honest": now_ms()}
         self.value.set("honest", expected["honest"])
         await until(self.theirs, lambda theirs: theirs.get("honest") == expected["honest"])
@@ -79,7 +79,7 @@ async def js() -> AsyncIterator[JavaScript]:
 
 @pytest.fixture
 async def scene(jazz: JazzServer, nodes: Nodes) -> AsyncIterator[Scene]:
-    """A public map of a group."""
+    """Yield a group of an owner and a map of it that everyone may read."""
     start = now_ms()
     owner, victim = await nodes("owner"), await nodes("victim")
     mallory = SwitchedNode(jazz.url, Credentials.generate(), clock=now_ms)

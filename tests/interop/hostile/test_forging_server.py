@@ -27,13 +27,13 @@ FLOOD = range(1, 20_000)
 
 @pytest.fixture
 async def setup() -> AsyncIterator[Setup]:
-    """A victim that has loaded a map."""
+    """Yield a victim that has loaded a map."""
     async with attack() as made:
         yield made
 
 
 def _batch(setup: Setup, **fields: Any) -> dict[str, Any]:
-    """The owner's whole session of the map with something else in it."""
+    """Return the owner's whole session of the map with something else in it."""
     message = setup.server.whole(setup.value.id)
     message["new"][setup.owner._host.writer.session] |= fields
     return message
@@ -223,7 +223,7 @@ async def test_values_that_nobody_asked_for_do_not_reach_those_that_were_asked_f
 
 
 async def _write(setup: Setup, node: DetachedNode, values: dict[str, Any]) -> None:
-    """A member writes, and the victim hears of it."""
+    """Write as a member, and pass that on to the victim."""
     node.take()
     (await node.load_map(setup.value.id)).update(values)
     await setup.server.say(*(message for message in node.take() if message["id"] == setup.value.id))

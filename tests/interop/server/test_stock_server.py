@@ -55,7 +55,7 @@ __all__ = [
 
 @pytest.fixture(scope="module")
 def jazz() -> Iterator[StockServer]:
-    """A running stock server, in the place of ours."""
+    """Yield a running stock server, in the place of ours."""
     with stock_server() as server:
         yield server
 

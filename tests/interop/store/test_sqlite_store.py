@@ -22,7 +22,7 @@ WRITES = 300
 
 @pytest.fixture
 async def line(jazz: JazzServer) -> AsyncIterator[Proxy]:
-    """A proxy before the server, which counts."""
+    """Yield a proxy before the server, which counts."""
     async with proxy(jazz.url) as made:
         yield made
 

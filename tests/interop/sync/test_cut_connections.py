@@ -17,7 +17,7 @@ WITHIN_S = 60.0
 
 
 async def _scenario(server_url: str, line: Proxy, guest: Credentials) -> None:
-    """A new account behind the line makes values that another one, which is not cut, shares and changes."""
+    """Let a new account behind the proxy make values that another one, without a proxy, shares and changes."""
     async with Node(server_url, guest) as other, Node(line.url, Credentials.generate()) as writer:
         await other.login()
         await writer.register("writer")
@@ -71,7 +71,7 @@ def _counts(node: Node, co_id: str) -> dict[str, int]:
 
 @pytest.fixture
 async def guest(jazz: JazzServer) -> Credentials:
-    """An account that is there already."""
+    """Return an account that is there already."""
     credentials = Credentials.generate()
     async with Node(jazz.url, credentials) as node:
         await node.register("guest")

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[JazzServer]:
-    """A server of the test's own, to be killed."""
+    """Yield a server of the test's own, to be killed."""
     with jazz_server(tmp_path) as started:
         yield started
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def _shared(jazz: JazzServer, js: JavaScript, nodes: Nodes, role: Any) -> tuple[Node, Group]:
-    """A node, and a group of it in which the JavaScript actor `js` has a role."""
+    """Return a node, and a group of it in which the JavaScript actor `js` has a role."""
     python = await nodes("python")
     other = await js("create", actor="js", url=jazz.url, name="js")
     await js("flush", actor="js")
@@ -190,7 +190,7 @@ async def test_a_deletion_outlives_a_restart_and_is_sent_by_the_next_run(
 
 
 def _stored_sessions(path: Path, co_id: str) -> list[str]:
-    """The kinds of sessions (z, d) of which a local store holds something."""
+    """Return the kinds of sessions (z, d) of which a local store holds something."""
     query = "SELECT DISTINCT session FROM log JOIN batch ON batch.log = log.number WHERE value = ?"
     with closing(sqlite3.connect(path)) as connection:
         return [row[0].rpartition("_session_")[2][0] for row in connection.execute(query, (co_id,))]

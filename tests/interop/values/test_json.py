@@ -66,7 +66,7 @@ WRITTEN_IN_JAVASCRIPT: dict[str, tuple[str, Any]] = {
 
 
 async def _both(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> tuple[Node, Group, str]:
-    """A node, a group of it in which the JavaScript actor `js` may write, and that actor's account."""
+    """Return a node, a group of it in which the JavaScript actor `js` may write, and that actor's account."""
     python = await nodes("python")
     other = await js("create", actor="js", url=jazz.url, name="js")
     await js("flush", actor="js")

@@ -114,7 +114,7 @@ LARGE = "x" * 60_000
 
 
 async def _all_kinds_by_javascript(js: JavaScript, group: str) -> dict[str, str]:
-    """A value of each kind, with edits; one of them in several pieces."""
+    """Return a value of each kind, with edits; one of them in several pieces."""
     a_map = await js("map", actor="js", group=group, init=SAMPLE)
     await js("set", actor="js", id=a_map, key="text", value="again")
     await js("del", actor="js", id=a_map, key="half")
@@ -135,7 +135,7 @@ async def _all_kinds_by_javascript(js: JavaScript, group: str) -> dict[str, str]
 
 
 def _joined(messages: list[dict[str, Any]]) -> dict[str, Any]:
-    """The pieces of a value as one: its header, and of each session the transactions and the last signature."""
+    """Return the pieces of a value as one: its header, and of each session the transactions and the last signature."""
     sessions: dict[str, Any] = {}
     for message in messages:
         for name, batch in message["new"].items():
@@ -147,7 +147,7 @@ def _joined(messages: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _whole(node: DetachedNode, co_id: str) -> list[dict[str, Any]]:
-    """What a node sends to one who has nothing."""
+    """Return what a node sends to one who has nothing."""
     node.take()
     node.give({"action": "load", "id": co_id, "header": False, "sessions": {}})
     return [message for message in node.take() if message["id"] == co_id]

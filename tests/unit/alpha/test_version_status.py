@@ -79,7 +79,7 @@ def test_what_completed_stays_completed() -> None:
 
 
 def live_after(stack: DesiredStack, before: dict[str, Any]) -> dict[str, ObjectReport]:
-    """What a cluster reports some time after applying ``stack``: pods follow the wish by one step."""
+    """Return what a cluster reports some time after applying `stack`: pods follow the wish by one step."""
     reports = {}
     for key, manifest in zip(stack.keys(), stack.objects, strict=True):
         if key.startswith("Deployment/"):

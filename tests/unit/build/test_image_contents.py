@@ -60,7 +60,7 @@ def write(path: Path, text: str) -> None:
 
 
 def layer(content: Code) -> dict[str, bytes]:
-    """The files of the image's layer, without byte code."""
+    """Return the files of the image's layer, without byte code."""
     file = io.BytesIO()
     context = Context(file)
     content.write(context, lambda _line: None)

@@ -39,16 +39,16 @@ def test_a_load_ends_when_a_replica_runs_and_when_a_oneshot_completed(kind: str,
 
 
 def request(status: str, revision: str = "one", **members: Any) -> LoadRequest:
-    """A load request in this status, previewed as this revision."""
+    """Return a load request in this status, previewed as this revision."""
     return LoadRequest(
         id=1, status=status, image="image", owner="co_z", preview={"revision": revision, "changes": []}, **members
     )
 
 
 class Alpha:
-    """A session, its node, and a request's map: approves one revision; then the map stands like ``then``.
+    """A session, its node, and a request's map: approves one revision; then the map stands like `then`.
 
-    What Alpha wrote meanwhile (``news``) is not here before the node has caught up.
+    What Alpha wrote meanwhile (`news`) is not here before the node has caught up.
     """
 
     def __init__(self, accepted: str, then: LoadRequest) -> None:
@@ -68,7 +68,7 @@ class Alpha:
         self.map = self.news
 
     def as_dict(self) -> dict[str, Any]:
-        """The map's members."""
+        """Return the map's members."""
         return self.map.document()
 
     async def call(self, _method: str, body: dict[str, Any]) -> None:
@@ -79,7 +79,7 @@ class Alpha:
 
     @asynccontextmanager
     async def watch(self) -> AsyncIterator[Any]:
-        """The map's state, once."""
+        """Yield the map's state, once."""
 
         async def states() -> AsyncIterator[Any]:
             yield type("State", (), {"as_dict": lambda _self: self.map.document()})()
@@ -124,7 +124,7 @@ async def test_an_approved_request_that_can_not_be_carried_out_is_told_with_its_
 
 
 class Restarting(Alpha):
-    """An Alpha that ends during the first call: before it has approved, or after; ``news`` is what it wrote."""
+    """An Alpha that ends during the first call: before it has approved, or after; `news` is what it wrote."""
 
     def __init__(self, news: LoadRequest) -> None:
         super().__init__("one", request("approved", version=7))
@@ -195,21 +195,21 @@ class Client:
         self.wishes: list[str] = []
 
     def create_group(self) -> Client:
-        """A group."""
+        """Return a group."""
         return self
 
     async def add_member(self, _account: str, _role: str) -> None:
         """Let Alpha read."""
 
     def create_map(self, _members: dict[str, Any]) -> Client:
-        """The request value."""
+        """Return the request value."""
         return self
 
     async def flush(self) -> None:
         """Nothing to send."""
 
     async def load_map(self, co_id: str) -> str:
-        """The load request."""
+        """Return the load request."""
         return co_id
 
     async def call(self, _method: str, body: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class MemoryStore:
         self.values: dict[str, str] = {}
 
     def read(self, name: str) -> str | None:
-        """The value of this name."""
+        """Return the value of this name."""
         return self.values.get(name)
 
     def create(self, name: str, value: str) -> str:

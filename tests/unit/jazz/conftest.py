@@ -6,11 +6,11 @@ from support.jazz_controlled_nodes import DetachedNode, registered
 
 @pytest.fixture
 async def hub() -> DetachedNode:
-    """A node that plays the server: it answers loads and acknowledges content."""
+    """Return a node that plays the server: it answers loads and acknowledges content."""
     return DetachedNode()
 
 
 @pytest.fixture
 async def writer(hub: DetachedNode) -> DetachedNode:
-    """A registered node."""
+    """Return a registered node."""
     return await registered(hub, "writer")

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def core_of(node: DetachedNode, value: CoMap) -> Core:
-    """The log that a node holds of a value."""
+    """Return the log that a node holds of a value."""
     return node._host.store.core(value.id)
 
 
 async def public_map(writer: DetachedNode, hub: DetachedNode, init: dict[str, Any]) -> CoMap:
-    """A new map that everyone may read, which the server has."""
+    """Return a new map that everyone may read, which the server has."""
     group = writer.create_group()
     await group.add_member("everyone", "reader")
     value = group.create_map(init)
@@ -26,7 +26,7 @@ async def public_map(writer: DetachedNode, hub: DetachedNode, init: dict[str, An
 
 
 def whole_of(node: DetachedNode, value: CoMap) -> dict[str, Any]:
-    """The content message of a whole value, as a server would send it."""
+    """Return the content message of a whole value, as a server would send it."""
     node.take()
     node.give({"action": "load", "id": value.id, "header": False, "sessions": {}})
     (message,) = (item for item in node.take() if item["action"] == "content")
@@ -34,6 +34,6 @@ def whole_of(node: DetachedNode, value: CoMap) -> dict[str, Any]:
 
 
 async def get_to_know(reader: DetachedNode, hub: DetachedNode, writer: DetachedNode) -> None:
-    """Gives a node the account of another."""
+    """Give a node the account of another."""
     await exchange_during(hub, reader, reader.load_account(writer.account_id))
     reader.take()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Gateway:
-    """A scripted JSON gateway; ``a`` loses the answer to each transaction, ``b`` gives it."""
+    """A scripted JSON gateway; `a` loses the answer to each transaction, `b` gives it."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict[str, Any]]] = []

@@ -23,12 +23,12 @@ LABELS = {"app.kubernetes.io/managed-by": "kubernetes-sentinel"}
 
 
 def manifest(kind: str, **members: Any) -> dict[str, Any]:
-    """An object that breaks no rule by its metadata."""
+    """Return an object that breaks no rule by its metadata."""
     return {"kind": kind, "metadata": {"name": "demo", "namespace": "reside", "labels": LABELS}, **members}
 
 
 def with_pod(kind: str, pod: dict[str, Any]) -> dict[str, Any]:
-    """An object of ``kind`` around a pod spec."""
+    """Return an object of `kind` around a pod spec."""
     template = {"template": {"spec": pod}}
     specs = {"Pod": pod, "CronJob": {"jobTemplate": {"spec": template}}}
     return manifest(kind, spec=specs.get(kind, template))

@@ -62,7 +62,7 @@ class Receiver:
 
 
 def refusal(status: int, code: str) -> httpx.Response:
-    """An error of ReSide on the wire."""
+    """Return an error of ReSide on the wire."""
     return httpx.Response(status, json={"error": {"code": code, "message": "said the peer"}})
 
 

@@ -18,7 +18,7 @@ SCRIPT = "#!{python}\nimport runpy\nrunpy.run_path({path!r}, run_name='__main__'
 
 
 def fake_engine(folder: Path) -> str:
-    """Write the program; its path is for ``ResidentSettings.engine``."""
+    """Write the program; its path is for `ResidentSettings.engine`."""
     program = folder / "fake-engine"
     program.write_text(SCRIPT.format(python=sys.executable, path=__file__))
     program.chmod(program.stat().st_mode | stat.S_IXUSR)

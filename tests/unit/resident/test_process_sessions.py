@@ -19,7 +19,7 @@ signal.pause()
 
 
 def started(program: str) -> subprocess.Popen[bytes]:
-    """The leader of a new session, of which at least one member has said that it is there."""
+    """Return the leader of a new session, of which at least one member has said that it is there."""
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True)
     assert process.stdout is not None
     process.stdout.readline()

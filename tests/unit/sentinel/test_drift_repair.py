@@ -32,7 +32,7 @@ def config_map(name: str, value: str = "1") -> dict[str, Any]:
 
 @dataclass
 class DictCluster:
-    """The part of ``Cluster`` that the keeper uses; what it applies shows in the mirror, as a watch would."""
+    """The part of `Cluster` that the keeper uses; what it applies shows in the mirror, as a watch would."""
 
     mirror: Mirror
     namespace: str = "test"
@@ -44,7 +44,7 @@ class DictCluster:
     after_apply: Any = None
 
     async def get(self, key: str) -> dict[str, Any] | None:
-        """An object that is live without our label."""
+        """Return an object that is live without our label."""
         return self.unlabelled.get(key)
 
     async def apply(self, manifest: dict[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 
 def _fixed(number: int) -> Credentials:
-    """The same credentials in every test process."""
+    """Return the same credentials in every test process."""
     key = b58encode(bytes([number]) * 32)
     return Credentials.from_secret(f"sealerSecret_z{key}/signerSecret_z{key}")
 

@@ -12,7 +12,7 @@ OWN = {"reside", "reside.jazz"}
 
 
 def _imported(file: Path) -> set[str]:
-    """The absolute names of the modules that a file of the package imports, at any place in it."""
+    """Return the absolute names of the modules that a file of the package imports, at any place in it."""
     package = ["reside", "jazz", *file.relative_to(PACKAGE).parent.parts]
     found = set()
     for node in ast.walk(ast.parse(file.read_text())):

@@ -23,7 +23,7 @@ ADMIN = "co_zAdmin"
 
 @pytest.fixture
 def judged() -> Iterator[list[str]]:
-    """The keys of all transactions of groups that are judged while the test runs."""
+    """Yield the keys of all transactions of groups that are judged while the test runs."""
     steps: list[str] = []
     real = GroupValidator._refusal
 
@@ -37,7 +37,7 @@ def judged() -> Iterator[list[str]]:
 
 @pytest.fixture
 async def group() -> Group:
-    """A new group of a node without a server."""
+    """Return a new group of a node without a server."""
     node = DetachedNode()
     node._host.writer.create(node._runtime.account_header)
     return node.create_group()

@@ -12,20 +12,20 @@ pytestmark = pytest.mark.anyio
 
 
 async def meets(hub: DetachedNode, node: DetachedNode) -> None:
-    """A node gets all that the hub has by now."""
+    """Bring a node all that the hub has by now."""
     node.connect()
     await exchange(hub, node)
 
 
 async def loaded(hub: DetachedNode, node: DetachedNode, co_id: str) -> CoMap:
-    """A map, with messages carried until it is there."""
+    """Return a map, with messages carried until it is there."""
     found = await exchange_during(hub, node, node.load_map(co_id))
     assert isinstance(found, CoMap)
     return found
 
 
 async def as_a_new_reader_sees_it(hub: DetachedNode, who: DetachedNode, co_id: str) -> dict[str, object]:
-    """The content of a map for another node of an account."""
+    """Return the content of a map for another node of an account."""
     fresh = DetachedNode(who.credentials)
     await exchange_during(hub, fresh, fresh.login())
     return (await loaded(hub, fresh, co_id)).as_dict()
@@ -61,7 +61,7 @@ async def test_content_under_a_key_of_a_rotation_that_turns_out_void_is_gone_for
 
 @pytest.mark.parametrize("circle", [("key_zA",), ("key_zA", "key_zB"), ("key_zA", "key_zB", "key_zC")])
 async def test_a_key_that_is_revealed_under_itself_is_looked_for_once(circle: tuple[str, ...]) -> None:
-    """In cojson 0.20.19 it fills the stack (``getUncachedReadKey``)."""
+    """In cojson 0.20.19 it fills the stack (`getUncachedReadKey`)."""
     hub = DetachedNode()
     owner = await registered(hub, "owner")
     group = owner.create_group()

@@ -15,7 +15,7 @@ def _keys_used(node: DetachedNode, co_id: str) -> list[str | None]:
 
 
 async def _written_by(hub: DetachedNode, writer: DetachedNode, other: DetachedNode) -> tuple[Group, CoMap]:
-    """A group of `writer`, and a map in it that `other` has loaded and just written to, as `other` sees it."""
+    """Return a group of `writer`, and a map in it that `other` has loaded and just written to, as `other` sees it."""
     group = writer.create_group()
     await exchange_during(hub, writer, group.add_member(other.account_id, "writer"))
     value = group.create_map({"x": 1})

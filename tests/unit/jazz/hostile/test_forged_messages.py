@@ -141,7 +141,7 @@ def genuine() -> list[dict[str, Any]]:
 
 
 def _damage(data: st.DataObject, message: Any) -> None:
-    """Replaces one part of a message, anywhere in it, by some other JSON."""
+    """Replace one part of a message, anywhere in it, by some other JSON."""
     parent, key = message, data.draw(st.sampled_from(sorted(message)))
     while isinstance(parent[key], dict | list) and parent[key] and data.draw(st.integers(0, 5)):
         parent = parent[key]

@@ -18,7 +18,7 @@ NOBODY = ["co_zPfEHWFVK3AzWcsjBoGXmjTEAnLp", "co_no id", "sealer_zjunk/signer_zj
 
 
 def _publish(hub: DetachedNode, agent_id: str) -> AccountId:
-    """An account of an agent that no library would make; its id can be computed by anybody."""
+    """Return an account of an agent that no library would make; its id can be computed by anybody."""
     header = account_header(agent_id)
     hub.give({"action": "content", "id": header.co_id, "header": dict(header.raw), "priority": 0, "new": {}})
     hub.take()

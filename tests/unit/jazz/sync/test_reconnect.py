@@ -22,7 +22,7 @@ class _Server:
         self.store = store
 
     def accept(self, node: DetachedNode) -> "_Line":
-        """A new connection of a node."""
+        """Return a new connection of a node."""
         node.cut()
         node.connect()
         return _Line(self.store, node)
@@ -64,7 +64,7 @@ class _Pair:
         self.server, self.one, self.two, self.mine, self.theirs = server, one, two, mine, theirs
 
     def copy(self) -> _Server:
-        """A server with what this one has now, as from a backup."""
+        """Return a server with what this one has now, as from a backup."""
         return _Server(_copied(self.server.store))
 
 

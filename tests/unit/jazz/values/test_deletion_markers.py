@@ -74,7 +74,7 @@ class _Scene:
         return _Scene(hub, writer, group, value)
 
     async def theirs(self) -> CoMap:
-        """The writer's view of the map."""
+        """Return the writer's view of the map."""
         return await exchange_during(self.hub, self.writer, self.writer.load_map(self.value.id))
 
 

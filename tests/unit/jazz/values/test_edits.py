@@ -34,7 +34,7 @@ _edits = st.lists(st.tuples(st.integers(0, 7), _places, _places), max_size=12)
 
 
 def _group() -> Group:
-    """A group of a node that is connected to nobody; its account need not be known to anyone."""
+    """Return a group of a node that is connected to nobody; its account need not be known to anyone."""
     node = DetachedNode()
     core = node._host.writer.create(node._runtime.account_header)
     node._host.object_of(core, Group)._initialise()
