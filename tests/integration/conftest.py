@@ -1,4 +1,4 @@
-"""A control plane for all tests on real parts; each folder adds what it needs."""
+"""A control plane for all integration tests of a worker; each folder adds its own fixtures."""
 
 from __future__ import annotations
 

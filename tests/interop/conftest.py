@@ -1,4 +1,4 @@
-"""One sync server for all tests of this folder, and a JavaScript client for each that asks."""
+"""One sync server for all tests of a worker, and a JavaScript client for each test that needs one."""
 
 from collections.abc import AsyncIterator, Iterator
 

@@ -1,4 +1,4 @@
-"""A proxy before a sync server that sees every message: it counts them, cuts the line after one, is slow, or deaf."""
+"""A proxy in front of a sync server that counts messages, closes connections, delays, or stops answering."""
 
 from __future__ import annotations
 

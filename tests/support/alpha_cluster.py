@@ -1,4 +1,4 @@
-"""A cluster for Alpha's tests: real sync server, etcd and registry; Alpha itself; the Sentinel's stand-in; clients."""
+"""A cluster for tests of Alpha: real sync server, etcd and registry; Alpha itself; a fake Sentinel; clients."""
 
 from __future__ import annotations
 

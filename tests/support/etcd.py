@@ -1,4 +1,4 @@
-"""A real etcd of one member on loopback, for tests: started, killed, frozen, started again on the same data."""
+"""A real etcd with one member on loopback that tests start, kill, freeze, and start again on the same data."""
 
 from __future__ import annotations
 

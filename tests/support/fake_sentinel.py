@@ -1,4 +1,4 @@
-"""A stand-in for the Kubernetes Sentinel, honest in its Jazz side: a real replica with the Sentinel's data.
+"""A fake Sentinel with a real Jazz side: a real replica with the Sentinel's data.
 
 Instead of a cluster it has a table: what is declared becomes live at once, as far as the test lets it. The real
 Sentinel meets Alpha in the end-to-end tests.

@@ -1,4 +1,4 @@
-"""Short cuts for tests with several Jazz accounts on one server."""
+"""Helpers for tests with several Jazz accounts on one server."""
 
 from __future__ import annotations
 

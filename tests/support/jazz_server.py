@@ -1,4 +1,4 @@
-"""The real Jazz sync server of images/jazz, for tests: installed once into a cache, started on a free loopback port.
+"""The real Jazz sync server of images/jazz: installed once into a cache, started on a free loopback port.
 
 The cache is `${RESIDE_CACHE:-~/.cache/reside}/jazz/<hash of the lock file>`; it holds the official packages and the
 Node binary that npm delivers, so that a machine needs npm only for the first run. What the tests alone need, jazz-tools

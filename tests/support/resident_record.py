@@ -1,4 +1,4 @@
-"""What two adapters did, made comparable: times, ids, ports and random suffixes become names.
+"""What two command runners did, made comparable: times, ids, ports and random suffixes become names.
 
 Everything else must be equal, so this module is the list of what may differ, and nothing more:
 

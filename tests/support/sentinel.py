@@ -1,4 +1,4 @@
-"""What tests of the Sentinel share: a namespace of its own, settings, manifests and kubectl."""
+"""Support for tests of the Sentinel: namespaces, settings, objects and kubectl."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Servers for a file of tests of Alpha, and an Alpha on them for each test."""
+"""Servers for each file of tests of Alpha, and an Alpha on them for each test."""
 
 from __future__ import annotations
 

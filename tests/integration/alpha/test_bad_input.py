@@ -1,4 +1,4 @@
-"""Bad input to a running Alpha: each ends as `invalid` or as a refusal, with a message that names thing and cure."""
+"""Bad input to a running Alpha ends as `invalid` or is refused, with a message that names problem and cure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loading images through a running Alpha: a real sync server, etcd and registry, and the Sentinel's stand-in."""
+"""Loading images with a running Alpha on a real sync server, etcd and registry, and a fake Sentinel."""
 
 from __future__ import annotations
 

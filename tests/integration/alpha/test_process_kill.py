@@ -1,4 +1,4 @@
-"""Alpha as a process of its own, killed with kill -9 in the middle of a load: the next one completes it."""
+"""Alpha as a separate process, killed with SIGKILL in the middle of a load: the next Alpha completes the load."""
 
 from __future__ import annotations
 

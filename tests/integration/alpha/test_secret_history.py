@@ -1,4 +1,4 @@
-"""Secrets in the whole history of Jazz: nobody but Alpha and the Sentinel can decrypt a transaction that has one."""
+"""Secrets in the whole history of Jazz: only Alpha and the Sentinel can decrypt a transaction that contains one."""
 
 from __future__ import annotations
 

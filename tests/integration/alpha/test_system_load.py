@@ -1,4 +1,4 @@
-"""The system loads itself: seed, Sentinel and Alpha get their ids, with the accounts and blocks that they have."""
+"""The system loads itself: seed, Sentinel and Alpha get fixed ids and keep their accounts and control blocks."""
 
 from __future__ import annotations
 

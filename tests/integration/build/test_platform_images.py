@@ -1,4 +1,4 @@
-"""ReSide's images, really built and really pushed: what is in them runs, and nothing is built twice."""
+"""ReSide's images, built and pushed: their programs run, and an unchanged image is not built again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`reside build` against a real registry, with and without Docker, and what it says when it can't."""
+"""`reside build` against a real registry, with and without Docker, and its error messages."""
 
 from __future__ import annotations
 

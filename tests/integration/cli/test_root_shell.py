@@ -1,4 +1,4 @@
-"""`pulumi` at the root in a shell prepared by `reside cluster env`, without any cluster: what it says and leaves."""
+"""`pulumi` at the root in a shell prepared by `reside cluster env`, without a cluster: its output and its files."""
 
 from __future__ import annotations
 

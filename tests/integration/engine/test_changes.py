@@ -1,4 +1,4 @@
-"""The engine makes a real cluster hold exactly what a stack says, and tells what it changed."""
+"""The engine brings a real cluster to the desired state of a stack, and reports what it changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Killed anywhere, the engine converges at the next operation, with no lock, no orphan and no doubled object left."""
+"""An engine killed at any point: the next operation converges and leaves no lock, orphan or duplicate."""
 
 from __future__ import annotations
 

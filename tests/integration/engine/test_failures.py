@@ -1,4 +1,4 @@
-"""What the engine says when the API server, another manager or the caller is against it; secrets stay secret."""
+"""The engine's errors for failures of the API server, conflicts and wrong calls; they contain no secrets."""
 
 from __future__ import annotations
 

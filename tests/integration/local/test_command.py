@@ -1,4 +1,4 @@
-"""`python -m reside.local` (the same as `reside local`) as a user runs it."""
+"""`python -m reside.local`, which is the same as `reside local`, as a user runs it."""
 
 import json
 import os

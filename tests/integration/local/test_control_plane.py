@@ -1,4 +1,4 @@
-"""A control plane alone: real etcd, API server and controller-manager on loopback, without root or interfaces."""
+"""A control plane only: real etcd, API server and controller-manager on loopback, without root or interfaces."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Locks and leadership against a real etcd: exclusion, waiting, fencing, loss, and holders that die."""
+"""Locks and leadership with a real etcd: exclusion, waiting, fencing, loss, and crashed holders."""
 
 from __future__ import annotations
 

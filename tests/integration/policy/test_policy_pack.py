@@ -1,4 +1,4 @@
-"""The rules as a CrossGuard pack: `pulumi preview --policy-pack policy` refuses what breaks them."""
+"""The rules as a CrossGuard pack: `pulumi preview --policy-pack policy` refuses violations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry client against a real registry: digests, labels, label images, and bad images."""
+"""The registry client with a real registry: digests, labels, label images, and bad images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers, a world on them, and two accounts in it."""
+"""Servers for replicas, a world on them, and two accounts."""
 
 from __future__ import annotations
 

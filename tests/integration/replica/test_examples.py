@@ -1,4 +1,4 @@
-"""The example replicas as processes, on a real sync server and etcd: what the tutorial promises."""
+"""The example replicas as processes on a real sync server and etcd do what the tutorial says."""
 
 from __future__ import annotations
 

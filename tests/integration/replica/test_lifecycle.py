@@ -1,4 +1,4 @@
-"""The start of a replica: its account, profile and data; probes and metrics; what stops it, and how it stops."""
+"""Start and stop of a replica: account, profile and data; probes and metrics; errors and signals."""
 
 from __future__ import annotations
 

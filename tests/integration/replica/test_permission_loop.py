@@ -1,4 +1,4 @@
-"""The permission loop: what Alpha expects is carried out, noted, published to the grantee, tried again if it fails."""
+"""The permission loop carries out what Alpha expects, records and publishes it, and retries failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls between replicas over HTTP: authenticated, permitted by whoever owns the data, refused with a named error."""
+"""Calls between replicas over HTTP: authentication, permissions, and errors with a name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stock and the resident engine beside each other."""
+"""The stock and the resident engine, for tests that compare them."""
 
 from __future__ import annotations
 

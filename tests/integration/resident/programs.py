@@ -1,4 +1,4 @@
-"""Pulumi programs of the resident engine's tests: the cheapest resources that show something."""
+"""Pulumi programs for tests of the resident engine, made of the cheapest resources that show an effect."""
 
 from __future__ import annotations
 

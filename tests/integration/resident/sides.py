@@ -1,4 +1,4 @@
-"""What tests of the resident engine share: two sides, stock and resident, and scenarios that are played on both.
+"""Support for tests of the resident engine: two sides, stock and resident, and scenarios that run on both.
 
 A scenario is a function of a :class:`Side`. It asserts what must be true, and every operation that it runs is recorded:
 result, texts, events, state file, history. :func:`equal` plays it on both sides and compares the records.

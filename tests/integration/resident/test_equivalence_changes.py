@@ -1,4 +1,4 @@
-"""Stock and resident engine change stacks alike: results, texts, events, state files and histories are equal."""
+"""Stock and resident engine change stacks equally: results, texts, events, state files and histories are equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stock and resident engine fail alike: with the same class, the same text and the same state left behind."""
+"""Stock and resident engine fail equally: with the same class, text and remaining state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stock and resident engine keep secrets, state and history alike, and answer alike when asked for them."""
+"""Stock and resident engine store secrets, state and history equally, and return them equally."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that hang, flood, die or leave: the engine ends their operation, keeps no lock, and serves the next one."""
+"""Programs that hang, flood, crash or disconnect: the engine ends their operation, frees its lock, and goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The resident engine's own tests, which are Go: gofmt, go vet, go test; with the race detector in `make soak`.
+"""The Go tests of the resident engine: gofmt, go vet, go test; with the race detector in `make soak`.
 
 Go remembers what passed: nothing is run again before `engine/` changes.
 """

@@ -1,4 +1,4 @@
-"""Engine or provider killed with -9 at any point: the client is told, the next operation converges, nothing stays."""
+"""Engine or provider killed with SIGKILL at any point: the client gets an error and the next operation converges."""
 
 from __future__ import annotations
 

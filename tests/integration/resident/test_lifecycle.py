@@ -1,4 +1,4 @@
-"""The engine's life: who may speak to it, what a termination leaves, recycling, and another version beside it."""
+"""The engine's lifecycle: who may connect, what a termination leaves, recycling, and two versions side by side."""
 
 from __future__ import annotations
 

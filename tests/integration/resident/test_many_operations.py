@@ -1,4 +1,4 @@
-"""Many operations: none has a wrong result, memory stays below its limit, and what is recycled starts anew."""
+"""Many operations: all results are right, memory stays below its limit, and recycling resets it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the bootstrap asks of the Kubernetes API itself, against a real control plane."""
+"""The requests of the bootstrap to the Kubernetes API, with a real control plane."""
 
 from __future__ import annotations
 

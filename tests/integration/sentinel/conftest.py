@@ -1,4 +1,4 @@
-"""Namespaces of the shared control plane, and a stage for a whole Sentinel on one of them."""
+"""Namespaces of the shared control plane, and a setup for a whole Sentinel in one of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stage for the whole Sentinel: a control plane, a sync server, etcd, and an account that declares, as Alpha does."""
+"""A setup for the whole Sentinel: a control plane, a sync server, etcd, and an account that declares stacks."""
 
 import asyncio
 from collections.abc import AsyncIterator

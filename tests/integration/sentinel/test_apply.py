@@ -1,4 +1,4 @@
-"""Declared stacks become live objects through the engine, and are reported; what may not be declared is refused."""
+"""Declared stacks become live objects through the engine and are reported; what may not be declared is refused."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Objects that were deleted or changed by hand are put back, seen by a watch, without engine, Jazz or etcd."""
+"""Objects that were deleted or changed manually are restored, without the engine, Jazz or etcd."""
 
 import asyncio
 import json

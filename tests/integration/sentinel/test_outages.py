@@ -1,4 +1,4 @@
-"""The Sentinel without Jazz, without etcd, killed, stopped, and beside another one: nothing is lost, nothing twice."""
+"""The Sentinel without Jazz, without etcd, killed, stopped, and beside another one loses and duplicates nothing."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Our language host under a stock Pulumi engine: programs, components, dynamic resources, options, policy packs."""
+"""Our language host with a stock Pulumi engine: programs, components, dynamic resources, options, policy packs."""
 
 from __future__ import annotations
 

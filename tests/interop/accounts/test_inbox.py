@@ -1,4 +1,4 @@
-"""Inbox messages in both directions between Python and jazz-tools, and between two Pythons."""
+"""Inbox messages in both directions between Python and jazz-tools, and between two Python nodes."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Invites: made and accepted in Python and in JavaScript, in every combination and for every role."""
+"""Invites made and accepted in Python and in JavaScript, in every combination and for every role."""
 
 import pytest
 from interop.javascript import JavaScript

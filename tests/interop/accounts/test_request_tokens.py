@@ -1,4 +1,4 @@
-"""Request tokens of jazz-tools: made in Python and believed by `authenticateRequest`, and the other way round."""
+"""Request tokens of jazz-tools: made in Python and verified by `authenticateRequest`, and the other way round."""
 
 import pytest
 from interop.javascript import JavaScript

@@ -1,4 +1,4 @@
-"""The page docs/jazz.md: its Python examples run from top to bottom against a real server, and type-check."""
+"""The Python examples of docs/jazz.md run from top to bottom with a real server, and type-check."""
 
 import ast
 import asyncio

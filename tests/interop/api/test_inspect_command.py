@@ -1,4 +1,4 @@
-"""`python -m reside.jazz inspect`: what it prints of values of both libraries, and how it fails."""
+"""`python -m reside.jazz inspect`: its output for values of both libraries, and its errors."""
 
 import asyncio
 import io

@@ -1,4 +1,4 @@
-"""An account's node as a program of the differential tests sees it: the same verbs in Python and in JavaScript."""
+"""The node of an account as the differential tests drive it: the same operations in Python and in JavaScript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random programs of operations on Jazz values, and what runs one: for the differential tests.
+"""Random programs of operations on Jazz values, and their execution, for the differential tests.
 
 A step is a kind and some numbers; which actor and which values are meant is found out when it runs, among those that
 exist then. So any list of steps is a program, and hypothesis can shorten one that fails.

@@ -1,4 +1,4 @@
-"""Who can read what after a change of keys: members, members who read only their own, parents, children, both sides."""
+"""Who can read what after a key rotation: members, write-only members, parents and children, in both languages."""
 
 import pytest
 from interop.javascript import JavaScript

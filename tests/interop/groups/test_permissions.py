@@ -1,4 +1,4 @@
-"""Readers validate: both clients come to the same verdict on every transaction, whatever the server relayed."""
+"""Readers validate: both clients reach the same verdict on every transaction that the server relays."""
 
 import pytest
 from interop.javascript import JavaScript

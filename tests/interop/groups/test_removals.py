@@ -1,4 +1,4 @@
-"""Removals remembered: what a removed member dates back is refused by who asks for that, and by nobody else."""
+"""Recorded removals: back-dated writes of a removed member are refused by the nodes whose policy says so."""
 
 from dataclasses import dataclass
 from pathlib import Path

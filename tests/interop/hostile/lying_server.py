@@ -1,4 +1,4 @@
-"""A sync server in the hand of the test: it has what a node has, and says over a real socket whatever it is told to."""
+"""A sync server that the test controls: it has the values of a node, and sends any message over a real socket."""
 
 from __future__ import annotations
 

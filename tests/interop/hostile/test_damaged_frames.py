@@ -1,4 +1,4 @@
-"""Frames of a real server, damaged at random: a node neither breaks nor hangs, nor keeps more for hearing them again.
+"""Frames of a real server, damaged at random: a node neither fails nor hangs, nor keeps more when it gets them again.
 
 `RESIDE_JAZZ_SEED=<number>` tries others; a failure prints the damage and how to run it again.
 """

@@ -1,4 +1,4 @@
-"""What members forge and sign, relayed by the real server: refused by every reader with a reason, by JavaScript too.
+"""What members forge and sign, relayed by the real server: every reader refuses it with a reason, in both languages.
 
 Servers check signatures and no permissions, so all of this is stored and relayed.
 """

@@ -1,4 +1,4 @@
-"""A server that lies: what it forges is refused with a reason, and harms neither the connection nor other values.
+"""A lying server: what it forges is refused with a reason, and harms neither the connection nor other values.
 
 The victim is a real node on a real socket. What members may forge, signed by themselves, is in
 test_forging_members.py.

@@ -1,4 +1,4 @@
-"""The stock sync server, `jazz-run` 0.15.10 of tests/interop/stock: what somebody gets who follows Jazz's own pages.
+"""The stock sync server, `jazz-run` 0.15.10, which users get who follow Jazz's own documentation.
 
 It keeps everything in memory. A preload binds it to the loopback.
 """

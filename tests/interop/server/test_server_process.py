@@ -1,4 +1,4 @@
-"""The sync server of images/jazz as a process: health, log, graceful end, bad settings."""
+"""The sync server of images/jazz as a process: health, log, graceful stop, bad settings."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The local store: a restart begins with what is on disk and moves the difference; a broken file says so."""
+"""The local store: a restart reads the disk and transfers the difference; a damaged file is reported."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The line is cut after every message of a scenario, in both directions: nothing is lost, doubled or left hanging."""
+"""The connection is closed after each message of a scenario, in both directions: nothing is lost, doubled or hangs."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""A node that works for long: what was loaded, watched, written and let go leaves no memory and no task behind."""
+"""A node that runs for long: loads, watches and writes leave no memory and no task."""
 
 import asyncio
 import gc

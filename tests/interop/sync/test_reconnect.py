@@ -1,4 +1,4 @@
-"""The server dies, comes back, is away, or lies: nothing is lost, nothing hangs."""
+"""The server crashes, returns, is away, or loses data: nothing is lost, nothing hangs."""
 
 import asyncio
 from collections.abc import AsyncIterator

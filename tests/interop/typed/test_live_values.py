@@ -1,4 +1,4 @@
-"""Typed values on a server: what is loaded, what is watched, what is refused and how that is told."""
+"""Typed values on a server: loading, watching, refused writes, and their errors."""
 
 import asyncio
 from typing import Any

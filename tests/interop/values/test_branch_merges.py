@@ -1,4 +1,4 @@
-"""What JavaScript merges from a branch stands where its writer put it, and can be edited on."""
+"""What JavaScript merges from a branch has the position that its author gave it, and can be edited."""
 
 import pytest
 from interop.javascript import JavaScript

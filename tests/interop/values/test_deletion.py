@@ -1,4 +1,4 @@
-"""Deleted values: markers of either side are honoured by the other, and nobody but an admin deletes."""
+"""Deleted values: each side respects the other's markers, and only an admin deletes."""
 
 import sqlite3
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Files written by one side are read by the other, whole and while they grow."""
+"""Files written by one side can be read by the other, whole and while they grow."""
 
 import asyncio
 import base64

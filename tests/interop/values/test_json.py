@@ -1,4 +1,4 @@
-"""JSON where the two languages differ: both sides see the same value, whoever wrote it."""
+"""JSON where the two languages differ: both sides see the same value."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Texts and lists edited by both sides: the same graphemes in the same order, whoever writes."""
+"""Texts and lists edited by both sides: the same graphemes in the same order."""
 
 import random
 from collections.abc import Callable

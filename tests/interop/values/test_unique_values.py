@@ -1,4 +1,4 @@
-"""Values that everybody finds by their name: one for each name, and the earliest first content wins."""
+"""Values found by their name: one for each name, and the earliest first content wins."""
 
 from typing import Any
 

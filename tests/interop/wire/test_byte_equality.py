@@ -1,4 +1,4 @@
-"""What the JavaScript library makes, made anew at each run, is equal to the byte in Python; and the other way round."""
+"""Data that the JavaScript library makes at each run is equal to the byte in Python, and the other way round."""
 
 import asyncio
 import json

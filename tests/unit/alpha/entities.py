@@ -1,4 +1,4 @@
-"""Entities of Alpha's data for tests: a replica in one line."""
+"""Entities of Alpha's data for tests."""
 
 from __future__ import annotations
 

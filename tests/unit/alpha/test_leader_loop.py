@@ -1,4 +1,4 @@
-"""The leader's loop: what one key's handling may do while another's is under way."""
+"""The leader's loop: concurrent handling of two keys, and when a load request is finished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Alpha says of itself and of the Sentinel in code is what images and the Sentinel say."""
+"""Alpha's manifest and the Sentinel's contract in code equal those of the images and the Sentinel."""
 
 from __future__ import annotations
 

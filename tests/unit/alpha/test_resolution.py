@@ -1,4 +1,4 @@
-"""What a manifest asks for, resolved against the state; each refusal names the thing and the cure."""
+"""Resolution of a manifest against the state; each refusal names the problem and the cure."""
 
 from __future__ import annotations
 

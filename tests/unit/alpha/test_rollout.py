@@ -1,4 +1,4 @@
-"""Which versions run: a scalable replica changes without a gap, a non-scalable one never runs twice."""
+"""Which versions run: a scalable replica is updated without a gap, a non-scalable one never runs twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statuses of versions out of what the Sentinel reports, with the rollout closed over them."""
+"""Statuses of versions from the Sentinel's reports, together with the rollout."""
 
 from __future__ import annotations
 

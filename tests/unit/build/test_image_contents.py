@@ -1,4 +1,4 @@
-"""What goes into the images of ReSide's own code: what is meant to be built, and nothing that lies in the checkout."""
+"""What images of ReSide's own code contain: what is meant to be built, and no other file of the checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What decides whether an image is built again: everything that goes into it, and nothing else."""
+"""What decides whether an image is built again: all of its inputs, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running the bootstrap program: what is told of it, and what is left of the tracked configuration."""
+"""The run of the bootstrap program: its progress, its errors, and the tracked configuration afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configuration file: private, replaced as a whole, clear about what is wrong."""
+"""The configuration file: private, replaced atomically, with clear errors."""
 
 from __future__ import annotations
 

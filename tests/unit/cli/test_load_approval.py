@@ -1,4 +1,4 @@
-"""What is approved, and when a load is over."""
+"""Which load requests are approved, and when a load ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a killed engine leaves: lock files of dead processes go, those of living ones stay."""
+"""Lock files of a killed engine: those of dead processes are removed, those of living ones stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claiming super admin: when Alpha is ready to be asked."""
+"""The super admin claim: when Alpha is ready for it."""
 
 from __future__ import annotations
 

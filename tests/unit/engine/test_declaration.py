@@ -1,4 +1,4 @@
-"""What the inline program sends for a manifest, and whom adoption refuses."""
+"""The declaration that the program sends, and which objects adoption refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the Jazz client's wire share: a node that plays the server, and one that writes."""
+"""A node that plays the server, and one that writes."""
 
 import pytest
 from support.jazz_controlled_nodes import DetachedNode, registered

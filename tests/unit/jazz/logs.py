@@ -1,4 +1,4 @@
-"""Jazz logs made by hand: transactions of any author, content and time, without a network."""
+"""Jazz logs without a network: transactions of any author, content and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of loose nodes, and the messages that bring them."""
+"""Values of detached nodes, and the messages that transfer them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which volumes the local cluster's provisioner makes and removes."""
+"""Which volumes the local cluster's provisioner creates and removes."""
 
 from pathlib import Path
 from typing import Any

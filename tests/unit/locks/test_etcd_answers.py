@@ -1,4 +1,4 @@
-"""What locks make of etcd's answers that a healthy etcd rarely gives: lost, foreign, refused."""
+"""How locks treat responses that a healthy etcd rarely gives: lost, foreign, refused."""
 
 from __future__ import annotations
 

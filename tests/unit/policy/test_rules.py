@@ -1,4 +1,4 @@
-"""Each rule refuses what it names, says what to do, and lets the rest pass."""
+"""Each rule refuses its violations with a cure, and accepts everything else."""
 
 from __future__ import annotations
 

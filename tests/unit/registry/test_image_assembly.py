@@ -1,4 +1,4 @@
-"""New images out of others: one more layer, the same layers below, the same dialect."""
+"""New images made of others: one more layer, the same layers below, the same format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Background loops: the end of one is the end of the block, and nobody's error is lost or wrapped."""
+"""Background tasks: the end of one ends the block, and no error is lost or wrapped."""
 
 from __future__ import annotations
 

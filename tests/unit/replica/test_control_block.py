@@ -1,4 +1,4 @@
-"""Reading a permission out of its map: what does not fit together grants nothing."""
+"""Reading a permission from its map: inconsistent members grant nothing."""
 
 from __future__ import annotations
 

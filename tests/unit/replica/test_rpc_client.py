@@ -1,4 +1,4 @@
-"""The RPC client: what it tries again, and what it makes of answers."""
+"""The RPC client: what it retries, and how it reads responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stand-in for `reside-engine` that does what a command's first word says; run as a program by unit tests.
+"""A fake `reside-engine` that does what the first word of a command says; unit tests run it as a program.
 
 It keeps to the protocol of reside/resident/wire.py and to the flags of `reside-engine serve`.
 """

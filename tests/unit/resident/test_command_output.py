@@ -1,4 +1,4 @@
-"""A command's text comes as whole lines without white space at their ends, as from pulumi's own command."""
+"""The text of a command is split into whole lines without trailing white space, as by the stock command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An engine's port that an earlier operation had: the connections of one say nothing about the other's."""
+"""A port that an engine reuses: its connections are independent of those of the earlier operation."""
 
 from __future__ import annotations
 

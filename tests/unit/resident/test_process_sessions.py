@@ -1,4 +1,4 @@
-"""A session is killed as a whole, also what starts while it is being killed."""
+"""A session is killed as a whole, with processes that start while it is being killed."""
 
 from __future__ import annotations
 

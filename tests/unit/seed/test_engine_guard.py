@@ -1,4 +1,4 @@
-"""The seed ends with its engine: who that is, and when it counts as gone."""
+"""The seed ends with its engine: which process that is, and when it counts as ended."""
 
 from __future__ import annotations
 

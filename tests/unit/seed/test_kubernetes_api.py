@@ -1,4 +1,4 @@
-"""What the seed makes of the Kubernetes API's answers."""
+"""How the seed treats responses of the Kubernetes API."""
 
 from __future__ import annotations
 

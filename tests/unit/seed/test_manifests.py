@@ -1,4 +1,4 @@
-"""The platform's and the seed's manifests: within policy, labelled for adoption and sweep, placeholders kept."""
+"""The objects of the platform and the seed: within policy, labelled for adoption and sweep, placeholders kept."""
 
 from __future__ import annotations
 

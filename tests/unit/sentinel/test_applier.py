@@ -1,4 +1,4 @@
-"""The slow path of one stack, with an engine that only notes: what is removed, when, and which secret values stay."""
+"""The apply of one stack, with an engine that only records: what is removed, when, and which secret values remain."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Who may say what: which edit of an entry counts, and which stacks may be acted on."""
+"""Which edit of an entry counts, and which stacks may be changed."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The fast path over a cluster that is a dict: who is put back, who is left alone, and what stops a fight."""
+"""Drift repair with a cluster in memory: what is repaired, what is left alone, and the limit of repeated repairs."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Inboxes without a server, and the invites that lead to them."""
+"""Inboxes without a server, and their invites."""
 
 import asyncio
 from unittest.mock import patch

@@ -1,4 +1,4 @@
-"""Request tokens: which requests a receiver believes, and what it says of the others."""
+"""Request tokens: which requests a receiver accepts, and the errors for the others."""
 
 from pathlib import Path
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""Secrets do not show: not in the text form of what holds them, which is what a log or an error would print."""
+"""Secrets are masked in the text form of objects that contain them, which logs and errors would print."""
 
 import pytest
 from support.jazz_controlled_nodes import DetachedNode, registered

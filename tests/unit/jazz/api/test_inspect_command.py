@@ -1,4 +1,4 @@
-"""`python -m reside.jazz`: what it says of wrong arguments, wrong credentials and no server."""
+"""`python -m reside.jazz`: its errors for wrong arguments, wrong credentials and no server."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`reside.jazz` stands alone: it imports nothing of the rest of ReSide, neither in its source nor when it is used."""
+"""`reside.jazz` is independent: it imports nothing else of ReSide, neither in its source nor at run time."""
 
 import ast
 import subprocess

@@ -1,4 +1,4 @@
-"""What a reader may write: the name of its branch. Nothing beside it counts, whenever it turns out to be a reader."""
+"""A reader may write the pointer to its branch, and nothing beside it counts."""
 
 import pytest
 from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during, registered

@@ -1,4 +1,4 @@
-"""How much is judged again when something arrives, and that it makes no difference to the verdicts."""
+"""How much is validated again when transactions arrive, and that the verdicts do not depend on it."""
 
 import random
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Keys that nobody finds: their reveal does not count any more, or goes round in a circle."""
+"""Keys that cannot be found: their reveal is void, or depends on itself."""
 
 from itertools import pairwise
 

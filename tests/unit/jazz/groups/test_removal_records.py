@@ -1,4 +1,4 @@
-"""The cost of remembering removals, and what a policy may say."""
+"""The cost of recording removals, and what a policy may contain."""
 
 from unittest.mock import patch
 

@@ -1,4 +1,4 @@
-"""What a writer remembers of a group ends with any change of it: neither an old key nor a lost role is written with."""
+"""A writer's cached permit ends with any change of the group: no old key and no lost role is used."""
 
 import gc
 

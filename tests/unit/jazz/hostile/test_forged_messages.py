@@ -1,4 +1,4 @@
-"""What forged and damaged messages achieve: nothing, and the rest goes on."""
+"""Forged and damaged messages have no effect, and the rest is processed."""
 
 import asyncio
 import copy

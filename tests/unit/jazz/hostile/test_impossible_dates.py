@@ -1,4 +1,4 @@
-"""Dates that no honest clock gives: whoever writes one harms nobody but what it writes itself."""
+"""Dates that no correct clock gives harm only what their author writes."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""Members that can't have a key: whoever let them in, they don't keep the others from changing it."""
+"""Members without a usable key do not keep others from changing the group's key."""
 
 import pytest
 from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during, registered

@@ -1,4 +1,4 @@
-"""What a caller can wait for: room to write, the upload of one value, a turn among a thousand loads."""
+"""What a caller can wait for: room to write, the upload of one value, its turn among a thousand loads."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The connection under the sync: how long to wait, what goes into a frame, how many questions at once."""
+"""The connection below the sync protocol: back-off, frames, and the number of requests at a time."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What happens at the end of an event-loop turn: watchers are called, and what was written is sent in its order."""
+"""The end of an event-loop turn: watchers are called, and writes are sent in their order."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Which values leave the memory: none that somebody uses, nor what that needs; and what went comes back when asked."""
+"""Which values leave the memory: none in use, nor what these need; evicted values load again."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""The sync protocol as a state machine: what is sent for what is received."""
+"""The sync protocol as a state machine: which messages are sent for which are received."""
 
 import asyncio
 import copy

@@ -1,4 +1,4 @@
-"""A reconnect moves the difference only, in both directions, whatever happened to either side meanwhile."""
+"""A reconnect transfers only the difference, in both directions, whatever changed meanwhile."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The typed layer where it needs no node: schemas, drafts, what fits and what the errors say."""
+"""The typed layer without a node: schemas, drafts, validation, and error messages."""
 
 import asyncio
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Files: how their parts make a whole, in which order, and what is no file."""
+"""Files: how their parts are joined, in which order, and what is no file."""
 
 from typing import Any
 

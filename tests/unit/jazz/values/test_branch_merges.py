@@ -1,4 +1,4 @@
-"""Where merged transactions come from, and what their makers can't claim."""
+"""The origin of merged transactions, and what their authors cannot claim."""
 
 import json
 from typing import Any

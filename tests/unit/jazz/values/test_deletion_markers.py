@@ -1,4 +1,4 @@
-"""Deletion markers that come from a server: who may write them, and what becomes of all else."""
+"""Deletion markers that come from a server: who may write them, and their effect on the rest of the value."""
 
 import json
 

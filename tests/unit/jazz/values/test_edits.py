@@ -1,4 +1,4 @@
-"""Editing maps, lists and texts: each operation does to them what it does to a dict, a list or a text of Python."""
+"""Edits of maps, lists and texts: each operation equals the one on a Python dict, list or text."""
 
 import asyncio
 import random

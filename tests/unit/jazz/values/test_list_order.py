@@ -1,4 +1,4 @@
-"""The order of a list: insertions name neighbours, siblings stand latest first, arrival does not matter."""
+"""The order of a list: insertions name neighbours, later siblings come first, the order of arrival has no effect."""
 
 import itertools
 import random
