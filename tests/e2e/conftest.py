@@ -1,4 +1,4 @@
-"""What the end-to-end tests stand on: one ReSide for most, and an empty Kubernetes for those that bring ReSide up."""
+"""One ReSide for most end-to-end tests, and an empty Kubernetes for those that bring ReSide up."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _CREATED = re.compile(r"request (\d+)")
 
 
 def number_in(said: str) -> int:
-    """Id of the load request that the command told of."""
+    """Id of the load request that the command printed."""
     found = _CREATED.search(said)
     assert found is not None, f"no request in: {said}"
     return int(found[1])

@@ -121,7 +121,7 @@ def test_an_info_that_changed(platform: Platform) -> None:
     assert platform.replicas()["greeter"]["version"] == greeter["version"]
 
 
-def test_an_object_that_somebody_else_manages(platform: Platform) -> None:
+def test_an_object_that_another_manager_owns(platform: Platform) -> None:
     platform.kubectl("create", "secret", "generic", "taken", "--from-literal=key=theirs")
     image = platform.build("examples/replicas/report", "v1")
     _refused(platform, image, "Secret/taken", "kubectl-create", args=("--name", "taken"))

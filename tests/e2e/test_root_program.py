@@ -26,7 +26,7 @@ NAME = "rooted"
 
 @dataclass(frozen=True)
 class Shell:
-    """A shell at the root after `eval "$(reside cluster env)"`, whose temporary files lie in `scratch`."""
+    """A shell at the root after `eval "$(reside cluster env)"`, whose temporary files are in `scratch`."""
 
     cluster: Platform
     scratch: Path

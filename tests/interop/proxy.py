@@ -31,7 +31,7 @@ class Proxy:
         cut_after: Cut the line once, after so many messages of a direction; the message itself is passed on.
         delay: Seconds that each message is held back.
         deaf: Pass nothing on any more, neither messages nor pings, and keep the line.
-    refuse: Hang up on whoever connects.
+    refuse: close every new connection at once.
     connections: How many lines were made.
     """
 

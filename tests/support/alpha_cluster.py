@@ -41,7 +41,7 @@ _WITHIN_S = 60.0
 
 @dataclass(frozen=True)
 class Servers:
-    """What a cluster stands on."""
+    """The servers of a cluster."""
 
     jazz: JazzServer
     etcd: EtcdServer
@@ -142,7 +142,7 @@ _clients = AsyncExitStack()
 
 @dataclass
 class Client:
-    """An account that talks to Alpha as the CLI does."""
+    """An account that calls Alpha as the CLI does."""
 
     cluster: AlphaCluster
     credentials: Credentials
@@ -237,7 +237,7 @@ def _common(on: Servers, credentials: Credentials, block: str, name: str) -> dic
 
 @asynccontextmanager
 async def alpha_cluster(on: Servers, *, leading: bool = True) -> AsyncIterator[AlphaCluster]:
-    """Yield a bootstrapped cluster: accounts, data, the stand-in, Alpha with its permissions granted."""
+    """Yield a bootstrapped cluster: accounts, data, the fake Sentinel, Alpha with its permissions granted."""
     alpha_account, sentinel_account = Credentials.generate(), Credentials.generate()
     blocks = await bootstrap.prepare(on.jazz.url, (on.etcd.url,), alpha_account, sentinel_account)
     orders = Orders()

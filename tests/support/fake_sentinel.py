@@ -159,7 +159,7 @@ class Cluster:
 
 @asynccontextmanager
 async def fake_sentinel(settings: ReplicaSettings, orders: Orders) -> AsyncIterator[Cluster]:
-    """Yield a running stand-in."""
+    """Yield a running fake Sentinel."""
     async with replica().start(settings) as context:
         cluster = Cluster(context, orders)
         task = asyncio.create_task(cluster.run())

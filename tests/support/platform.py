@@ -1,7 +1,7 @@
 """A whole ReSide on an embedded Kubernetes of its own, as `make up` brings it up, driven from the outside.
 
 Everything goes through what an operator has: the `reside` command, kubectl, and the registry. State, configuration and
-images' addresses stand in a folder of the test run, so that no user's cluster or configuration is touched.
+images' addresses are in a folder of the test run, so that no user's cluster or configuration is touched.
 """
 
 from __future__ import annotations

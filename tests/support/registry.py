@@ -45,7 +45,7 @@ class Registry:
 
 
 def free_port() -> int:
-    """Return a loopback port that nobody listens on at this moment."""
+    """Return a loopback port without a listener at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -43,7 +43,7 @@ def greeting_contract() -> ContractManifest:
 
 @dataclass(frozen=True)
 class Servers:
-    """What replicas stand on."""
+    """The servers of replicas."""
 
     jazz: JazzServer
     etcd: EtcdServer
@@ -117,7 +117,7 @@ class World:
         return credentials
 
     async def expect(self, identity: Identity, ref: PermissionRef, grant: Grant) -> None:
-        """Write a wish into a control block, as Alpha does."""
+        """Write an expected grant into a control block, as Alpha does."""
         await identity.rcb.set_expected(ref, grant)
         await self.alpha.flush()
 

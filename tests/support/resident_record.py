@@ -101,7 +101,7 @@ def _diagnostics(lines: list[str]) -> list[str]:
 
 
 def ephemeral(received: Iterable[EngineEvent]) -> set[str]:
-    """Return the texts that providers told while they worked."""
+    """Return the texts that providers reported while they worked."""
     diagnostics = [event.diagnostic_event for event in received if event.diagnostic_event is not None]
     return {diagnostic.message.strip() for diagnostic in diagnostics if diagnostic.ephemeral}
 

@@ -72,9 +72,7 @@ async def test_loading_the_system_again_changes_nothing_and_another_image_makes_
     await cluster.has_status("alpha", "stopped", "stopped", "running")
 
 
-async def test_a_load_that_was_refused_is_tried_anew_by_the_next_run(
-    cluster: AlphaCluster, on: Servers, tmp_path: Path
-) -> None:
+async def test_a_refused_load_is_retried_by_the_next_run(cluster: AlphaCluster, on: Servers, tmp_path: Path) -> None:
     with registry(tmp_path) as elsewhere:
         images = await push_system(replace(on, registry=elsewhere), "late")
     for _ in range(2):

@@ -31,7 +31,7 @@ def ref(client: Credentials) -> PermissionRef:
 
 
 class Handlers:
-    """Notes what it is called with; fails as often as it is told to."""
+    """Records its calls, and fails as often as set."""
 
     def __init__(self, failures: int = 0) -> None:
         self.calls: list[tuple[str, Grant]] = []
@@ -115,7 +115,7 @@ async def test_two_processes_of_a_replica_run_a_handler_once(
         for context in (first, second):
             await until(context.rcb, lambda context=context: all(p.settled for p in context.rcb.permissions()))
             async with context.transaction(f"grant/{context.rcb.id}"):
-                pass  # whoever still worked on it is through
+                pass  # the work under this lock has ended
     assert handlers.calls == [("granted", GRANTED)]
 
 

@@ -117,7 +117,7 @@ class Side:
 
     @property
     def names(self) -> dict[str, str]:
-        """The side's own words and what stands for them in a record."""
+        """The side's own names and their replacements in a record."""
         return {str(self.folder): "FOLDER", self.namespace: "NAMESPACE"}
 
     def workspace(self, stack: str, **environment: str) -> LocalWorkspace:
@@ -141,7 +141,7 @@ class Side:
         return replace(other, name=self.name, command=self.command, records=[])
 
     def hold_lock(self, stack: str) -> Path:
-        """Lock a stack as somebody on another machine does."""
+        """Lock a stack as a user of another machine does."""
         name = "0a0a0a0a-0000-4000-8000-000000000000.json"
         lock = self.folder / "state" / ".pulumi" / "locks" / "organization" / PROJECT / stack / name
         lock.parent.mkdir(parents=True, exist_ok=True)

@@ -24,7 +24,7 @@ ALL = tuple(BY_KIND)
 
 @dataclass
 class Stage:
-    """All that a test of the Sentinel stands on."""
+    """What a test of the Sentinel needs."""
 
     world: World
     identity: Identity

@@ -132,9 +132,7 @@ async def test_killed_in_the_middle_of_an_apply_the_next_one_completes_it(cluste
         assert await uid(cluster, scene, f"{manifest['kind']}/{manifest['metadata']['name']}")
 
 
-async def test_told_to_stop_it_ends_its_work_reports_and_gives_the_lease_back(
-    cluster: ClusterInfo, scene: Stage
-) -> None:
+async def test_a_stop_finishes_the_work_reports_and_releases_the_lease(cluster: ClusterInfo, scene: Stage) -> None:
     """SIGTERM in the middle of an apply: exit code 0, and the next one need not wait for the lease to run out."""
     async with process(scene.settings) as first:
         alpha = await _when_published(scene)
@@ -161,7 +159,7 @@ async def test_two_at_once_lead_one_after_the_other(cluster: ClusterInfo, scene:
         await put_back(cluster, scene, "ConfigMap/a")
 
 
-async def test_nothing_is_put_back_while_the_cluster_is_being_destroyed(cluster: ClusterInfo, scene: Stage) -> None:
+async def test_nothing_is_restored_while_the_cluster_is_being_destroyed(cluster: ClusterInfo, scene: Stage) -> None:
     async with scene.running() as sentinel:
         alpha = await scene.alpha()
         await alpha.applied(await alpha.declare("demo", config_map("a", x="1")))

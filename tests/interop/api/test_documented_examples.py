@@ -43,7 +43,7 @@ async def test_the_examples_run_in_order(jazz: JazzServer, monkeypatch: pytest.M
         await _run(line, code, vars(session))
 
 
-async def test_the_first_program_runs_as_it_stands(jazz: JazzServer) -> None:
+async def test_the_first_program_runs_unchanged(jazz: JazzServer) -> None:
     (program,) = [code for _, code in _blocks(jazz.url) if _WHOLE_PROGRAM in code]
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE)
     out, _ = await process.communicate()

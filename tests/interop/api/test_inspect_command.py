@@ -47,7 +47,7 @@ async def owner(jazz: JazzServer) -> Credentials:
 async def test_a_value_is_shown_with_its_group_and_the_reason_for_each_verdict(
     jazz: JazzServer, js: JavaScript, nodes: Nodes, owner: Credentials, tmp_path: Path
 ) -> None:
-    """A reader's forbidden write reaches everybody; everybody refuses it, and says why."""
+    """A reader's forbidden write reaches all nodes; each refuses it, and says why."""
     reader = await js("create", actor="reader", url=jazz.url, name="reader")
     await js("flush", actor="reader")
     node = await nodes.again(owner)

@@ -22,7 +22,7 @@ View: TypeAlias = dict[str, Any]
 
 
 class Refused(Exception):  # noqa: N818 - it says what happened
-    """An actor was told by its library that it may not do what it tried."""
+    """The library of an actor refused an operation."""
 
 
 class PythonActor:

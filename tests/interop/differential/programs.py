@@ -58,7 +58,7 @@ class Program:
     steps: list[Step]
     skews: list[int]
     settled: bool
-    """Whether all actors hear of each step before the next."""
+    """Whether all actors receive each step before the next."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Run:
 
     Attributes:
         things: The values made so far.
-        story: What happened, to be told of a failure.
+        story: What happened, for the message of a failure.
         refused: How many steps were refused by the actor's own library.
         invites: Groups and the secrets of invites to them.
     """
@@ -289,7 +289,7 @@ def _plan(step: Step, here: list[Thing], world: World) -> tuple[str, dict[str, A
 
 
 def _forged_change(world: World, other: str | None, b: int, c: int) -> dict[str, Any]:
-    """Return a change of a group that nobody checked before it was sent.
+    """Return a change of a group that is sent unchecked.
 
     Keys are revealed under later ones only: cojson looks for a key that is revealed under itself, directly or in a
     circle, until its stack is full, and nothing is left to compare with.

@@ -1,6 +1,6 @@
 """Accounts that each have a node in Python and one in the JavaScript child, on one server, with clocks of the test.
 
-Times of a world never tie between two actors by accident: every actor's clock stands on a hundred of its own within a
+Times of a world never tie between two actors by accident: every actor's clock has a hundred of its own within a
 second, because JavaScript leaves ties between sessions in the order of arrival, so that there two readers may differ.
 """
 
@@ -69,7 +69,7 @@ class World:
 
     @property
     def members(self) -> list[str]:
-        """Whoever can have a role."""
+        """The accounts and agents that can have a role."""
         return [*(actor.account_id for actor in self.python), EVERYONE]
 
     def is_online(self, actor: Actor) -> bool:
@@ -122,7 +122,7 @@ class World:
         return found
 
     async def fresh(self, account: int, *, javascript: bool) -> Actor:
-        """One more node of an account, which loads everything anew; `dismiss` it."""
+        """Return another node of an account, which loads everything again; end it with `dismiss`."""
         credentials = self._credentials[account]
         if javascript:
             login = {"accountID": credentials.account_id, "accountSecret": credentials.agent_secret}

@@ -243,7 +243,7 @@ async def test_a_parent_without_a_sealer_is_extended_with_a_key_of_ones_own(
 
 
 async def test_a_strangers_reveal_of_the_read_key_is_not_believed(nodes: Nodes) -> None:
-    """Everybody may name a key its own and reveal it; who believed that would write with a stranger's secret."""
+    """Any account may declare a key its own and reveal it; to believe that is to write with a stranger's secret."""
     owner, stranger, member = await nodes("owner"), await nodes("stranger"), await nodes("member")
     group = owner.create_group()
     await owner.flush()

@@ -89,7 +89,7 @@ async def test_a_back_dated_write_is_refused_and_earlier_ones_stay(js: JavaScrip
 
 
 async def test_the_next_process_refuses_it_too(js: JavaScript, nodes: Nodes, scene: Scene) -> None:
-    """Seen before the restart, or written while nobody of the account was there, in whatever session."""
+    """Seen before the restart, or written while no node of the account was connected, in any session."""
     await _remove(scene)
     await _write(js, scene.value.id, "dated", scene.before)
     await until(scene.value, lambda value: len(_reasons(value)) == 1)
@@ -106,7 +106,7 @@ async def test_the_next_process_refuses_it_too(js: JavaScript, nodes: Nodes, sce
 
 
 async def test_a_flush_waits_for_the_note_of_a_removal(scene: Scene) -> None:
-    """Whoever ends its process after a flush has lost nothing, so the next process knows of the removal."""
+    """A process that ends after a flush has lost nothing, so the next one knows of the removal."""
     await _remove(scene)
     assert scene.node.statistics.unacknowledged == 0
 

@@ -26,14 +26,14 @@ _WITHIN_S = 20.0
 
 
 class LyingServer:
-    """The server. Loads are answered with what its node has, content is acknowledged and dropped.
+    """The server. It answers loads with what its node has, and acknowledges and drops content.
 
     Attributes:
-        hub: The node that has the values.
-        url: Where it listens.
-        connections: How often somebody connected.
-        heard: All messages that came.
-        answers: What is said to a load of a value, where it is not the truth.
+        hub: the node that has the values.
+        url: where it listens.
+        connections: the number of connections so far.
+        heard: all messages that were received.
+        answers: by value, what replaces the true response to a load.
     """
 
     def __init__(self, hub: DetachedNode) -> None:
@@ -118,7 +118,7 @@ class Setup:
         return self.value.group
 
     async def carry(self, node: DetachedNode) -> None:
-        """Exchanges messages between a node and the server's node; the victim hears nothing of it."""
+        """Exchange messages between a node and the server's node, and pass none to the victim."""
         await exchange(self.server.hub, node)
 
     async def run(self, node: DetachedNode, doing: Awaitable[T]) -> T:

@@ -99,7 +99,7 @@ def _set(key: str, value: Any) -> dict[str, Any]:
 
 async def _judged_alike(js: JavaScript, jazz: JazzServer, scene: Scene, co_id: str) -> None:
     """JavaScript finds the same transactions valid."""
-    await js("create", actor="judge", url=jazz.url, name="judge")  # anew: it loads all from the server
+    await js("create", actor="judge", url=jazz.url, name="judge")  # a new one, which loads all from the server
     await js("until", actor="judge", id=co_id, count=len(scene.victim._host.store.core(co_id).transactions))
     theirs = {tuple(verdict) for verdict in await js("verdicts", actor="judge", id=co_id)}
     value: Any = await scene.victim.load(co_id)
@@ -230,7 +230,7 @@ async def test_changes_that_are_no_list_are_refused_and_the_next_are_read(payloa
     await scene.is_unharmed()
 
 
-async def test_groups_in_a_circle_end_and_give_nobody_a_role(scene: Scene) -> None:
+async def test_a_cycle_of_groups_ends_and_gives_no_role(scene: Scene) -> None:
     """Three groups of mallory extend each other, and the owner's group extends one of them."""
     mallory = scene.mallory
     groups = [mallory.create_group() for _ in range(3)]

@@ -145,7 +145,7 @@ async def test_a_gap_is_answered_with_what_is_here(setup: Setup) -> None:
 async def test_of_a_forked_session_the_branch_that_came_first_stays(
     setup: Setup, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A member signs two histories under one session id: whoever has one takes nothing of the other."""
+    """A member signs two histories under one session id: a node that has one takes nothing of the other."""
     mallory, value = setup.mallory, setup.value.id
     twin = DetachedNode(setup.mallory.credentials)
     await setup.run(twin, twin.load_map(value))
@@ -210,8 +210,8 @@ async def test_a_flood_of_loads_for_unknown_ids_is_answered_and_leaves_nothing(s
     assert len(victim._host.store.cores) == before
 
 
-async def test_values_that_nobody_asked_for_do_not_reach_those_that_were_asked_for(setup: Setup) -> None:
-    """A group and a map of a stranger are kept, as dependencies that come early are; nobody sees them by themselves."""
+async def test_unrequested_values_do_not_affect_requested_ones(setup: Setup) -> None:
+    """A group and a map of a stranger are kept, like dependencies that arrive early, but are not shown."""
     hub, stranger = setup.server.hub, await registered(setup.server.hub, "stranger")
     group = stranger.create_group()
     value = group.create_map({"x": "strange"})

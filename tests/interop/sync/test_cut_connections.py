@@ -130,8 +130,8 @@ async def test_a_slow_line_only_takes_longer(jazz: JazzServer, guest: Credential
         assert line.connections == 1
 
 
-async def test_a_silent_line_is_given_up_and_made_anew(jazz: JazzServer, guest: Credentials) -> None:
-    """Without pings for ten seconds a connection is dead, although the socket stands."""
+async def test_a_silent_connection_is_replaced(jazz: JazzServer, guest: Credentials) -> None:
+    """A connection without pings for a while is given up, although the socket is open."""
     async with proxy(jazz.url) as line, Node(line.url, guest) as node:
         await node.login()
         value = node.create_group().create_map({})

@@ -276,7 +276,7 @@ async def test_python_takes_the_unique_value_that_javascript_made(
     assert (await Names(["x"]).get_or_create_unique(group, "others")).raw.as_list() == ["x"]
 
 
-async def test_unions_are_told_apart_by_their_literals(tools: JavaScript, python: Node, group: Group) -> None:
+async def test_unions_are_distinguished_by_their_literals(tools: JavaScript, python: Node, group: Group) -> None:
     home = Home(pet=Dog(tricks=["sit"])).create(group)
     await python.flush()
     read = await tools("read", actor="js", schema="Home", id=home.id, resolve={"pet": True})

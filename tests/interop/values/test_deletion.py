@@ -61,7 +61,7 @@ async def test_what_javascript_deletes_is_deleted_in_python(jazz: JazzServer, js
         await python.load(value.id)
 
 
-async def test_what_was_written_at_the_same_time_as_a_deletion_is_void_and_awaited_by_nobody(
+async def test_a_write_concurrent_with_a_deletion_is_void_and_not_awaited(
     jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
     python, group = await _shared(jazz, js, nodes, "admin")
@@ -96,7 +96,7 @@ async def test_only_an_admin_deletes(jazz: JazzServer, js: JavaScript, nodes: No
     assert not mine.deleted
 
 
-async def test_a_forged_deletion_deletes_nothing_and_is_told_with_its_reason(
+async def test_a_forged_deletion_deletes_nothing_and_is_reported_with_its_reason(
     jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
     """A writer sends the marker all the same; the server refuses it as its own author's node does."""
@@ -116,7 +116,7 @@ async def test_a_forged_deletion_deletes_nothing_and_is_told_with_its_reason(
     assert not await js("isDeleted", actor="js", id=value.id)
 
 
-async def test_a_deletion_by_one_who_was_admin_at_its_time_stands(
+async def test_a_deletion_by_one_who_was_admin_at_its_time_remains_valid(
     jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
     python, group = await _shared(jazz, js, nodes, "admin")

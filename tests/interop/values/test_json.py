@@ -130,7 +130,7 @@ async def test_an_undefined_value_is_an_absent_key_and_null_in_a_list(
     assert (edit.by, edit.value, edit.deleted) == (account, None, True)
 
 
-async def test_where_deletion_is_restricted_a_writers_deletions_count_for_nobody(
+async def test_where_deletion_is_restricted_a_writers_deletions_never_count(
     jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
     python, group, _ = await _both(jazz, js, nodes)

@@ -45,7 +45,7 @@ def test_a_multiple_requirement_takes_all() -> None:
     assert (requirement.replicas, requirement.alternatives) == ((ONE, TWO), ())
 
 
-def test_a_requirement_that_nobody_serves_is_refused_unless_optional() -> None:
+def test_a_requirement_without_a_server_is_refused_unless_optional() -> None:
     with pytest.raises(LoadRefused, match=f"no replica implements {GREETING}"):
         resolved(requiring(), providers={})
     assert resolved(requiring(optional=True), providers={}).requirements["greeting"].replicas == ()

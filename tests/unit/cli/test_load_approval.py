@@ -46,7 +46,7 @@ def request(status: str, revision: str = "one", **members: Any) -> LoadRequest:
 
 
 class Alpha:
-    """A session, its node, and a request's map: approves one revision; then the map stands like `then`.
+    """A session, its node, and a request's map: approves one revision; then the map is as in `then`.
 
     What Alpha wrote meanwhile (`news`) is not here before the node has caught up.
     """
@@ -97,7 +97,7 @@ async def test_what_the_world_has_moved_is_shown_to_the_operator_before_it_is_ap
     assert alpha.seen == ["one", "two"]
 
 
-async def test_what_somebody_else_decided_is_told_and_not_asked_again() -> None:
+async def test_a_decision_of_another_operator_is_reported_without_a_prompt() -> None:
     alpha = Alpha("two", request("approved", "two", version=7))
     alpha.news = request("rejected", rejection_reason="not today")
     with pytest.raises(Conflict, match="load request 1 was rejected by somebody else: not today"):
@@ -117,7 +117,7 @@ async def test_nothing_is_approved_that_the_operator_declines() -> None:
     assert alpha.map.status == "requires-approval"
 
 
-async def test_an_approved_request_that_can_not_be_carried_out_is_told_with_its_reason() -> None:
+async def test_an_approved_request_that_fails_is_reported_with_its_reason() -> None:
     alpha = Alpha("one", request("invalid", error_message="the name caller has been taken in the meantime"))
     with pytest.raises(LoadRefused, match="load request 1 is invalid: the name caller has been taken in the meantime"):
         await alpha.approve(request("requires-approval"))
@@ -162,7 +162,7 @@ async def test_an_approval_whose_answer_was_lost_is_asked_for_again(news: LoadRe
         (request("approved", "two"), "was approved by somebody else"),
     ],
 )
-async def test_what_somebody_else_decided_while_alpha_was_away_is_told(news: LoadRequest, message: str) -> None:
+async def test_a_decision_of_another_operator_while_alpha_was_away_is_reported(news: LoadRequest, message: str) -> None:
     alpha = Restarting(news)
     with pytest.raises(Conflict, match=message):
         await alpha.approve(request("requires-approval"))

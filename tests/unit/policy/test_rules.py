@@ -170,7 +170,7 @@ def test_names_of_the_rules_are_frozen() -> None:
     ]
 
 
-def test_secret_values_never_stand_in_a_message() -> None:
+def test_messages_never_contain_secret_values() -> None:
     secret = {"kind": "Secret", "metadata": {"name": "s", "namespace": "x"}, "stringData": {"key": "hunter2"}}
     pod = {"hostPID": True, "containers": [container(image="x", env=[{"name": "A", "value": "hunter2"}])]}
     assert "hunter2" not in " ".join(map(str, check([secret, with_pod("Deployment", pod)], CONTEXT)))

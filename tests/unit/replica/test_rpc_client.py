@@ -177,6 +177,6 @@ async def test_a_success_that_is_no_json_is_not_taken_for_an_answer() -> None:
         await call(lambda _: httpx.Response(200, text="<html>welcome</html>"))
 
 
-async def test_an_answer_of_somebody_else_is_told_as_such() -> None:
+async def test_a_response_of_another_program_is_reported_as_such() -> None:
     with pytest.raises(ResideError, match="answered HTTP 404 without an error of ReSide"):
         await call(lambda _: httpx.Response(404, text="<html>"))

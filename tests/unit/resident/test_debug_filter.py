@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Engine(engine_pb2_grpc.EngineServicer):
-    """Notes what it is told."""
+    """Records its calls."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, str]] = []
@@ -68,9 +68,7 @@ async def talk_later() -> None:
 
 
 @pytest.mark.parametrize("program", [talk, talk_later])
-def test_only_debug_messages_and_only_those_that_nobody_hears_are_kept_back(
-    engine: tuple[Engine, str], program: Any
-) -> None:
+def test_only_debug_messages_without_a_listener_are_dropped(engine: tuple[Engine, str], program: Any) -> None:
     ResidentCommand()
     told, address = engine
     counts = []

@@ -25,7 +25,7 @@ OWNER = "co_zowner"
 
 
 def secret(name: str) -> dict[str, Any]:
-    """Return a Secret whose value stands in the map `co_z<name>`."""
+    """Return a Secret whose value is in the map `co_z<name>`."""
     annotations = {SECRET_REFERENCES_ANNOTATION: json.dumps({"value": f"co_z{name}"})}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "annotations": annotations}}
 
@@ -70,14 +70,14 @@ class FakeDesk:
         return Value(f"co_zstack-{name}"), self.declared[name]
 
     def check(self, _: DesiredStack) -> None:
-        """All may be declared."""
+        """Accept every stack."""
 
     async def check_adoption(self, _: Any) -> None:
-        """Nothing is somebody else's."""
+        """Find no conflicting owner."""
 
     @asynccontextmanager
     async def lane(self, _: str) -> AsyncIterator[None]:
-        """Nobody else."""
+        """Let no other work wait."""
         yield
 
     async def apply(self, _: StackSpec) -> ChangeSet:
@@ -103,7 +103,7 @@ class FakeDesk:
 
 
 class Silent:
-    """A reporter that tells nobody."""
+    """A reporter without an effect."""
 
     def __getattr__(self, _: str) -> Any:
         return lambda *_: None

@@ -57,7 +57,7 @@ def test_an_edit_from_the_future_does_not_count() -> None:
     assert found.value == "now"
 
 
-def test_an_entry_of_nobody_who_may_declare_is_none() -> None:
+def test_an_entry_without_an_authorized_author_does_not_count() -> None:
     assert in_force([edit(STRANGER)], None, BOTH) is None
 
 

@@ -115,7 +115,7 @@ async def test_what_is_missing_at_the_first_list_is_created_and_then_left_alone(
         assert on.cluster.applied == [A]
 
 
-async def test_a_change_is_put_back_but_not_by_one_that_does_not_lead(tmp_path: Path) -> None:
+async def test_a_change_is_reverted_by_the_leader_only(tmp_path: Path) -> None:
     async with stage(tmp_path, stored(config_map("a")), lead=False) as on:
         changed = config_map("a", "2")
         on.mirror.note("MODIFIED", changed)
@@ -157,7 +157,7 @@ async def test_a_controller_that_fights_is_answered_ever_more_slowly(tmp_path: P
         assert len(on.cluster.applied) <= 6
 
 
-async def test_an_object_that_can_not_be_put_back_is_a_known_problem_until_it_can(tmp_path: Path) -> None:
+async def test_a_failed_repair_is_a_known_problem_until_it_succeeds(tmp_path: Path) -> None:
     async with stage(tmp_path, stored(config_map("a"))) as on:
         told: list[str] = []
         on.keeper.listen(told.append)
@@ -172,7 +172,7 @@ async def test_an_object_that_can_not_be_put_back_is_a_known_problem_until_it_ca
         assert set(told) == {A}
 
 
-async def test_nothing_is_put_back_while_the_cluster_is_being_destroyed(tmp_path: Path) -> None:
+async def test_nothing_is_restored_while_the_cluster_is_being_destroyed(tmp_path: Path) -> None:
     async with stage(tmp_path, stored(config_map("a"))) as on:
         on.mirror.note("ADDED", config_map(TEARDOWN_MARKER.partition("/")[2]))
         on.delete(A)
@@ -200,7 +200,7 @@ async def test_a_job_that_was_deleted_just_after_its_end_is_not_run_again(tmp_pa
 
 
 async def test_the_end_of_a_job_is_noted_beside_what_the_leader_wrote_last(tmp_path: Path) -> None:
-    """One that starts notes it, too, since nobody may lead; an older stack must not come back by that."""
+    """A starting Sentinel records it, too, as there may be no leader; it must not restore an older stack."""
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "labels": OURS}, "spec": {}}
     async with stage(tmp_path, stored(config_map("a"), job), lead=False) as on:
         Snapshot(tmp_path / "stacks").save(stored(config_map("a", "newer"), job))

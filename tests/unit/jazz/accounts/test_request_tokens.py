@@ -42,7 +42,7 @@ class _Account:
 
 
 class _Accounts:
-    """Stands for a node: knows two accounts."""
+    """A fake node that knows two accounts."""
 
     async def load_account(self, co_id: str) -> _Account:
         for credentials in (CALLER, OTHER):
@@ -72,7 +72,7 @@ def _sign(credentials: Credentials = CALLER, **changed: Any) -> str:
     return sign_request(credentials, **(request | changed))
 
 
-async def test_a_signed_request_tells_its_account() -> None:
+async def test_a_signed_request_names_its_account() -> None:
     header = _sign(method="post")
     assert await _Receiver().verify(header) == CALLER.account_id
     assert read_request_account(header) == CALLER.account_id

@@ -51,9 +51,7 @@ async def test_who_lost_the_role_can_not_write_although_it_just_did(hub: Detache
         theirs.set("x", 3)
 
 
-async def test_a_group_that_left_the_memory_and_came_back_changed_is_asked_anew(
-    hub: DetachedNode, writer: DetachedNode
-) -> None:
+async def test_a_group_that_was_evicted_and_changed_is_read_again(hub: DetachedNode, writer: DetachedNode) -> None:
     """It comes back with the number of revisions that it had, so the number alone does not tell."""
     other = await registered(hub, "other")
     group, theirs = await _written_by(hub, writer, other)

@@ -42,7 +42,7 @@ async def test_frames_hold_all_messages_in_order_and_are_not_too_long(sizes: lis
 
 
 @pytest.mark.anyio
-async def test_what_nobody_waits_for_goes_after_all_others() -> None:
+async def test_messages_without_a_waiting_caller_go_last() -> None:
     outbox = Outbox()
     outbox.put("received", last=True)
     outbox.put("question")

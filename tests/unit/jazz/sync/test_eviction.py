@@ -117,7 +117,7 @@ async def test_a_node_sweeps_by_itself(hub: DetachedNode, writer: DetachedNode) 
     assert writer.statistics.values < 1_000
 
 
-def test_nothing_is_needed_by_nobody() -> None:
+def test_an_unused_value_leaves_no_dependency() -> None:
     assert evictable(DetachedNode()._host.store, []) == []
 
 

@@ -93,7 +93,7 @@ async def test_what_a_hub_deleted_its_clients_see_deleted_and_write_no_more() ->
 
 
 async def test_a_deleted_value_is_reported_as_if_all_of_it_were_here() -> None:
-    """So that whoever knows nothing of deletions does not send it again and again."""
+    """So that a peer without deletions does not send it again and again."""
     scene = await _Scene.make()
     await scene.theirs()
     scene.value.destroy()
