@@ -1,4 +1,4 @@
-"""Looks into a running cluster with the credentials of one of its replicas, as an administrator could."""
+"""Read access to a running cluster with the credentials of one of its replicas, as an administrator has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ReSide clusters beside each other on one Kubernetes: each a namespace, with an operator's configuration."""
+"""ReSide clusters in one Kubernetes: each has a namespace and an operator's configuration."""
 
 from __future__ import annotations
 

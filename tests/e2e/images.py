@@ -1,4 +1,4 @@
-"""New images out of old ones, made in the registry itself."""
+"""New images made of existing ones in the registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Load requests as their operators meet them: the command at its question, and Alpha's methods called by an account."""
+"""Load requests from the operator's side: the prompt of the command, and calls of Alpha by an account."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Asking:
         return number_in(self.said)
 
     def answer(self, text: str) -> subprocess.CompletedProcess[str]:
-        """Answer with a line, or with nothing at all; returns how the command ended."""
+        """Answer with a line, or end the input; return how the command ended."""
         rest, _ = self.process.communicate(f"{text}\n" if text else None, timeout=300)
         return subprocess.CompletedProcess(self.process.args, self.process.returncode, self.said + rest)
 
@@ -108,7 +108,7 @@ def asking(platform: Platform, image: str, name: str) -> Iterator[Asking]:
 
 
 def _until_question(process: subprocess.Popen[str]) -> str:
-    """Return what the command says up to its question, which ends no line."""
+    """Return the output up to the prompt, which has no line end."""
     assert process.stdout is not None
     said = ""
     while not said.endswith(QUESTION):

@@ -1,4 +1,4 @@
-"""Parts of the embedded cluster that are away for a while, and are surely back afterwards."""
+"""Outages of parts of the embedded cluster, which end with their block."""
 
 from __future__ import annotations
 

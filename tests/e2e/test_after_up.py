@@ -1,4 +1,4 @@
-"""After `make up`: the platform's pods are Ready, and the list shows who is who."""
+"""After `make up`: the platform's pods are ready, and the list shows all replicas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A replica that declares objects of its own: the Sentinel applies what keeps the rules, and names what breaks them.
+"""A replica that declares objects: the Sentinel applies those that keep the rules, and names violations.
 
 That a load request breaks them, too, is shown with the new Sentinel of test_system_update: what Alpha renders itself
 keeps the rules that we ship.

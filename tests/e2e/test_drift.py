@@ -77,5 +77,5 @@ def test_deleted_storage_is_restored_with_its_data(platform: Platform, name: str
     assert {n: (r["id"], r["version"]) for n, r in after.items()} == {
         n: (r["id"], r["version"]) for n, r in listed.items()
     }
-    # Its liveness may have failed while Jazz was away; what counts is that it comes back by itself.
+    # Its liveness probe may have failed while Jazz was away; it must recover without help.
     eventually_sync("the greeter's return", lambda: platform.replicas()["greeter"]["status"] == "running", within=120)

@@ -1,4 +1,4 @@
-"""The embedded Kubernetes as a whole: pods, Services, DNS, volumes; repair after kill -9; nothing left after down."""
+"""The embedded Kubernetes: pods, Services, DNS, volumes; repair after SIGKILL; nothing remains after down."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Alpha or the Sentinel killed with -9 in the middle of a load: it completes, nothing twice, no lock left."""
+"""Alpha or the Sentinel killed with SIGKILL in the middle of a load: it completes, without duplicates or locks."""
 
 from __future__ import annotations
 

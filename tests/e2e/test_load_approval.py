@@ -1,4 +1,4 @@
-"""A load request is made by who may, and decided on once, by who may, while it requires approval; refusals say why."""
+"""Load requests are made and decided once, by authorized accounts, while they are open; refusals give reasons."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Proxy:
         seen: The messages that were passed on, with their direction; pings are passed on and not counted.
         cut_after: Cut the line once, after so many messages of a direction; the message itself is passed on.
         delay: Seconds that each message is held back.
-        deaf: Pass nothing on any more, neither messages nor pings, and keep the line.
+        deaf: pass on neither messages nor pings, and keep the connection open.
     refuse: close every new connection at once.
     connections: How many lines were made.
     """

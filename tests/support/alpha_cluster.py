@@ -192,7 +192,7 @@ class Client:
         return await self.cluster_request(number, lambda request: request.status != "validating")
 
     async def cluster_request(self, number: int, done: Callable[[LoadRequest], bool]) -> LoadRequest:
-        """Return a request once `done` says so."""
+        """Return a request once `done` is true of it."""
 
         async def look() -> LoadRequest:
             return (await records.find_request(self.cluster.alpha.data, number)).value

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Orders:
-    """What a test tells the cluster to do.
+    """What a test requires of the cluster.
 
     Attributes:
         hold: workloads (`Kind/name`) that start but never get ready.

@@ -56,7 +56,7 @@ class Events:
     def most_at_once(self) -> int:
         """Return the largest number of objects that were there at the same time, without pods that have ended.
 
-        A pod that has ended, its containers with it, is listed until its kubelet says that it may go.
+        A pod that has ended, its containers with it, is listed until its kubelet confirms the end.
         """
         present: set[str] = set()
         most = 0
@@ -178,7 +178,7 @@ class Platform:
         return self.reside("replica", "load", image, "--auto-approve", *args, check=check)
 
     def load_and_disturb(self, image: str, name: str, disturb: Callable[[], object]) -> str:
-        """Load an image under a name, and disturb as soon as the request was taken; returns what the load said."""
+        """Load an image under a name, disturb as soon as the request exists, and return the output of the load."""
         loading = subprocess.Popen(
             [*self.command, "replica", "load", image, "--name", name, "--auto-approve"],
             env=self.environment,

@@ -1,6 +1,6 @@
 """What two command runners did, made comparable: times, ids, ports and random suffixes become names.
 
-Everything else must be equal, so this module is the list of what may differ, and nothing more:
+Everything else must be equal, so this module is the complete list of what may differ:
 
 * times, durations, uids, resource versions, random suffixes of names and field managers, provider ids;
 * folders and namespace of a side, and the ports of its servers;
@@ -9,7 +9,7 @@ Everything else must be equal, so this module is the list of what may differ, an
 * how many steps were done when one failed, since several are under way at once;
 * ephemeral messages ("Resource scheduled for deletion"), which a provider that is quick enough does not send;
 * where in the code, and in which process, a report of a broken snapshot was made;
-* debug messages: they tell which plugins were started, which is what the resident engine saves.
+* debug messages: they name the started plugins, which the resident engine saves.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ async def alpha_process(cluster: AlphaCluster, log: Path) -> AsyncIterator[async
 async def test_kill_9_in_the_middle_of_a_load(
     cluster: AlphaCluster, on: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The dead leader's lease and lock end by themselves, then the load goes on where it was."""
+    """The lease and lock of the killed leader expire, then the load continues where it was."""
     log = tmp_path / "alpha.log"
     info: dict[str, Any] = {"name": "plain", "class": "long-running", "exclusive": True, "scalable": True}
     await on.push("examples/plain:v1", type="replica", info=info)

@@ -1,6 +1,6 @@
 """Alpha fails in the middle of a load: the next leader completes it and duplicates nothing.
 
-A death is simulated exactly: at the n-th write of the load, everything written before is on the server, nothing after
+The crash is simulated exactly: at the n-th write of the load, everything written before is on the server, nothing after
 it, and the process's memory is gone. Locks are free at once here; a real kill leaves them to their time to live.
 """
 

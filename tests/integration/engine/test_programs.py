@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 OWN = ("created", "modified", "sourcePosition", "stackTrace")
-"""Members of a resource in the state that tell when and where it was declared, and not what."""
+"""Members of a resource in the state about when and where it was declared."""
 
 
 def up_with_the_sdk(b: Bench, spec: StackSpec) -> UpResult:

@@ -85,7 +85,7 @@ async def example(name: str, identity: Identity, port: int) -> AsyncIterator[htt
                 except httpx.ConnectError as error:
                     return str(error)
 
-            # A caller is ready before its greeter is: it only says that it fails.
+            # A caller is ready before its greeter is, and reports failed calls.
             await eventually("readiness", ready, lambda seen: seen == "200", within=60)
             yield http
     finally:

@@ -76,7 +76,7 @@ class OneRun(Stack):
 
 
 class ExistingStack(OneRun):
-    """A stack that nothing is asked of before the first operation."""
+    """A stack without a request before the first operation."""
 
     def __init__(self, name: str, workspace: LocalWorkspace) -> None:
         """Name it."""
@@ -154,7 +154,7 @@ class Side:
     ) -> Outcome:
         """Run and record an operation.
 
-        With `racing=True` what the engine did until it met an error depends on who was quicker: then only the error's
+        With `racing=True` what the engine did until an error is a race: then only the error's
         diagnostics are recorded.
         """
         racing = options.pop("racing", False)
@@ -333,4 +333,4 @@ def make_side(name: str, command: PulumiCommand, info: ClusterInfo, folder: Path
     return side
 
 
-os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")  # nothing here forks without an exec
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")  # no process here forks without an exec

@@ -1,4 +1,4 @@
-"""Programs that hang, flood, crash or disconnect: the engine ends their operation, frees its lock, and goes on."""
+"""Programs that hang, flood, crash or disconnect: the engine ends their operation, and frees its lock."""
 
 from __future__ import annotations
 

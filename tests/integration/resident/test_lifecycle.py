@@ -82,7 +82,7 @@ def gone(pid: int) -> bool:
 
 
 def test_of_two_clients_on_one_stack_the_second_gets_the_lock_error(side: Side) -> None:
-    """Whichever command it uses: its error is the one that the stock command line tells a second one."""
+    """With any command, the error is the one of the stock command line."""
     side.stack("shared")
     held = Held()
     with ThreadPoolExecutor(1) as pool:

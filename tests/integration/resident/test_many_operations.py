@@ -27,7 +27,7 @@ ENGINE = Path(__file__).parents[3] / "engine"
 
 @dataclass
 class Watched:
-    """What the engine said of itself, operation after operation; many threads tell it."""
+    """What the engine reported of itself after each operation; many threads report."""
 
     most: int = 0
     engines: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
@@ -135,7 +135,7 @@ def test_five_thousand_operations_over_two_hundred_stacks(both: Sides, tmp_path:
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_no_race_is_found_by_gos_detector(both: Sides, tmp_path: Path) -> None:
-    """The detector ends the process with code 66 at its first report (GORACE), and tells it in the engine's log."""
+    """The detector ends the process with code 66 at its first report (GORACE), and writes it to the engine's log."""
     binary = build_with_race_detector(tmp_path)
     with resident_side(both.resident.info, tmp_path, engine=str(binary), start_seconds=60, max_rss=4 << 30) as side:
         stream(side, 12, 12)

@@ -31,6 +31,6 @@ def on() -> Iterator[Servers]:
 
 @pytest.fixture
 async def scene(cluster: ClusterInfo, on: Servers, namespace: str, tmp_path: Path) -> AsyncIterator[Stage]:
-    """Yield a stage in a fresh namespace; its Sentinel does not run yet."""
+    """Yield a setup in a fresh namespace; its Sentinel does not run yet."""
     async with stage(cluster, on, namespace, tmp_path) as made:
         yield made

@@ -76,7 +76,7 @@ class Stage:
 
 @asynccontextmanager
 async def stage(info: ClusterInfo, on: Servers, namespace: str, folder: Path) -> AsyncIterator[Stage]:
-    """Yield a stage in a namespace, with an account and a control block for a Sentinel that does not run yet."""
+    """Yield a setup in a namespace, with an account and a control block for a Sentinel that does not run yet."""
     async with world(on) as made:
         identity = await made.identity("kubernetes-sentinel")
         chosen = settings(info, namespace, folder, **identity.settings.model_dump())

@@ -57,7 +57,7 @@ async def cached(guardian: Guardian, what: str, matches: Callable[[dict[str, Any
 async def test_a_restarted_sentinel_restores_the_platform_without_jazz_and_etcd(
     cluster: ClusterInfo, namespace: str, tmp_path: Path
 ) -> None:
-    """StatefulSets and Services that are missing at the start come back from the volume, before any login."""
+    """StatefulSets and Services that are missing at the start are restored from the volume, before any login."""
     store(tmp_path, workload("StatefulSet", "jazz"), service("jazz"), workload("StatefulSet", "etcd"), service("etcd"))
     async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
         await cached(guardian, "all objects", lambda objects: len(objects) == 4)
@@ -156,7 +156,7 @@ async def test_a_foreign_object_in_its_place_is_left_alone_and_named(
 async def test_a_finished_job_is_not_run_again_when_deleted(
     cluster: ClusterInfo, namespace: str, tmp_path: Path
 ) -> None:
-    """Not by the one that saw it end, and not by its successor; an unfinished one comes back."""
+    """Neither by the Sentinel that saw its end nor by its successor; an unfinished one is restored."""
     store(tmp_path, workload("Job", "report"), workload("Job", "open"))
     chosen = settings(cluster, namespace, tmp_path)
     async with guarding(chosen.guard) as guardian:

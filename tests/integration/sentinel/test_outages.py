@@ -41,8 +41,8 @@ async def uid(cluster: ClusterInfo, scene: Stage, key: str) -> str | None:
     return found["metadata"]["uid"] if found else None
 
 
-async def put_back(cluster: ClusterInfo, scene: Stage, key: str) -> None:
-    """Delete an object by hand, and see it come back as another one."""
+async def restored(cluster: ClusterInfo, scene: Stage, key: str) -> None:
+    """Delete an object, and wait until another one replaces it."""
     before = await uid(cluster, scene, key)
     kind, _, name = key.partition("/")
     await shell(kubectl, cluster, "-n", scene.namespace, "delete", kind, name, "--wait=false")
@@ -80,14 +80,14 @@ def platform() -> list[dict[str, Any]]:
 async def test_the_platform_is_restored_while_jazz_and_etcd_are_away(
     cluster: ClusterInfo, scene: Stage, on: Servers
 ) -> None:
-    """The one that led goes on repairing, and takes up declared stacks again when both are back."""
+    """The leader continues to repair, and follows declared stacks again when both are back."""
     async with scene.running():
         alpha = await scene.alpha()
         await alpha.applied(await alpha.declare(PLATFORM_STACK, *platform()))
         on.jazz.kill()
         on.etcd.kill()
-        await put_back(cluster, scene, "StatefulSet/etcd")
-        await put_back(cluster, scene, "Service/etcd")
+        await restored(cluster, scene, "StatefulSet/etcd")
+        await restored(cluster, scene, "Service/etcd")
         on.etcd.start()
         on.jazz.start()
         await alpha.applied(await alpha.declare("demo", config_map("a", x="1")))
@@ -145,18 +145,18 @@ async def test_a_stop_finishes_the_work_reports_and_releases_the_lease(cluster: 
 
 
 async def test_two_at_once_lead_one_after_the_other(cluster: ClusterInfo, scene: Stage) -> None:
-    """The second, on the same volume, serves nothing while the first leads, and takes over when that stops."""
+    """The second, on the same volume, is not ready while the first leads, and takes over when that stops."""
     second = replace_settings(scene)
     async with second.running():
         alpha = await scene.alpha()
         await alpha.applied(await alpha.declare("demo", config_map("a", x="1")))
         async with scene.running() as waiting:
             await alpha.applied(await alpha.declare("demo", config_map("a", x="2")))
-            await put_back(cluster, scene, "ConfigMap/a")
+            await restored(cluster, scene, "ConfigMap/a")
             assert waiting._term is None
     async with scene.running():
         await alpha.applied(await alpha.declare("demo", config_map("a", x="3")))
-        await put_back(cluster, scene, "ConfigMap/a")
+        await restored(cluster, scene, "ConfigMap/a")
 
 
 async def test_nothing_is_restored_while_the_cluster_is_being_destroyed(cluster: ClusterInfo, scene: Stage) -> None:

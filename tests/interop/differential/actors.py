@@ -21,7 +21,7 @@ View: TypeAlias = dict[str, Any]
 """What an actor makes of a value: its content, and the verdict on every transaction."""
 
 
-class Refused(Exception):  # noqa: N818 - it says what happened
+class Refused(Exception):  # noqa: N818 - an outcome, not a fault
     """The library of an actor refused an operation."""
 
 

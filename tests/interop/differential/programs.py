@@ -42,7 +42,7 @@ FORGERIES = {
 
 @dataclass(frozen=True)
 class Step:
-    """One step: what, who, and numbers that choose the rest."""
+    """One step: its kind, its actor, and numbers that choose the rest."""
 
     kind: str
     who: int

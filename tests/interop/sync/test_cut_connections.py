@@ -1,4 +1,4 @@
-"""The connection is closed after each message of a scenario, in both directions: nothing is lost, doubled or hangs."""
+"""The connection closes after each message of a scenario, in both directions: nothing is lost, doubled or hangs."""
 
 import asyncio
 import itertools
@@ -105,7 +105,7 @@ async def test_a_cut_after_any_message_does_no_harm(direction: Direction, jazz: 
 
 
 async def test_many_cuts_in_a_row_do_no_harm(jazz: JazzServer, guest: Credentials) -> None:
-    """Line after line dies, the first after six messages of the client, each a few later than the one before."""
+    """Connection after connection closes, the first after six messages of the client, each later than the last."""
     async with proxy(jazz.url) as line:
 
         async def cut_again() -> None:

@@ -52,7 +52,7 @@ async def test_what_javascript_deletes_is_deleted_in_python(jazz: JazzServer, js
     assert content(value) == []
     with pytest.raises(ValueDeleted, match=value.id):
         value.append("c")
-    value.destroy()  # again: nothing happens
+    value.destroy()  # a second time has no effect
     await python.flush()
     other = await nodes("other")
     with pytest.raises(ValueDeleted, match="an admin of its group deleted it"):

@@ -77,7 +77,7 @@ async def _both(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> tuple[Node, G
 
 
 def _exactly(value: Any) -> str:
-    """Tells 1 from True and 0 from -0, but not 1 from 1.0, which JavaScript does not."""
+    """Distinguish 1 from True and 0 from -0, but not 1 from 1.0, as JavaScript."""
     return json.dumps(value, sort_keys=True)
 
 

@@ -69,7 +69,7 @@ def manifest(identity: str = CALLER, **members: Any) -> ReplicaManifest:
 
 
 def contract(identity: str = GREETING, **members: Any) -> ContractManifest:
-    """Return a contract with the permission `greet` and the method `greet`, unless `members` say otherwise."""
+    """Return a contract with the permission `greet` and the method `greet`, unless `members` replace them."""
     document: dict[str, Any] = {
         "type": "contract",
         "identity": identity,

@@ -221,7 +221,7 @@ class Client:
 
 
 async def test_a_load_request_whose_answer_was_lost_is_asked_for_again_with_the_same_value() -> None:
-    """Alpha makes one load request of a request value, however often it is asked."""
+    """Alpha makes one load request of a request value, also for repeated calls."""
     client = Client()
     assert await create_request(client, LoadRequestSpec(image="image")) == (4, "co_zRequest")
     assert client.wishes == ["co_zWish", "co_zWish"]

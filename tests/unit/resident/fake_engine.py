@@ -58,13 +58,13 @@ class Session:
         self.say(exit=255)
 
     def tell(self, words: list[str], request: dict[str, Any]) -> None:
-        """Say how it was called: request, process, environment."""
+        """Report the call: request, process, environment."""
         self.say(begun=True)
         self.say(stdout=json.dumps({**request, "pid": os.getpid(), "argv": sys.argv, "env": dict(os.environ)}))
         self.say(exit=0)
 
     def engine_status(self, words: list[str], request: dict[str, Any]) -> None:
-        """Say what every engine says of itself."""
+        """Report what every engine reports of itself."""
         self.echo([json.dumps({"pid": os.getpid(), "version": "v3.259.0"})], request)
 
     def version(self, words: list[str], request: dict[str, Any]) -> None:
@@ -96,7 +96,7 @@ class Session:
         os._exit(3)
 
     def wait(self, words: list[str], request: dict[str, Any]) -> None:
-        """Wait for as many interrupts as the word says, or for the client's end."""
+        """Wait for the given number of interrupts, or for the end of the client."""
         self.say(begun=True)
         self.say(stdout="waiting\n")
         for _ in range(int(words[0])):

@@ -27,7 +27,7 @@ def started(program: str) -> subprocess.Popen[bytes]:
 
 
 def test_no_member_runs_when_the_call_returns_however_many_were_just_starting() -> None:
-    leader = started(FORKS)  # one of the 64 said that it is there; others are still being made
+    leader = started(FORKS)  # one of the 64 has started; others are still being made
     end_session(leader.pid)
     assert session_members(leader.pid) == []
     leader.wait()

@@ -77,7 +77,7 @@ class Stage:
     keeper: Keeper
 
     def delete(self, key: str) -> None:
-        """As a watch tells a deletion."""
+        """Note a deletion as a watch does."""
         live = self.mirror.get(key)
         assert live is not None
         self.mirror.note("DELETED", live)
@@ -150,7 +150,7 @@ async def test_a_controller_that_fights_is_answered_ever_more_slowly(tmp_path: P
     async with stage(tmp_path, stored(config_map("a"))) as on:
         on.cluster.after_apply = lambda _: on.mirror.note("MODIFIED", config_map("a", f"x{len(on.cluster.applied)}"))
         on.mirror.note("MODIFIED", config_map("a", "first"))
-        # the first five repairs are free, the sixth waits: then nothing happens any more at once
+        # the first five repairs are immediate, the sixth waits for its back-off
         await eventually("five repairs", lambda: on.cluster.applied, lambda applied: len(applied) >= 5)
         for _ in range(200):
             await asyncio.sleep(0)

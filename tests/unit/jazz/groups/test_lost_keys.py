@@ -50,7 +50,7 @@ async def test_content_under_a_key_of_a_rotation_that_turns_out_void_is_gone_for
     assert value.as_dict() == {"before": 1, "after": 2}
     assert await as_a_new_reader_sees_it(hub, owner, value.id) == {"before": 1, "after": 2}
 
-    # The admin says that it was none any more when it changed the key.
+    # The admin dates the change of the key after the end of its role.
     step = [{"op": "set", "key": admin.account_id, "value": "reader"}]
     admin.transact(group.id, step, private=False, made_at=before)
     await exchange(hub, admin)

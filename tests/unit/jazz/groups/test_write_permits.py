@@ -52,7 +52,7 @@ async def test_who_lost_the_role_can_not_write_although_it_just_did(hub: Detache
 
 
 async def test_a_group_that_was_evicted_and_changed_is_read_again(hub: DetachedNode, writer: DetachedNode) -> None:
-    """It comes back with the number of revisions that it had, so the number alone does not tell."""
+    """It is loaded with the number of revisions that it had, so the number alone is not enough."""
     other = await registered(hub, "other")
     group, theirs = await _written_by(hub, writer, other)
     before, revision, value_id = group._state.get("readKey"), other._host.store.core(group.id).revision, theirs.id

@@ -114,7 +114,7 @@ async def test_a_reconnect_asks_for_everything_after_what_it_needs_and_sends_wha
 async def test_a_reconnect_answered_with_content_still_sends_the_own_writes(
     hub: DetachedNode, writer: DetachedNode
 ) -> None:
-    """The answer tells only what is new for us; what the server has of ours is taken as it was."""
+    """The response has only what is new for us; what the server has of ours is taken as unchanged."""
     group = writer.create_group()
     await group.add_member("everyone", "writer")
     value = group.create_map({"x": 1})

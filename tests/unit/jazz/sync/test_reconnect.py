@@ -29,7 +29,7 @@ class _Server:
 
 
 class _Line:
-    """One connection between a server and a node, carried by hand."""
+    """One connection between a server and a node; the test passes the messages on."""
 
     def __init__(self, store: Store, node: DetachedNode) -> None:
         self.node = node
@@ -123,7 +123,7 @@ async def test_a_reconnect_with_news_on_both_sides_moves_the_news(pair: _Pair) -
 
 
 async def test_a_server_that_lost_a_part_gets_that_part_even_if_it_has_news(pair: _Pair) -> None:
-    """Content in answer tells what the server has more; that it has less, too, shows when it is asked again."""
+    """Content in response shows what the server has more; that it also has less shows in the next response."""
     backup = pair.copy()
     pair.mine.set("one", 1)
     assert await pair.server.accept(pair.one).carry() == (1, 0)
