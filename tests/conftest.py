@@ -29,7 +29,7 @@ _BRINGING_UP = ("test_bootstrap.py", "test_root_program.py")
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Longest first, and what shares fixtures in one worker (``--dist loadgroup``), one after the other.
+    """Longest first, and what shares fixtures in one worker (`--dist loadgroup`), one after the other.
 
     The end-to-end tests that share one platform, or one empty Kubernetes, are one group; so are the resident engine's
     on one control plane; any other file of tests on real parts is a group.

@@ -1,4 +1,4 @@
-"""Looks into a running cluster with the credentials of one of its replicas, as an administrator could."""
+"""Read access to a running cluster with the credentials of one of its replicas, as an administrator has it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 def credentials(platform: Platform, replica: str) -> Credentials:
-    """The Jazz credentials of a replica, out of its Secret."""
+    """Return the Jazz credentials of a replica, out of its Secret."""
     return Credentials.from_secret(platform.secret(replica)["agentSecret"])
 
 
 def address(platform: Platform, service: str, port: int) -> str:
-    """``host:port`` of a Service; cluster addresses are reachable from this machine."""
+    """`host:port` of a Service; cluster addresses are reachable from this machine."""
     return f"{platform.get('service', service)['spec']['clusterIP']}:{port}"
 
 
 async def registered(platform: Platform) -> Credentials:
-    """A new account that the cluster's Jazz knows, and that was never granted anything."""
+    """Return a new account that the cluster's Jazz knows, and that was never granted anything."""
     fresh = Credentials.generate()
     async with Node(f"ws://{address(platform, 'jazz', 4200)}", fresh) as node:
         await node.register("stranger")
@@ -41,7 +41,7 @@ async def registered(platform: Platform) -> Credentials:
 
 @asynccontextmanager
 async def _block(platform: Platform, replica: str) -> AsyncIterator[tuple[Node, ControlBlock]]:
-    """A replica's control block, opened with that replica's account."""
+    """Yield a replica's control block, opened with that replica's account."""
     pod = platform.ready_pods(replica)[0]
     environment = {e["name"]: e.get("value") for e in pod["spec"]["containers"][0]["env"]}
     async with signed_in(platform, replica) as node:
@@ -50,14 +50,14 @@ async def _block(platform: Platform, replica: str) -> AsyncIterator[tuple[Node, 
 
 @asynccontextmanager
 async def signed_in(platform: Platform, replica: str) -> AsyncIterator[Node]:
-    """A Jazz node with a replica's account."""
+    """Yield a Jazz node with a replica's account."""
     async with Node(f"ws://{address(platform, 'jazz', 4200)}", credentials(platform, replica)) as node:
         await node.login()
         yield node
 
 
 async def block_permissions(platform: Platform, replica: str) -> list[dict[str, Any]]:
-    """The permissions in a replica's control block, as that replica sees them."""
+    """Return the permissions in a replica's control block, as that replica sees them."""
     async with _block(platform, replica) as (_, block):
         return [
             {

@@ -1,4 +1,4 @@
-"""ReSide clusters beside each other on one Kubernetes: each a namespace, with an operator's configuration."""
+"""ReSide clusters in one Kubernetes: each has a namespace and an operator's configuration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EVENTS = ("events", "events.events.k8s.io")
 
 
 def beside(platform: Platform, namespace: str) -> Platform:
-    """The same Kubernetes and another namespace, with a configuration of its own and the images' digests."""
+    """Return the same Kubernetes and another namespace, with a configuration of its own and the images' digests."""
     cluster = replace(platform, namespace=namespace, folder=platform.folder / namespace)
     shutil.copytree(platform.folder / "state", cluster.folder / "state", ignore=shutil.ignore_patterns(".pulumi"))
     return cluster
@@ -32,7 +32,7 @@ def here(cluster: Platform) -> list[str]:
 
 
 def stands(cluster: Platform) -> None:
-    """The platform's pods are Ready, the list is right, and nothing of the seed is left."""
+    """Check that the platform's pods are ready, the list is right, and nothing of the seed is left."""
     for name in ("alpha", "kubernetes-sentinel"):
         eventually_sync(f"{name}'s readiness", lambda name=name: cluster.ready_pods(name), within=120)
     assert {name: row["id"] for name, row in cluster.replicas().items()} == FIRST
@@ -48,7 +48,7 @@ def claim(cluster: Platform) -> None:
 
 
 def contents(cluster: Platform) -> dict[str, tuple[str, int, str]]:
-    """All objects of the namespace, of every kind that can be listed: ``Kind/name`` → uid, generation, version."""
+    """All objects of the namespace, of every kind that can be listed: `Kind/name` → uid, generation, version."""
     listed = cluster.kubectl("api-resources", "--namespaced", "--verbs=list", "--output=name").split()
     kinds = ",".join(kind for kind in listed if kind not in _EVENTS)
     found = {}

@@ -1,4 +1,4 @@
-"""Calls of the greeter through its Service, with a replica's credentials: one, or a steady stream."""
+"""Calls of the greeter through its Service with a replica's credentials: one, or a steady stream."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Outcome:
 
 
 async def call_greeter(platform: Platform, who: Credentials) -> dict[str, Any]:
-    """Call ``greet`` once as ``who``."""
+    """Call `greet` once with the given name."""
     return await _Greeter(platform, who).call()
 
 
@@ -70,7 +70,7 @@ async def _one(greeter: _Greeter, outcome: Outcome) -> None:
 
 
 class _Greeter:
-    """One new connection and a single try a call: nothing is mended on the way, so a rolling change shows as it is."""
+    """A new connection and a single attempt for each call: without retries the effect of a rolling update shows."""
 
     def __init__(self, platform: Platform, who: Credentials) -> None:
         self._who = who

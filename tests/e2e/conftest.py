@@ -1,4 +1,4 @@
-"""What the end-to-end tests stand on: one ReSide for most, and an empty Kubernetes for those that bring ReSide up."""
+"""One ReSide for most end-to-end tests, and an empty Kubernetes for those that bring ReSide up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def platform() -> Iterator[Platform]:
-    """A whole ReSide with the greeter loaded, brought up by what `make up` runs."""
+    """Yield a whole ReSide with the greeter loaded, brought up by what `make up` runs."""
     with _stage("e2e") as stage:
         command = [sys.executable, "-m", "reside.cli.up", "--name", stage.name]
         done = _run(stage, command)
@@ -32,7 +32,7 @@ def platform() -> Iterator[Platform]:
 
 @pytest.fixture(scope="session")
 def kubernetes() -> Iterator[Platform]:
-    """An embedded Kubernetes whose registry has the images, and no ReSide in it."""
+    """Yield an embedded Kubernetes whose registry has the images, and no ReSide in it."""
     with _stage("empty") as stage:
         info = LocalCluster(stage.name, stage.local_state / stage.name).up()
         built = _run(stage, [sys.executable, str(ROOT / "images/build.py"), "--push", str(info.registry_loopback)])

@@ -1,4 +1,4 @@
-"""New images out of old ones, made in the registry itself."""
+"""New images made of existing ones in the registry."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MANIFESTS = "application/vnd.docker.distribution.manifest.v2+json, application/
 
 
 def touched(platform: Platform, image: str) -> str:
-    """A copy of an image that differs by one label only, pushed by tag; returns its reference."""
+    """Push a copy of an image that differs by one label only, and return its reference."""
     reference = ImageReference.parse(image)
     tag = f"touched-{uuid.uuid4().hex[:8]}"
     base = f"http://{platform.info.registry_loopback}/v2/{reference.repository}"
@@ -46,9 +46,9 @@ def touched(platform: Platform, image: str) -> str:
 
 
 def stricter(platform: Platform, image: str) -> str:
-    """An image of the Sentinel with one rule more: nothing may be called ``forbidden``; returns its reference.
+    """Push an image of the Sentinel with one more rule: no object may be called `forbidden`. Return its reference.
 
-    As an operator would make it: a layer with another ``policy/rules.py``, and without the byte code of ours.
+    As an operator would make it: a layer with another `policy/rules.py`, and without the byte code of ours.
     """
     rules = (ROOT / "policy/rules.py").read_text() + _HOUSE_RULE
     layer = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Load requests as their operators meet them: the command at its question, and Alpha's methods called by an account."""
+"""Load requests from the operator's side: the prompt of the command, and calls of Alpha by an account."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CREATED = re.compile(r"request (\d+)")
 
 
 def number_in(said: str) -> int:
-    """Id of the load request that the command told of."""
+    """Id of the load request that the command printed."""
     found = _CREATED.search(said)
     assert found is not None, f"no request in: {said}"
     return int(found[1])
@@ -51,7 +51,7 @@ def approve(platform: Platform, number: int) -> Any:
 
 
 def load_request(platform: Platform, number: int) -> LoadRequest:
-    """A load request as the operator's account reads it in Jazz."""
+    """Return a load request as the operator's account reads it in Jazz."""
 
     async def run() -> LoadRequest:
         async with _session(platform) as session:
@@ -64,7 +64,7 @@ def load_request(platform: Platform, number: int) -> LoadRequest:
 
 @asynccontextmanager
 async def _session(platform: Platform) -> AsyncIterator[Session]:
-    """The command's own session, with the operator's configuration."""
+    """Yield the command's own session, with the operator's configuration."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RESIDE_CONFIG", platform.environment["RESIDE_CONFIG"])
         async with open_session(config.load()) as session:
@@ -84,7 +84,7 @@ class Asking:
         return number_in(self.said)
 
     def answer(self, text: str) -> subprocess.CompletedProcess[str]:
-        """Answer with a line, or with nothing at all; returns how the command ended."""
+        """Answer with a line, or end the input; return how the command ended."""
         rest, _ = self.process.communicate(f"{text}\n" if text else None, timeout=300)
         return subprocess.CompletedProcess(self.process.args, self.process.returncode, self.said + rest)
 
@@ -108,7 +108,7 @@ def asking(platform: Platform, image: str, name: str) -> Iterator[Asking]:
 
 
 def _until_question(process: subprocess.Popen[str]) -> str:
-    """What the command says up to its question, which ends no line."""
+    """Return the output up to the prompt, which has no line end."""
     assert process.stdout is not None
     said = ""
     while not said.endswith(QUESTION):

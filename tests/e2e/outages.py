@@ -1,4 +1,4 @@
-"""Parts of the embedded cluster that are away for a while, and are surely back afterwards."""
+"""Outages of parts of the embedded cluster, which end with their block."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def without_registry(platform: Platform) -> Iterator[None]:
-    """The image registry killed while the block is open; then the cluster is repaired as its operator would."""
+    """Kill the image registry while the block is open; then repair the cluster as its operator would."""
     listed = platform.reside("local", "status", "--name", platform.name, "--output", "json").stdout
     registries = [part["pid"] for part in json.loads(listed) if part["name"].startswith("registry-")]
     assert registries, f"no registry among {listed}"

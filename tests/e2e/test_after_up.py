@@ -1,4 +1,4 @@
-"""After `make up`: the platform's pods are Ready, and the list shows who is who."""
+"""After `make up`: the platform's pods are ready, and the list shows all replicas."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_replica_list_shows_the_first_four(platform: Platform) -> None:
     assert {0: "seed", 1: "alpha", 2: "kubernetes-sentinel", 3: "greeter"}.items() <= ids.items()
 
 
-def test_up_tells_where_the_time_went(platform: Platform) -> None:
+def test_up_reports_the_time_of_each_phase(platform: Platform) -> None:
     for phase in ("kubernetes", "images", "bootstrap", "example"):
         assert phase in platform.up_output.lower()
 

@@ -1,6 +1,7 @@
-"""Bad input: each an invalid request, a clear message that names the thing and the cure, exit code 1, no traceback.
+"""Bad input: an invalid request with a clear message that names problem and cure, exit code 1, no traceback.
 
-Who may make a request, who may decide on it, and when, is in test_approval; broken rules are in test_policy.
+Who may make a request and decide on it, and when, is in test_load_approval; broken rules are in
+test_declared_objects.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def test_an_info_that_changed(platform: Platform) -> None:
     assert platform.replicas()["greeter"]["version"] == greeter["version"]
 
 
-def test_an_object_that_somebody_else_manages(platform: Platform) -> None:
+def test_an_object_that_another_manager_owns(platform: Platform) -> None:
     platform.kubectl("create", "secret", "generic", "taken", "--from-literal=key=theirs")
     image = platform.build("examples/replicas/report", "v1")
     _refused(platform, image, "Secret/taken", "kubectl-create", args=("--name", "taken"))

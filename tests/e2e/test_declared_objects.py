@@ -1,4 +1,4 @@
-"""A replica that declares objects of its own: the Sentinel applies what keeps the rules, and names what breaks them.
+"""A replica that declares objects: the Sentinel applies those that keep the rules, and names violations.
 
 That a load request breaks them, too, is shown with the new Sentinel of test_system_update: what Alpha renders itself
 keeps the rules that we ship.
@@ -29,7 +29,7 @@ OWNER, STACK, OBJECT = "gardener", "garden", "shed"
 
 
 def _build_owner(platform: Platform, folder: Path) -> str:
-    """An image that requires the Sentinel with the permission to manage Deployments."""
+    """Return an image that requires the Sentinel with the permission to manage Deployments."""
     example = ROOT / "examples/replicas/report"
     manifest = yaml.safe_load((example / "replica.yaml").read_text())
     manifest["identity"] = f"{REGISTRY}/{OWNER}"

@@ -1,4 +1,4 @@
-"""What somebody deletes or changes by hand is put back, as a watch of the API server sees it."""
+"""Objects that are deleted or changed manually are restored, as a watch of the API server shows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _deployment(platform: Platform) -> dict[str, Any]:
     return running[0]
 
 
-def test_a_deleted_deployment_is_put_back(platform: Platform) -> None:
+def test_a_deleted_deployment_is_restored(platform: Platform) -> None:
     before = _deployment(platform)
     name, uid = before["metadata"]["name"], before["metadata"]["uid"]
     platform.kubectl("delete", "deployment", name, "--wait=false")
@@ -42,7 +42,7 @@ def test_a_deleted_deployment_is_put_back(platform: Platform) -> None:
     ],
     ids=["replicas", "image"],
 )
-def test_a_changed_deployment_is_put_back(platform: Platform, patch: dict[str, Any]) -> None:
+def test_a_changed_deployment_is_reverted(platform: Platform, patch: dict[str, Any]) -> None:
     before = _deployment(platform)
     name = before["metadata"]["name"]
     container = before["spec"]["template"]["spec"]["containers"][0]["name"]
@@ -77,5 +77,5 @@ def test_deleted_storage_is_restored_with_its_data(platform: Platform, name: str
     assert {n: (r["id"], r["version"]) for n, r in after.items()} == {
         n: (r["id"], r["version"]) for n, r in listed.items()
     }
-    # Its liveness may have failed while Jazz was away; what counts is that it comes back by itself.
+    # Its liveness probe may have failed while Jazz was away; it must recover without help.
     eventually_sync("the greeter's return", lambda: platform.replicas()["greeter"]["status"] == "running", within=120)

@@ -1,4 +1,4 @@
-"""The embedded Kubernetes as a whole: pods, Services, DNS, volumes; repair after kill -9; nothing left after down."""
+"""The embedded Kubernetes: pods, Services, DNS, volumes; repair after SIGKILL; nothing remains after down."""
 
 import json
 import os
@@ -278,7 +278,7 @@ def test_a_second_cluster_beside_it_comes_and_goes_without_a_trace(cluster: Clus
     assert cluster.ask("first", "/fetch", url="http://first/name").startswith("first-")
 
 
-def test_up_after_the_state_folder_was_deleted_begins_anew(cluster: Cluster, tmp_path: Path) -> None:
+def test_up_after_the_state_folder_was_deleted_starts_from_scratch(cluster: Cluster, tmp_path: Path) -> None:
     other = Cluster("deleted", tmp_path)
     try:
         other.up()

@@ -1,4 +1,4 @@
-"""Alpha or the Sentinel killed with -9 in the middle of a load: it completes, nothing twice, no lock left."""
+"""Alpha or the Sentinel killed with SIGKILL in the middle of a load: it completes, without duplicates or locks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(1200)
 
 
 def _main_pid(pod_uid: str) -> int:
-    """The process of a pod's replica, on this machine: the one with the program in the pod's cgroup."""
+    """Return the process of a pod's replica, on this machine: the one with the program in the pod's cgroup."""
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue

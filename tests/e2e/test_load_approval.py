@@ -1,4 +1,4 @@
-"""A load request is made by who may, and decided on once, by who may, while it requires approval; refusals say why."""
+"""Load requests are made and decided once, by authorized accounts, while they are open; refusals give reasons."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _has_one_version(platform: Platform, name: str) -> None:
     assert [version["id"] for version in platform.replicas()[name]["versions"]] == [1]
 
 
-def test_who_says_no_rejects_the_request_and_nobody_can_approve_it_later(platform: Platform, image: str) -> None:
+def test_answering_no_rejects_the_request_for_good(platform: Platform, image: str) -> None:
     with asking(platform, image, "unwanted") as load:
         done = load.answer("n")
     assert done.returncode == 1
@@ -46,7 +46,7 @@ def test_who_says_no_rejects_the_request_and_nobody_can_approve_it_later(platfor
     assert "unwanted" not in platform.replicas()
 
 
-def test_a_question_that_nobody_answers_rejects_the_request(platform: Platform, image: str) -> None:
+def test_a_prompt_without_an_answer_rejects_the_request(platform: Platform, image: str) -> None:
     with asking(platform, image, "unanswered") as load:
         done = load.answer("")
     assert done.returncode == 1
@@ -55,7 +55,7 @@ def test_a_question_that_nobody_answers_rejects_the_request(platform: Platform, 
     assert (request.status, request.rejection_reason) == ("rejected", "nobody answered")
 
 
-def test_what_somebody_else_rejected_meanwhile_is_not_approved(platform: Platform, image: str) -> None:
+def test_a_request_that_was_rejected_meanwhile_is_not_approved(platform: Platform, image: str) -> None:
     with asking(platform, image, "late") as load:
         call(platform, "reject-load-request", id=load.number, reason="not today")
         done = load.answer("y")
@@ -64,7 +64,7 @@ def test_what_somebody_else_rejected_meanwhile_is_not_approved(platform: Platfor
     assert "late" not in platform.replicas()
 
 
-def test_what_somebody_else_approved_meanwhile_is_not_approved_twice(platform: Platform, image: str) -> None:
+def test_a_request_that_was_approved_meanwhile_is_not_approved_twice(platform: Platform, image: str) -> None:
     with asking(platform, image, "twice-approved") as load:
         approve(platform, load.number)
         done = load.answer("y")

@@ -1,4 +1,4 @@
-"""Chaos: replicas are loaded while parts of the platform die at random; everything comes to its end, nothing twice."""
+"""Replicas are loaded while parts of the platform are killed at random: every load ends, without duplicates."""
 
 from __future__ import annotations
 

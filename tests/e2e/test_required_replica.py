@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(1200)
 
 @pytest.fixture(scope="module")
 def caller(platform: Platform) -> str:
-    """The caller, loaded; returns what loading it showed."""
+    """Load the caller, and return what loading it showed."""
     return platform.load(platform.build("examples/replicas/caller", "v1")).stdout
 
 

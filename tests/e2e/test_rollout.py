@@ -1,4 +1,4 @@
-"""A scalable replica changes version without a failed call."""
+"""A scalable replica changes its version without a failed call."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ NAME = "rooted"
 
 @dataclass(frozen=True)
 class Shell:
-    """A shell at the root after `eval "$(reside cluster env)"`, whose temporary files lie in ``scratch``."""
+    """A shell at the root after `eval "$(reside cluster env)"`, whose temporary files are in `scratch`."""
 
     cluster: Platform
     scratch: Path
@@ -69,7 +69,7 @@ def shell(kubernetes: Platform, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture(scope="module")
 def previewed(shell: Shell) -> dict[str, Any]:
-    """The preview of a cluster that does not exist yet."""
+    """Return the preview of a cluster that does not exist yet."""
     shown: dict[str, Any] = json.loads(shell.pulumi("preview", "--json", "--stack", NAME).stdout)
     assert not shell.cluster.get("namespace", NAME)
     return shown
@@ -77,7 +77,7 @@ def previewed(shell: Shell) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def created(shell: Shell, previewed: dict[str, Any]) -> int:
-    """The first `pulumi up`; how many resources it made."""
+    """Run the first `pulumi up`, and return how many resources it made."""
     changes = shell.changes("up")
     assert set(changes) == {"create"}
     return changes["create"]
@@ -116,6 +116,6 @@ def test_destroy_leaves_what_a_fresh_namespace_has(shell: Shell, created: int, k
 
 
 def _volumes(kubernetes: Platform, namespace: str) -> list[str]:
-    """The volumes that claims of this namespace hold; the answer names no items if there are no volumes at all."""
+    """Return the names of the volumes that claims of this namespace hold; without volumes there are no items."""
     volumes = kubernetes.get("pv").get("items", [])
     return [v["metadata"]["name"] for v in volumes if v["spec"]["claimRef"]["namespace"] == namespace]

@@ -1,4 +1,4 @@
-"""Alpha loads a new version of itself and of the Sentinel, and the cluster goes on; a new Sentinel brings its rules."""
+"""Alpha loads a new version of itself and of the Sentinel, and the cluster continues; a new Sentinel has new rules."""
 
 from __future__ import annotations
 

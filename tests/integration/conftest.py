@@ -1,4 +1,4 @@
-"""A control plane for all tests on real parts; each folder adds what it needs."""
+"""A control plane for all integration tests of a worker; each folder adds its own fixtures."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[ClusterInfo]:
-    """A control plane for all files that a worker runs; each test has a namespace of its own."""
+    """Yield a control plane for all files that a worker runs; each test has a namespace of its own."""
     with control_plane(f"integration-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}") as info:
         yield info

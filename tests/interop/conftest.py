@@ -1,4 +1,4 @@
-"""One sync server for all tests of this folder, and a JavaScript client for each that asks."""
+"""One sync server for all tests of a worker, and a JavaScript client for each test that needs one."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -10,27 +10,27 @@ from support.jazz_server import JazzServer, jazz_server
 
 @pytest.fixture(scope="session")
 def jazz() -> Iterator[JazzServer]:
-    """A running sync server."""
+    """Yield a running sync server."""
     with jazz_server() as server:
         yield server
 
 
 @pytest.fixture
 async def js() -> AsyncIterator[JavaScript]:
-    """A fresh JavaScript client."""
+    """Yield a fresh JavaScript client."""
     async with javascript() as driver:
         yield driver
 
 
 @pytest.fixture
 async def nodes(jazz: JazzServer) -> AsyncIterator[Nodes]:
-    """Makes Python nodes on the server."""
+    """Make Python nodes on the server."""
     async with Nodes(jazz.url) as made:
         yield made
 
 
 @pytest.fixture
 async def tools() -> AsyncIterator[JavaScript]:
-    """A fresh jazz-tools client."""
+    """Yield a fresh jazz-tools client."""
     async with javascript("tools.mjs") as driver:
         yield driver

@@ -32,7 +32,7 @@ class JavaScript:
         self._next = 1
 
     async def __call__(self, op: str, **args: Any) -> Any:
-        """Runs one operation of the driver and gives its result.
+        """Run one operation of the driver, and return its result.
 
         Raises:
             JavaScriptError: It threw.
@@ -50,7 +50,7 @@ class JavaScript:
         return answer["result"]
 
     async def answer(self) -> Any:
-        """The next line of the driver."""
+        """Return the next line of the driver."""
         stdout = self._process.stdout
         if stdout is None:
             raise JavaScriptError("the driver has no stdout")
@@ -63,7 +63,7 @@ class JavaScript:
 
 @asynccontextmanager
 async def javascript(script: str = "driver.mjs") -> AsyncIterator[JavaScript]:
-    """A driver process; requests are answered one after the other.
+    """Yield a driver process; requests are answered one after the other.
 
     Args:
         script: `driver.mjs` drives cojson, `tools.mjs` jazz-tools, `typed.mjs` its schemas.

@@ -1,4 +1,4 @@
-"""A proxy before a sync server that sees every message: it counts them, cuts the line after one, is slow, or deaf."""
+"""A proxy in front of a sync server that counts messages, closes connections, delays, or stops answering."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Proxy:
         seen: The messages that were passed on, with their direction; pings are passed on and not counted.
         cut_after: Cut the line once, after so many messages of a direction; the message itself is passed on.
         delay: Seconds that each message is held back.
-        deaf: Pass nothing on any more, neither messages nor pings, and keep the line.
-    refuse: Hang up on whoever connects.
+        deaf: pass on neither messages nor pings, and keep the connection open.
+    refuse: close every new connection at once.
     connections: How many lines were made.
     """
 
@@ -53,7 +53,7 @@ class Proxy:
         return sum(len(batch["newTransactions"]) for message in messages for batch in message.get("new", {}).values())
 
     async def pump(self, direction: Direction, source: Connection, target: Connection) -> None:
-        """Passes on what comes from one side, message by message, until the line is cut or closed."""
+        """Pass on what comes from one side, message by message, until the line is cut or closed."""
         try:
             async for frame in source:
                 for text in str(frame).split("\n"):
@@ -74,7 +74,7 @@ class Proxy:
 
 @asynccontextmanager
 async def proxy(server_url: str) -> AsyncIterator[Proxy]:
-    """A running proxy before a server."""
+    """Yield a running proxy before a server."""
     made = Proxy()
 
     async def handle(client: ServerConnection) -> None:

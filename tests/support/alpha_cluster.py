@@ -1,4 +1,4 @@
-"""A cluster for Alpha's tests: real sync server, etcd and registry; Alpha itself; the Sentinel's stand-in; clients."""
+"""A cluster for tests of Alpha: real sync server, etcd and registry; Alpha itself; a fake Sentinel; clients."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WITHIN_S = 60.0
 
 @dataclass(frozen=True)
 class Servers:
-    """What a cluster stands on."""
+    """The servers of a cluster."""
 
     jazz: JazzServer
     etcd: EtcdServer
@@ -51,7 +51,7 @@ class Servers:
         """Push a label image of a manifest (or with this raw label); returns its digest.
 
         Args:
-            image: reference below the registry, e.g. ``examples/greeter:v1``.
+            image: reference below the registry, e.g. `examples/greeter:v1`.
             label: the label's value, instead of a manifest.
             manifest: members of the manifest; the identity is the image's unless given.
         """
@@ -65,7 +65,7 @@ class Servers:
 
 @contextmanager
 def servers(folder: Path) -> Iterator[Servers]:
-    """Running servers."""
+    """Yield running servers."""
     with jazz_server() as jazz, etcd_server() as etcd, registry(folder / "registry") as images:
         yield Servers(jazz, etcd, images)
 
@@ -90,7 +90,7 @@ class AlphaCluster:
         return alpha_settings(self.servers, self.credentials, self.blocks.alpha)
 
     async def client(self, name: str = "user") -> Client:
-        """A registered account with a node of its own."""
+        """Return a registered account with a node of its own."""
         credentials = Credentials.generate()
         node = await _clients.enter_async_context(Node(self.servers.jazz.url, credentials))
         await node.register(name)
@@ -98,14 +98,14 @@ class AlphaCluster:
         return Client(self, credentials, node)
 
     async def admin(self) -> Client:
-        """A client that has claimed super admin access."""
+        """Return a client that has claimed super admin access."""
         client = await self.client("admin")
         await client.call("claim-super-admin", {"code": CODE})
         await eventually("the super admin's permissions", lambda: client.has("load-request:approve"), within=_WITHIN_S)
         return client
 
     async def replica(self, name: str) -> Replica:
-        """A replica by name."""
+        """Return a replica by name."""
         found = [r.value for r in await records.all_replicas(self.alpha.data) if r.value.name == name]
         assert len(found) == 1, f"{len(found)} replicas are called {name}"
         return found[0]
@@ -142,7 +142,7 @@ _clients = AsyncExitStack()
 
 @dataclass
 class Client:
-    """An account that talks to Alpha as the CLI does."""
+    """An account that calls Alpha as the CLI does."""
 
     cluster: AlphaCluster
     credentials: Credentials
@@ -173,7 +173,7 @@ class Client:
             )
 
     async def wish(self, **members: Any) -> CoMap:
-        """A request value that Alpha may read."""
+        """Return a request value that Alpha may read."""
         group = self.node.create_group()
         await group.add_member(self.cluster.alpha.context.node.account_id, "reader")
         value = group.create_map(members)
@@ -188,11 +188,11 @@ class Client:
         return int(answer["id"])
 
     async def settled(self, number: int) -> LoadRequest:
-        """A request once it is no longer ``validating``."""
+        """Return a request once it is no longer `validating`."""
         return await self.cluster_request(number, lambda request: request.status != "validating")
 
     async def cluster_request(self, number: int, done: Callable[[LoadRequest], bool]) -> LoadRequest:
-        """A request once ``done`` says so."""
+        """Return a request once `done` is true of it."""
 
         async def look() -> LoadRequest:
             return (await records.find_request(self.cluster.alpha.data, number)).value
@@ -237,7 +237,7 @@ def _common(on: Servers, credentials: Credentials, block: str, name: str) -> dic
 
 @asynccontextmanager
 async def alpha_cluster(on: Servers, *, leading: bool = True) -> AsyncIterator[AlphaCluster]:
-    """A bootstrapped cluster: accounts, data, the stand-in, Alpha with its permissions granted."""
+    """Yield a bootstrapped cluster: accounts, data, the fake Sentinel, Alpha with its permissions granted."""
     alpha_account, sentinel_account = Credentials.generate(), Credentials.generate()
     blocks = await bootstrap.prepare(on.jazz.url, (on.etcd.url,), alpha_account, sentinel_account)
     orders = Orders()

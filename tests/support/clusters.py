@@ -64,7 +64,7 @@ def fresh_state(name: str) -> Path:
 
 
 def sweep() -> None:
-    """End the clusters of test processes that are no more."""
+    """End the clusters of test processes that have ended."""
     _BASE.mkdir(exist_ok=True, mode=0o700)
     with file_lock(_BASE / ".lock"):
         for parent in _BASE.glob("*-*"):

@@ -53,7 +53,7 @@ class Declarer:
         return result
 
     async def report(self, name: str, holds: Callable[[dict[str, Any]], Any], seconds: float = 60) -> dict[str, Any]:
-        """The report of a stack, once it is as wanted."""
+        """Return the report of a stack, once it is as wanted."""
 
         async def look() -> dict[str, Any] | None:
             found = self.reports.get(name)
@@ -67,12 +67,12 @@ class Declarer:
         return report
 
     async def applied(self, stack: DesiredStack) -> dict[str, Any]:
-        """The report of a stack, once this revision is applied."""
+        """Return the report of a stack, once this revision is applied."""
         return await self.report(stack.name, lambda now: now.get("revision") == stack.revision)
 
 
 async def declarer(node: Node, sentinel: AccountId) -> Declarer:
-    """The data of the Sentinel with this account, as the node's account sees it."""
+    """Return the data of the Sentinel with this account, as the node's account sees it."""
     profile = await load_profile(node, sentinel)
     root = await node.load_map(str(profile.contracts[SENTINEL_CONTRACT]))
     names = (DESIRED, PREVIEWS, REPORTS, PREVIEW_RESULTS)

@@ -1,4 +1,4 @@
-"""A real etcd of one member on loopback, for tests: started, killed, frozen, started again on the same data."""
+"""A real etcd with one member on loopback that tests start, kill, freeze, and start again on the same data."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class EtcdServer:
 
 @contextmanager
 def etcd_server() -> Iterator[EtcdServer]:
-    """A running etcd, gone with its data when the block is left."""
+    """Yield a running etcd, gone with its data when the block is left."""
     folder = Path(tempfile.mkdtemp(prefix="reside-etcd-"))
     server = EtcdServer(folder)
     try:

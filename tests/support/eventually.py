@@ -1,6 +1,6 @@
 """The one way in which tests wait for a state that has no event: look, and look again, until a deadline.
 
-A wait that ends in vain is an `AssertionError` that names what was expected and what was last seen. What a look raises
+A wait without success raises an `AssertionError` with the expectation and the last result. What a look raises
 ends the wait at once.
 """
 

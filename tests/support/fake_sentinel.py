@@ -1,4 +1,4 @@
-"""A stand-in for the Kubernetes Sentinel, honest in its Jazz side: a real replica with the Sentinel's data.
+"""A fake Sentinel with a real Jazz side: a real replica with the Sentinel's data.
 
 Instead of a cluster it has a table: what is declared becomes live at once, as far as the test lets it. The real
 Sentinel meets Alpha in the end-to-end tests.
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Orders:
-    """What a test tells the cluster to do.
+    """What a test requires of the cluster.
 
     Attributes:
-        hold: workloads (``Kind/name``) that start but never get ready.
+        hold: workloads (`Kind/name`) that start but never get ready.
         violations: broken rules that every preview names.
         previewing: cleared to let no preview be made.
         seen: every set of wanted pods, in order, by stack.
@@ -73,7 +73,7 @@ async def _granted(context: Context, ref: PermissionRef, _grant: Grant) -> None:
 
 
 def replica() -> Replica:
-    """The Sentinel's declaration, without a cluster behind it."""
+    """Return the Sentinel's declaration, without a cluster behind it."""
     sentinel = Replica(PACKAGED[SENTINEL_CONTRACT])
     sentinel.data(SENTINEL_CONTRACT)(_data)
     for kind in KINDS:
@@ -159,7 +159,7 @@ class Cluster:
 
 @asynccontextmanager
 async def fake_sentinel(settings: ReplicaSettings, orders: Orders) -> AsyncIterator[Cluster]:
-    """A running stand-in."""
+    """Yield a running fake Sentinel."""
     async with replica().start(settings) as context:
         cluster = Cluster(context, orders)
         task = asyncio.create_task(cluster.run())

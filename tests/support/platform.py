@@ -1,7 +1,7 @@
 """A whole ReSide on an embedded Kubernetes of its own, as `make up` brings it up, driven from the outside.
 
 Everything goes through what an operator has: the `reside` command, kubectl, and the registry. State, configuration and
-images' addresses stand in a folder of the test run, so that no user's cluster or configuration is touched.
+images' addresses are in a folder of the test run, so that no user's cluster or configuration is touched.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Events:
         )
 
     def most_at_once(self) -> int:
-        """The largest number of objects that were there at the same time, without pods that have ended.
+        """Return the largest number of objects that were there at the same time, without pods that have ended.
 
-        A pod that has ended, its containers with it, is listed until its kubelet says that it may go.
+        A pod that has ended, its containers with it, is listed until its kubelet confirms the end.
         """
         present: set[str] = set()
         most = 0
@@ -83,7 +83,7 @@ class Platform:
 
     @staticmethod
     def outside() -> dict[str, str]:
-        """The environment of this process, without what would point at a user's cluster."""
+        """Return the environment of this process, without what would point at a user's cluster."""
         kept = ("RESIDE_CACHE", "RESIDE_TOOLS")
         return {
             key: value
@@ -113,7 +113,7 @@ class Platform:
         return self.info.kubeconfig
 
     def run(self, *command: str, check: bool = True, seconds: float = 300) -> subprocess.CompletedProcess[str]:
-        """Run a command of the operator; unless ``check`` is false, it must succeed."""
+        """Run a command of the operator; unless `check` is false, it must succeed."""
         environment = {**self.environment, "KUBECONFIG": str(self.kubeconfig)}
         result = subprocess.run(
             command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False
@@ -128,7 +128,7 @@ class Platform:
         return (str(Path(sys.executable).with_name("reside")),)
 
     def as_stranger(self, name: str = "stranger") -> Platform:
-        """The same cluster, seen by an operator with an account of this name, which was never granted anything."""
+        """Return the same cluster for an operator with an account of this name, which has no grants."""
         other = replace(self, folder=self.folder / name)
         shutil.copytree(self.folder / "config", other.folder / "config", dirs_exist_ok=True)
         if name not in other.accounts():
@@ -159,11 +159,11 @@ class Platform:
         return json.loads(text) if text.strip() else {}
 
     def secret(self, name: str) -> dict[str, str]:
-        """The decoded values of a Secret."""
+        """Return the decoded values of a Secret."""
         return {key: b64decode(value).decode() for key, value in self.get("secret", name)["data"].items()}
 
     def replicas(self) -> dict[str, dict[str, Any]]:
-        """The rows of `reside replica list`, by name."""
+        """Return the rows of `reside replica list`, by name."""
         rows = json.loads(self.reside("replica", "list", "--output", "json").stdout)
         return {row["name"]: row for row in rows}
 
@@ -178,7 +178,7 @@ class Platform:
         return self.reside("replica", "load", image, "--auto-approve", *args, check=check)
 
     def load_and_disturb(self, image: str, name: str, disturb: Callable[[], object]) -> str:
-        """Load an image under a name, and disturb as soon as the request was taken; returns what the load said."""
+        """Load an image under a name, disturb as soon as the request exists, and return the output of the load."""
         loading = subprocess.Popen(
             [*self.command, "replica", "load", image, "--name", name, "--auto-approve"],
             env=self.environment,

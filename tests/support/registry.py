@@ -23,7 +23,7 @@ _DEADLINE = 15.0  # seconds for the registry to answer
 
 @dataclass(frozen=True)
 class Registry:
-    """A registry that runs; ``port`` is on 127.0.0.1."""
+    """A registry that runs; `port` is on 127.0.0.1."""
 
     port: int
     process: subprocess.Popen[bytes]
@@ -45,7 +45,7 @@ class Registry:
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on at this moment."""
+    """Return a loopback port without a listener at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -54,7 +54,7 @@ def free_port() -> int:
 
 @contextmanager
 def registry(folder: Path) -> Iterator[Registry]:
-    """A registry that keeps its images in ``folder``; started again on the same folder, it still has them."""
+    """Yield a registry that keeps its images in `folder`; started again on the same folder, it still has them."""
     binary = shutil.which("docker-registry")
     assert binary is not None, "docker-registry is missing: apt-get install docker-registry"
     port = free_port()

@@ -30,7 +30,7 @@ GREETING = "registry.reside.internal/reside/contracts/greeting.v1"
 
 
 def greeting_contract() -> ContractManifest:
-    """A contract with the method and the permission ``greet``, and one permission that names an instance."""
+    """Return a contract with the method and the permission `greet`, and one permission that names an instance."""
     return ContractManifest.model_validate(
         {
             "type": "contract",
@@ -43,7 +43,7 @@ def greeting_contract() -> ContractManifest:
 
 @dataclass(frozen=True)
 class Servers:
-    """What replicas stand on."""
+    """The servers of replicas."""
 
     jazz: JazzServer
     etcd: EtcdServer
@@ -51,7 +51,7 @@ class Servers:
 
 @contextmanager
 def servers() -> Iterator[Servers]:
-    """A running sync server and a running etcd."""
+    """Yield a running sync server and a running etcd."""
     with jazz_server() as jazz, etcd_server() as etcd:
         yield Servers(jazz, etcd)
 
@@ -66,7 +66,7 @@ class Identity:
     """The block as Alpha sees and writes it."""
 
     def environment(self, port: int) -> dict[str, str]:
-        """The environment of a process that is this replica and listens on a port of the loopback."""
+        """Return the environment of a process that is this replica and listens on a port of the loopback."""
         return {
             "PATH": os.environ["PATH"],
             "RESIDE_REPLICA_NAME": self.settings.replica_name,
@@ -89,7 +89,7 @@ class World:
         self._count = 2
 
     async def identity(self, name: str) -> Identity:
-        """A registered account with an empty control block of its own."""
+        """Return a registered account with an empty control block of its own."""
         self._count += 1
         credentials = await self.account(name)
         group = self.alpha.create_group()
@@ -110,19 +110,19 @@ class World:
         return Identity(credentials, settings, await ControlBlock.load(self.alpha, root.id))
 
     async def account(self, name: str) -> Credentials:
-        """A registered account."""
+        """Return a registered account."""
         credentials = Credentials.generate()
         async with Node(self.servers.jazz.url, credentials) as node:
             await node.register(name)
         return credentials
 
     async def expect(self, identity: Identity, ref: PermissionRef, grant: Grant) -> None:
-        """Write a wish into a control block, as Alpha does."""
+        """Write an expected grant into a control block, as Alpha does."""
         await identity.rcb.set_expected(ref, grant)
         await self.alpha.flush()
 
     async def until_current(self, identity: Identity, ref: PermissionRef, grant: Grant) -> None:
-        """Wait until the replica has noted ``grant`` for ``ref``."""
+        """Wait until the replica has noted `grant` for `ref`."""
         await until(identity.rcb, lambda: (found := identity.rcb.find(ref)) is not None and found.current == grant)
 
 
@@ -142,7 +142,7 @@ async def until(block: ControlBlock, holds: Any) -> None:
 
 @asynccontextmanager
 async def world(on: Servers) -> AsyncIterator[World]:
-    """A world on running servers."""
+    """Yield a world on running servers."""
     credentials = Credentials.generate()
     async with Node(on.jazz.url, credentials) as alpha:
         await alpha.register("alpha")

@@ -1,6 +1,6 @@
-"""What two adapters did, made comparable: times, ids, ports and random suffixes become names.
+"""What two command runners did, made comparable: times, ids, ports and random suffixes become names.
 
-Everything else must be equal, so this module is the list of what may differ, and nothing more:
+Everything else must be equal, so this module is the complete list of what may differ:
 
 * times, durations, uids, resource versions, random suffixes of names and field managers, provider ids;
 * folders and namespace of a side, and the ports of its servers;
@@ -9,7 +9,7 @@ Everything else must be equal, so this module is the list of what may differ, an
 * how many steps were done when one failed, since several are under way at once;
 * ephemeral messages ("Resource scheduled for deletion"), which a provider that is quick enough does not send;
 * where in the code, and in which process, a report of a broken snapshot was made;
-* debug messages: they tell which plugins were started, which is what the resident engine saves.
+* debug messages: they name the started plugins, which the resident engine saves.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SECTIONS = ("Diagnostics:", "Outputs:", "Resources:", "Policies:", "Duration:",
 
 
 def plain(value: Any, names: Mapping[str, str]) -> Any:
-    """``value`` as JSON, with what may differ replaced; ``names`` maps a side's own words to common ones."""
+    """`value` as JSON, with what may differ replaced; `names` maps a side's own words to common ones."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, str):
@@ -67,7 +67,7 @@ def plain(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def text(value: str, names: Mapping[str, str]) -> str:
-    """``value`` with what may differ replaced."""
+    """`value` with what may differ replaced."""
     for own, common in names.items():
         value = value.replace(own, common)
     for pattern, replacement in _PATTERNS:
@@ -76,9 +76,9 @@ def text(value: str, names: Mapping[str, str]) -> str:
 
 
 def display(value: str, names: Mapping[str, str], chatter: Iterable[str] = ()) -> list[str]:
-    """The lines of a display: progress rows once each and sorted, what follows them in its order.
+    """Return the lines of a display: progress rows once each and sorted, what follows them in its order.
 
-    ``chatter`` is what :func:`ephemeral` found; rows that show it are left out.
+    `chatter` is what :func:`ephemeral` found; rows that show it are left out.
     """
     passing = tuple(text(line, names) for line in chatter)
     lines = [_BY_THE_CLOCK.sub("", line).rstrip() for line in text(value, names).splitlines()]
@@ -88,7 +88,7 @@ def display(value: str, names: Mapping[str, str], chatter: Iterable[str] = ()) -
 
 
 def _diagnostics(lines: list[str]) -> list[str]:
-    """The lines, diagnostics by the names of their resources: their order is that of the first message of each."""
+    """Return the lines, diagnostics sorted by their resources, whose order is that of their first messages."""
     blocks: list[list[str]] = []
     for line in lines:
         if blocks and line.startswith("    ") and blocks[-1][0].startswith("  "):
@@ -101,7 +101,7 @@ def _diagnostics(lines: list[str]) -> list[str]:
 
 
 def ephemeral(received: Iterable[EngineEvent]) -> set[str]:
-    """The texts that providers told while they worked."""
+    """Return the texts that providers reported while they worked."""
     diagnostics = [event.diagnostic_event for event in received if event.diagnostic_event is not None]
     return {diagnostic.message.strip() for diagnostic in diagnostics if diagnostic.ephemeral}
 
@@ -131,14 +131,14 @@ def _subject(event: dict[str, Any]) -> tuple[int, str]:
 
 
 def checkpoint(state: dict[str, Any], names: Mapping[str, str]) -> Any:
-    """A state file, or another JSON document of the state folder."""
+    """Return a state file, or another JSON document of the state folder."""
     shown = plain(state, names)
     latest = (shown.get("checkpoint") or {}).get("latest")
     return {**shown, "checkpoint": deployment(latest, {})} if latest else shown
 
 
 def deployment(state: dict[str, Any], names: Mapping[str, str]) -> Any:
-    """A deployment, resources by their names and ids: the order in it is that of completion."""
+    """Return a deployment, resources by their names and ids: the order in it is that of completion."""
     shown = plain(state, names)
     resources = shown.get("resources") or []
     resources.sort(key=lambda resource: (resource["urn"], resource.get("delete", False), resource.get("id", "")))
@@ -146,7 +146,7 @@ def deployment(state: dict[str, Any], names: Mapping[str, str]) -> Any:
 
 
 def decrypted(state: dict[str, Any], passphrase: str) -> list[str]:
-    """The plain texts of all secrets of an exported deployment, sorted.
+    """Return the plain texts of all secrets of an exported deployment, sorted.
 
     The format is that of sdk/go/common/resource/config/crypt.go: AES-256-GCM, the key made by PBKDF2 from the salt
     that stands beside them.
@@ -172,5 +172,5 @@ def _ciphertexts(value: Any) -> Iterator[str]:
 
 
 def document(value: Any) -> list[str]:
-    """Lines of ``value``, for a readable comparison."""
+    """Lines of `value`, for a readable comparison."""
     return json.dumps(value, indent=1, sort_keys=True, default=str).splitlines()

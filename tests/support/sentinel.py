@@ -1,4 +1,4 @@
-"""What tests of the Sentinel share: a namespace of its own, settings, manifests and kubectl."""
+"""Support for tests of the Sentinel: namespaces, settings, objects and kubectl."""
 
 import json
 import os
@@ -18,7 +18,7 @@ DIGEST = "sha256:" + "0" * 64
 
 
 def kubectl(info: ClusterInfo, *arguments: str, stdin: str | None = None, env: dict[str, str] | None = None) -> str:
-    """What kubectl prints."""
+    """Return what kubectl prints."""
     done = subprocess.run(
         [Toolchain.default().find("kubectl"), "--kubeconfig", info.kubeconfig, "--context", info.context, *arguments],
         check=False,
@@ -33,14 +33,14 @@ def kubectl(info: ClusterInfo, *arguments: str, stdin: str | None = None, env: d
 
 
 def new_namespace(info: ClusterInfo) -> str:
-    """A fresh namespace."""
+    """Return a fresh namespace."""
     name = f"t-{uuid.uuid4().hex[:10]}"
     kubectl(info, "create", "namespace", name)
     return name
 
 
 def settings(info: ClusterInfo, namespace: str, folder: Path, **more: Any) -> SentinelSettings:
-    """Settings of a Sentinel outside of the cluster; Jazz and etcd lead nowhere unless given."""
+    """Return settings of a Sentinel outside of the cluster; Jazz and etcd lead nowhere unless given."""
     values: dict[str, Any] = {
         "replica_name": "kubernetes-sentinel",
         "control_block_id": "co_znone",
@@ -69,7 +69,7 @@ def config_map(name: str, stack: str = "demo", **data: str) -> dict[str, Any]:
 
 
 def workload(kind: str, name: str, stack: str = "demo", **spec: Any) -> dict[str, Any]:
-    """A Deployment, StatefulSet or Job; without a node its pods stay pending, which is all that these tests need."""
+    """Return a Deployment, StatefulSet or Job; without a node its pods stay pending, which is enough here."""
     labels = {"app": name}
     container = {"name": "main", "image": f"example.internal/x@{DIGEST}", "env": [{"name": "A", "value": "1"}]}
     pod: dict[str, Any] = {"containers": [container]}
@@ -90,7 +90,7 @@ def service(name: str, stack: str = "demo") -> dict[str, Any]:
 
 
 def get(info: ClusterInfo, namespace: str, key: str) -> dict[str, Any] | None:
-    """The live object ``Kind/name``; None if there is none."""
+    """Return the live object `Kind/name`; None if there is none."""
     kind, _, name = key.partition("/")
     text = kubectl(info, "-n", namespace, "get", kind, name, "--ignore-not-found", "-o", "json")
     return json.loads(text) if text.strip() else None

@@ -1,4 +1,4 @@
-"""Servers for a file of tests of Alpha, and an Alpha on them for each test."""
+"""Servers for each file of tests of Alpha, and an Alpha on them for each test."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """A sync server, an etcd and a registry."""
+    """Yield a sync server, an etcd and a registry."""
     with servers(tmp_path_factory.mktemp("alpha")) as running:
         yield running
 
 
 @pytest.fixture
 async def cluster(on: Servers) -> AsyncIterator[AlphaCluster]:
-    """A running Alpha on them."""
+    """Yield a running Alpha on them."""
     async with alpha_cluster(on) as made:
         yield made
 
 
 @pytest.fixture
 async def admin(cluster: AlphaCluster) -> Client:
-    """The super admin of this Alpha."""
+    """Return the super admin of this Alpha."""
     return await cluster.admin()

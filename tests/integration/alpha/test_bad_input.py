@@ -1,4 +1,4 @@
-"""Bad input to a running Alpha: each ends as ``invalid`` or as a refusal, with a message that names thing and cure."""
+"""Bad input to a running Alpha ends as `invalid` or is refused, with a message that names problem and cure."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ async def test_without_the_permission_nothing_is_done(
         await stranger.call(method, body)
 
 
-async def test_a_request_value_of_somebody_else_is_refused(cluster: AlphaCluster, admin: Client) -> None:
+async def test_a_request_value_of_another_account_is_refused(cluster: AlphaCluster, admin: Client) -> None:
     stranger = await cluster.client("stranger")
     wish = await stranger.wish(image=f"{HOST}/examples/plain:v1")
     with pytest.raises(InvalidInput, match="was written by"):

@@ -1,4 +1,4 @@
-"""Loading images through a running Alpha: a real sync server, etcd and registry, and the Sentinel's stand-in."""
+"""Loading images with a running Alpha on a real sync server, etcd and registry, and a fake Sentinel."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ async def test_a_oneshot_replica_ends_as_completed(cluster: AlphaCluster, on: Se
     await cluster.has_status("report", "completed")
 
 
-async def test_the_same_wish_gives_the_same_request(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
+async def test_the_same_spec_gives_the_same_request(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
     await push_greeter(on)
     wish = await admin.wish(image=f"{HOST}/examples/greeter:v1")
     answers = [await admin.call("create-load-request", {"wish": wish.id}) for _ in range(2)]
@@ -181,7 +181,7 @@ async def test_racing_requests_get_ids_and_names_of_their_own(
     assert sorted(await cluster.names()) == [3, 4, 5, 6]
 
 
-async def test_a_moved_world_is_previewed_anew(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
+async def test_a_changed_state_is_previewed_again(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
     """Two requests for one exclusive replica: the first makes the instance, so the second does something else now."""
     for version in (1, 2):
         await push_greeter(on, version)
@@ -288,7 +288,7 @@ async def test_loading_enables_a_disabled_replica(cluster: AlphaCluster, on: Ser
 async def test_two_alphas_at_once_lose_nothing_and_do_nothing_twice(
     cluster: AlphaCluster, on: Servers, admin: Client
 ) -> None:
-    """As in an update: one leads, both answer; what one is told the other one carries out."""
+    """As in an update: one leads, both serve; the leader carries out what the other accepts."""
     await push_greeter(on, 1, info=info("greeter", exclusive=False))
     async with started(cluster.settings()) as second:
         endpoints = (cluster.endpoint, str(second.node.account.profile["endpoints"]["internal"]))

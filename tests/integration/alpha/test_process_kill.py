@@ -1,4 +1,4 @@
-"""Alpha as a process of its own, killed with kill -9 in the middle of a load: the next one completes it."""
+"""Alpha as a separate process, killed with SIGKILL in the middle of a load: the next Alpha completes the load."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def alpha_process(cluster: AlphaCluster, log: Path) -> AsyncIterator[async
 async def test_kill_9_in_the_middle_of_a_load(
     cluster: AlphaCluster, on: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The dead leader's lease and lock end by themselves, then the load goes on where it was."""
+    """The lease and lock of the killed leader expire, then the load continues where it was."""
     log = tmp_path / "alpha.log"
     info: dict[str, Any] = {"name": "plain", "class": "long-running", "exclusive": True, "scalable": True}
     await on.push("examples/plain:v1", type="replica", info=info)

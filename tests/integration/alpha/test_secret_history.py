@@ -1,4 +1,4 @@
-"""Secrets in the whole history of Jazz: nobody but Alpha and the Sentinel can decrypt a transaction that has one."""
+"""Secrets in the whole history of Jazz: only Alpha and the Sentinel can decrypt a transaction that contains one."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_no_one_else_can_decrypt_a_secret_that_was_ever_written(
 
 
 async def decrypted(history: History, on: Servers, account: Credentials) -> dict[Stored, str]:
-    """What an account can decrypt of the history."""
+    """Return what an account can decrypt of the history."""
     async with Node(on.jazz.url, account) as node:
         await node.login()
         return await history.decrypted_by(node)

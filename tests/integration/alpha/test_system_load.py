@@ -1,4 +1,4 @@
-"""The system loads itself: seed, Sentinel and Alpha get their ids, with the accounts and blocks that they have."""
+"""The system loads itself: seed, Sentinel and Alpha get fixed ids and keep their accounts and control blocks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def push_system(on: Servers, variant: str = "") -> list[str]:
-    """The three images with the manifests that the real ones carry; returns them by digest in loading order."""
+    """Push the three images with the manifests of the real ones; return them by digest in loading order."""
     found = []
     for name, identity, manifest in system_manifests():
         path = identity.removeprefix(f"{constants.RESIDE_REGISTRY}/")
@@ -72,9 +72,7 @@ async def test_loading_the_system_again_changes_nothing_and_another_image_makes_
     await cluster.has_status("alpha", "stopped", "stopped", "running")
 
 
-async def test_a_load_that_was_refused_is_tried_anew_by_the_next_run(
-    cluster: AlphaCluster, on: Servers, tmp_path: Path
-) -> None:
+async def test_a_refused_load_is_retried_by_the_next_run(cluster: AlphaCluster, on: Servers, tmp_path: Path) -> None:
     with registry(tmp_path) as elsewhere:
         images = await push_system(replace(on, registry=elsewhere), "late")
     for _ in range(2):

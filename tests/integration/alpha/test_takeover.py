@@ -1,6 +1,6 @@
-"""Alpha dies in the middle of a load: whoever comes next completes it, and nothing is there twice.
+"""Alpha fails in the middle of a load: the next leader completes it and duplicates nothing.
 
-A death is simulated exactly: at the n-th write of the load, everything written before is on the server, nothing after
+The crash is simulated exactly: at the n-th write of the load, everything written before is on the server, nothing after
 it, and the process's memory is gone. Locks are free at once here; a real kill leaves them to their time to live.
 """
 
@@ -56,7 +56,7 @@ class Death(BaseException):
 
 @contextmanager
 def death_at(alpha: Alpha, point: int) -> Iterator[asyncio.Event]:
-    """Let Alpha's node die at its ``point``-th write from now on; the event says that it has."""
+    """Let Alpha's node die at its `point`-th write from now on; the event is set then."""
     host, count, dead = alpha.node._host, 0, asyncio.Event()
     real_private, real_group = host.write_private, host.write_trusting
 

@@ -1,4 +1,4 @@
-"""ReSide's images, really built and really pushed: what is in them runs, and nothing is built twice."""
+"""ReSide's images, built and pushed: their programs run, and an unchanged image is not built again."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def images(server: Registry) -> dict[str, str]:
 def trees(
     server: Registry, images: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Path]]:
-    """What a container would see of some images: their layers, laid over each other."""
+    """Yield the file trees of some images: their layers, laid over each other."""
     found = {name: tmp_path_factory.mktemp(name) for name in ("kubernetes-sentinel", "jazz", "etcd")}
     for name, folder in found.items():
         folder.chmod(0o755)  # the image's user must see its root
@@ -80,7 +80,7 @@ def unpacked(server: Registry, image: str, folder: Path) -> None:
 
 
 def run_in(tree: Path, *command: str, **environment: str) -> str:
-    """What a program of an image says when it runs as the image's user."""
+    """Run a program of an image as the image's user, and return its output."""
     given = {"PATH": "/opt/reside/bin:/opt/reside/.venv/bin:/usr/bin:/bin", "HOME": "/home/nonroot", **environment}
     program = shutil.which("chroot", path="/usr/sbin:/usr/bin")
     assert program is not None, "chroot is missing"

@@ -1,4 +1,4 @@
-"""`reside build` against a real registry, with and without Docker, and what it says when it can't."""
+"""`reside build` against a real registry, with and without Docker, and its error messages."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 
 @pytest.fixture(autouse=True)
 def _own_docker(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test waits for a build of somebody else, nor leaves images behind."""
+    """No test waits for another build, nor leaves images."""
     cache = tmp_path_factory.getbasetemp() / "cache"
     monkeypatch.setenv("RESIDE_CACHE", str(cache))
 
 
 @pytest.fixture
 def mirrored(server: Registry, monkeypatch: pytest.MonkeyPatch) -> Registry:
-    """A registry that the command finds through the environment."""
+    """Return a registry that the command finds through the environment."""
     monkeypatch.setenv("RESIDE_REGISTRY_MIRRORS", json.dumps(server.mirrors))
     return server
 
@@ -98,7 +98,7 @@ def test_a_replica_is_pushed_without_docker(server: Registry, replica: Path, mon
     assert (manifest.type, manifest.identity) == ("replica", built.identity)
 
 
-def test_a_build_that_is_not_pushed_tells_the_same_digest(server: Registry, replica: Path) -> None:
+def test_a_build_without_a_push_prints_the_same_digest(server: Registry, replica: Path) -> None:
     make = partial(build_folder, replica, runtime=RUNTIME, mirrors=server.mirrors)
     (replica / "main.py").write_text("print('not pushed')\n")
     dry = make("dry", push=False)
@@ -122,7 +122,7 @@ def test_a_replica_with_a_dockerfile_is_built_by_docker_and_labelled(server: Reg
     assert decode_label(labels_of(server, built.image)[MANIFEST_LABEL]).identity == built.identity
 
 
-def test_a_dockerfile_that_fails_is_told_with_dockers_reason(
+def test_a_failing_dockerfile_is_reported_with_dockers_reason(
     mirrored: Registry, replica: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (replica / "Dockerfile").write_text("ARG RUNTIME\nFROM ${RUNTIME}\nCOPY missing /app/\n")
@@ -179,7 +179,7 @@ def test_extending_mounts_the_layers_below_and_sends_the_new_one(server: Registr
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> str:
-    """What was printed as an error; it must be no traceback."""
+    """Return what was printed as an error; it must be no traceback."""
     text = " ".join(capsys.readouterr().err.split())
     assert "Traceback" not in text
     return text

@@ -1,4 +1,4 @@
-"""`pulumi` at the root in a shell prepared by `reside cluster env`, without any cluster: what it says and leaves."""
+"""`pulumi` at the root in a shell prepared by `reside cluster env`, without a cluster: its output and its files."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_new_stack_leaves_the_tracked_file_and_the_temporary_folder_as_they_we
     assert list(checkout.scratch.iterdir()) == []
 
 
-def test_a_mistake_in_the_settings_is_told_without_a_traceback(
+def test_a_mistake_in_the_settings_is_reported_without_a_traceback(
     checkout: Checkout,
 ) -> None:
     done = checkout.shell("pulumi stack init local --non-interactive && pulumi preview --non-interactive")

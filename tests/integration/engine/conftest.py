@@ -16,6 +16,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(params=ENGINES)
 async def b(cluster: ClusterInfo, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
-    """An engine on a namespace of its own."""
+    """Yield an engine on a namespace of its own."""
     async with bench(cluster, tmp_path, engine=request.param) as found:
         yield found

@@ -37,11 +37,11 @@ class Bench:
     engine: ObservedEngine
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
-        """What kubectl prints for the namespace."""
+        """Return what kubectl prints for the namespace."""
         return kubectl(self.info, "-n", self.namespace, *arguments, stdin=stdin)
 
     def live(self, key: str) -> dict[str, Any] | None:
-        """The live object ``Kind/name``."""
+        """Return the live object `Kind/name`."""
         return get(self.info, self.namespace, key)
 
     def leaders(self) -> list[int]:
@@ -49,14 +49,14 @@ class Bench:
         return [leader(operation) for operation in self.engine._operations.values() if operation is not None]
 
     def at_work(self, leader: int) -> int:
-        """How many operations the engine ``leader`` works on; a command line that runs is one."""
+        """How many operations the engine `leader` works on; a command line that runs is one."""
         if self.settings.engine == "cli":
             return len(session(leader))
         runner: Any = self.engine._runner
         return int(runner._engine.status()["running"])
 
     def export(self, stack: str) -> dict[str, Any]:
-        """The state of a stack as the command line exports it, secrets encrypted; empty if the stack does not exist."""
+        """Return the state of a stack as the command line exports it; empty if the stack does not exist."""
         workspace = self.settings.workspace(stack)
         if not workspace.exists():
             return {}
@@ -73,7 +73,7 @@ class Bench:
 
 @asynccontextmanager
 async def bench(info: ClusterInfo, folder: Path, **changes: Any) -> AsyncIterator[Bench]:
-    """A bench on a fresh namespace (or the one named in ``changes``); the engine is stopped at the end."""
+    """Yield a bench on a fresh namespace (or the one named in `changes`); the engine is stopped at the end."""
     namespace = changes.pop("namespace", None) or new_namespace(info)
     settings = EngineSettings(folder / "engine", PASSPHRASE, namespace, info.kubeconfig, info.context)
     settings = replace(settings, **changes)
@@ -85,17 +85,17 @@ async def bench(info: ClusterInfo, folder: Path, **changes: Any) -> AsyncIterato
 
 
 def stack(*objects: dict[str, Any], name: str = "demo") -> StackSpec:
-    """A stack of these objects."""
+    """Return a stack of these objects."""
     return StackSpec(name, objects)
 
 
 def secret(name: str, **values: str) -> dict[str, Any]:
-    """A Secret with plain values."""
+    """Return a Secret with plain values."""
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata(name), "stringData": values}
 
 
 def actions(changes: ChangeSet) -> dict[str, str]:
-    """``Kind/name`` → action."""
+    """`Kind/name` → action."""
     return {change.object: change.action for change in changes.changes}
 
 
@@ -104,14 +104,14 @@ ENGINES = ("cli", "resident")
 
 
 def leader(operation: Operation) -> int:
-    """The process that runs the present command of an operation."""
+    """Return the process that runs the present command of an operation."""
     command: Any = operation._command
     process = command._engine._process if isinstance(command, EngineCommand) else command._process
     return int(process.pid)
 
 
 def session(leader: int) -> dict[int, str]:
-    """Process id → name of all processes in the session of ``leader``."""
+    """Process id → name of all processes in the session of `leader`."""
     found = {}
     for pid in session_members(leader):
         with suppress(FileNotFoundError, ProcessLookupError):  # it ended while we looked

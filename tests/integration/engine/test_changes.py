@@ -1,4 +1,4 @@
-"""The engine makes a real cluster hold exactly what a stack says, and tells what it changed."""
+"""The engine brings a real cluster to the desired state of a stack, and reports what it changed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_create_change_delete_and_no_change(b: Bench) -> None:
     assert b.live("Service/web") is None
 
 
-async def test_objects_bear_our_manager_and_label_and_are_not_awaited(b: Bench) -> None:
+async def test_objects_have_our_manager_and_label_and_are_not_awaited(b: Bench) -> None:
     await b.engine.apply(stack(workload("Deployment", "never-ready", replicas=1)))
     text = b.kubectl("get", "deployment", "never-ready", "-o", "jsonpath={.metadata.managedFields[*].manager}")
     assert FIELD_MANAGER in text.split()

@@ -1,4 +1,4 @@
-"""Killed anywhere, the engine converges at the next operation, with no lock, no orphan and no doubled object left."""
+"""An engine killed at any point: the next operation converges and leaves no lock, orphan or duplicate."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MANY = tuple(config_map(f"m{number}", x="1") for number in range(25))
 
 
 def in_the_middle(act: Callable[[], None], after: int = 5) -> Callable[[Progress], None]:
-    """A callback that acts once, when the engine has finished some objects."""
+    """Return a callback that acts once, when the engine has finished some objects."""
     done: list[Progress] = []
 
     def on_progress(progress: Progress) -> None:
@@ -59,7 +59,7 @@ def kill_engine(b: Bench) -> list[int]:
 
 
 async def converges(b: Bench) -> None:
-    """The stack of many objects is whole after one more operation, and settled after that."""
+    """Check that one more operation completes the stack of many objects, and the next changes nothing."""
     await b.engine.apply(stack(*MANY))
     names = b.kubectl("get", "configmap", "-o", "name").split()
     assert {f"configmap/m{number}" for number in range(25)} <= set(names)
@@ -154,7 +154,7 @@ async def test_a_dead_engines_lock_and_pending_operations_are_cleared(b: Bench) 
 
 
 def leave_a_crash_behind(b: Bench) -> None:
-    """What an engine leaves that was killed in a creation: lock, pending operation, our own mark."""
+    """Write what an engine leaves that was killed in a creation: lock, pending operation, our own mark."""
     root = b.settings.workspace("demo") / ".pulumi"
     lock = root / "locks" / "organization" / "reside" / "demo" / "0a0a0a0a-0000-4000-8000-000000000000.json"
     lock.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What the engine says when the API server, another manager or the caller is against it; secrets stay secret."""
+"""The engine's errors for failures of the API server, conflicts and wrong calls; they contain no secrets."""
 
 from __future__ import annotations
 
@@ -116,7 +116,9 @@ async def test_an_object_lost_by_hand_is_created_again_by_a_change_and_not_misse
     assert actions(await b.engine.apply(stack(config_map("a", x="2")))) == {"ConfigMap/a": "same"}
 
 
-async def test_lost_state_adopts_what_bears_our_label_in_place(b: Bench, cluster: ClusterInfo, tmp_path: Path) -> None:
+async def test_lost_state_adopts_objects_with_our_label_in_place(
+    b: Bench, cluster: ClusterInfo, tmp_path: Path
+) -> None:
     await b.engine.apply(stack(config_map("a", x="1"), secret("s", key=VALUE)))
     before = b.live("ConfigMap/a")
     async with bench(cluster, tmp_path / "second", namespace=b.namespace, engine=b.settings.engine) as second:

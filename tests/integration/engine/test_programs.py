@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 OWN = ("created", "modified", "sourcePosition", "stackTrace")
-"""Members of a resource in the state that tell when and where it was declared, and not what."""
+"""Members of a resource in the state about when and where it was declared."""
 
 
 def up_with_the_sdk(b: Bench, spec: StackSpec) -> UpResult:
-    """An ``up`` of the same stack by the stock Automation API."""
+    """Run `up` of the same stack by the stock Automation API."""
     program = sdk_program(spec.objects, ProviderSettings(PROVIDER_VERSION, b.namespace, b.settings.context))
     workspace = LocalWorkspace(str(b.settings.workspace(spec.name)), program=program, env_vars=environment(b.settings))
     return Stack.select(spec.name, workspace).up()
@@ -40,7 +40,7 @@ def resources(b: Bench) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """The value without cipher texts, since each encryption differs, and with URNs in one order."""
+    """Return the value without cipher texts, since each encryption differs, and with URNs in one order."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items() if key != "ciphertext"}
     if isinstance(value, list):

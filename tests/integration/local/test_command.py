@@ -1,4 +1,4 @@
-"""`python -m reside.local` (the same as `reside local`) as a user runs it."""
+"""`python -m reside.local`, which is the same as `reside local`, as a user runs it."""
 
 import json
 import os
@@ -79,7 +79,7 @@ def test_output_json_is_nothing_but_json(state: Path) -> None:
     assert json.loads(of(state, "kubeconfig", "-o", "json").stdout)["context"] == "reside-cli"
 
 
-def test_status_tells_what_runs_by_its_exit_code(state: Path) -> None:
+def test_the_exit_code_of_status_says_whether_all_runs(state: Path) -> None:
     of(state, "up", "--control-plane-only")
     done = of(state, "status", "-o", "json")
     assert done.returncode == 0
@@ -90,7 +90,7 @@ def test_status_tells_what_runs_by_its_exit_code(state: Path) -> None:
     assert {item["name"]: item["state"] for item in json.loads(done.stdout)}["kube-controller-manager"] == "stopped"
 
 
-def test_logs_prints_a_log_and_status_tells_where_logs_are(state: Path) -> None:
+def test_logs_prints_a_log_and_status_prints_where_logs_are(state: Path) -> None:
     of(state, "up", "--control-plane-only")
     assert f"Logs: {state}/logs/COMPONENT.log" in of(state, "status").stdout
     assert "options.go" in of(state, "logs", "kube-apiserver").stdout

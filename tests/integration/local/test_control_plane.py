@@ -1,4 +1,4 @@
-"""A control plane alone: real etcd, API server and controller-manager on loopback, without root or interfaces."""
+"""A control plane only: real etcd, API server and controller-manager on loopback, without root or interfaces."""
 
 import os
 import signal
@@ -138,7 +138,7 @@ def test_down_ends_what_runs_of_a_deleted_state_folder(cluster: LocalCluster, tm
     assert list(marked(cluster.state)) == []
 
 
-def test_two_control_planes_stand_side_by_side(cluster: LocalCluster) -> None:
+def test_two_control_planes_run_side_by_side(cluster: LocalCluster) -> None:
     other = LocalCluster("beside", fresh_state("beside"), control_plane_only=True)
     try:
         first, second = cluster.up(), other.up()

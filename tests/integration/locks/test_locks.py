@@ -1,4 +1,4 @@
-"""Locks and leadership against a real etcd: exclusion, waiting, fencing, loss, and holders that die."""
+"""Locks and leadership with a real etcd: exclusion, waiting, fencing, loss, and crashed holders."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def locks(etcd: EtcdServer) -> AsyncIterator[LockService]:
 
 @pytest.fixture
 async def others(etcd: EtcdServer) -> AsyncIterator[LockService]:
-    """The locks of another process."""
+    """Yield the locks of another process."""
     async with LockService([etcd.url], holder="two") as service:
         yield service
 
@@ -129,7 +129,7 @@ async def test_a_check_fails_once_the_lease_is_gone_and_says_so(locks: LockServi
         assert held.lost.is_set()
 
 
-async def test_a_check_fails_when_somebody_else_holds_the_lock_now(
+async def test_a_check_fails_when_another_holder_has_the_lock(
     locks: LockService, others: LockService, etcd: EtcdServer
 ) -> None:
     """A stalled holder is fenced off: it never confirms its old revision while the new one is in force."""
@@ -157,7 +157,7 @@ async def test_a_holder_whose_lease_ended_is_cancelled_and_its_block_ends_with_l
     assert task.cancelling() == 0
 
 
-async def test_a_holder_is_told_when_etcd_is_silent_for_half_the_time_to_live(others: LockService) -> None:
+async def test_a_holder_is_notified_when_etcd_is_silent_for_half_the_time_to_live(others: LockService) -> None:
     """The connection stays open and nothing answers: the holder stops while its lease still protects it."""
     with etcd_server() as frozen:
         async with LockService([frozen.url]) as locks:

@@ -1,4 +1,4 @@
-"""The rules as a CrossGuard pack: `pulumi preview --policy-pack policy` refuses what breaks them."""
+"""The rules as a CrossGuard pack: `pulumi preview --policy-pack policy` refuses violations."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ BAD = {
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project that declares the objects of objects.json, rendered to files: no cluster is needed."""
+    """Return a project that declares the objects of objects.json, rendered to files: no cluster is needed."""
     folder = tmp_path / "project"
     folder.mkdir()
     (tmp_path / "state").mkdir()

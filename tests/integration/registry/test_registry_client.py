@@ -1,4 +1,4 @@
-"""The registry client against a real registry: digests, labels, label images, and bad images."""
+"""The registry client with a real registry: digests, labels, label images, and bad images."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ async def test_a_registry_that_is_down_is_unavailable_and_named() -> None:
         await client.resolve(reference("a:v1"))
 
 
-async def test_a_name_that_nobody_serves_is_unavailable_and_named() -> None:
+async def test_a_registry_that_does_not_exist_is_unavailable_and_named() -> None:
     with pytest.raises(RegistryUnavailable, match=r"'registry\.invalid'.*check its name"):
         await RegistryClient({}).resolve(ImageReference.parse("registry.invalid/a:v1"))
 

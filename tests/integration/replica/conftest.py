@@ -1,4 +1,4 @@
-"""Servers, a world on them, and two accounts in it."""
+"""Servers for replicas, a world on them, and two accounts."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def on() -> Iterator[Servers]:
-    """A sync server and an etcd."""
+    """Yield a sync server and an etcd."""
     with servers() as running:
         yield running
 
 
 @pytest.fixture
 async def around(on: Servers) -> AsyncIterator[World]:
-    """A world on them."""
+    """Yield a world on them."""
     async with world(on) as made:
         yield made
 
 
 @pytest.fixture
 async def identity(around: World) -> Identity:
-    """The greeter's account and control block."""
+    """Return the greeter's account and control block."""
     return await around.identity("greeter")
 
 
 @pytest.fixture
 async def client(around: World) -> Credentials:
-    """An account without any grant."""
+    """Return an account without any grant."""
     return await around.account("client")

@@ -1,4 +1,4 @@
-"""The example replicas as processes, on a real sync server and etcd: what the tutorial promises."""
+"""The example replicas as processes on a real sync server and etcd do what the tutorial says."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def test_the_caller_is_refused_before_the_grant_and_greeted_after_it_and_b
 
 
 async def last_result(reader: Node, caller: Identity, outcome: str, **members: Any) -> dict[str, Any]:
-    """What the caller shows, once it shows this outcome."""
+    """Return what the caller shows, once it shows this outcome."""
 
     async def look() -> dict[str, Any] | None:
         profile = await load_profile(reader, caller.credentials.account_id)
@@ -70,7 +70,7 @@ async def last_result(reader: Node, caller: Identity, outcome: str, **members: A
 
 @asynccontextmanager
 async def example(name: str, identity: Identity, port: int) -> AsyncIterator[httpx.AsyncClient]:
-    """A running example and a client of its HTTP port; ended as Kubernetes does, which must leave exit code 0."""
+    """Yield a running example and a client of its HTTP port; ended as Kubernetes does, which must leave exit code 0."""
     environment = {**identity.environment(port), "RESIDE_INTERNAL_ENDPOINT": f"http://127.0.0.1:{port}"}
     process = await subprocess.create_subprocess_exec(
         sys.executable, "-m", "main", cwd=EXAMPLES / name, env=environment, stdout=subprocess.PIPE
@@ -85,7 +85,7 @@ async def example(name: str, identity: Identity, port: int) -> AsyncIterator[htt
                 except httpx.ConnectError as error:
                     return str(error)
 
-            # A caller is ready before its greeter is: it only says that it fails.
+            # A caller is ready before its greeter is, and reports failed calls.
             await eventually("readiness", ready, lambda seen: seen == "200", within=60)
             yield http
     finally:

@@ -1,4 +1,4 @@
-"""The start of a replica: its account, profile and data; probes and metrics; what stops it, and how it stops."""
+"""Start and stop of a replica: account, profile and data; probes and metrics; errors and signals."""
 
 from __future__ import annotations
 
@@ -98,9 +98,7 @@ async def test_a_replica_without_its_sync_server_is_not_ready_and_comes_back(on:
         await eventually("readiness", readiness, lambda code: code == httpx.codes.OK)
 
 
-async def test_a_start_waits_for_a_sync_server_that_is_not_there_yet_and_tells_so(
-    on: Servers, identity: Identity
-) -> None:
+async def test_a_start_waits_for_the_sync_server_and_reports_that(on: Servers, identity: Identity) -> None:
     on.jazz.kill()
     settings = identity.settings.model_copy(update={"listen_port": free_port()})
     starting = asyncio.create_task(_start_once(settings))
@@ -165,7 +163,7 @@ async def test_it_runs_in_a_thread_with_a_loop_of_its_own_and_leaves_signals_alo
         assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
 
 
-async def test_as_a_process_it_logs_json_serves_and_ends_with_0_when_told_to_stop(identity: Identity) -> None:
+async def test_as_a_process_it_logs_json_serves_and_exits_with_0_on_sigterm(identity: Identity) -> None:
     process = await _launch("examples/replicas/greeter/main.py", identity)
     started = await _log_line(process, "started")
     assert started["replica"] == "greeter"

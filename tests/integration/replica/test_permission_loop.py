@@ -1,4 +1,4 @@
-"""The permission loop: what Alpha expects is carried out, noted, published to the grantee, tried again if it fails."""
+"""The permission loop carries out what Alpha expects, records and publishes it, and retries failures."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def ref(client: Credentials) -> PermissionRef:
 
 
 class Handlers:
-    """Notes what it is called with; fails as often as it is told to."""
+    """Records its calls, and fails as often as set."""
 
     def __init__(self, failures: int = 0) -> None:
         self.calls: list[tuple[str, Grant]] = []
         self.failures = failures
 
     def replica(self) -> Replica:
-        """A replica with these handlers."""
+        """Return a replica with these handlers."""
         replica = Replica(greeting_contract())
         replica.permission(GREETING, "greet", granted=self.granted, revoked=self.revoked, updated=self.updated)
         return replica
@@ -115,7 +115,7 @@ async def test_two_processes_of_a_replica_run_a_handler_once(
         for context in (first, second):
             await until(context.rcb, lambda context=context: all(p.settled for p in context.rcb.permissions()))
             async with context.transaction(f"grant/{context.rcb.id}"):
-                pass  # whoever still worked on it is through
+                pass  # the work under this lock has ended
     assert handlers.calls == [("granted", GRANTED)]
 
 
@@ -154,7 +154,7 @@ async def test_the_grantee_reads_what_it_was_granted_and_others_do_not(
 
 
 async def _published(reader: Node, context: Context, client: Credentials) -> CoMap:
-    """The map that a grantee finds from the granting replica's account alone."""
+    """Return the map that a grantee finds from the granting replica's account alone."""
     profile = await load_profile(reader, context.node.account_id)
     name = granted_permissions(client.account_id)
 

@@ -1,4 +1,4 @@
-"""Calls between replicas over HTTP: authenticated, permitted by whoever owns the data, refused with a named error."""
+"""Calls between replicas over HTTP: authentication, permissions, and errors with a name."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ async def test_tokens_are_good_for_one_request_to_one_receiver(
     assert {answer.json()["error"]["code"] for answer in refused.values()} == {"unauthenticated"}
 
 
-async def test_bad_requests_are_told_what_is_wrong(greeter: Context, client: Credentials) -> None:
+async def test_bad_requests_are_refused_with_the_reason(greeter: Context, client: Credentials) -> None:
     async def post(path: str, body: bytes) -> tuple[int, str]:
         receiver = greeter.node.account_id
         signed = sign_request(client, receiver=receiver, method="POST", path=path, body=body, now_ms=now_ms())
@@ -163,7 +163,7 @@ async def test_a_receiver_that_is_not_there_is_not_ready(
 
 @pytest.fixture
 def placed(identity: Identity) -> ReplicaSettings:
-    """The greeter's settings with a port that it keeps over a restart."""
+    """Return the greeter's settings with a port that it keeps over a restart."""
     port = free_port()
     return identity.settings.model_copy(update={"listen_port": port, "internal_endpoint": f"http://127.0.0.1:{port}"})
 
@@ -202,7 +202,7 @@ async def test_a_receiver_that_restarts_between_the_token_and_the_call_is_called
 
 
 async def test_a_call_waits_for_a_receiver_that_is_away(placed: ReplicaSettings, client: Credentials) -> None:
-    """First nobody listens; then the receiver listens and is not open yet."""
+    """First there is no listener; then the receiver listens and is not open yet."""
     tried = asyncio.Event()
 
     async def note(_: httpx.Request) -> None:

@@ -1,4 +1,4 @@
-"""Transactions of replicas: exclusive, on fresh content, written only while the lock is held."""
+"""Transactions of replicas are exclusive, read fresh content, and write only while the lock is held."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stock and the resident engine beside each other."""
+"""The stock and the resident engine, for tests that compare them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def both(cluster: ClusterInfo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
-    """The stock and the resident engine, for all files that compare them."""
+    """Yield the stock and the resident engine, for all files that compare them."""
     with sides(cluster, tmp_path_factory.mktemp("resident")) as made:
         yield made

@@ -1,7 +1,7 @@
-"""A program on the resident engine in a process of its own, for tests that kill, interrupt or leave such a one.
+"""A program on the resident engine in a separate process, for tests that kill, interrupt or abandon it.
 
-``python faulty_program.py DOCUMENT``: one update of a stack of components. After the first component the program
-prints ``middle`` and then does what the document says: ``hang`` for ever, or ``die`` at once. The last line tells how
+`python faulty_program.py DOCUMENT`: one update of a stack of components. After the first component the program
+prints `middle` and then does what the document says: `hang` for ever, or `die` at once. The last line says how
 the update ended: class and text of the error, as JSON.
 """
 

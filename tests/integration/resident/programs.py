@@ -1,4 +1,4 @@
-"""Pulumi programs of the resident engine's tests: the cheapest resources that show something."""
+"""Pulumi programs for tests of the resident engine, made of the cheapest resources that show an effect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def kubernetes(side: Side, **properties: Any) -> pulumi.ProviderResource:
-    """The Kubernetes provider on the side's namespace; ConfigMaps and Secrets change in place."""
+    """Return the Kubernetes provider on the side's namespace; ConfigMaps and Secrets change in place."""
     settings = {
         "namespace": side.namespace,
         "context": side.info.context,
@@ -27,12 +27,12 @@ def kubernetes(side: Side, **properties: Any) -> pulumi.ProviderResource:
 
 
 def config_map(name: str, data: Any, options: ResourceOptions, object_name: str | None = None) -> pulumi.CustomResource:
-    """A ConfigMap; ``options`` names the provider."""
+    """Return a ConfigMap; `options` names the provider."""
     return _object("ConfigMap", name, {"data": data}, options, object_name or name)
 
 
 def secret(name: str, data: Any, options: ResourceOptions) -> pulumi.CustomResource:
-    """A Secret of plain values."""
+    """Return a Secret of plain values."""
     return _object("Secret", name, {"stringData": data}, options, name)
 
 
@@ -58,7 +58,7 @@ class Pair(pulumi.ComponentResource):
 
 
 def dynamic(name: str, **properties: Any) -> Resource:
-    """A resource whose provider is Python code of the program; ``key`` replaces it, ``value`` updates it."""
+    """Return a resource whose provider is Python code of the program; `key` replaces it, `value` updates it."""
 
     class Noted(ResourceProvider):
         """Keeps what it is given; a value of "refused" is an error of the provider."""

@@ -1,4 +1,4 @@
-"""What tests of the resident engine share: two sides, stock and resident, and scenarios that are played on both.
+"""Support for tests of the resident engine: two sides, stock and resident, and scenarios that run on both.
 
 A scenario is a function of a :class:`Side`. It asserts what must be true, and every operation that it runs is recorded:
 result, texts, events, state file, history. :func:`equal` plays it on both sides and compares the records.
@@ -76,7 +76,7 @@ class OneRun(Stack):
 
 
 class ExistingStack(OneRun):
-    """A stack that nothing is asked of before the first operation."""
+    """A stack without a request before the first operation."""
 
     def __init__(self, name: str, workspace: LocalWorkspace) -> None:
         """Name it."""
@@ -117,11 +117,11 @@ class Side:
 
     @property
     def names(self) -> dict[str, str]:
-        """The side's own words and what stands for them in a record."""
+        """The side's own names and their replacements in a record."""
         return {str(self.folder): "FOLDER", self.namespace: "NAMESPACE"}
 
     def workspace(self, stack: str, **environment: str) -> LocalWorkspace:
-        """A workspace for one stack, in a folder of its own."""
+        """Return a workspace for one stack, in a folder of its own."""
         folder = self.folder / "work" / stack
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "Pulumi.yaml").write_text(f"name: {PROJECT}\nruntime: python\n")
@@ -133,15 +133,15 @@ class Side:
         return kind(name, self.workspace(name, **environment), StackInitMode.CREATE)
 
     def stack_of(self, name: str, **environment: str) -> Stack:
-        """A stack that is there already, looked at through a workspace with this environment."""
+        """Return a stack that is there already, looked at through a workspace with this environment."""
         return ExistingStack(name, self.workspace(name, **environment))
 
     def at(self, other: Side) -> Side:
-        """This adapter on the state, folders and namespace of another side."""
+        """Return this adapter on the state, folders and namespace of another side."""
         return replace(other, name=self.name, command=self.command, records=[])
 
     def hold_lock(self, stack: str) -> Path:
-        """Lock a stack as somebody on another machine does."""
+        """Lock a stack as a user of another machine does."""
         name = "0a0a0a0a-0000-4000-8000-000000000000.json"
         lock = self.folder / "state" / ".pulumi" / "locks" / "organization" / PROJECT / stack / name
         lock.parent.mkdir(parents=True, exist_ok=True)
@@ -154,7 +154,7 @@ class Side:
     ) -> Outcome:
         """Run and record an operation.
 
-        With ``racing=True`` what the engine did until it met an error depends on who was quicker: then only the error's
+        With `racing=True` what the engine did until an error is a race: then only the error's
         diagnostics are recorded.
         """
         racing = options.pop("racing", False)
@@ -165,9 +165,9 @@ class Side:
     def operate(
         self, stack: Stack, verb: str, program: Program | None = None, watch: OnEvent | None = None, **options: Any
     ) -> tuple[Outcome, dict[str, list[str]]]:
-        """Run an operation of the Automation API; ``verb`` is the name of a method of ``stack``.
+        """Run an operation of the Automation API; `verb` is the name of a method of `stack`.
 
-        ``watch`` sees each event when it comes, on a thread of its own. Returns the lines of ``stdout`` and ``stderr``
+        `watch` sees each event when it comes, on a thread of its own. Returns the lines of `stdout` and `stderr`
         besides.
         """
         seen: list[EngineEvent] = []
@@ -194,7 +194,7 @@ class Side:
         return Outcome(result, error, seen), lines
 
     def up(self, stack: Stack, program: Program | None, **options: Any) -> Outcome:
-        """An update."""
+        """Run an update."""
         return self.run(stack, "up", program, **options)
 
     def note(self, what: str, value: Any) -> None:
@@ -244,11 +244,11 @@ class Side:
         return self.folder / "state" / ".pulumi" / "stacks" / PROJECT / f"{stack}.json"
 
     def locks(self) -> list[Path]:
-        """The lock files of all stacks."""
+        """Return the lock files of all stacks."""
         return list((self.folder / "state" / ".pulumi" / "locks").rglob("*.json"))
 
     def files(self, stack: str) -> dict[str, Any]:
-        """What the state folder holds for a stack: name → content, if it is a JSON document."""
+        """Return what the state folder holds for a stack: name → content, if it is a JSON document."""
         root = self.folder / "state" / ".pulumi"
         found: dict[str, Any] = {}
         for path in sorted(root.rglob(f"*{stack}*")):
@@ -266,11 +266,11 @@ class Side:
             return "no JSON"
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
-        """What kubectl prints for the side's namespace."""
+        """Return what kubectl prints for the side's namespace."""
         return kubectl(self.info, "-n", self.namespace, *arguments, stdin=stdin)
 
     def live(self, key: str) -> dict[str, Any] | None:
-        """The live object ``Kind/name``."""
+        """Return the live object `Kind/name`."""
         return get(self.info, self.namespace, key)
 
     def plain_run(self, stack: str, *arguments: str, **environment: str) -> CommandResult:
@@ -310,7 +310,7 @@ def sides(info: ClusterInfo, folder: Path) -> Iterator[Sides]:
 
 @contextmanager
 def resident_side(info: ClusterInfo, folder: Path, **settings: Any) -> Iterator[Side]:
-    """A side with an engine of its own, which is stopped at the end and must leave no process and no lock."""
+    """Yield a side with an engine of its own, which is stopped at the end and must leave no process and no lock."""
     own = {"engine": str(Toolchain.default().find("reside-engine")), "lifetime": "parent", "folder": folder / "engines"}
     with ResidentCommand(ResidentSettings(**{**own, **settings})) as command:
         side = make_side("resident", command, info, folder)
@@ -319,7 +319,7 @@ def resident_side(info: ClusterInfo, folder: Path, **settings: Any) -> Iterator[
 
 
 def make_side(name: str, command: PulumiCommand, info: ClusterInfo, folder: Path) -> Side:
-    """A side with a namespace, a state folder and a home that has the plugins."""
+    """Return a side with a namespace, a state folder and a home that has the plugins."""
     side = Side(name, command, folder, new_namespace(info), info)
     (side.folder / "state").mkdir(parents=True)
     links = {side.folder / "bin" / tool: tool for tool in _TOOLS}
@@ -333,4 +333,4 @@ def make_side(name: str, command: PulumiCommand, info: ClusterInfo, folder: Path
     return side
 
 
-os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")  # nothing here forks without an exec
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")  # no process here forks without an exec

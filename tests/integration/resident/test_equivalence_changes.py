@@ -1,4 +1,4 @@
-"""Stock and resident engine change stacks alike: results, texts, events, state files and histories are equal."""
+"""Stock and resident engine change stacks equally: results, texts, events, state files and histories are equal."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_create_preview_update_replace_delete_refresh_and_destroy(both: Sides) -
     both.equal(scenario)
 
 
-def test_where_nobody_listens_only_debug_messages_are_missing(both: Sides) -> None:
+def test_without_a_listener_only_debug_messages_are_missing(both: Sides) -> None:
     def scenario(side: Side) -> None:
         clients: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Stock and resident engine fail alike: with the same class, the same text and the same state left behind."""
+"""Stock and resident engine fail equally: with the same class, text and remaining state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACK = Path(__file__).parents[3] / "policy"
 
 
 def maps(side: Side, **data: str) -> Program:
-    """A program of ConfigMaps, each with one value."""
+    """Return a program of ConfigMaps, each with one value."""
 
     def run() -> None:
         use = ResourceOptions(provider=kubernetes(side))

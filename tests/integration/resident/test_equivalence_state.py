@@ -1,4 +1,4 @@
-"""Stock and resident engine keep secrets, state and history alike, and answer alike when asked for them."""
+"""Stock and resident engine store secrets, state and history equally, and return them equally."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_stacks_are_made_read_moved_and_removed(both: Sides) -> None:
 
 @pytest.mark.parametrize("turns", [12, pytest.param(50, marks=pytest.mark.soak)])
 def test_operations_of_both_alternate_on_one_stack(both: Sides, turns: int) -> None:
-    """Whoever comes next finds what the other left: nothing to change, a state that is whole, and the same keys."""
+    """Each engine accepts the state of the other: nothing to change, a whole state, and the same keys."""
     name, first, second = f"alternating-{turns}", both.stock, both.resident.at(both.stock)
 
     def program(value: int) -> Program:

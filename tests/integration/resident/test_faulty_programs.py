@@ -1,4 +1,4 @@
-"""Programs that hang, flood, die or leave: the engine ends their operation, keeps no lock, and serves the next one."""
+"""Programs that hang, flood, crash or disconnect: the engine ends their operation, and frees its lock."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(scope="module")
 def side(both: Sides, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side]:
-    """A side whose engine is the user's, so that the clients here share it and it outlives them."""
+    """Yield a side whose engine is the user's, so that the clients here share it and it outlives them."""
     with resident_side(both.resident.info, tmp_path_factory.mktemp("clients"), lifetime="user") as made:
         made.stack("first")
         pid = made.engine.status()["pid"]
@@ -38,7 +38,7 @@ def side(both: Sides, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side
 
 
 def client(side: Side, stack: str, then: str) -> subprocess.Popen[str]:
-    """A client in a process of its own that is in the middle of an update."""
+    """Return a client in a process of its own that is in the middle of an update."""
     settings: Any = side.command.settings  # type: ignore[attr-defined] # the side is a resident one
     workspace = side.workspace(stack)
     document = {
@@ -72,7 +72,7 @@ def program(count: int = 1) -> Program:
 
 
 def goes_on(side: Side, stack: str) -> None:
-    """The next operation on the stack has no error, and nothing is left of the last one."""
+    """Check that the next operation on the stack has no error, and nothing is left of the last one."""
     eventually_sync("no lock", side.locks, lambda locks: locks == [])
     assert side.up(side.stack_of(stack), program()).error is None
     assert side.up(side.stack_of(stack), program()).changes == {"same": 2}

@@ -1,6 +1,6 @@
-"""The resident engine's own tests, which are Go: gofmt, go vet, go test; with the race detector in ``make soak``.
+"""The Go tests of the resident engine: gofmt, go vet, go test; with the race detector in `make soak`.
 
-Go remembers what passed: nothing is run again before ``engine/`` changes.
+Go remembers what passed: nothing is run again before `engine/` changes.
 """
 
 import os
@@ -14,7 +14,7 @@ _AS_BUILT = {"CGO_ENABLED": "0", "GOWORK": "off"}  # tools.builder.golang's, so 
 
 
 def _go(*command: str, **settings: str) -> str:
-    """What a command of Go's says in ``engine/``; it must succeed."""
+    """Run a Go command in `engine/`, which must succeed, and return its output."""
     done = subprocess.run(
         command, cwd=_ENGINE, env={**os.environ, **_AS_BUILT, **settings}, capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""Engine or provider killed with -9 at any point: the client is told, the next operation converges, nothing stays."""
+"""Engine or provider killed with SIGKILL at any point: the client gets an error and the next operation converges."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def side(both: Sides, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side
 
 
 def maps(side: Side, stack: str, count: int, value: str) -> Program:
-    """A program of so many ConfigMaps."""
+    """Return a program of so many ConfigMaps."""
 
     def run() -> None:
         use = ResourceOptions(provider=kubernetes(side))
@@ -70,7 +70,7 @@ def at(number: int, act: Callable[[], None]) -> Callable[[EngineEvent], None]:
 
 
 def whole(side: Side, stack: Stack, program: Program, count: int) -> None:
-    """The stack is what the program says after one operation, and settled; no lock, no operation is pending."""
+    """Check that one operation makes the stack what the program says; no lock and no operation is pending."""
     assert side.up(stack, program).error is None
     assert side.up(stack, program).changes == {"same": count + 2}
     names = side.kubectl("get", "configmap", "-o", "name").split()

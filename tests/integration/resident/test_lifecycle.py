@@ -1,4 +1,4 @@
-"""The engine's life: who may speak to it, what a termination leaves, recycling, and another version beside it."""
+"""The engine's lifecycle: who may connect, what a termination leaves, recycling, and two versions side by side."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Held:
 
 
 def alone(value: str) -> Program:
-    """A program without providers."""
+    """Return a program without providers."""
 
     def run() -> None:
         pulumi.ComponentResource("test:index:Alone", "first", None)
@@ -81,8 +81,8 @@ def gone(pid: int) -> bool:
     return not Path(f"/proc/{pid}").exists()
 
 
-def test_of_two_clients_on_one_stack_the_second_is_told_of_the_lock(side: Side) -> None:
-    """Whichever command it uses: its error is the one that the stock command line tells a second one."""
+def test_of_two_clients_on_one_stack_the_second_gets_the_lock_error(side: Side) -> None:
+    """With any command, the error is the one of the stock command line."""
     side.stack("shared")
     held = Held()
     with ThreadPoolExecutor(1) as pool:
@@ -177,7 +177,7 @@ def test_another_version_runs_beside_it_on_the_same_stacks(side: Side, tmp_path:
 
 
 def test_another_user_gets_no_answer(side: Side, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Neither through the folder's mode, nor, where somebody opened that, through the socket."""
+    """Neither through the folder's mode, nor, where that was opened, through the socket."""
     side.stack("private")
     socket = side.engine.socket
 
@@ -191,7 +191,7 @@ def test_another_user_gets_no_answer(side: Side, tmp_path_factory: pytest.TempPa
     assert socket.stat().st_mode & 0o777 == 0o600
     assert stranger(socket) == "refused PermissionError"
     socket.chmod(0o666)
-    link = Path("/tmp") / f"reside-stranger-{os.getpid()}"  # noqa: S108 - a way that is open to everybody
+    link = Path("/tmp") / f"reside-stranger-{os.getpid()}"  # noqa: S108 - a path that every user can enter
     os.link(socket, link)
     try:
         assert stranger(link) in {"answer b''", "refused ConnectionResetError", "refused BrokenPipeError"}

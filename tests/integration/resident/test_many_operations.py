@@ -1,4 +1,4 @@
-"""Many operations: none has a wrong result, memory stays below its limit, and what is recycled starts anew."""
+"""Many operations: all results are right, memory stays below its limit, and recycling resets it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ENGINE = Path(__file__).parents[3] / "engine"
 
 @dataclass
 class Watched:
-    """What the engine said of itself, operation after operation; many threads tell it."""
+    """What the engine reported of itself after each operation; many threads report."""
 
     most: int = 0
     engines: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Watched:
             self.engines.setdefault(status["pid"], []).append(status)
 
     def figures(self) -> str:
-        """A line an engine."""
+        """Return a line an engine."""
         lines = [f"most memory of the pair: {self.most / MIB:.0f} MiB"]
         for pid, seen in self.engines.items():
             first, last = seen[0], seen[-1]
@@ -54,7 +54,7 @@ class Watched:
         return "\n".join(lines)
 
     def over(self, what: str, start: int, each: float) -> list[dict[str, Any]]:
-        """What was seen above a line that begins with each engine anew: so much at first, so much an operation."""
+        """Return what was seen above a line for each engine: an amount at first, and one for each operation."""
         everything = (status for seen in self.engines.values() for status in seen)
         return [status for status in everything if status[what] > start + each * status["operations"]]
 
@@ -135,7 +135,7 @@ def test_five_thousand_operations_over_two_hundred_stacks(both: Sides, tmp_path:
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_no_race_is_found_by_gos_detector(both: Sides, tmp_path: Path) -> None:
-    """The detector ends the process with code 66 at its first report (GORACE), and tells it in the engine's log."""
+    """The detector ends the process with code 66 at its first report (GORACE), and writes it to the engine's log."""
     binary = build_with_race_detector(tmp_path)
     with resident_side(both.resident.info, tmp_path, engine=str(binary), start_seconds=60, max_rss=4 << 30) as side:
         stream(side, 12, 12)
@@ -144,7 +144,7 @@ def test_no_race_is_found_by_gos_detector(both: Sides, tmp_path: Path) -> None:
 
 
 def build_with_race_detector(folder: Path) -> Path:
-    """The engine and its guard, built with ``-race``."""
+    """Return the engine and its guard, built with `-race`."""
     environment = {**os.environ, "GOWORK": "off", "CGO_ENABLED": "1"}
     version = "-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v3.259.0"
     for name, package, flags in (("reside-engine", ".", ["-race"]), ("reside-plugin-guard", "./guard", [])):

@@ -37,7 +37,7 @@ data: {value: {{ .Values.value | quote }}}
 
 
 def component(side: Side, kind: str, inputs: dict[str, Any]) -> Program:
-    """A program with one component of the provider's."""
+    """Return a program with one component of the provider's."""
 
     def run() -> None:
         options = ResourceOptions(providers={"kubernetes": kubernetes(side)}, version=PROVIDER)
@@ -47,7 +47,7 @@ def component(side: Side, kind: str, inputs: dict[str, Any]) -> Program:
 
 
 def types(side: Side, stack: str) -> set[str]:
-    """The types of all objects in a stack's state."""
+    """Return the types of all objects in a stack's state."""
     resources = side.workspace(stack).export_stack(stack).deployment["resources"]
     return {resource["type"] for resource in resources if resource.get("id") and "providers" not in resource["type"]}
 

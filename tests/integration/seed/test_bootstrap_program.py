@@ -1,4 +1,4 @@
-"""The bootstrap program under the real engine, against a real control plane: what a preview shows, what is refused."""
+"""The bootstrap program on the real engine and a real control plane: its preview, its refusals, its repair."""
 
 from __future__ import annotations
 

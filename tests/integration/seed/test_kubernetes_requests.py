@@ -1,4 +1,4 @@
-"""What the bootstrap asks of the Kubernetes API itself, against a real control plane."""
+"""The requests of the bootstrap to the Kubernetes API, with a real control plane."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OURS = {MANAGED_BY_LABEL: FIELD_MANAGER}
 
 @pytest.fixture
 async def target(cluster: ClusterInfo, request: pytest.FixtureRequest) -> Target:
-    """A namespace of the test's own."""
+    """Return a namespace of the test's own."""
     name = request.node.name.replace("_", "-")[:60].rstrip("-")
     found = Target(name, "direct", str(cluster.kubeconfig), cluster.context, 20.0)
     async with connect(found) as client:

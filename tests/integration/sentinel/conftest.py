@@ -1,4 +1,4 @@
-"""Namespaces of the shared control plane, and a stage for a whole Sentinel on one of them."""
+"""Namespaces of the shared control plane, and a setup for a whole Sentinel in one of them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def namespace(cluster: ClusterInfo) -> str:
-    """A fresh namespace."""
+    """Return a fresh namespace."""
     return new_namespace(cluster)
 
 
 @pytest.fixture(scope="module")
 def on() -> Iterator[Servers]:
-    """A sync server and an etcd."""
+    """Yield a sync server and an etcd."""
     with servers() as running:
         yield running
 
 
 @pytest.fixture
 async def scene(cluster: ClusterInfo, on: Servers, namespace: str, tmp_path: Path) -> AsyncIterator[Stage]:
-    """A stage in a fresh namespace; its Sentinel does not run yet."""
+    """Yield a setup in a fresh namespace; its Sentinel does not run yet."""
     async with stage(cluster, on, namespace, tmp_path) as made:
         yield made

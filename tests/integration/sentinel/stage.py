@@ -1,4 +1,4 @@
-"""A stage for the whole Sentinel: a control plane, a sync server, etcd, and an account that declares, as Alpha does."""
+"""A setup for the whole Sentinel: a control plane, a sync server, etcd, and an account that declares stacks."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ ALL = tuple(BY_KIND)
 
 @dataclass
 class Stage:
-    """All that a test of the Sentinel stands on."""
+    """What a test of the Sentinel needs."""
 
     world: World
     identity: Identity
@@ -64,7 +64,7 @@ class Stage:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Sentinel]:
-        """A Sentinel that runs while the block is open, and is stopped gracefully."""
+        """Yield a Sentinel that runs while the block is open, and is stopped gracefully."""
         sentinel = Sentinel(self.settings)
         task = asyncio.create_task(sentinel.run())
         try:
@@ -76,7 +76,7 @@ class Stage:
 
 @asynccontextmanager
 async def stage(info: ClusterInfo, on: Servers, namespace: str, folder: Path) -> AsyncIterator[Stage]:
-    """A stage in a namespace, with an account and a control block for a Sentinel that does not run yet."""
+    """Yield a setup in a namespace, with an account and a control block for a Sentinel that does not run yet."""
     async with world(on) as made:
         identity = await made.identity("kubernetes-sentinel")
         chosen = settings(info, namespace, folder, **identity.settings.model_dump())

@@ -1,4 +1,4 @@
-"""Declared stacks become live objects through the engine, and are reported; what may not be declared is refused."""
+"""Declared stacks become live objects through the engine and are reported; what may not be declared is refused."""
 
 import asyncio
 import json
@@ -64,7 +64,7 @@ async def test_a_declared_stack_becomes_live_and_is_reported(cluster: ClusterInf
 async def test_secret_references_are_filled_in_and_survive_the_values_deletion(
     cluster: ClusterInfo, scene: Stage
 ) -> None:
-    """No value stands in Jazz's report, and a value that another account wrote is not filled in."""
+    """The report in Jazz contains no value, and a value that another account wrote is not filled in."""
     async with scene.running():
         alpha = await scene.alpha()
         value = alpha.group.create_map({"value": "very-secret-value"})
@@ -99,8 +99,8 @@ async def test_an_author_without_the_permission_is_refused(cluster: ClusterInfo,
         assert (await other.applied(stack))["error"] is None
 
 
-async def test_nobody_changes_or_deletes_the_stack_of_another(cluster: ClusterInfo, scene: Stage) -> None:
-    """Writes to another's entry do not count, and an object can't stand in two stacks."""
+async def test_no_account_changes_or_deletes_the_stack_of_another(cluster: ClusterInfo, scene: Stage) -> None:
+    """Writes to another account's entry do not count, and an object cannot be in two stacks."""
     async with scene.running():
         alpha = await scene.alpha()
         await alpha.applied(await alpha.declare("demo", config_map("a", x="1")))
@@ -148,7 +148,7 @@ async def test_a_stack_that_breaks_a_rule_is_refused_as_a_whole(cluster: Cluster
         assert (await alpha.applied(await alpha.declare("demo", config_map("a", x="1"))))["error"] is None
 
 
-async def test_previews_tell_changes_violations_and_refusals(cluster: ClusterInfo, scene: Stage) -> None:
+async def test_previews_report_changes_violations_and_refusals(cluster: ClusterInfo, scene: Stage) -> None:
     """Nothing is changed by a preview; an unknown secret value does not hinder it."""
     await asyncio.to_thread(kubectl, cluster, "-n", scene.namespace, "create", "configmap", "foreign")
     async with scene.running():
@@ -194,7 +194,7 @@ async def test_unknown_objects_are_deleted_except_in_careful_mode(cluster: Clust
 
 
 async def test_the_role_that_the_bootstrap_gives_is_enough(cluster: ClusterInfo, scene: Stage) -> None:
-    """With the ServiceAccount of the platform alone: every kind is applied, put back, and deleted."""
+    """With the ServiceAccount of the platform alone: every kind is applied, restored, and deleted."""
     for manifest in platform.sentinel_access(scene.namespace):
         await asyncio.to_thread(kubectl, cluster, "apply", "--server-side", "-f", "-", stdin=json.dumps(manifest))
     chosen = scene.settings.model_copy(update={"kubeconfig": await _kubeconfig(cluster, scene), "kube_context": "pod"})
@@ -220,7 +220,7 @@ async def test_the_role_that_the_bootstrap_gives_is_enough(cluster: ClusterInfo,
 
 
 async def _kubeconfig(cluster: ClusterInfo, scene: Stage) -> Path:
-    """A kubeconfig with the token of the platform's ServiceAccount, as a pod has it."""
+    """Return a kubeconfig with the token of the platform's ServiceAccount, as a pod has it."""
     given = json.loads(await asyncio.to_thread(kubectl, cluster, "config", "view", "--raw", "--minify", "-o", "json"))
     name = "kubernetes-sentinel"
     token = await asyncio.to_thread(kubectl, cluster, "-n", scene.namespace, "create", "token", name)

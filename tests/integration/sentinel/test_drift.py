@@ -1,4 +1,4 @@
-"""Objects that were deleted or changed by hand are put back, seen by a watch, without engine, Jazz or etcd."""
+"""Objects that were deleted or changed manually are restored, without the engine, Jazz or etcd."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ async def cached(guardian: Guardian, what: str, matches: Callable[[dict[str, Any
 async def test_a_restarted_sentinel_restores_the_platform_without_jazz_and_etcd(
     cluster: ClusterInfo, namespace: str, tmp_path: Path
 ) -> None:
-    """StatefulSets and Services that are missing at the start come back from the volume, before any login."""
+    """StatefulSets and Services that are missing at the start are restored from the volume, before any login."""
     store(tmp_path, workload("StatefulSet", "jazz"), service("jazz"), workload("StatefulSet", "etcd"), service("etcd"))
     async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
         await cached(guardian, "all objects", lambda objects: len(objects) == 4)
@@ -79,7 +79,7 @@ async def test_a_deleted_object_comes_back(cluster: ClusterInfo, namespace: str,
         )
 
 
-async def test_an_edited_object_is_put_back(cluster: ClusterInfo, namespace: str, tmp_path: Path) -> None:
+async def test_an_edited_object_is_reverted(cluster: ClusterInfo, namespace: str, tmp_path: Path) -> None:
     """Image, scale, an added variable and a removed label: all as declared again, and the object is the same one."""
     store(tmp_path, workload("Deployment", "web"))
     async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
@@ -156,7 +156,7 @@ async def test_a_foreign_object_in_its_place_is_left_alone_and_named(
 async def test_a_finished_job_is_not_run_again_when_deleted(
     cluster: ClusterInfo, namespace: str, tmp_path: Path
 ) -> None:
-    """Not by the one that saw it end, and not by its successor; an unfinished one comes back."""
+    """Neither by the Sentinel that saw its end nor by its successor; an unfinished one is restored."""
     store(tmp_path, workload("Job", "report"), workload("Job", "open"))
     chosen = settings(cluster, namespace, tmp_path)
     async with guarding(chosen.guard) as guardian:
@@ -202,7 +202,7 @@ async def test_a_finished_job_is_not_run_again_when_deleted(
 async def test_a_secret_comes_back_with_its_value_from_the_vault(
     cluster: ClusterInfo, namespace: str, tmp_path: Path
 ) -> None:
-    """The value stands encrypted on the volume, and in no other file there."""
+    """The value is encrypted on the volume, and in no other file there."""
     references = {SECRET_REFERENCES_ANNOTATION: json.dumps({"agentSecret": "co_zvalue"})}
     secret = {
         "apiVersion": "v1",
@@ -237,7 +237,7 @@ async def test_a_secret_comes_back_with_its_value_from_the_vault(
 async def test_nothing_is_changed_by_one_that_does_not_lead(
     cluster: ClusterInfo, namespace: str, tmp_path: Path
 ) -> None:
-    """A follower leaves a missing object missing; one that hears of no leader restores it but changes nothing."""
+    """A follower does not restore an object; without a known leader it restores but changes nothing."""
     store(tmp_path, config_map("settings", a="1"))
     async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
         await cached(guardian, "the ConfigMap", lambda objects: "ConfigMap/settings" in objects)

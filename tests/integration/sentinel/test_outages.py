@@ -1,4 +1,4 @@
-"""The Sentinel without Jazz, without etcd, killed, stopped, and beside another one: nothing is lost, nothing twice."""
+"""The Sentinel without Jazz, without etcd, killed, stopped, and beside another one loses and duplicates nothing."""
 
 import asyncio
 import os
@@ -41,8 +41,8 @@ async def uid(cluster: ClusterInfo, scene: Stage, key: str) -> str | None:
     return found["metadata"]["uid"] if found else None
 
 
-async def put_back(cluster: ClusterInfo, scene: Stage, key: str) -> None:
-    """Delete an object by hand, and see it come back as another one."""
+async def restored(cluster: ClusterInfo, scene: Stage, key: str) -> None:
+    """Delete an object, and wait until another one replaces it."""
     before = await uid(cluster, scene, key)
     kind, _, name = key.partition("/")
     await shell(kubectl, cluster, "-n", scene.namespace, "delete", kind, name, "--wait=false")
@@ -51,7 +51,7 @@ async def put_back(cluster: ClusterInfo, scene: Stage, key: str) -> None:
 
 @asynccontextmanager
 async def process(chosen: SentinelSettings) -> AsyncIterator[asyncio.subprocess.Process]:
-    """The Sentinel as its pod runs it; what it logs goes to its state folder."""
+    """Yield the Sentinel as its pod runs it; what it logs goes to its state folder."""
     values = {
         name: value.get_secret_value() if hasattr(value, "get_secret_value") else value
         for name, value in chosen
@@ -73,21 +73,21 @@ async def process(chosen: SentinelSettings) -> AsyncIterator[asyncio.subprocess.
 
 
 def platform() -> list[dict[str, Any]]:
-    """A stack as the hand-over declares it, small."""
+    """Return a stack as the hand-over declares it, small."""
     return [workload("StatefulSet", "etcd", PLATFORM_STACK), service("etcd", PLATFORM_STACK)]
 
 
 async def test_the_platform_is_restored_while_jazz_and_etcd_are_away(
     cluster: ClusterInfo, scene: Stage, on: Servers
 ) -> None:
-    """The one that led goes on repairing, and takes up declared stacks again when both are back."""
+    """The leader continues to repair, and follows declared stacks again when both are back."""
     async with scene.running():
         alpha = await scene.alpha()
         await alpha.applied(await alpha.declare(PLATFORM_STACK, *platform()))
         on.jazz.kill()
         on.etcd.kill()
-        await put_back(cluster, scene, "StatefulSet/etcd")
-        await put_back(cluster, scene, "Service/etcd")
+        await restored(cluster, scene, "StatefulSet/etcd")
+        await restored(cluster, scene, "Service/etcd")
         on.etcd.start()
         on.jazz.start()
         await alpha.applied(await alpha.declare("demo", config_map("a", x="1")))
@@ -132,9 +132,7 @@ async def test_killed_in_the_middle_of_an_apply_the_next_one_completes_it(cluste
         assert await uid(cluster, scene, f"{manifest['kind']}/{manifest['metadata']['name']}")
 
 
-async def test_told_to_stop_it_ends_its_work_reports_and_gives_the_lease_back(
-    cluster: ClusterInfo, scene: Stage
-) -> None:
+async def test_a_stop_finishes_the_work_reports_and_releases_the_lease(cluster: ClusterInfo, scene: Stage) -> None:
     """SIGTERM in the middle of an apply: exit code 0, and the next one need not wait for the lease to run out."""
     async with process(scene.settings) as first:
         alpha = await _when_published(scene)
@@ -147,21 +145,21 @@ async def test_told_to_stop_it_ends_its_work_reports_and_gives_the_lease_back(
 
 
 async def test_two_at_once_lead_one_after_the_other(cluster: ClusterInfo, scene: Stage) -> None:
-    """The second, on the same volume, serves nothing while the first leads, and takes over when that stops."""
+    """The second, on the same volume, is not ready while the first leads, and takes over when that stops."""
     second = replace_settings(scene)
     async with second.running():
         alpha = await scene.alpha()
         await alpha.applied(await alpha.declare("demo", config_map("a", x="1")))
         async with scene.running() as waiting:
             await alpha.applied(await alpha.declare("demo", config_map("a", x="2")))
-            await put_back(cluster, scene, "ConfigMap/a")
+            await restored(cluster, scene, "ConfigMap/a")
             assert waiting._term is None
     async with scene.running():
         await alpha.applied(await alpha.declare("demo", config_map("a", x="3")))
-        await put_back(cluster, scene, "ConfigMap/a")
+        await restored(cluster, scene, "ConfigMap/a")
 
 
-async def test_nothing_is_put_back_while_the_cluster_is_being_destroyed(cluster: ClusterInfo, scene: Stage) -> None:
+async def test_nothing_is_restored_while_the_cluster_is_being_destroyed(cluster: ClusterInfo, scene: Stage) -> None:
     async with scene.running() as sentinel:
         alpha = await scene.alpha()
         await alpha.applied(await alpha.declare("demo", config_map("a", x="1")))
@@ -182,7 +180,7 @@ async def test_nothing_is_put_back_while_the_cluster_is_being_destroyed(cluster:
 
 
 def replace_settings(scene: Stage) -> Stage:
-    """The same Sentinel as another process would be: it listens elsewhere."""
+    """Return the same Sentinel as another process would be: it listens elsewhere."""
     return replace(scene, settings=scene.settings.model_copy(update={"listen_port": 0}))
 
 

@@ -43,11 +43,11 @@ class Both:
     namespace: str
 
     async def live(self, key: str) -> dict[str, Any] | None:
-        """A live object."""
+        """Return a live object."""
         return await asyncio.to_thread(get, self.info, self.namespace, key)
 
     async def wait(self, key: str) -> dict[str, Any]:
-        """A live object, once it is there."""
+        """Return a live object, once it is there."""
         found = await eventually(key, lambda: self.live(key), within=60)
         assert found is not None
         return found
@@ -89,7 +89,7 @@ async def both(cluster: ClusterInfo, on: Servers, tmp_path: Path) -> AsyncIterat
 
 
 async def test_an_approved_image_becomes_live_objects_that_are_kept(both: Both, on: Servers) -> None:
-    """Preview, approval, Secret with the account's secret, Deployment; deleted by hand, they come back."""
+    """Preview, approval, Secret with the account's secret, Deployment; when they are deleted, they are restored."""
     greeting = "registry.reside.internal/contracts/greeting.v1"
     await on.push("contracts/greeting.v1", type="contract", permissions={"greet": {}}, methods={"greet": {}})
     about = {"name": "greeter", "class": "long-running", "exclusive": True, "scalable": True}

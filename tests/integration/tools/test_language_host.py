@@ -1,4 +1,4 @@
-"""Our language host under a stock Pulumi engine: programs, components, dynamic resources, options, policy packs."""
+"""Our language host with a stock Pulumi engine: programs, components, dynamic resources, options, policy packs."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ PolicyPack(
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project folder with a file backend, a component and a dynamic resource."""
+    """Return a project folder with a file backend, a component and a dynamic resource."""
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "Pulumi.yaml").write_text(PROJECT.format(virtualenv=sys.prefix))
@@ -92,7 +92,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def pulumi(folder: Path, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """Run the Pulumi command line in ``folder``."""
+    """Run the Pulumi command line in `folder`."""
     environment = {
         **os.environ,
         "PULUMI_HOME": str(folder.parent / "home"),
@@ -107,7 +107,7 @@ def pulumi(folder: Path, *arguments: str, check: bool = True) -> subprocess.Comp
 
 
 def outputs(folder: Path) -> dict[str, str]:
-    """The stack's outputs, secrets masked."""
+    """Return the stack's outputs, secrets masked."""
     found: dict[str, str] = json.loads(pulumi(folder, "stack", "output", "--json").stdout)
     return found
 

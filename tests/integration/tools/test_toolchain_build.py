@@ -1,4 +1,4 @@
-"""tools/build.py on a checkout of its own, with real Go: the smallest unit only."""
+"""tools/build.py in a separate checkout, with real Go, for the smallest unit only."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What accounts and invites refuse, each with the name of what it is about."""
+"""What accounts and invites refuse; each error names its subject."""
 
 import pytest
 from support.jazz_nodes import Nodes

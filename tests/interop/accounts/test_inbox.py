@@ -1,4 +1,4 @@
-"""Inbox messages in both directions between Python and jazz-tools, and between two Pythons."""
+"""Inbox messages in both directions between Python and jazz-tools, and between two Python nodes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -112,7 +112,7 @@ async def test_each_message_is_handled_once_also_after_a_restart(nodes: Nodes) -
     assert sorted(handled) == ["quiet3", "quiet4"]
 
 
-async def test_a_failing_handler_tells_the_sender_no_details(nodes: Nodes) -> None:
+async def test_a_failing_handler_sends_the_sender_no_details(nodes: Nodes) -> None:
     owner, node = await nodes("owner"), await nodes("sender")
     async with _serving(owner):
         sender = await InboxSender.open(node, owner.account_id)
@@ -123,7 +123,7 @@ async def test_a_failing_handler_tells_the_sender_no_details(nodes: Nodes) -> No
     assert [entry.value["errors"] for entry in failed.entries()] == [["ZeroDivisionError"]]
 
 
-async def test_junk_in_the_inbox_stops_nobody(nodes: Nodes) -> None:
+async def test_junk_in_the_inbox_does_not_stop_its_handling(nodes: Nodes) -> None:
     """Anybody can push anything: what is no id is passed over, what names nothing is a failed message."""
     owner, node = await nodes("owner"), await nodes("sender")
     async with _serving(owner):

@@ -1,4 +1,4 @@
-"""Invites: made and accepted in Python and in JavaScript, in every combination and for every role."""
+"""Invites made and accepted in Python and in JavaScript, in every combination and for every role."""
 
 import pytest
 from interop.javascript import JavaScript
@@ -138,7 +138,7 @@ async def test_a_lesser_invite_takes_no_role_away(nodes: Nodes) -> None:
     assert (await manager.load_group(group.id)).my_role == "manager"
 
 
-async def test_managers_invite_writers_and_writers_nobody(nodes: Nodes) -> None:
+async def test_managers_invite_writers_and_writers_do_not_invite(nodes: Nodes) -> None:
     owner, manager, writer = await nodes("owner"), await nodes("manager"), await nodes("writer")
     group = owner.create_group()
     await group.add_member(manager.account_id, "manager")

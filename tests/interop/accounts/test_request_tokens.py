@@ -1,4 +1,4 @@
-"""Request tokens of jazz-tools: made in Python and believed by `authenticateRequest`, and the other way round."""
+"""Request tokens of jazz-tools: made in Python and verified by `authenticateRequest`, and the other way round."""
 
 import pytest
 from interop.javascript import JavaScript
@@ -14,7 +14,7 @@ MINUTE_MS = 60_000
 
 @pytest.fixture
 async def worker(jazz: JazzServer, tools: JavaScript) -> Credentials:
-    """An account made here that jazz-tools' `startWorker` has logged in as `worker`."""
+    """Return an account made here that jazz-tools' `startWorker` has logged in as `worker`."""
     credentials = Credentials.generate()
     async with Node(jazz.url, credentials) as node:
         await node.register("worker")

@@ -1,4 +1,4 @@
-"""The page docs/jazz.md: its Python examples run from top to bottom against a real server, and type-check."""
+"""The Python examples of docs/jazz.md run from top to bottom with a real server, and type-check."""
 
 import ast
 import asyncio
@@ -14,12 +14,12 @@ from support.jazz_server import JazzServer
 pytestmark = pytest.mark.anyio
 
 PAGE = Path(__file__).parents[3] / "docs" / "jazz.md"
-_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^``python\n(.*?)^``$", re.MULTILINE | re.DOTALL)
 _WHOLE_PROGRAM = "asyncio.run("
 
 
 def _blocks(url: str) -> list[tuple[int, str]]:
-    """The page's blocks with their lines; the server is the test's."""
+    """Return the page's blocks with their lines; the server is the test's."""
     page = PAGE.read_text()
     found = [(page[: block.start(1)].count("\n"), block.group(1)) for block in _BLOCK.finditer(page)]
     return [(line, code.replace("ws://127.0.0.1:4200", url)) for line, code in found]
@@ -43,7 +43,7 @@ async def test_the_examples_run_in_order(jazz: JazzServer, monkeypatch: pytest.M
         await _run(line, code, vars(session))
 
 
-async def test_the_first_program_runs_as_it_stands(jazz: JazzServer) -> None:
+async def test_the_first_program_runs_unchanged(jazz: JazzServer) -> None:
     (program,) = [code for _, code in _blocks(jazz.url) if _WHOLE_PROGRAM in code]
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE)
     out, _ = await process.communicate()

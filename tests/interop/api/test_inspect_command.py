@@ -1,4 +1,4 @@
-"""`python -m reside.jazz inspect`: what it prints of values of both libraries, and how it fails."""
+"""`python -m reside.jazz inspect`: its output for values of both libraries, and its errors."""
 
 import asyncio
 import io
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def _run(*arguments: str) -> tuple[int, str, str]:
-    """The command in this process; one test runs it in its own."""
+    """Return the command in this process; one test runs it in its own."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = await asyncio.to_thread(main, arguments)
@@ -37,7 +37,7 @@ async def _json(*arguments: str) -> Any:
 
 @pytest.fixture
 async def owner(jazz: JazzServer) -> Credentials:
-    """An account that is registered."""
+    """Return an account that is registered."""
     credentials = Credentials.generate()
     async with Node(jazz.url, credentials) as node:
         await node.register("owner")
@@ -47,7 +47,7 @@ async def owner(jazz: JazzServer) -> Credentials:
 async def test_a_value_is_shown_with_its_group_and_the_reason_for_each_verdict(
     jazz: JazzServer, js: JavaScript, nodes: Nodes, owner: Credentials, tmp_path: Path
 ) -> None:
-    """A reader's forbidden write reaches everybody; everybody refuses it, and says why."""
+    """A reader's forbidden write reaches all nodes; each refuses it, and says why."""
     reader = await js("create", actor="reader", url=jazz.url, name="reader")
     await js("flush", actor="reader")
     node = await nodes.again(owner)

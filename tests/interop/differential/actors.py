@@ -1,4 +1,4 @@
-"""An account's node as a program of the differential tests sees it: the same verbs in Python and in JavaScript."""
+"""The node of an account as the differential tests drive it: the same operations in Python and in JavaScript."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from interop.javascript import JavaScript
-    from support.jazz_wire import Wired
+    from support.jazz_controlled_nodes import SwitchedNode
 
     from reside.jazz import CoId
 
@@ -21,24 +21,24 @@ View: TypeAlias = dict[str, Any]
 """What an actor makes of a value: its content, and the verdict on every transaction."""
 
 
-class Refused(Exception):  # noqa: N818 - it says what happened
-    """An actor was told by its library that it may not do what it tried."""
+class Refused(Exception):  # noqa: N818 - an outcome, not a fault
+    """The library of an actor refused an operation."""
 
 
 class PythonActor:
     """One account's node in Python."""
 
-    def __init__(self, name: str, node: Wired) -> None:
+    def __init__(self, name: str, node: SwitchedNode) -> None:
         self.name = name
         self.node = node
         self.account_id = str(node.account_id)
 
     async def set_online(self, *, online: bool) -> None:
-        """Connects, or cuts the connection."""
+        """Connect, or close the connection."""
         await (self.node.online() if online else self.node.offline())
 
     async def flush(self) -> None:
-        """Waits until the server has all that was written here."""
+        """Wait until the server has all that was written here."""
         await self.node.flush()
 
     async def has(self, co_id: str) -> bool:
@@ -51,11 +51,11 @@ class PythonActor:
         )
 
     async def load(self, co_id: str) -> None:
-        """Loads a value."""
+        """Load a value."""
         await self.node.load(co_id)
 
     async def act(self, verb: str, **args: Any) -> Any:
-        """Does something with values that are here.
+        """Do something with values that are here.
 
         Raises:
             Refused: The account may not.
@@ -71,7 +71,7 @@ class PythonActor:
         return {} if core is None else core.counts()
 
     async def views(self, ids: Sequence[str], members: Sequence[str], times: Sequence[int]) -> list[View]:
-        """What this account makes of some values, the roles in groups also at some times."""
+        """Return what this account makes of some values, the roles in groups also at some times."""
         return [_view(await self.node.load(co_id), members, times) for co_id in ids]
 
 
@@ -84,11 +84,11 @@ class JavaScriptActor:
         self._js = js
 
     async def set_online(self, *, online: bool) -> None:
-        """Connects, or cuts the connection."""
+        """Connect, or close the connection."""
         await self._js("online" if online else "offline", actor=self.name)
 
     async def flush(self) -> None:
-        """Waits until the server has all that was written here."""
+        """Wait until the server has all that was written here."""
         await self._js("flush", actor=self.name)
 
     async def has(self, co_id: str) -> bool:
@@ -96,11 +96,11 @@ class JavaScriptActor:
         return bool(await self._js("has", actor=self.name, id=co_id))
 
     async def load(self, co_id: str) -> None:
-        """Loads a value."""
+        """Load a value."""
         await self._js("load", actor=self.name, id=co_id)
 
     async def act(self, verb: str, **args: Any) -> Any:
-        """Does something with values that are here.
+        """Do something with values that are here.
 
         Raises:
             Refused: The account may not.
@@ -111,7 +111,7 @@ class JavaScriptActor:
         return answer["result"]
 
     async def views(self, ids: Sequence[str], members: Sequence[str], times: Sequence[int]) -> list[View]:
-        """What this account makes of some values, the roles in groups also at some times."""
+        """Return what this account makes of some values, the roles in groups also at some times."""
         found: list[View] = await self._js("views", actor=self.name, ids=ids, members=members, times=times)
         for view in found:
             view["verdicts"] = {tuple(verdict) for verdict in view["verdicts"]}
@@ -134,96 +134,102 @@ def _view(value: Any, members: Sequence[str], times: Sequence[int]) -> View:
 
 
 async def _transact(
-    node: Wired, *, co_id: str, changes: list[Any], privacy: str, made_at: int, meta: dict[str, Any] | None = None
+    node: SwitchedNode,
+    *,
+    co_id: str,
+    changes: list[Any],
+    privacy: str,
+    made_at: int,
+    meta: dict[str, Any] | None = None,
 ) -> None:
     node.transact(co_id, changes, private=privacy == "private", made_at=made_at, meta=meta)
 
 
-async def _map(node: Wired, *, group: str, init: dict[str, Any]) -> str:
+async def _map(node: SwitchedNode, *, group: str, init: dict[str, Any]) -> str:
     return (await node.load_group(group)).create_map(init).id
 
 
-async def _list(node: Wired, *, group: str, init: list[Any]) -> str:
+async def _list(node: SwitchedNode, *, group: str, init: list[Any]) -> str:
     return (await node.load_group(group)).create_list(init).id
 
 
-async def _feed(node: Wired, *, group: str) -> str:
+async def _feed(node: SwitchedNode, *, group: str) -> str:
     return (await node.load_group(group)).create_feed().id
 
 
-async def _group(node: Wired) -> str:
+async def _group(node: SwitchedNode) -> str:
     return node.create_group().id
 
 
-async def _set(node: Wired, *, co_id: str, key: str, value: Any) -> None:
+async def _set(node: SwitchedNode, *, co_id: str, key: str, value: Any) -> None:
     (await node.load_map(co_id)).set(key, value)
 
 
-async def _delete(node: Wired, *, co_id: str, key: str) -> None:
+async def _delete(node: SwitchedNode, *, co_id: str, key: str) -> None:
     (await node.load_map(co_id)).delete(key)
 
 
-async def _append(node: Wired, *, co_id: str, values: list[Any]) -> None:
+async def _append(node: SwitchedNode, *, co_id: str, values: list[Any]) -> None:
     (await node.load_list(co_id)).extend(values)
 
 
-async def _insert(node: Wired, *, co_id: str, at: int, value: Any) -> None:
+async def _insert(node: SwitchedNode, *, co_id: str, at: int, value: Any) -> None:
     items = await node.load_list(co_id)
     items.insert(at % (len(items) + 1), value)
 
 
-async def _remove(node: Wired, *, co_id: str, at: int) -> None:
+async def _remove(node: SwitchedNode, *, co_id: str, at: int) -> None:
     items = await node.load_list(co_id)
     if len(items):
         items.remove(at % len(items))
 
 
-async def _push(node: Wired, *, co_id: str, value: Any) -> None:
+async def _push(node: SwitchedNode, *, co_id: str, value: Any) -> None:
     (await node.load_feed(co_id)).push(value)
 
 
-async def _add_member(node: Wired, *, group: str, member: Any, role: Any) -> None:
+async def _add_member(node: SwitchedNode, *, group: str, member: Any, role: Any) -> None:
     await (await node.load_group(group)).add_member(member, role)
 
 
-async def _remove_member(node: Wired, *, group: str, member: Any) -> None:
+async def _remove_member(node: SwitchedNode, *, group: str, member: Any) -> None:
     await (await node.load_group(group)).remove_member(member)
 
 
-async def _extend(node: Wired, *, group: str, parent: str, role: str) -> None:
+async def _extend(node: SwitchedNode, *, group: str, parent: str, role: str) -> None:
     await (await node.load_group(group)).extend(await node.load_group(parent), role)
 
 
-async def _revoke_extension(node: Wired, *, group: str, parent: str) -> None:
+async def _revoke_extension(node: SwitchedNode, *, group: str, parent: str) -> None:
     await (await node.load_group(group)).revoke_extension(await node.load_group(parent))
 
 
-async def _text(node: Wired, *, group: str, init: str) -> str:
+async def _text(node: SwitchedNode, *, group: str, init: str) -> str:
     return (await node.load_group(group)).create_text(init).id
 
 
-async def _insert_text(node: Wired, *, co_id: str, at: int, text: str) -> None:
+async def _insert_text(node: SwitchedNode, *, co_id: str, at: int, text: str) -> None:
     value = await node.load_text(co_id)
     value.insert(at % (len(value) + 1), text)
 
 
-async def _delete_text(node: Wired, *, co_id: str, at: int, count: int) -> None:
+async def _delete_text(node: SwitchedNode, *, co_id: str, at: int, count: int) -> None:
     value = await node.load_text(co_id)
     if len(value):
         value.delete_range(at % len(value), at % len(value) + count)
 
 
-async def _replace(node: Wired, *, co_id: str, at: int, value: Any) -> None:
+async def _replace(node: SwitchedNode, *, co_id: str, at: int, value: Any) -> None:
     items = await node.load_list(co_id)
     if len(items):
         items.replace(at % len(items), value)
 
 
-async def _create_invite(node: Wired, *, group: str, role: Any) -> str:
+async def _create_invite(node: SwitchedNode, *, group: str, role: Any) -> str:
     return (await (await node.load_group(group)).create_invite(role)).secret
 
 
-async def _accept_invite(node: Wired, *, group: CoId, secret: str) -> None:
+async def _accept_invite(node: SwitchedNode, *, group: CoId, secret: str) -> None:
     await node.accept_invite(Invite(group, secret), timeout=5)
 
 

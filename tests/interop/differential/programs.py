@@ -1,4 +1,4 @@
-"""Random programs of operations on Jazz values, and what runs one: for the differential tests.
+"""Random programs of operations on Jazz values, and their execution, for the differential tests.
 
 A step is a kind and some numbers; which actor and which values are meant is found out when it runs, among those that
 exist then. So any list of steps is a program, and hypothesis can shorten one that fails.
@@ -42,7 +42,7 @@ FORGERIES = {
 
 @dataclass(frozen=True)
 class Step:
-    """One step: what, who, and numbers that choose the rest."""
+    """One step: its kind, its actor, and numbers that choose the rest."""
 
     kind: str
     who: int
@@ -58,7 +58,7 @@ class Program:
     steps: list[Step]
     skews: list[int]
     settled: bool
-    """Whether all actors hear of each step before the next."""
+    """Whether all actors receive each step before the next."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Run:
 
     Attributes:
         things: The values made so far.
-        story: What happened, to be told of a failure.
+        story: What happened, for the message of a failure.
         refused: How many steps were refused by the actor's own library.
         invites: Groups and the secrets of invites to them.
     """
@@ -96,7 +96,7 @@ class Run:
         return [thing.co_id for thing in self.things]
 
     async def run(self) -> None:
-        """Makes a group, a map, a list and a feed, and runs the steps; at the end all are online and settled."""
+        """Make a group, a map, a list and a feed, and run the steps; at the end all are online and settled."""
         self._start = self.world.now
         skews = dict(zip((actor.name for actor in self.world.actors), self.program.skews, strict=True))
         await self.world.tick({})
@@ -166,7 +166,7 @@ class Run:
         self._tell(actor, verb, args, made)
 
     def _invitation(self, step: Step, here: list[Thing]) -> tuple[str, dict[str, Any]] | None:
-        """An invite is made, or one that the actor has heard of is accepted."""
+        """Return a step that makes an invite, or accepts one that the actor knows."""
         groups = [thing.co_id for thing in here if thing.kind == "group"]
         if step.kind == "create invite":
             role = ROLES[step.b % len(ROLES)]
@@ -215,7 +215,7 @@ class Run:
 
 
 def _plan(step: Step, here: list[Thing], world: World) -> tuple[str, dict[str, Any]] | None:  # noqa: C901, PLR0911, PLR0912 - one branch a kind
-    """The verb and arguments of a step, given the values that its actor has; None if there is nothing to do."""
+    """Return the verb and arguments of a step, given the values that its actor has; None if there is nothing to do."""
 
     def one(kind: str, number: int) -> str | None:
         fitting = [thing.co_id for thing in here if thing.kind == kind]
@@ -289,7 +289,7 @@ def _plan(step: Step, here: list[Thing], world: World) -> tuple[str, dict[str, A
 
 
 def _forged_change(world: World, other: str | None, b: int, c: int) -> dict[str, Any]:
-    """A change of a group that nobody checked before it was sent.
+    """Return a change of a group that is sent unchecked.
 
     Keys are revealed under later ones only: cojson looks for a key that is revealed under itself, directly or in a
     circle, until its stack is full, and nothing is left to compare with.

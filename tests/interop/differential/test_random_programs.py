@@ -43,7 +43,7 @@ class Worlds:
         self._uses = 0
 
     async def run(self, program: Program) -> None:
-        """Runs a program and compares what all accounts see.
+        """Run a program, and compare what all accounts see.
 
         Raises:
             AssertionError: They see different things.
@@ -55,13 +55,13 @@ class Worlds:
             assume(not has_ties(world, program_run.ids))
             await compare(world, program_run.ids, fresh=len(program.steps))
         except BaseException:
-            await self.close()  # who knows what state it is in
+            await self.close()  # its state is unknown
             raise
         finally:
             note("\n".join(program_run.story))
 
     async def close(self) -> None:
-        """Ends the present world."""
+        """End the present world."""
         self._world = None
         await self._stack.aclose()
 
@@ -77,7 +77,7 @@ class Worlds:
 
 @pytest.fixture(scope="module")
 async def worlds(jazz: JazzServer) -> AsyncIterator[Worlds]:
-    """Runs programs on the server."""
+    """Run programs on the server."""
     made = Worlds(jazz)
     yield made
     await made.close()
@@ -94,7 +94,7 @@ async def test_all_see_the_same_after_any_program(worlds: Worlds, program: Progr
 @settings(COMMON, max_examples=50)
 @given(program=programs(FORGERIES))
 async def test_all_judge_the_same_whatever_members_forge(worlds: Worlds, program: Program) -> None:
-    """Most steps are written to the logs as they are, at any time, without being asked whether they are allowed."""
+    """Most steps are written to the logs unchecked, with any time."""
     await worlds.run(program)
 
 

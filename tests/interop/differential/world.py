@@ -1,6 +1,6 @@
 """Accounts that each have a node in Python and one in the JavaScript child, on one server, with clocks of the test.
 
-Times of a world never tie between two actors by accident: every actor's clock stands on a hundred of its own within a
+Times of a world never tie between two actors by accident: every actor's clock has a hundred of its own within a
 second, because JavaScript leaves ties between sessions in the order of arrival, so that there two readers may differ.
 """
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from interop.differential.actors import JavaScriptActor, PythonActor
 from support.eventually import eventually
-from support.jazz_wire import Wired
+from support.jazz_controlled_nodes import SwitchedNode
 
 from reside.jazz import EVERYONE, Credentials, now_ms
 
@@ -69,7 +69,7 @@ class World:
 
     @property
     def members(self) -> list[str]:
-        """Whoever can have a role."""
+        """The accounts and agents that can have a role."""
         return [*(actor.account_id for actor in self.python), EVERYONE]
 
     def is_online(self, actor: Actor) -> bool:
@@ -77,13 +77,13 @@ class World:
         return actor.name in self._online
 
     async def set_online(self, actor: Actor, *, online: bool) -> None:
-        """Connects an actor, or cuts it off."""
+        """Connect an actor, or close its connection."""
         if online != self.is_online(actor):
             await actor.set_online(online=online)
             (self._online.add if online else self._online.discard)(actor.name)
 
     async def tick(self, skews: dict[str, int]) -> None:
-        """A second passes on all clocks.
+        """Move all clocks by a second.
 
         Args:
             skews: How many seconds actors' clocks are wrong.
@@ -93,12 +93,12 @@ class World:
         await self.js("clocks", clocks={actor.name: self.clock(actor.name) for actor in self.javascript})
 
     def clock(self, name: str) -> int:
-        """An actor's time."""
+        """Return an actor's time."""
         place = next((place for place, actor in enumerate(self.actors) if actor.name == name), len(self.actors))
         return self.now + self.skews.get(name, 0) * _TICK_MS + place * _SLOT_MS
 
     async def settle(self, ids: Iterable[str]) -> None:
-        """Waits until all actors that are online have the same transactions of the values that they have.
+        """Wait until all actors that are online have the same transactions of the values that they have.
 
         Raises:
             AssertionError: They did not come together in time.
@@ -113,7 +113,7 @@ class World:
         )
 
     async def counts(self, ids: Sequence[str]) -> dict[str, list[dict[str, int]]]:
-        """What each connected actor has of some values: transactions by session."""
+        """Return what each connected actor has of some values: transactions by session."""
         online = [actor.name for actor in self.javascript if self.is_online(actor)]
         found: dict[str, list[dict[str, int]]] = await self.js("counts", actors=online, ids=ids)
         for actor in self.python:
@@ -122,19 +122,19 @@ class World:
         return found
 
     async def fresh(self, account: int, *, javascript: bool) -> Actor:
-        """One more node of an account, which loads everything anew; `dismiss` it."""
+        """Return another node of an account, which loads everything again; end it with `dismiss`."""
         credentials = self._credentials[account]
         if javascript:
             login = {"accountID": credentials.account_id, "accountSecret": credentials.agent_secret}
             await self.js("login", actor="fresh", url=self.server.url, **login)
             return JavaScriptActor("fresh", self.js, credentials.account_id)
-        node = Wired(self.server.url, credentials, clock=lambda: self.clock("fresh"))
+        node = SwitchedNode(self.server.url, credentials, clock=lambda: self.clock("fresh"))
         await node.online()
         await node.login()
         return PythonActor("fresh", node)
 
     async def dismiss(self, actor: Actor) -> None:
-        """Ends a fresh node."""
+        """End a fresh node."""
         if isinstance(actor, PythonActor):
             await actor.node.leave()
         else:
@@ -144,7 +144,7 @@ class World:
         credentials = Credentials.generate()
         self._credentials.append(credentials)
         py_name, js_name = f"py-{name}", f"js-{name}"
-        node = Wired(self.server.url, credentials, clock=lambda: self.clock(py_name))
+        node = SwitchedNode(self.server.url, credentials, clock=lambda: self.clock(py_name))
         self.python.append(PythonActor(py_name, node))
         await node.online()
         await node.register(name)
@@ -228,7 +228,7 @@ def has_ties(world: World, ids: list[str]) -> bool:
 
 
 def _moments(world: World, ids: list[str]) -> list[int]:
-    """Some times at which roles may have changed."""
+    """Return some times at which roles may have changed."""
     store = world.python[0].node._host.store
     times = sorted({item.made_at for co_id in ids for item in store.core(co_id).transactions})
     return times[:: max(1, len(times) // 5)]

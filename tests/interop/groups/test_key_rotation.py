@@ -1,4 +1,4 @@
-"""Who can read what after a change of keys: members, members who read only their own, parents, children, both sides."""
+"""Who can read what after a key rotation: members, write-only members, parents and children, in both languages."""
 
 import pytest
 from interop.javascript import JavaScript
@@ -183,7 +183,7 @@ async def test_a_manager_removes_writers_and_no_admins(nodes: Nodes) -> None:
 
 @pytest.fixture
 async def old_group(jazz: JazzServer, nodes: Nodes) -> tuple[Credentials, Group]:
-    """A group as versions before the group sealer made it, and whose public key was not published again."""
+    """Return a group as versions before the group sealer made it, and whose public key was not published again."""
     credentials = Credentials.generate()
     async with Node(jazz.url, credentials) as node:
         await node.register("owner")
@@ -243,7 +243,7 @@ async def test_a_parent_without_a_sealer_is_extended_with_a_key_of_ones_own(
 
 
 async def test_a_strangers_reveal_of_the_read_key_is_not_believed(nodes: Nodes) -> None:
-    """Everybody may name a key its own and reveal it; who believed that would write with a stranger's secret."""
+    """Any account may declare a key its own and reveal it; to believe that is to write with a stranger's secret."""
     owner, stranger, member = await nodes("owner"), await nodes("stranger"), await nodes("member")
     group = owner.create_group()
     await owner.flush()

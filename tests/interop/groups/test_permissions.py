@@ -1,4 +1,4 @@
-"""Readers validate: both clients come to the same verdict on every transaction, whatever the server relayed."""
+"""Readers validate: both clients reach the same verdict on every transaction that the server relays."""
 
 import pytest
 from interop.javascript import JavaScript
@@ -223,7 +223,7 @@ async def test_javascript_gets_its_role_through_a_parent_group_made_by_python(
     await js("until", actor="js", id=inside.id, expected={"x": "inside"})
 
 
-async def test_a_circle_of_groups_gives_nobody_more(nodes: Nodes) -> None:
+async def test_a_cycle_of_groups_gives_no_account_more(nodes: Nodes) -> None:
     python = await nodes("python")
     first, second = python.create_group(), python.create_group()
     await first.extend(second)

@@ -1,4 +1,4 @@
-"""Removals remembered: what a removed member dates back is refused by who asks for that, and by nobody else."""
+"""Recorded removals: back-dated writes of a removed member are refused by the nodes whose policy says so."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +38,7 @@ class Scene:
 
 @pytest.fixture
 async def scene(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> Scene:
-    """The member wrote once; nobody is removed yet."""
+    """Return a scene in which the member wrote once and no member is removed."""
     credentials = Credentials.generate()
     async with Node(jazz.url, credentials) as node:
         await node.register("careful")
@@ -89,7 +89,7 @@ async def test_a_back_dated_write_is_refused_and_earlier_ones_stay(js: JavaScrip
 
 
 async def test_the_next_process_refuses_it_too(js: JavaScript, nodes: Nodes, scene: Scene) -> None:
-    """Seen before the restart, or written while nobody of the account was there, in whatever session."""
+    """Seen before the restart, or written while no node of the account was connected, in any session."""
     await _remove(scene)
     await _write(js, scene.value.id, "dated", scene.before)
     await until(scene.value, lambda value: len(_reasons(value)) == 1)
@@ -106,7 +106,7 @@ async def test_the_next_process_refuses_it_too(js: JavaScript, nodes: Nodes, sce
 
 
 async def test_a_flush_waits_for_the_note_of_a_removal(scene: Scene) -> None:
-    """Whoever ends its process after a flush has lost nothing, so the next process knows of the removal."""
+    """A process that ends after a flush has lost nothing, so the next one knows of the removal."""
     await _remove(scene)
     assert scene.node.statistics.unacknowledged == 0
 
@@ -136,7 +136,7 @@ async def test_a_removed_manager_gives_no_roles_in_its_past(js: JavaScript, node
 
 
 async def until_refused(group: Group, count: int) -> None:
-    """Waits until a group has so many refused transactions."""
+    """Wait until a group has so many refused transactions."""
 
     def enough(group: Group) -> bool:
         return sum(verdict.refusal is not None for verdict in group._state.verdicts) >= count

@@ -1,4 +1,4 @@
-"""Frames of a real server, damaged at random: a node neither breaks nor hangs, nor keeps more for hearing them again.
+"""Frames of a real server, damaged at random: a node neither fails nor hangs, nor keeps more when it gets them again.
 
 `RESIDE_JAZZ_SEED=<number>` tries others; a failure prints the damage and how to run it again.
 """
@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, note, seed, settings
 from hypothesis import strategies as st
 from interop.javascript import javascript
+from support.jazz_controlled_nodes import DetachedNode, SwitchedNode
 from support.jazz_nodes import content
 from support.jazz_server import JazzServer
-from support.jazz_wire import Loose, Wired
 
 from reside.jazz import Credentials, Value, now_ms
 from reside.jazz.values.owned import OwnedValue
@@ -38,7 +38,7 @@ ODD: st.SearchStrategy[Any] = st.sampled_from(
 ) | st.text(max_size=6)
 
 
-class Recorder(Wired):
+class Recorder(SwitchedNode):
     """A node that keeps the frames that it receives."""
 
     def __init__(self, url: str) -> None:
@@ -110,7 +110,7 @@ DAMAGES = st.lists(
 
 
 def _damaged(messages: Sequence[dict[str, Any]], damage: Damage) -> str:
-    """The frame of a message, damaged."""
+    """Return the frame of a message, damaged."""
     message = copy.deepcopy(messages[damage.message % len(messages)])
     if damage.how in ("cut", "insert"):
         text = json.dumps(message)
@@ -132,7 +132,7 @@ def _damaged(messages: Sequence[dict[str, Any]], damage: Damage) -> str:
 
 
 def _part(message: Any, path: Sequence[int]) -> tuple[Any, Any]:
-    """A place anywhere in a message: its container, and the key in it."""
+    """Return a place anywhere in a message: its container, and the key in it."""
     parent, key = message, None
     for number in path or [0]:
         if key is not None:
@@ -144,8 +144,8 @@ def _part(message: Any, path: Sequence[int]) -> tuple[Any, Any]:
     return parent, key
 
 
-def _hear(node: Loose, frames: Sequence[str]) -> int:
-    """Gives all frames, looks at everything, and counts what is kept."""
+def _hear(node: DetachedNode, frames: Sequence[str]) -> int:
+    """Give all frames to a node, read everything, and count what it keeps."""
     for frame in frames:
         node.give(frame)
         node.take()
@@ -167,7 +167,7 @@ async def _fuzz(recorded: list[dict[str, Any]], damages: Sequence[Damage], genui
     frames = [_damaged(recorded, damage) for damage in damages]
     note("\n".join(frame[:2000] for frame in frames))
     genuine = [json.dumps(message) for message in recorded]
-    node = Loose(READER)
+    node = DetachedNode(READER)
     _hear(node, [*genuine, *frames] if genuine_first else [*frames, *genuine])
     kept = _hear(node, frames)
     for _ in range(3):
@@ -187,7 +187,7 @@ async def test_no_damaged_frames_break_a_node(
 @settings(COMMON, max_examples=200)
 @given(frames=st.lists(st.text(max_size=40) | st.text('{}[]":,0123456789eE.-\\u\n', max_size=40), max_size=5))
 async def test_no_text_breaks_a_node(frames: list[str]) -> None:
-    node = Loose(READER)
+    node = DetachedNode(READER)
     before = _hear(node, [])
     assert _hear(node, frames) == before
 

@@ -1,4 +1,4 @@
-"""What members forge and sign, relayed by the real server: refused by every reader with a reason, by JavaScript too.
+"""What members forge and sign, relayed by the real server: every reader refuses it with a reason, in both languages.
 
 Servers check signatures and no permissions, so all of this is stored and relayed.
 """
@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from interop.javascript import JavaScript, javascript
+from support.jazz_controlled_nodes import SwitchedNode
 from support.jazz_nodes import Nodes, content, until
 from support.jazz_server import JazzServer
-from support.jazz_wire import Wired
 
 from reside.jazz import AccountId, CoMap, Credentials, Group, Node, now_ms
 
@@ -29,7 +29,7 @@ class Scene:
     """
 
     owner: Node
-    mallory: Wired
+    mallory: SwitchedNode
     victim: Node
     group: Group
     value: CoMap
@@ -37,7 +37,7 @@ class Scene:
     start: int
 
     async def give_role(self, role: Any) -> None:
-        """Makes mallory a member."""
+        """Make mallory a member."""
         await self.group.add_member(self.mallory.account_id, role)
         await self.owner.flush()
         mine = await self.mallory.load_group(self.group.id)
@@ -63,7 +63,7 @@ class Scene:
         return [why for session, why in verdicts if session.startswith(self.mallory.account_id)][-1]
 
     async def is_unharmed(self) -> None:
-        """An honest write of the owner still reaches the victim."""
+        """Check that an honest write of the owner still reaches the victim."""
         expected = content(self.value) | {"honest": now_ms()}
         self.value.set("honest", expected["honest"])
         await until(self.theirs, lambda theirs: theirs.get("honest") == expected["honest"])
@@ -79,10 +79,10 @@ async def js() -> AsyncIterator[JavaScript]:
 
 @pytest.fixture
 async def scene(jazz: JazzServer, nodes: Nodes) -> AsyncIterator[Scene]:
-    """A public map of a group."""
+    """Yield a group of an owner and a map of it that everyone may read."""
     start = now_ms()
     owner, victim = await nodes("owner"), await nodes("victim")
-    mallory = Wired(jazz.url, Credentials.generate(), clock=now_ms)
+    mallory = SwitchedNode(jazz.url, Credentials.generate(), clock=now_ms)
     await mallory.online()
     await mallory.register("mallory")
     group = owner.create_group()
@@ -99,7 +99,7 @@ def _set(key: str, value: Any) -> dict[str, Any]:
 
 async def _judged_alike(js: JavaScript, jazz: JazzServer, scene: Scene, co_id: str) -> None:
     """JavaScript finds the same transactions valid."""
-    await js("create", actor="judge", url=jazz.url, name="judge")  # anew: it loads all from the server
+    await js("create", actor="judge", url=jazz.url, name="judge")  # a new one, which loads all from the server
     await js("until", actor="judge", id=co_id, count=len(scene.victim._host.store.core(co_id).transactions))
     theirs = {tuple(verdict) for verdict in await js("verdicts", actor="judge", id=co_id)}
     value: Any = await scene.victim.load(co_id)
@@ -230,7 +230,7 @@ async def test_changes_that_are_no_list_are_refused_and_the_next_are_read(payloa
     await scene.is_unharmed()
 
 
-async def test_groups_in_a_circle_end_and_give_nobody_a_role(scene: Scene) -> None:
+async def test_a_cycle_of_groups_ends_and_gives_no_role(scene: Scene) -> None:
     """Three groups of mallory extend each other, and the owner's group extends one of them."""
     mallory = scene.mallory
     groups = [mallory.create_group() for _ in range(3)]

@@ -1,4 +1,4 @@
-"""A server that lies: what it forges is refused with a reason, and harms neither the connection nor other values.
+"""A lying server: what it forges is refused with a reason, and harms neither the connection nor other values.
 
 The victim is a real node on a real socket. What members may forge, signed by themselves, is in
 test_forging_members.py.
@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
-from support.jazz_liar import Stage, stage
+from interop.hostile.lying_server import Setup, attack
+from support.jazz_controlled_nodes import DetachedNode, registered
 from support.jazz_nodes import content, until
-from support.jazz_wire import Loose, registered
 
 from reside.jazz import JazzTimeout
 from reside.jazz.wire.encoding import b58encode
@@ -26,49 +26,49 @@ FLOOD = range(1, 20_000)
 
 
 @pytest.fixture
-async def on_stage() -> AsyncIterator[Stage]:
-    """A victim that has loaded a map."""
-    async with stage() as made:
+async def setup() -> AsyncIterator[Setup]:
+    """Yield a victim that has loaded a map."""
+    async with attack() as made:
         yield made
 
 
-def _batch(on_stage: Stage, **fields: Any) -> dict[str, Any]:
-    """The owner's whole session of the map with something else in it."""
-    message = on_stage.liar.whole(on_stage.value.id)
-    message["new"][on_stage.owner._host.writer.session] |= fields
+def _batch(setup: Setup, **fields: Any) -> dict[str, Any]:
+    """Return the owner's whole session of the map with something else in it."""
+    message = setup.server.whole(setup.value.id)
+    message["new"][setup.owner._host.writer.session] |= fields
     return message
 
 
-def _transaction(on_stage: Stage, signature: str | None = None, **fields: Any) -> dict[str, Any]:
+def _transaction(setup: Setup, signature: str | None = None, **fields: Any) -> dict[str, Any]:
     """One more transaction of the owner, which it did not sign."""
-    message = on_stage.liar.whole(on_stage.value.id)
-    batch = message["new"][on_stage.owner._host.writer.session]
+    message = setup.server.whole(setup.value.id)
+    batch = message["new"][setup.owner._host.writer.session]
     batch["lastSignature"] = signature or batch["lastSignature"]
     batch["newTransactions"].append(copy.deepcopy(batch["newTransactions"][-1]) | fields)
     return message
 
 
-def _content(on_stage: Stage, **fields: Any) -> dict[str, Any]:
-    return on_stage.liar.whole(on_stage.value.id) | fields
+def _content(setup: Setup, **fields: Any) -> dict[str, Any]:
+    return setup.server.whole(setup.value.id) | fields
 
 
-def _known(on_stage: Stage, sessions: Any) -> dict[str, Any]:
-    return {"action": "known", "id": on_stage.value.id, "header": True, "sessions": sessions}
+def _known(setup: Setup, sessions: Any) -> dict[str, Any]:
+    return {"action": "known", "id": setup.value.id, "header": True, "sessions": sessions}
 
 
-def _foreign_header(on_stage: Stage) -> dict[str, Any]:
-    message = on_stage.liar.whole(on_stage.value.id)
+def _foreign_header(setup: Setup) -> dict[str, Any]:
+    message = setup.server.whole(setup.value.id)
     message["header"]["uniqueness"] = "another"
     return message | {"id": ABSENT}
 
 
-def _in_anothers_name(on_stage: Stage) -> dict[str, Any]:
-    message = on_stage.liar.whole(on_stage.value.id)
-    message["new"] = {on_stage.mallory._host.writer.session: message["new"][on_stage.owner._host.writer.session]}
+def _in_anothers_name(setup: Setup) -> dict[str, Any]:
+    message = setup.server.whole(setup.value.id)
+    message["new"] = {setup.mallory._host.writer.session: message["new"][setup.owner._host.writer.session]}
     return message
 
 
-FORGERIES: dict[str, tuple[Callable[[Stage], Any], str]] = {
+FORGERIES: dict[str, tuple[Callable[[Setup], Any], str]] = {
     "malformed JSON": (lambda stage: '{"action":"content","id":', "a JSON text is malformed"),
     "no JSON object": (lambda stage: "[1]", "not an object"),
     "not a number": (lambda stage: '{"action":"known","id":NaN}', "a JSON text is malformed"),
@@ -122,54 +122,54 @@ FORGERIES: dict[str, tuple[Callable[[Stage], Any], str]] = {
 
 @pytest.mark.parametrize("kind", FORGERIES)
 async def test_what_a_server_forges_is_refused_with_a_reason(
-    kind: str, on_stage: Stage, caplog: pytest.LogCaptureFixture
+    kind: str, setup: Setup, caplog: pytest.LogCaptureFixture
 ) -> None:
     forge, reason = FORGERIES[kind]
     caplog.set_level("WARNING", "reside.jazz")
-    await on_stage.liar.say(forge(on_stage))
-    await on_stage.is_unharmed()
+    await setup.server.say(forge(setup))
+    await setup.is_unharmed()
     assert reason in caplog.text
     assert len(caplog.text) < 1000, "a reason quotes nothing endless"
-    assert content(on_stage.mine) == {"x": 1}
+    assert content(setup.mine) == {"x": 1}
 
 
-async def test_a_gap_is_answered_with_what_is_here(on_stage: Stage) -> None:
-    session = on_stage.owner._host.writer.session
-    await on_stage.liar.say(_batch(on_stage, after=HUGE))
-    correction = await on_stage.liar.hear(action="known", id=on_stage.value.id, isCorrection=True)
+async def test_a_gap_is_answered_with_what_is_here(setup: Setup) -> None:
+    session = setup.owner._host.writer.session
+    await setup.server.say(_batch(setup, after=HUGE))
+    correction = await setup.server.hear(action="known", id=setup.value.id, isCorrection=True)
     assert correction["sessions"] == {session: 1}
-    await on_stage.is_unharmed()
-    assert content(on_stage.mine) == {"x": 1}
+    await setup.is_unharmed()
+    assert content(setup.mine) == {"x": 1}
 
 
 async def test_of_a_forked_session_the_branch_that_came_first_stays(
-    on_stage: Stage, caplog: pytest.LogCaptureFixture
+    setup: Setup, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A member signs two histories under one session id: whoever has one takes nothing of the other."""
-    mallory, value = on_stage.mallory, on_stage.value.id
-    twin = Loose(on_stage.mallory.credentials)
-    await on_stage.run(twin, twin.load_map(value))
+    """A member signs two histories under one session id: a node that has one takes nothing of the other."""
+    mallory, value = setup.mallory, setup.value.id
+    twin = DetachedNode(setup.mallory.credentials)
+    await setup.run(twin, twin.load_map(value))
     twin._host.writer.session = mallory._host.writer.session
     twin._runtime._sync.own_sessions.add(mallory._host.writer.session)
-    await _write(on_stage, mallory, {"first": 1})
-    await until(on_stage.mine, {"x": 1, "first": 1})
+    await _write(setup, mallory, {"first": 1})
+    await until(setup.mine, {"x": 1, "first": 1})
     twin.take()
     for number in range(2):
         (await twin.load_map(value)).set("second", number)
     (branch,) = (message for message in twin.take() if message["id"] == value)
-    await on_stage.liar.say(branch)
-    await on_stage.is_unharmed()
+    await setup.server.say(branch)
+    await setup.is_unharmed()
     assert "does not verify" in caplog.text
-    assert content(on_stage.mine) == {"x": 1, "first": 1}
+    assert content(setup.mine) == {"x": 1, "first": 1}
 
 
-async def test_what_is_announced_and_never_comes_is_an_error_in_time(on_stage: Stage) -> None:
+async def test_what_is_announced_and_never_comes_is_an_error_in_time(setup: Setup) -> None:
     """A server that says that there is more than it sends can't make a caller wait for ever."""
-    value = await _another_value(on_stage)
-    await on_stage.liar.say(value | {"expectContentUntil": {on_stage.owner._host.writer.session: HUGE}})
+    value = await _another_value(setup)
+    await setup.server.say(value | {"expectContentUntil": {setup.owner._host.writer.session: HUGE}})
     with pytest.raises(JazzTimeout, match=rf"{value['id']} could not be loaded within 0.3 s"):
-        await on_stage.victim.load_map(value["id"], timeout=0.3)
-    await on_stage.is_unharmed()
+        await setup.victim.load_map(value["id"], timeout=0.3)
+    await setup.is_unharmed()
 
 
 @pytest.mark.parametrize(
@@ -181,58 +181,58 @@ async def test_what_is_announced_and_never_comes_is_an_error_in_time(on_stage: S
     ],
 )
 async def test_a_load_that_is_answered_wrongly_says_what_was_wrong(
-    damage: Callable[[dict[str, Any]], Any], reason: str, on_stage: Stage
+    damage: Callable[[dict[str, Any]], Any], reason: str, setup: Setup
 ) -> None:
     """It is neither an empty value nor a wait without end."""
-    value = await _another_value(on_stage)
+    value = await _another_value(setup)
     damage(value)
-    on_stage.liar.answers[value["id"]] = value
+    setup.server.answers[value["id"]] = value
     with pytest.raises(JazzTimeout, match=rf"within 0.3 s: its content was refused: .*{reason}"):
-        await on_stage.victim.load_map(value["id"], timeout=0.3)
-    await on_stage.is_unharmed()
+        await setup.victim.load_map(value["id"], timeout=0.3)
+    await setup.is_unharmed()
 
 
-async def test_made_up_acknowledgements_of_other_values_lose_nothing(on_stage: Stage) -> None:
+async def test_made_up_acknowledgements_of_other_values_lose_nothing(setup: Setup) -> None:
     """What the server says to have of sessions of others is its own affair; ours are counted by us."""
-    await on_stage.liar.say(_known(on_stage, {on_stage.owner._host.writer.session: HUGE, "co_z1_session_z1": HUGE}))
-    await on_stage.is_unharmed()
-    await _write(on_stage, on_stage.owner, {"y": 2})
-    await until(on_stage.mine, {"x": 1, "y": 2})
+    await setup.server.say(_known(setup, {setup.owner._host.writer.session: HUGE, "co_z1_session_z1": HUGE}))
+    await setup.is_unharmed()
+    await _write(setup, setup.owner, {"y": 2})
+    await until(setup.mine, {"x": 1, "y": 2})
 
 
-async def test_a_flood_of_loads_for_unknown_ids_is_answered_and_leaves_nothing(on_stage: Stage) -> None:
-    victim = on_stage.victim
+async def test_a_flood_of_loads_for_unknown_ids_is_answered_and_leaves_nothing(setup: Setup) -> None:
+    victim = setup.victim
     before = len(victim._host.store.cores)
     flood = [{"action": "load", "id": f"co_z{'1' * (n % 40)}{_b58(n)}", "header": False, "sessions": {}} for n in FLOOD]
-    await on_stage.liar.say("\n".join(map(json.dumps, flood)))
-    await on_stage.liar.hear(action="known", id=flood[-1]["id"], header=False)
-    await on_stage.is_unharmed()
+    await setup.server.say("\n".join(map(json.dumps, flood)))
+    await setup.server.hear(action="known", id=flood[-1]["id"], header=False)
+    await setup.is_unharmed()
     assert len(victim._host.store.cores) == before
 
 
-async def test_values_that_nobody_asked_for_do_not_reach_those_that_were_asked_for(on_stage: Stage) -> None:
-    """A group and a map of a stranger are kept, as dependencies that come early are; nobody sees them by themselves."""
-    hub, stranger = on_stage.liar.hub, await registered(on_stage.liar.hub, "stranger")
+async def test_unrequested_values_do_not_affect_requested_ones(setup: Setup) -> None:
+    """A group and a map of a stranger are kept, like dependencies that arrive early, but are not shown."""
+    hub, stranger = setup.server.hub, await registered(setup.server.hub, "stranger")
     group = stranger.create_group()
     value = group.create_map({"x": "strange"})
-    await on_stage.carry(stranger)
-    await on_stage.liar.say(*(on_stage.liar.whole(co_id) for co_id in (value.id, group.id, stranger.account_id)))
-    await on_stage.is_unharmed()
-    assert content(on_stage.mine) == {"x": 1}
-    assert hub._host.store.core(value.id).counts() == on_stage.victim._host.store.core(value.id).counts()
+    await setup.carry(stranger)
+    await setup.server.say(*(setup.server.whole(co_id) for co_id in (value.id, group.id, stranger.account_id)))
+    await setup.is_unharmed()
+    assert content(setup.mine) == {"x": 1}
+    assert hub._host.store.core(value.id).counts() == setup.victim._host.store.core(value.id).counts()
 
 
-async def _write(on_stage: Stage, node: Loose, values: dict[str, Any]) -> None:
-    """A member writes, and the victim hears of it."""
+async def _write(setup: Setup, node: DetachedNode, values: dict[str, Any]) -> None:
+    """Write as a member, and pass that on to the victim."""
     node.take()
-    (await node.load_map(on_stage.value.id)).update(values)
-    await on_stage.liar.say(*(message for message in node.take() if message["id"] == on_stage.value.id))
+    (await node.load_map(setup.value.id)).update(values)
+    await setup.server.say(*(message for message in node.take() if message["id"] == setup.value.id))
 
 
-async def _another_value(on_stage: Stage) -> dict[str, Any]:
-    value = on_stage.value.group.create_map({"late": True})
-    await on_stage.carry(on_stage.owner)
-    return on_stage.liar.whole(value.id)
+async def _another_value(setup: Setup) -> dict[str, Any]:
+    value = setup.value.group.create_map({"late": True})
+    await setup.carry(setup.owner)
+    return setup.server.whole(value.id)
 
 
 def _b58(number: int) -> str:

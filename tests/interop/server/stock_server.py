@@ -1,4 +1,4 @@
-"""The stock sync server, `jazz-run` 0.15.10 of tests/interop/stock: what somebody gets who follows Jazz's own pages.
+"""The stock sync server, `jazz-run` 0.15.10, which users get who follow Jazz's own documentation.
 
 It keeps everything in memory. A preload binds it to the loopback.
 """
@@ -41,7 +41,7 @@ class StockServer:
 
 @contextmanager
 def stock_server() -> Iterator[StockServer]:
-    """A running stock server of its own."""
+    """Yield a running stock server of its own."""
     script = install_packages(_SOURCE) / "node_modules" / "jazz-run" / "dist" / "index.js"
     command = [node_binary(), "--require", _SOURCE / "loopback.cjs", script, "sync", "--in-memory"]
     with tempfile.TemporaryDirectory(prefix="reside-jazz-stock-") as folder:

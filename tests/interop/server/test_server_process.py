@@ -1,4 +1,4 @@
-"""The sync server of images/jazz as a process: health, log, graceful end, bad settings."""
+"""The sync server of images/jazz as a process: health, log, graceful stop, bad settings."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ from support.jazz_server import jazz_server, node_binary
 pytestmark = pytest.mark.anyio
 
 
-def test_it_tells_its_health_and_logs_json(tmp_path: Path) -> None:
+def test_it_reports_its_health_and_logs_json(tmp_path: Path) -> None:
     with jazz_server(tmp_path) as server:
         base = f"http://127.0.0.1:{server.port}"
         assert httpx.get(f"{base}/healthz", trust_env=False).status_code == 200

@@ -1,4 +1,4 @@
-"""The stock server, jazz-run 0.15.10: what holds with the server of our image holds with it, too.
+"""The stock server, jazz-run 0.15.10: what works with the server of our image works with it, too.
 
 The tests that are imported here run a second time, against the server of this file.
 """
@@ -55,7 +55,7 @@ __all__ = [
 
 @pytest.fixture(scope="module")
 def jazz() -> Iterator[StockServer]:
-    """A running stock server, in the place of ours."""
+    """Yield a running stock server, in the place of ours."""
     with stock_server() as server:
         yield server
 

@@ -1,4 +1,4 @@
-"""The local store: a restart begins with what is on disk and moves the difference; a broken file says so."""
+"""The local store: a restart reads the disk and transfers the difference; a damaged file is reported."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ WRITES = 300
 
 @pytest.fixture
 async def line(jazz: JazzServer) -> AsyncIterator[Proxy]:
-    """A proxy before the server, which counts."""
+    """Yield a proxy before the server, which counts."""
     async with proxy(jazz.url) as made:
         yield made
 

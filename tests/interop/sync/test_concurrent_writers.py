@@ -1,4 +1,4 @@
-"""Several writers at once, on both sides: everybody ends with the same content in the same order."""
+"""Several concurrent writers in both languages: all nodes end with the same content in the same order."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""The line is cut after every message of a scenario, in both directions: nothing is lost, doubled or left hanging."""
+"""The connection closes after each message of a scenario, in both directions: nothing is lost, doubled or hangs."""
 
 import asyncio
 import itertools
@@ -17,7 +17,7 @@ WITHIN_S = 60.0
 
 
 async def _scenario(server_url: str, line: Proxy, guest: Credentials) -> None:
-    """A new account behind the line makes values that another one, which is not cut, shares and changes."""
+    """Let a new account behind the proxy make values that another one, without a proxy, shares and changes."""
     async with Node(server_url, guest) as other, Node(line.url, Credentials.generate()) as writer:
         await other.login()
         await writer.register("writer")
@@ -71,7 +71,7 @@ def _counts(node: Node, co_id: str) -> dict[str, int]:
 
 @pytest.fixture
 async def guest(jazz: JazzServer) -> Credentials:
-    """An account that is there already."""
+    """Return an account that is there already."""
     credentials = Credentials.generate()
     async with Node(jazz.url, credentials) as node:
         await node.register("guest")
@@ -105,7 +105,7 @@ async def test_a_cut_after_any_message_does_no_harm(direction: Direction, jazz: 
 
 
 async def test_many_cuts_in_a_row_do_no_harm(jazz: JazzServer, guest: Credentials) -> None:
-    """Line after line dies, the first after six messages of the client, each a few later than the one before."""
+    """Connection after connection closes, the first after six messages of the client, each later than the last."""
     async with proxy(jazz.url) as line:
 
         async def cut_again() -> None:
@@ -130,8 +130,8 @@ async def test_a_slow_line_only_takes_longer(jazz: JazzServer, guest: Credential
         assert line.connections == 1
 
 
-async def test_a_silent_line_is_given_up_and_made_anew(jazz: JazzServer, guest: Credentials) -> None:
-    """Without pings for ten seconds a connection is dead, although the socket stands."""
+async def test_a_silent_connection_is_replaced(jazz: JazzServer, guest: Credentials) -> None:
+    """A connection without pings for a while is given up, although the socket is open."""
     async with proxy(jazz.url) as line, Node(line.url, guest) as node:
         await node.login()
         value = node.create_group().create_map({})

@@ -1,4 +1,4 @@
-"""A node that works for long: what was loaded, watched, written and let go leaves no memory and no task behind."""
+"""A node that runs for long: loads, watches and writes leave no memory and no task."""
 
 import asyncio
 import gc
@@ -94,7 +94,7 @@ async def test_an_hours_updates_leave_nothing(rounds: int, nodes: Nodes) -> None
 
 
 async def test_a_value_that_is_held_grows_with_its_log_only(nodes: Nodes) -> None:
-    """The log is kept, as in every client: each update costs the same, however many there were before."""
+    """The log is kept, as in every client: each update costs the same, whatever the length of the log."""
     writer, reader = await nodes("writer"), await nodes("reader")
     mine = (await _group(writer)).create_map({"at": -1})
     await mine.uploaded()

@@ -1,4 +1,4 @@
-"""The server dies, comes back, is away, or lies: nothing is lost, nothing hangs."""
+"""The server crashes, returns, is away, or loses data: nothing is lost, nothing hangs."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[JazzServer]:
-    """A server of the test's own, to be killed."""
+    """Yield a server of the test's own, to be killed."""
     with jazz_server(tmp_path) as started:
         yield started
 
@@ -55,7 +55,7 @@ async def test_nothing_is_lost_over_kills_of_the_server(server: JazzServer) -> N
 
 
 async def test_a_server_that_lost_its_data_gets_it_back(server: JazzServer) -> None:
-    """Every value held is compared after a reconnect, so an empty server is filled by whoever has the values."""
+    """Every value held is compared after a reconnect, so any node that has the values fills an empty server."""
     async with Nodes(server.url) as nodes:
         writer = await nodes("writer")
         group = writer.create_group()
@@ -72,7 +72,7 @@ async def test_a_server_that_lost_its_data_gets_it_back(server: JazzServer) -> N
         assert content(await reader.load_map(value.id)) == {"x": 1, "y": 2}
 
 
-async def test_a_writer_hears_what_others_wrote_while_it_was_away(server: JazzServer) -> None:
+async def test_a_writer_receives_what_others_wrote_while_it_was_away(server: JazzServer) -> None:
     """Its own unsent writes and theirs cross: both sides end with all of them."""
     async with Nodes(server.url) as nodes:
         one, two = await nodes("one"), await nodes("two")
@@ -132,7 +132,7 @@ async def test_a_url_that_is_none_is_said_at_once(url: str) -> None:
             pass
 
 
-async def test_what_waits_when_a_node_is_closed_gets_told(server: JazzServer) -> None:
+async def test_pending_calls_fail_when_a_node_is_closed(server: JazzServer) -> None:
     async with Nodes(server.url) as nodes:
         node = await nodes("one")
         value = node.create_group().create_map({"x": 1})
@@ -201,7 +201,7 @@ async def test_register_is_idempotent_and_completes_a_half_made_account(server: 
 
 
 async def test_after_catching_up_everything_acknowledged_before_is_here(server: JazzServer) -> None:
-    """What a writer was told to be stored is seen by whoever asks afterwards, also after the server's death."""
+    """What the server acknowledged is visible to every later load, also after the server crashed."""
     async with Nodes(server.url) as nodes:
         one, two = await nodes("one"), await nodes("two")
         group = one.create_group()

@@ -1,4 +1,4 @@
-"""The client on the other event loop that servers run on: uvloop's transports are no subclasses of asyncio's."""
+"""The client on uvloop, whose transports are no subclasses of asyncio's."""
 
 from pathlib import Path
 

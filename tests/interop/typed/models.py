@@ -1,4 +1,4 @@
-"""The schemas of tests/interop/js/schemas.mjs, as the typed layer says them."""
+"""The schemas of tests/interop/js/schemas.mjs in the typed layer."""
 
 from datetime import datetime
 from typing import Literal

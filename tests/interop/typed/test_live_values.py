@@ -1,4 +1,4 @@
-"""Typed values on a server: what is loaded, what is watched, what is refused and how that is told."""
+"""Typed values on a server: loading, watching, refused writes, and their errors."""
 
 import asyncio
 from typing import Any
@@ -119,7 +119,7 @@ async def test_what_was_not_loaded_is_an_error_that_says_how_to_load_it(alice: N
     assert [note.text for note in read.notes.loaded()] == ["1"]
 
 
-async def test_a_reference_to_nothing_tells_its_path_and_may_be_tolerated(alice: Node, bob: Node, team: Group) -> None:
+async def test_a_broken_reference_names_its_path_and_may_be_tolerated(alice: Node, bob: Node, team: Group) -> None:
     book = Book(title="t", notes=ListOf([Note(text="1")]), by_name=RecordOf({"a": Note(text="2")})).create(team)
     book.notes.raw.append(UNKNOWN)
     await alice.flush()
@@ -318,7 +318,7 @@ async def test_a_watch_follows_references_that_change(alice: Node, bob: Node, te
         await anext(states)
 
 
-async def test_a_watch_tells_that_reading_is_not_permitted_any_more(alice: Node, bob: Node, team: Group) -> None:
+async def test_a_watch_reports_that_reading_is_no_longer_permitted(alice: Node, bob: Node, team: Group) -> None:
     note = Note(text="1").create(team)
     await alice.flush()
     async with Note.subscribe(bob, note.id) as states:

@@ -22,14 +22,14 @@ WHOLE = {"tasks": {"$each": {"note": True, "project": True}}, "labels": True, "e
 
 @pytest.fixture
 async def tools() -> AsyncIterator[JavaScript]:
-    """The driver of jazz-tools' schemas."""
+    """Yield the driver of jazz-tools' schemas."""
     async with javascript("typed.mjs") as driver:
         yield driver
 
 
 @pytest.fixture
 async def worker(jazz: JazzServer, tools: JavaScript) -> AccountId:
-    """An account that jazz-tools has logged in as `js`."""
+    """Return an account that jazz-tools has logged in as `js`."""
     credentials = Credentials.generate()
     async with Node(jazz.url, credentials) as node:
         await node.register("worker")
@@ -40,13 +40,13 @@ async def worker(jazz: JazzServer, tools: JavaScript) -> AccountId:
 
 @pytest.fixture
 async def python(nodes: Nodes) -> Node:
-    """The Python side."""
+    """Return the Python side."""
     return await nodes("python")
 
 
 @pytest.fixture
 async def group(python: Node, worker: AccountId) -> Group:
-    """A group in which both sides write."""
+    """Return a group in which both sides write."""
     made = python.create_group()
     await made.add_member(worker, "admin")
     await python.flush()
@@ -276,7 +276,7 @@ async def test_python_takes_the_unique_value_that_javascript_made(
     assert (await Names(["x"]).get_or_create_unique(group, "others")).raw.as_list() == ["x"]
 
 
-async def test_unions_are_told_apart_by_their_literals(tools: JavaScript, python: Node, group: Group) -> None:
+async def test_unions_are_distinguished_by_their_literals(tools: JavaScript, python: Node, group: Group) -> None:
     home = Home(pet=Dog(tricks=["sit"])).create(group)
     await python.flush()
     read = await tools("read", actor="js", schema="Home", id=home.id, resolve={"pet": True})

@@ -1,4 +1,4 @@
-"""What a strict type checker knows of typed values: their fields, their items, the paths of a resolve."""
+"""What a strict type checker knows of typed values: fields, items, and the paths of a resolve."""
 
 import asyncio
 import re

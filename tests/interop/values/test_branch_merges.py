@@ -1,4 +1,4 @@
-"""What JavaScript merges from a branch stands where its writer put it, and can be edited on."""
+"""What JavaScript merges from a branch has the position that its author gave it, and can be edited."""
 
 import pytest
 from interop.javascript import JavaScript
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def _both(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> tuple[Node, Group]:
-    """A node, and a group of it in which the JavaScript actor `js` may write."""
+    """Return a node, and a group of it in which the JavaScript actor `js` may write."""
     python = await nodes("python")
     other = await js("create", actor="js", url=jazz.url, name="js")
     await js("flush", actor="js")

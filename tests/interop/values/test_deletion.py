@@ -1,4 +1,4 @@
-"""Deleted values: markers of either side are honoured by the other, and nobody but an admin deletes."""
+"""Deleted values: each side respects the other's markers, and only an admin deletes."""
 
 import sqlite3
 from contextlib import closing
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def _shared(jazz: JazzServer, js: JavaScript, nodes: Nodes, role: Any) -> tuple[Node, Group]:
-    """A node, and a group of it in which the JavaScript actor `js` has a role."""
+    """Return a node, and a group of it in which the JavaScript actor `js` has a role."""
     python = await nodes("python")
     other = await js("create", actor="js", url=jazz.url, name="js")
     await js("flush", actor="js")
@@ -52,7 +52,7 @@ async def test_what_javascript_deletes_is_deleted_in_python(jazz: JazzServer, js
     assert content(value) == []
     with pytest.raises(ValueDeleted, match=value.id):
         value.append("c")
-    value.destroy()  # again: nothing happens
+    value.destroy()  # a second time has no effect
     await python.flush()
     other = await nodes("other")
     with pytest.raises(ValueDeleted, match="an admin of its group deleted it"):
@@ -61,7 +61,7 @@ async def test_what_javascript_deletes_is_deleted_in_python(jazz: JazzServer, js
         await python.load(value.id)
 
 
-async def test_what_was_written_at_the_same_time_as_a_deletion_is_void_and_awaited_by_nobody(
+async def test_a_write_concurrent_with_a_deletion_is_void_and_not_awaited(
     jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
     python, group = await _shared(jazz, js, nodes, "admin")
@@ -96,7 +96,7 @@ async def test_only_an_admin_deletes(jazz: JazzServer, js: JavaScript, nodes: No
     assert not mine.deleted
 
 
-async def test_a_forged_deletion_deletes_nothing_and_is_told_with_its_reason(
+async def test_a_forged_deletion_deletes_nothing_and_is_reported_with_its_reason(
     jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
     """A writer sends the marker all the same; the server refuses it as its own author's node does."""
@@ -116,7 +116,7 @@ async def test_a_forged_deletion_deletes_nothing_and_is_told_with_its_reason(
     assert not await js("isDeleted", actor="js", id=value.id)
 
 
-async def test_a_deletion_by_one_who_was_admin_at_its_time_stands(
+async def test_a_deletion_by_one_who_was_admin_at_its_time_remains_valid(
     jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
     python, group = await _shared(jazz, js, nodes, "admin")
@@ -190,7 +190,7 @@ async def test_a_deletion_outlives_a_restart_and_is_sent_by_the_next_run(
 
 
 def _stored_sessions(path: Path, co_id: str) -> list[str]:
-    """The kinds of sessions (z, d) of which a local store holds something."""
+    """Return the kinds of sessions (z, d) of which a local store holds something."""
     query = "SELECT DISTINCT session FROM log JOIN batch ON batch.log = log.number WHERE value = ?"
     with closing(sqlite3.connect(path)) as connection:
         return [row[0].rpartition("_session_")[2][0] for row in connection.execute(query, (co_id,))]

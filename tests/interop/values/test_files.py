@@ -1,4 +1,4 @@
-"""Files written by one side are read by the other, whole and while they grow."""
+"""Files written by one side can be read by the other, whole and while they grow."""
 
 import asyncio
 import base64
@@ -20,7 +20,7 @@ DATA = random.Random(1).randbytes(250_000)  # noqa: S311 - only some bytes
 
 
 async def _both(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> tuple[Node, str]:
-    """A node, and a group of it in which the JavaScript actor `js` may write."""
+    """Return a node, and a group of it in which the JavaScript actor `js` may write."""
     python = await nodes("python")
     other = await js("create", actor="js", url=jazz.url, name="js")
     await js("flush", actor="js")

@@ -1,4 +1,4 @@
-"""JSON where the two languages differ: both sides see the same value, whoever wrote it."""
+"""JSON where the two languages differ: both sides see the same value."""
 
 import json
 import math
@@ -66,7 +66,7 @@ WRITTEN_IN_JAVASCRIPT: dict[str, tuple[str, Any]] = {
 
 
 async def _both(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> tuple[Node, Group, str]:
-    """A node, a group of it in which the JavaScript actor `js` may write, and that actor's account."""
+    """Return a node, a group of it in which the JavaScript actor `js` may write, and that actor's account."""
     python = await nodes("python")
     other = await js("create", actor="js", url=jazz.url, name="js")
     await js("flush", actor="js")
@@ -77,7 +77,7 @@ async def _both(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> tuple[Node, G
 
 
 def _exactly(value: Any) -> str:
-    """Tells 1 from True and 0 from -0, but not 1 from 1.0, which JavaScript does not."""
+    """Distinguish 1 from True and 0 from -0, but not 1 from 1.0, as JavaScript."""
     return json.dumps(value, sort_keys=True)
 
 
@@ -130,7 +130,7 @@ async def test_an_undefined_value_is_an_absent_key_and_null_in_a_list(
     assert (edit.by, edit.value, edit.deleted) == (account, None, True)
 
 
-async def test_where_deletion_is_restricted_a_writers_deletions_count_for_nobody(
+async def test_where_deletion_is_restricted_a_writers_deletions_never_count(
     jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
     python, group, _ = await _both(jazz, js, nodes)

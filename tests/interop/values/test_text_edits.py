@@ -1,4 +1,4 @@
-"""Texts and lists edited by both sides: the same graphemes in the same order, whoever writes."""
+"""Texts and lists edited by both sides: the same graphemes in the same order."""
 
 import random
 from collections.abc import Callable
@@ -17,7 +17,7 @@ SAMPLE = "grüße, \U0001f468\u200d\U0001f469\u200d\U0001f467 e\u0301\r\n\U0001f
 
 
 async def _both(jazz: JazzServer, js: JavaScript, nodes: Nodes, clock: Callable[[], int] = now_ms) -> tuple[Node, str]:
-    """A node, and a group of it in which the JavaScript actor `js` may write."""
+    """Return a node, and a group of it in which the JavaScript actor `js` may write."""
     python = await nodes("python", clock=clock)
     other = await js("create", actor="js", url=jazz.url, name="js")
     await js("flush", actor="js")

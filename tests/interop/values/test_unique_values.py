@@ -1,4 +1,4 @@
-"""Values that everybody finds by their name: one for each name, and the earliest first content wins."""
+"""Values found by their name: one for each name, and the earliest first content wins."""
 
 from typing import Any
 
@@ -81,7 +81,7 @@ async def test_of_two_that_make_it_at_once_the_earlier_content_wins_for_all(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_without_content_it_has_one_transaction_that_everybody_can_read(
+async def test_without_content_it_has_one_transaction_that_everyone_can_read(
     kind: str, jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
     python = await nodes("python")

@@ -1,4 +1,4 @@
-"""What the JavaScript library makes, made anew at each run, is equal to the byte in Python; and the other way round."""
+"""Data that the JavaScript library makes at each run is equal to the byte in Python, and the other way round."""
 
 import asyncio
 import json
@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from interop.javascript import JavaScript, javascript
+from support.jazz_controlled_nodes import DetachedNode, SwitchedNode
 from support.jazz_nodes import content
 from support.jazz_server import JazzServer
-from support.jazz_wire import Loose, Wired
 
 from reside.jazz import Credentials, InvalidContent, now_ms
 from reside.jazz.wire import crypto as ours
@@ -114,7 +114,7 @@ LARGE = "x" * 60_000
 
 
 async def _all_kinds_by_javascript(js: JavaScript, group: str) -> dict[str, str]:
-    """A value of each kind, with edits; one of them in several pieces."""
+    """Return a value of each kind, with edits; one of them in several pieces."""
     a_map = await js("map", actor="js", group=group, init=SAMPLE)
     await js("set", actor="js", id=a_map, key="text", value="again")
     await js("del", actor="js", id=a_map, key="half")
@@ -135,7 +135,7 @@ async def _all_kinds_by_javascript(js: JavaScript, group: str) -> dict[str, str]
 
 
 def _joined(messages: list[dict[str, Any]]) -> dict[str, Any]:
-    """The pieces of a value as one: its header, and of each session the transactions and the last signature."""
+    """Return the pieces of a value as one: its header, and of each session the transactions and the last signature."""
     sessions: dict[str, Any] = {}
     for message in messages:
         for name, batch in message["new"].items():
@@ -146,8 +146,8 @@ def _joined(messages: list[dict[str, Any]]) -> dict[str, Any]:
     return {"header": messages[0]["header"], "sessions": sessions, "priority": {item["priority"] for item in messages}}
 
 
-def _whole(node: Loose, co_id: str) -> list[dict[str, Any]]:
-    """What a node sends to one who has nothing."""
+def _whole(node: DetachedNode, co_id: str) -> list[dict[str, Any]]:
+    """Return what a node sends to one who has nothing."""
     node.take()
     node.give({"action": "load", "id": co_id, "header": False, "sessions": {}})
     return [message for message in node.take() if message["id"] == co_id]
@@ -159,7 +159,7 @@ async def test_whole_values_of_javascript_are_read_and_sent_on_unchanged(js: Jav
     group = await js("group", actor="js", name="fixtures")
     await js("addMember", actor="js", group=group, account="everyone", role="reader")
     kinds = await _all_kinds_by_javascript(js, group)
-    python = Loose()
+    python = DetachedNode()
     for co_id in (made["accountID"], group, *kinds.values()):
         messages = await js("messages", actor="js", id=co_id)
         for message in messages:
@@ -175,7 +175,7 @@ async def test_whole_values_of_javascript_are_read_and_sent_on_unchanged(js: Jav
 
 async def test_whole_values_of_python_are_read_and_sent_on_unchanged(js: JavaScript, jazz: JazzServer) -> None:
     credentials = Credentials.generate()
-    python = Wired(jazz.url, credentials, clock=now_ms)
+    python = SwitchedNode(jazz.url, credentials, clock=now_ms)
     await python.online()
     await python.register("python")
     group = python.create_group("fixtures")
@@ -199,7 +199,7 @@ async def test_whole_values_of_python_are_read_and_sent_on_unchanged(js: JavaScr
         await asyncio.sleep(0)  # a signature each
     await python.flush()
     await js("create", actor="reader", url=jazz.url, name="reader")
-    loose = Loose()
+    loose = DetachedNode()
     for co_id in (
         credentials.account_id,
         group.id,

@@ -1,4 +1,4 @@
-"""Entities of Alpha's data for tests: a replica in one line."""
+"""Entities of Alpha's data for tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CALLER = "registry.reside.internal/reside/examples/caller"
 
 
 def digest(number: int) -> str:
-    """A well-formed digest."""
+    """Return a well-formed digest."""
     return f"sha256:{number:064x}"
 
 
@@ -31,7 +31,7 @@ def replica(
     management: Management | None = None,
     **members: Any,
 ) -> Replica:
-    """A replica ``greeter`` whose versions 1, 2, … have these statuses; the last is current unless said otherwise."""
+    """Return a replica `greeter` whose versions 1, 2, … have these statuses; by default the last is current."""
     info = {"name": "greeter", "class": kind, "exclusive": True, "scalable": scalable}
     versions = tuple(
         ReplicaVersion(
@@ -61,7 +61,7 @@ def replica(
 
 
 def manifest(identity: str = CALLER, **members: Any) -> ReplicaManifest:
-    """A replica's manifest; ``members`` in the words of the label."""
+    """Return a replica's manifest; `members` in the words of the label."""
     info = {"name": "caller", "class": "long-running", "exclusive": False, "scalable": False}
     parsed = parse_manifest({"type": "replica", "identity": identity, "info": info, **members})
     assert isinstance(parsed, ReplicaManifest)
@@ -69,7 +69,7 @@ def manifest(identity: str = CALLER, **members: Any) -> ReplicaManifest:
 
 
 def contract(identity: str = GREETING, **members: Any) -> ContractManifest:
-    """A contract with the permission ``greet`` and the method ``greet``, unless ``members`` say otherwise."""
+    """Return a contract with the permission `greet` and the method `greet`, unless `members` replace them."""
     document: dict[str, Any] = {
         "type": "contract",
         "identity": identity,

@@ -1,4 +1,4 @@
-"""The leader's loop: what one key's handling may do while another's is under way."""
+"""The leader's loop: concurrent handling of two keys, and when a load request is finished."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class World:
         self.meanwhile = lambda: None
 
     async def peers(self, _contract: str) -> list[World]:
-        """The Sentinel."""
+        """Return the Sentinel."""
         return [self]
 
     async def data(self) -> Map:
-        """The root of the Sentinel's data."""
+        """Return the root of the Sentinel's data."""
         return Map("root", {name: name for maps in sentinel_data.MAPS_BY_GROUP.values() for name in maps})
 
     async def load_map(self, co_id: str) -> Map:
-        """A map; something happens meanwhile if it is a report."""
+        """Return a map; something happens meanwhile if it is a report."""
         self.loaded.append(co_id)
         if co_id.startswith("report."):
             self.meanwhile()

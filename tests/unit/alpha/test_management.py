@@ -1,4 +1,4 @@
-"""Who decides about a replica: whoever may now, with a value that makes sense, not from the future."""
+"""Which edits of a replica's management count: those of authorized accounts, well-formed, and not from the future."""
 
 from __future__ import annotations
 

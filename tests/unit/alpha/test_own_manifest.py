@@ -1,4 +1,4 @@
-"""What Alpha says of itself and of the Sentinel in code is what images and the Sentinel say."""
+"""Alpha's manifest and the Sentinel's contract in code equal those of the images and the Sentinel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_packaged_contract_of_the_sentinel_is_the_sentinels() -> None:
     assert (set(packaged.permissions), set(packaged.methods)) == (set(SENTINEL.permissions), set(SENTINEL.methods))
 
 
-def test_every_packaged_contract_stands_under_its_identity() -> None:
+def test_every_packaged_contract_has_its_identity_as_key() -> None:
     assert {identity: contract.identity for identity, contract in PACKAGED.items()} == {
         ALPHA_CONTRACT: ALPHA_CONTRACT,
         SENTINEL_CONTRACT: SENTINEL_CONTRACT,

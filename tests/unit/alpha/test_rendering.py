@@ -77,7 +77,7 @@ def test_the_service_selects_the_replica_alone_so_that_both_versions_serve_durin
     assert [(p["port"], p["targetPort"]) for p in spec["ports"]] == [(80, 8080)]
 
 
-def test_a_deployment_selects_its_own_version_and_its_pods_bear_the_selected_labels() -> None:
+def test_a_deployment_selects_its_own_version_and_its_pods_have_the_selected_labels() -> None:
     objects = rendered(replica("running-outdated", "starting"), CLUSTER)
     for number in (1, 2):
         spec = objects[f"Deployment/greeter-{number}"]["spec"]
@@ -147,7 +147,7 @@ def test_only_scalable_replicas_may_have_two_pods_when_a_setting_changes(scalabl
     assert spec["strategy"]["type"] == strategy
 
 
-def test_equal_wishes_have_equal_revisions() -> None:
+def test_equal_stacks_have_equal_revisions() -> None:
     def once() -> DesiredStack:
         return render(replica("running"), CLUSTER, owner=OWNER)
 
@@ -207,7 +207,7 @@ def test_a_job_stays_as_it_was_rendered_when_a_setting_changes() -> None:
     assert after["Job/greeter-1"] == before["Job/greeter-1"]
 
 
-def test_a_completed_job_stays_but_is_not_rendered_anew() -> None:
+def test_a_completed_job_stays_but_is_not_rendered_again() -> None:
     done = replica("completed", kind="oneshot")
     before = rendered(replica("running", kind="oneshot"), CLUSTER)
     assert rendered(done, CLUSTER, rendered=before)["Job/greeter-1"] == before["Job/greeter-1"]

@@ -1,4 +1,4 @@
-"""What a manifest asks for, resolved against the state; each refusal names the thing and the cure."""
+"""Resolution of a manifest against the state; each refusal names the problem and the cure."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_multiple_requirement_takes_all() -> None:
     assert (requirement.replicas, requirement.alternatives) == ((ONE, TWO), ())
 
 
-def test_a_requirement_that_nobody_serves_is_refused_unless_optional() -> None:
+def test_a_requirement_without_a_server_is_refused_unless_optional() -> None:
     with pytest.raises(LoadRefused, match=f"no replica implements {GREETING}"):
         resolved(requiring(), providers={})
     assert resolved(requiring(optional=True), providers={}).requirements["greeting"].replicas == ()

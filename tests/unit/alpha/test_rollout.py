@@ -1,4 +1,4 @@
-"""Which versions run: a scalable replica changes without a gap, a non-scalable one never runs twice."""
+"""Which versions run: a scalable replica is updated without a gap, a non-scalable one never runs twice."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_non_scalable_replica_is_never_asked_to_run_twice(statuses: list[Versi
 
 
 @given(st.lists(st.sampled_from(STATUSES), min_size=1, max_size=5), st.data())
-def test_a_scalable_replica_keeps_whoever_serves_until_the_current_one_does(
+def test_a_scalable_replica_keeps_serving_versions_until_the_current_one_serves(
     statuses: list[VersionStatus], data: st.DataObject
 ) -> None:
     current = data.draw(st.integers(1, len(statuses)))

@@ -1,4 +1,4 @@
-"""Alpha's settings: a domain needs an issuer; mirrors may leave the scheme out; the code is never shown."""
+"""Alpha's settings: a domain needs an issuer; mirrors may omit the scheme; the claim code is masked."""
 
 from __future__ import annotations
 

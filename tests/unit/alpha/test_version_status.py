@@ -1,4 +1,4 @@
-"""Statuses of versions out of what the Sentinel reports, with the rollout closed over them."""
+"""Statuses of versions from the Sentinel's reports, together with the rollout."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_new_version_is_starting_then_running() -> None:
     assert changed_statuses(subject, stack, report(stack, greeter_1=UP)) == {1: "running"}
 
 
-def test_only_changes_are_told() -> None:
+def test_only_changes_are_reported() -> None:
     subject = replica("running")
     stack = stack_of(subject)
     assert changed_statuses(subject, stack, report(stack, greeter_1=UP)) == {}
@@ -59,7 +59,7 @@ def test_no_report_changes_nothing_so_that_a_sentinel_that_is_down_is_no_error()
     assert changed_statuses(subject, stack_of(subject), StackReport()) == {}
 
 
-def test_a_failed_apply_is_the_current_versions_error_and_nobody_elses() -> None:
+def test_a_failed_apply_is_the_error_of_the_current_version_only() -> None:
     subject = replica("running-outdated", "unknown")
     stack = stack_of(subject)
     assert changed_statuses(subject, stack, report(stack, error="rule x", greeter_1=UP)) == {2: "error"}
@@ -79,7 +79,7 @@ def test_what_completed_stays_completed() -> None:
 
 
 def live_after(stack: DesiredStack, before: dict[str, Any]) -> dict[str, ObjectReport]:
-    """What a cluster reports some time after applying ``stack``: pods follow the wish by one step."""
+    """Return what a cluster reports some time after applying `stack`: pods follow the desired state by one step."""
     reports = {}
     for key, manifest in zip(stack.keys(), stack.objects, strict=True):
         if key.startswith("Deployment/"):

@@ -1,4 +1,4 @@
-"""What goes into the images of ReSide's own code: what is meant to be built, and nothing that lies in the checkout."""
+"""What images of ReSide's own code contain: what is meant to be built, and no other file of the checkout."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def write(path: Path, text: str) -> None:
 
 
 def layer(content: Code) -> dict[str, bytes]:
-    """The files of the image's layer, without byte code."""
+    """Return the files of the image's layer, without byte code."""
     file = io.BytesIO()
     context = Context(file)
     content.write(context, lambda _line: None)

@@ -1,4 +1,4 @@
-"""What decides whether an image is built again: everything that goes into it, and nothing else."""
+"""What decides whether an image is built again: all of its inputs, and nothing else."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def tags(known: dict[str, Recipe]) -> dict[str, str]:
         (BASE, set()),
     ],
 )
-def test_a_change_reaches_the_image_and_those_that_stand_on_it(changed: Recipe, expected: set[str]) -> None:
+def test_a_change_affects_the_image_and_those_based_on_it(changed: Recipe, expected: set[str]) -> None:
     before, after = tags(KNOWN), tags(KNOWN | {changed.name: changed})
     assert {name for name in before if before[name] != after[name]} == expected
 
 
-def test_what_an_image_stands_on_is_brought_as_well_and_first() -> None:
+def test_the_base_of_an_image_is_built_as_well_and_first() -> None:
     assert list(builder._items(KNOWN, ["child"])) == ["base", "child"]
 
 
@@ -74,7 +74,7 @@ class Store:
         self.pulled: list[str] = []
 
     def has(self, item: builder.Item) -> bool:
-        """Whether it was told to have it."""
+        """Whether the image was registered."""
         return item.recipe.name in self._has
 
     def pull(self, item: builder.Item) -> None:

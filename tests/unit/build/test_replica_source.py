@@ -1,4 +1,4 @@
-"""`reside build` reads a folder: good ones as they are, bad ones refused with the file and the cure."""
+"""`reside build` reads a folder, and refuses bad ones with the file and the cure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The manifests that ReSide ships: its own replicas' and the examples'."""
+"""The manifests that ReSide ships: those of its own replicas and of the examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running the bootstrap program: what is told of it, and what is left of the tracked configuration."""
+"""The run of the bootstrap program: its progress, its errors, and the tracked configuration afterwards."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STACK = "urn:pulumi:local::reside::"
         (f"{STACK}pulumi:providers:kubernetes::cluster", None),
     ],
 )
-def test_steps_are_told_by_phase_and_groups_not_at_all(urn: str, name: str | None) -> None:
+def test_steps_are_shown_by_phase_and_groups_not_at_all(urn: str, name: str | None) -> None:
     assert project.step_name(urn) == name
 
 

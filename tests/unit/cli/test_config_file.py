@@ -1,4 +1,4 @@
-"""The configuration file: private, replaced as a whole, clear about what is wrong."""
+"""The configuration file: private, replaced atomically, with clear errors."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_without_a_context_the_message_says_how_to_get_one() -> None:
         config.Config().context()
 
 
-def test_an_unknown_name_is_told_with_the_known_ones() -> None:
+def test_an_unknown_name_is_reported_with_the_known_ones() -> None:
     with pytest.raises(InvalidInput, match=r"cluster 'other' .*known: local"):
         config.Config().with_account(ACCOUNT).with_cluster(CLUSTER, "admin").cluster("other")
 

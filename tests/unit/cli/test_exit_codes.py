@@ -1,4 +1,4 @@
-"""The command's edge: exit codes, one line an error, JSON for programs, no traceback for a user's mistake."""
+"""Exit codes, errors of one line, JSON for programs, and no traceback for a user's mistake."""
 
 from __future__ import annotations
 

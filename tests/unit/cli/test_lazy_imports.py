@@ -1,4 +1,4 @@
-"""The command's parts: a part that the arguments do not name is not imported."""
+"""A part of the command that the arguments do not name is not imported."""
 
 import subprocess
 import sys

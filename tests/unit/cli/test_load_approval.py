@@ -1,4 +1,4 @@
-"""What is approved, and when a load is over."""
+"""Which load requests are approved, and when a load ends."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def test_a_load_ends_when_a_replica_runs_and_when_a_oneshot_completed(kind: str,
 
 
 def request(status: str, revision: str = "one", **members: Any) -> LoadRequest:
-    """A load request in this status, previewed as this revision."""
+    """Return a load request in this status, previewed as this revision."""
     return LoadRequest(
         id=1, status=status, image="image", owner="co_z", preview={"revision": revision, "changes": []}, **members
     )
 
 
 class Alpha:
-    """A session, its node, and a request's map: approves one revision; then the map stands like ``then``.
+    """A session, its node, and a request's map: approves one revision; then the map is as in `then`.
 
-    What Alpha wrote meanwhile (``news``) is not here before the node has caught up.
+    What Alpha wrote meanwhile (`news`) is not here before the node has caught up.
     """
 
     def __init__(self, accepted: str, then: LoadRequest) -> None:
@@ -68,7 +68,7 @@ class Alpha:
         self.map = self.news
 
     def as_dict(self) -> dict[str, Any]:
-        """The map's members."""
+        """Return the map's members."""
         return self.map.document()
 
     async def call(self, _method: str, body: dict[str, Any]) -> None:
@@ -79,7 +79,7 @@ class Alpha:
 
     @asynccontextmanager
     async def watch(self) -> AsyncIterator[Any]:
-        """The map's state, once."""
+        """Yield the map's state, once."""
 
         async def states() -> AsyncIterator[Any]:
             yield type("State", (), {"as_dict": lambda _self: self.map.document()})()
@@ -97,7 +97,7 @@ async def test_what_the_world_has_moved_is_shown_to_the_operator_before_it_is_ap
     assert alpha.seen == ["one", "two"]
 
 
-async def test_what_somebody_else_decided_is_told_and_not_asked_again() -> None:
+async def test_a_decision_of_another_operator_is_reported_without_a_prompt() -> None:
     alpha = Alpha("two", request("approved", "two", version=7))
     alpha.news = request("rejected", rejection_reason="not today")
     with pytest.raises(Conflict, match="load request 1 was rejected by somebody else: not today"):
@@ -117,14 +117,14 @@ async def test_nothing_is_approved_that_the_operator_declines() -> None:
     assert alpha.map.status == "requires-approval"
 
 
-async def test_an_approved_request_that_can_not_be_carried_out_is_told_with_its_reason() -> None:
+async def test_an_approved_request_that_fails_is_reported_with_its_reason() -> None:
     alpha = Alpha("one", request("invalid", error_message="the name caller has been taken in the meantime"))
     with pytest.raises(LoadRefused, match="load request 1 is invalid: the name caller has been taken in the meantime"):
         await alpha.approve(request("requires-approval"))
 
 
 class Restarting(Alpha):
-    """An Alpha that ends during the first call: before it has approved, or after; ``news`` is what it wrote."""
+    """An Alpha that ends during the first call: before it has approved, or after; `news` is what it wrote."""
 
     def __init__(self, news: LoadRequest) -> None:
         super().__init__("one", request("approved", version=7))
@@ -162,7 +162,7 @@ async def test_an_approval_whose_answer_was_lost_is_asked_for_again(news: LoadRe
         (request("approved", "two"), "was approved by somebody else"),
     ],
 )
-async def test_what_somebody_else_decided_while_alpha_was_away_is_told(news: LoadRequest, message: str) -> None:
+async def test_a_decision_of_another_operator_while_alpha_was_away_is_reported(news: LoadRequest, message: str) -> None:
     alpha = Restarting(news)
     with pytest.raises(Conflict, match=message):
         await alpha.approve(request("requires-approval"))
@@ -195,21 +195,21 @@ class Client:
         self.wishes: list[str] = []
 
     def create_group(self) -> Client:
-        """A group."""
+        """Return a group."""
         return self
 
     async def add_member(self, _account: str, _role: str) -> None:
         """Let Alpha read."""
 
     def create_map(self, _members: dict[str, Any]) -> Client:
-        """The request value."""
+        """Return the request value."""
         return self
 
     async def flush(self) -> None:
         """Nothing to send."""
 
     async def load_map(self, co_id: str) -> str:
-        """The load request."""
+        """Return the load request."""
         return co_id
 
     async def call(self, _method: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -221,7 +221,7 @@ class Client:
 
 
 async def test_a_load_request_whose_answer_was_lost_is_asked_for_again_with_the_same_value() -> None:
-    """Alpha makes one load request of a request value, however often it is asked."""
+    """Alpha makes one load request of a request value, also for repeated calls."""
     client = Client()
     assert await create_request(client, LoadRequestSpec(image="image")) == (4, "co_zRequest")
     assert client.wishes == ["co_zWish", "co_zWish"]

@@ -1,4 +1,4 @@
-"""What others wrote is shown as it is: neither rich's markup nor the terminal's commands are obeyed."""
+"""Text of others is printed literally: neither markup nor terminal commands in it have an effect."""
 
 from __future__ import annotations
 

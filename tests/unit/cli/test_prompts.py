@@ -1,4 +1,4 @@
-"""Questions of the command: what counts as which answer, from a pipe, a file, or nothing at all."""
+"""Prompts: which answers count, from a pipe, a file, or without any input."""
 
 from __future__ import annotations
 

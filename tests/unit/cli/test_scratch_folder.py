@@ -1,4 +1,4 @@
-"""The private folder of a bootstrap's temporary files: gone with its run, or with the next one."""
+"""The private folder for temporary files of a bootstrap is removed by its run or by the next one."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_a_command_gets_its_own_options_and_the_shared_ones() -> None:
     assert ran.output.strip() == str(("door", False, Colours(front="white")))
 
 
-def test_shared_options_stand_in_the_help() -> None:
+def test_shared_options_are_in_the_help() -> None:
     shown = CliRunner().invoke(app, ["--help"]).output
     assert "Of the letters." in shown
     assert "Of the paper." in shown

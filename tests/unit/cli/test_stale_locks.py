@@ -1,4 +1,4 @@
-"""What a killed engine leaves: lock files of dead processes go, those of living ones stay."""
+"""Lock files of a killed engine: those of dead processes are removed, those of living ones stay."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def test_the_lock_of_a_living_engine_stays(tmp_path: Path) -> None:
     assert path.exists()
 
 
-def test_a_process_id_given_to_somebody_else_proves_nothing(tmp_path: Path) -> None:
+def test_a_reused_process_id_proves_nothing(tmp_path: Path) -> None:
     lock(tmp_path, "local", json.dumps({"pid": 7}))
     process(tmp_path / "proc", 7, "bash")
     assert crash.remove_dead_locks(tmp_path, "local", tmp_path / "proc")
 
 
-def test_a_killed_engine_that_nobody_reaped_does_not_live(tmp_path: Path) -> None:
+def test_a_zombie_engine_is_not_alive(tmp_path: Path) -> None:
     lock(tmp_path, "local", json.dumps({"pid": 7}))
     process(tmp_path / "proc", 7, "pulumi", "Z")
     assert crash.remove_dead_locks(tmp_path, "local", tmp_path / "proc")

@@ -1,4 +1,4 @@
-"""Claiming super admin: when Alpha is ready to be asked."""
+"""The super admin claim: when Alpha is ready for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REFUSED = httpx.ConnectError("connection refused")
 
 
 def alpha(*answers: httpx.Response | httpx.TransportError) -> httpx.AsyncClient:
-    """A client of an Alpha that answers so, one after the other; the last answer stays."""
+    """Return a client of an Alpha that answers so, one after the other; the last answer stays."""
     left = list(answers)
 
     def answer(_request: httpx.Request) -> httpx.Response:

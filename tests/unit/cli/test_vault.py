@@ -22,7 +22,7 @@ class MemoryStore:
         self.values: dict[str, str] = {}
 
     def read(self, name: str) -> str | None:
-        """The value of this name."""
+        """Return the value of this name."""
         return self.values.get(name)
 
     def create(self, name: str, value: str) -> str:
@@ -30,7 +30,7 @@ class MemoryStore:
         return self.values.setdefault(name, value)
 
 
-def test_a_secret_comes_back_and_never_stands_in_the_cipher_text() -> None:
+def test_a_secret_round_trips_and_is_not_in_the_cipher_text() -> None:
     box = vault.Vault(MemoryStore())
     encrypted = box.encrypt("sealerSecret_z1/signerSecret_z2")
     assert "Secret" not in encrypted

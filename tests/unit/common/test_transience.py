@@ -76,7 +76,7 @@ def test_a_transient_error_may_pass_by_itself(error: Exception) -> None:
 
 
 @pytest.mark.parametrize("error", PERMANENT, ids=lambda error: type(error).__name__)
-def test_another_error_of_reside_needs_somebody_to_act(error: Exception) -> None:
+def test_another_error_of_reside_needs_an_action(error: Exception) -> None:
     assert not is_transient(error)
     assert is_expected(error)
 

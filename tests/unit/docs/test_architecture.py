@@ -17,7 +17,7 @@ _MOST_FILES_TO_CANCEL: Final = 3
 
 
 def part(heading: str) -> str:
-    """The text below a heading, up to the next one of its level or above."""
+    """Return the text below a heading, up to the next one of its level or above."""
     level = heading.split(" ", maxsplit=1)[0]
     found = re.search(rf"^{re.escape(heading)}\n(.*?)(?=^#{{1,{len(level)}}} |\Z)", PAGE, re.MULTILINE | re.DOTALL)
     assert found is not None, heading
@@ -25,12 +25,12 @@ def part(heading: str) -> str:
 
 
 def paths_in(text: str) -> list[str]:
-    """The files that a text names, each once."""
+    """Return the files that a text names, each once."""
     return list(dict.fromkeys(re.findall(r"`((?:reside|policy|stacks|engine)/[\w/]+\.(?:py|go))`", text)))
 
 
 def test_the_diagram_is_that_of_the_contracts() -> None:
-    assert f"```mermaid\n{diagram()}\n```" in PAGE
+    assert f"``mermaid\n{diagram()}\n``" in PAGE
 
 
 def test_the_diagram_says_exactly_what_the_contracts_allow() -> None:
@@ -52,7 +52,7 @@ def test_the_imports_of_each_package_are_those_of_the_code() -> None:
 def test_the_layers_within_a_package_are_those_of_its_contract(package: str) -> None:
     (contract,) = [found for found in contracts() if found.get("containers") == [package]]
     layers = "\n".join(contract["layers"])
-    assert f"```\n{layers}\n```" in part(f"### {package}")
+    assert f"``\n{layers}\n``" in part(f"### {package}")
 
 
 def test_the_way_of_one_image_is_short() -> None:

@@ -17,7 +17,7 @@ _PAGE = re.compile(r"(?<![\w./-])((?:[\w.-]+/)*[\w-]+\.md)\b(?!\")")
 _SECTION = re.compile(r"docs/([\w-]+\.md),\s+(?:section (\d+)|\"([^\"]+)\")")
 _OLD_STYLE = re.compile(r"\.md §|\.\./shared|/work/")
 _LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
-_FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^``.*?^``$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _CODE_PATH = re.compile(
     r"(?<![\w./-])((?:reside|stacks|policy|images|tools|engine|tests|benchmarks|examples)/[\w./*-]*\w/?)"
@@ -27,14 +27,14 @@ _MODULE = re.compile(r"(?<![\w./-])(?!reside\.io\b)((?:reside|stacks|policy)(?:\
 
 @cache
 def tracked() -> tuple[str, ...]:
-    """The tracked text files, but for this test, which names what it forbids."""
+    """Return the tracked text files, but for this test, which names what it forbids."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     me = str(Path(__file__).relative_to(ROOT))
     return tuple(path for path in listed.splitlines() if path.endswith(_TEXTS) and path != me)
 
 
 def pages() -> list[str]:
-    """The tracked Markdown pages."""
+    """Return the tracked Markdown pages."""
     return [path for path in tracked() if path.endswith(".md")]
 
 
@@ -52,7 +52,7 @@ def found(pattern: re.Pattern[str], paths: tuple[str, ...] | list[str]) -> Itera
 
 
 def anchor(heading: str) -> str:
-    """The name that GitHub gives to a heading."""
+    """Return the name that GitHub gives to a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 

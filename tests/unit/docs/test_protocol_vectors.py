@@ -34,8 +34,8 @@ PAGE = Path(__file__).parents[3] / "docs" / "jazz-protocol.md"
 
 @pytest.fixture(scope="module")
 def vectors() -> dict[str, Any]:
-    """The only JSON block of the page."""
-    (block,) = re.findall(r"^```json\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    """Return the only JSON block of the page."""
+    (block,) = re.findall(r"^``json\n(.*?)^``$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     found: dict[str, Any] = json.loads(block)
     return found
 
@@ -46,7 +46,7 @@ def agent(vectors: dict[str, Any]) -> Agent:
 
 
 def read_key(vector: dict[str, str]) -> ReadKey:
-    """The key that the page builds from bytes."""
+    """Return the key that the page builds from bytes."""
     key = ReadKey(
         "key_z" + b58encode(bytes.fromhex(vector["idBytes"])),
         "keySecret_z" + b58encode(bytes.fromhex(vector["secretBytes"])),

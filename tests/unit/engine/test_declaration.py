@@ -1,4 +1,4 @@
-"""What the inline program sends for a manifest, and whom adoption refuses."""
+"""The declaration that the program sends, and which objects adoption refuses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WISH = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labe
 
 
 def test_annotations_are_frozen() -> None:
-    """They stand in clusters and in engine states."""
+    """Clusters and engine states contain them."""
     assert ANNOTATIONS == {
         "pulumi.com/patchFieldManager": "kubernetes-sentinel",
         "pulumi.com/skipAwait": "true",
@@ -40,7 +40,7 @@ def test_tokens(version: str, kind: str, expected: str) -> None:
     assert token({"apiVersion": version, "kind": kind}) == expected
 
 
-def test_namespace_and_annotations_are_added_and_the_wish_is_left_alone() -> None:
+def test_namespace_and_annotations_are_added_to_a_copy() -> None:
     wish = {**WISH, "metadata": {**WISH["metadata"], "annotations": {"mine": "1"}}}  # type: ignore[dict-item]
     before = copy.deepcopy(wish)
     sent = as_applied(wish, "reside")

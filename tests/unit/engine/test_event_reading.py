@@ -1,4 +1,4 @@
-"""What the engine's events, its last words and its state mean: the pure parts of the engine room."""
+"""Interpretation of the engine's events, output and state."""
 
 from __future__ import annotations
 

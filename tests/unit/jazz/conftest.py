@@ -1,16 +1,16 @@
-"""What the tests of the Jazz client's wire share: a node that plays the server, and one that writes."""
+"""A node that plays the server, and one that writes."""
 
 import pytest
-from support.jazz_wire import Loose, registered
+from support.jazz_controlled_nodes import DetachedNode, registered
 
 
 @pytest.fixture
-async def hub() -> Loose:
-    """A node that plays the server: it answers loads and acknowledges content."""
-    return Loose()
+async def hub() -> DetachedNode:
+    """Return a node that plays the server: it answers loads and acknowledges content."""
+    return DetachedNode()
 
 
 @pytest.fixture
-async def writer(hub: Loose) -> Loose:
-    """A registered node."""
+async def writer(hub: DetachedNode) -> DetachedNode:
+    """Return a registered node."""
     return await registered(hub, "writer")

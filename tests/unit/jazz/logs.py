@@ -1,4 +1,4 @@
-"""Jazz logs made by hand: transactions of any author, content and time, without a network."""
+"""Jazz logs without a network: transactions of any author, content and time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Log:
         self._counts: dict[str, int] = {}
 
     def add(self, author: str, made_at: int, changes: list[Any], *, private: bool = False) -> Transaction:
-        """A transaction of an author's session; a private one is there already decrypted."""
+        """Return a transaction of an author's session; a private one is there already decrypted."""
         session = SessionId(f"{author}_session_z1")
         index = self._counts.get(session, 0)
         self._counts[session] = index + 1
@@ -31,12 +31,12 @@ class Log:
         return item
 
     def set(self, author: str, made_at: int, key: str, value: Any) -> Transaction:
-        """Sets one key."""
+        """Set one key."""
         return self.add(author, made_at, [{"op": "set", "key": key, "value": value}])
 
 
 def judge(log: Log, *, admin: str, co_id: str = "co_zGroup", groups: dict[str, GroupState] | None = None) -> GroupState:
-    """The state of a group of these transactions; `groups` are its possible parents."""
+    """Return the state of a group of these transactions; `groups` are its possible parents."""
     state = GroupState(co_id, None, lambda parent: (groups or {}).get(parent, "missing"))
     validate_group(state, log.transactions, admin)
     return state

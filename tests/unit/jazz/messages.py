@@ -1,43 +1,39 @@
-"""Values of loose nodes, and the messages that bring them."""
+"""Values of detached nodes, and the messages that transfer them."""
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
-from support.jazz_wire import Loose, connected_to
+from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during
 
 if TYPE_CHECKING:
     from reside.jazz import CoMap
     from reside.jazz.memory.covalue import Core
 
 
-def core_of(node: Loose, value: CoMap) -> Core:
-    """The log that a node holds of a value."""
+def core_of(node: DetachedNode, value: CoMap) -> Core:
+    """Return the log that a node holds of a value."""
     return node._host.store.core(value.id)
 
 
-async def public_map(writer: Loose, hub: Loose, init: dict[str, Any]) -> CoMap:
-    """A new map that everyone may read, which the server has."""
+async def public_map(writer: DetachedNode, hub: DetachedNode, init: dict[str, Any]) -> CoMap:
+    """Return a new map that everyone may read, which the server has."""
     group = writer.create_group()
     await group.add_member("everyone", "reader")
     value = group.create_map(init)
-    await connected_to(hub, writer)
+    await exchange(hub, writer)
     return value
 
 
-def whole_of(node: Loose, value: CoMap) -> dict[str, Any]:
-    """The content message of a whole value, as a server would send it."""
+def whole_of(node: DetachedNode, value: CoMap) -> dict[str, Any]:
+    """Return the content message of a whole value, as a server would send it."""
     node.take()
     node.give({"action": "load", "id": value.id, "header": False, "sessions": {}})
     (message,) = (item for item in node.take() if item["action"] == "content")
     return message
 
 
-async def get_to_know(reader: Loose, hub: Loose, writer: Loose) -> None:
-    """Gives a node the account of another."""
-    loading = asyncio.create_task(reader.load_account(writer.account_id))
-    while not loading.done():
-        await connected_to(hub, reader)
-    await loading
+async def get_to_know(reader: DetachedNode, hub: DetachedNode, writer: DetachedNode) -> None:
+    """Give a node the account of another."""
+    await exchange_during(hub, reader, reader.load_account(writer.account_id))
     reader.take()

@@ -35,7 +35,7 @@ def test_no_kubernetes_certificate_opens_etcd(folder: Path) -> None:
     assert read(folder, ETCD_CA).public_key() != read(folder, KUBERNETES_CA).public_key()
 
 
-def test_the_kubelet_is_its_node_and_nobody_else(folder: Path) -> None:
+def test_the_kubelet_is_its_node_only(folder: Path) -> None:
     subject = read(folder, "kubelet").subject
     assert subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == "system:node:reside-pki"
     assert subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)[0].value == "system:nodes"

@@ -1,4 +1,4 @@
-"""What the local cluster's components are started with."""
+"""The arguments of the local cluster's components."""
 
 from pathlib import Path
 

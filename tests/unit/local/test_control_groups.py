@@ -1,4 +1,4 @@
-"""Finding the processes of a control group while containers end."""
+"""How the processes of a control group are found while containers end."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Where instances of the local cluster live."""
+"""The folders of local cluster instances."""
 
 import ipaddress
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""Every instance has a number of its own."""
+"""Every instance of the local cluster has its own number."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which volumes the local cluster's provisioner makes and removes."""
+"""Which volumes the local cluster's provisioner creates and removes."""
 
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,7 @@ def test_volumes_without_annotations_or_paths_of_others_do_no_harm() -> None:
 
 @pytest.mark.parametrize("path", ["..", "../other", "a/b", "."])
 def test_a_volume_that_lies_elsewhere_keeps_its_data(path: str, tmp_path: Path) -> None:
-    """Whoever may make volumes names their folder, and must not name a folder to be removed."""
+    """A user who may create volumes chooses their folder, and must not choose one to be removed."""
     base = tmp_path / "volumes"
     (base / "a/b").mkdir(parents=True)
     (tmp_path / "other").mkdir()

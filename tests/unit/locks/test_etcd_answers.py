@@ -1,4 +1,4 @@
-"""What locks make of etcd's answers that a healthy etcd rarely gives: lost, foreign, refused."""
+"""How locks treat responses that a healthy etcd rarely gives: lost, foreign, refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Gateway:
-    """A scripted JSON gateway; ``a`` loses the answer to each transaction, ``b`` gives it."""
+    """A scripted JSON gateway; `a` loses the answer to each transaction, `b` gives it."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict[str, Any]]] = []

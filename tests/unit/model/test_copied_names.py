@@ -1,4 +1,4 @@
-"""Names that cannot be imported where they are used: each copy says the same as the model."""
+"""Names that cannot be imported where they are used: each copy equals the model's."""
 
 from __future__ import annotations
 

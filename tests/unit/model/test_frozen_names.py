@@ -1,4 +1,4 @@
-"""Names that stand in clusters, images and data: changing one would orphan what exists."""
+"""Names used in clusters, images and data: a change would orphan what exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of instances: DNS-1035, at most 40 characters, never two alike."""
+"""Names of instances: DNS-1035, at most 40 characters, unique."""
 
 from __future__ import annotations
 

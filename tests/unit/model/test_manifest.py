@@ -1,4 +1,4 @@
-"""The label io.reside.manifest: what is read, and what is refused with which words."""
+"""The label io.reside.manifest: what is read, what is refused, and the messages."""
 
 from __future__ import annotations
 

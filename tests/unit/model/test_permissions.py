@@ -1,4 +1,4 @@
-"""Permissions: a key grants nothing, a sync touches only what was asked for."""
+"""Permissions: a key alone grants nothing, and a sync changes only what was requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Version statuses out of live objects (docs/model.md, section 3)."""
+"""Version statuses from live objects (docs/model.md, section 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each rule refuses what it names, says what to do, and lets the rest pass."""
+"""Each rule refuses its violations with a cure, and accepts everything else."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ LABELS = {"app.kubernetes.io/managed-by": "kubernetes-sentinel"}
 
 
 def manifest(kind: str, **members: Any) -> dict[str, Any]:
-    """An object that breaks no rule by its metadata."""
+    """Return an object that breaks no rule by its metadata."""
     return {"kind": kind, "metadata": {"name": "demo", "namespace": "reside", "labels": LABELS}, **members}
 
 
 def with_pod(kind: str, pod: dict[str, Any]) -> dict[str, Any]:
-    """An object of ``kind`` around a pod spec."""
+    """Return an object of `kind` around a pod spec."""
     template = {"template": {"spec": pod}}
     specs = {"Pod": pod, "CronJob": {"jobTemplate": {"spec": template}}}
     return manifest(kind, spec=specs.get(kind, template))
@@ -170,7 +170,7 @@ def test_names_of_the_rules_are_frozen() -> None:
     ]
 
 
-def test_secret_values_never_stand_in_a_message() -> None:
+def test_messages_never_contain_secret_values() -> None:
     secret = {"kind": "Secret", "metadata": {"name": "s", "namespace": "x"}, "stringData": {"key": "hunter2"}}
     pod = {"hostPID": True, "containers": [container(image="x", env=[{"name": "A", "value": "hunter2"}])]}
     assert "hunter2" not in " ".join(map(str, check([secret, with_pod("Deployment", pod)], CONTEXT)))

@@ -1,4 +1,4 @@
-"""Logging in to a registry: challenges are answered, credentials stay where they belong."""
+"""Authentication with a registry: challenges are answered, credentials go to their registry only."""
 
 from __future__ import annotations
 

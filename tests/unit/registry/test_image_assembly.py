@@ -1,4 +1,4 @@
-"""New images out of others: one more layer, the same layers below, the same dialect."""
+"""New images made of others: one more layer, the same layers below, the same format."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_layer_is_added_in_the_dialect_of_the_image_below(media_type: str, lay
     assert document["config"] == {"mediaType": "some.config", "digest": digest_of(raw), "size": len(raw)}
 
 
-def test_the_configuration_keeps_what_is_below_and_adds_what_was_told() -> None:
+def test_the_configuration_keeps_the_base_and_adds_the_extension() -> None:
     raw, _, _ = extended_image("image", below(OCI_MANIFEST), json.dumps(CONFIG).encode(), ("sha256:l2", 7), EXTENSION)
     config = json.loads(raw)
     assert config["config"] == {

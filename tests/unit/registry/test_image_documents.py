@@ -1,4 +1,4 @@
-"""Manifests, indexes and configurations: read in both dialects, believed only when they are what they claim."""
+"""Manifests, indexes and configurations are read in both formats and verified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Image references: what is one, what it means, and what is refused."""
+"""Image references: their syntax, their meaning, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What uploads make of answers that a registry does not give."""
+"""How uploads treat responses that a correct registry does not give."""
 
 import httpx
 import pytest

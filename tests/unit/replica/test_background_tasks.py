@@ -1,4 +1,4 @@
-"""Background loops: the end of one is the end of the block, and nobody's error is lost or wrapped."""
+"""Background tasks: the end of one ends the block, and no error is lost or wrapped."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_a_failing_loop_ends_the_block_with_its_own_error() -> None:
         await run_until_told(forever=forever, broken=broken)
 
 
-async def test_a_loop_that_just_ends_is_a_bug_and_told_as_one() -> None:
+async def test_a_loop_that_just_ends_is_reported_as_a_bug() -> None:
     with pytest.raises(RuntimeError, match="the loop ending ended"):
         await run_until_told(ending=ending)
 

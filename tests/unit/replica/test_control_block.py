@@ -1,4 +1,4 @@
-"""Reading a permission out of its map: what does not fit together grants nothing."""
+"""Reading a permission from its map: inconsistent members grant nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_complete_permission() -> None:
 @pytest.mark.parametrize("member", ["account", "identity", "name", "instanceId"])
 @pytest.mark.parametrize("value", [None, 7, "other"])
 def test_members_that_do_not_say_what_the_key_says_are_no_permission(member: str, value: Any) -> None:
-    """Otherwise whoever may write one entry could make it look like another's."""
+    """Otherwise an account that may write one entry could make it look like another's."""
     assert parse_permission(REF.key, {**MEMBERS, member: value}) is None
 
 
@@ -39,7 +39,7 @@ def test_a_malformed_current_grants_nothing(current: Any) -> None:
     assert found.current is None
 
 
-def test_without_a_wish_nothing_is_expected_to_be_granted() -> None:
+def test_without_an_expected_grant_nothing_is_granted() -> None:
     found = parse_permission(REF.key, {key: value for key, value in MEMBERS.items() if key != "expected"})
     assert found is not None
     assert found.expected == Grant(granted=False)

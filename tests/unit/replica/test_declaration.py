@@ -1,4 +1,4 @@
-"""Declaring a replica: mistakes are told at import, with the thing named; settings and contracts are checked, too."""
+"""Declaring a replica: mistakes are errors at import that name the problem, also in settings and contracts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The RPC client: what it tries again, and what it makes of answers."""
+"""The RPC client: what it retries, and how it reads responses."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Receiver:
 
 
 def refusal(status: int, code: str) -> httpx.Response:
-    """An error of ReSide on the wire."""
+    """Return an error of ReSide on the wire."""
     return httpx.Response(status, json={"error": {"code": code, "message": "said the peer"}})
 
 
@@ -177,6 +177,6 @@ async def test_a_success_that_is_no_json_is_not_taken_for_an_answer() -> None:
         await call(lambda _: httpx.Response(200, text="<html>welcome</html>"))
 
 
-async def test_an_answer_of_somebody_else_is_told_as_such() -> None:
+async def test_a_response_of_another_program_is_reported_as_such() -> None:
     with pytest.raises(ResideError, match="answered HTTP 404 without an error of ReSide"):
         await call(lambda _: httpx.Response(404, text="<html>"))

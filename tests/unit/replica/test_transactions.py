@@ -47,7 +47,7 @@ async def test_nothing_is_written_before_the_lock_is_confirmed(recorder: Recorde
     assert recorder.calls == ["check", "write", "flush"]
 
 
-async def test_a_transaction_without_writes_asks_nobody(recorder: Recorder, tx: Transaction) -> None:
+async def test_a_transaction_without_writes_sends_no_request(recorder: Recorder, tx: Transaction) -> None:
     await tx.commit()
     assert recorder.calls == []
 

@@ -1,4 +1,4 @@
-"""A stand-in for `reside-engine` that does what a command's first word says; run as a program by unit tests.
+"""A fake `reside-engine` that does what the first word of a command says; unit tests run it as a program.
 
 It keeps to the protocol of reside/resident/wire.py and to the flags of `reside-engine serve`.
 """
@@ -18,7 +18,7 @@ SCRIPT = "#!{python}\nimport runpy\nrunpy.run_path({path!r}, run_name='__main__'
 
 
 def fake_engine(folder: Path) -> str:
-    """Write the program; its path is for ``ResidentSettings.engine``."""
+    """Write the program; its path is for `ResidentSettings.engine`."""
     program = folder / "fake-engine"
     program.write_text(SCRIPT.format(python=sys.executable, path=__file__))
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
@@ -58,13 +58,13 @@ class Session:
         self.say(exit=255)
 
     def tell(self, words: list[str], request: dict[str, Any]) -> None:
-        """Say how it was called: request, process, environment."""
+        """Report the call: request, process, environment."""
         self.say(begun=True)
         self.say(stdout=json.dumps({**request, "pid": os.getpid(), "argv": sys.argv, "env": dict(os.environ)}))
         self.say(exit=0)
 
     def engine_status(self, words: list[str], request: dict[str, Any]) -> None:
-        """Say what every engine says of itself."""
+        """Report what every engine reports of itself."""
         self.echo([json.dumps({"pid": os.getpid(), "version": "v3.259.0"})], request)
 
     def version(self, words: list[str], request: dict[str, Any]) -> None:
@@ -96,7 +96,7 @@ class Session:
         os._exit(3)
 
     def wait(self, words: list[str], request: dict[str, Any]) -> None:
-        """Wait for as many interrupts as the word says, or for the client's end."""
+        """Wait for the given number of interrupts, or for the end of the client."""
         self.say(begun=True)
         self.say(stdout="waiting\n")
         for _ in range(int(words[0])):

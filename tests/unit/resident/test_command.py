@@ -1,4 +1,4 @@
-"""A command on a stand-in for the engine: what the caller gets, and how engines come and go."""
+"""A command on a fake engine: the caller's result, and when engines start and stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command's text comes as whole lines without white space at their ends, as from pulumi's own command."""
+"""The text of a command is split into whole lines without trailing white space, as by the stock command."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_lines_do_not_depend_on_the_pieces(pieces: list[str], expected: list[str
     assert seen == expected
 
 
-def test_a_line_is_told_as_soon_as_it_is_whole() -> None:
+def test_a_line_is_reported_as_soon_as_it_is_complete() -> None:
     seen: list[str] = []
     lines = Lines(seen.append)
     lines.feed("first\nsec")

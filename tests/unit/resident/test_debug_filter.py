@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Engine(engine_pb2_grpc.EngineServicer):
-    """Notes what it is told."""
+    """Records its calls."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, str]] = []
@@ -35,7 +35,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     """Registers a stack."""
 
     def RegisterResource(self, _request: Any, _context: Any) -> Any:  # noqa: N802 - gRPC's name
-        """The stack's answer."""
+        """Return the stack's answer."""
         return resource_pb2.RegisterResourceResponse(urn="urn:pulumi:s::p::pulumi:pulumi:Stack::p-s")
 
     def RegisterResourceOutputs(self, _request: Any, _context: Any) -> empty_pb2.Empty:  # noqa: N802 - gRPC's name
@@ -45,7 +45,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
 
 @pytest.fixture
 def engine() -> Iterator[tuple[Engine, str]]:
-    """An engine as a program sees it, and its address."""
+    """Yield an engine as a program sees it, and its address."""
     told = Engine()
     server = grpc.server(futures.ThreadPoolExecutor(4))
     engine_pb2_grpc.add_EngineServicer_to_server(told, server)
@@ -63,14 +63,12 @@ def talk() -> None:
 
 
 async def talk_later() -> None:
-    """The same, as a program that is awaited."""
+    """Do the same as a program that is awaited."""
     talk()
 
 
 @pytest.mark.parametrize("program", [talk, talk_later])
-def test_only_debug_messages_and_only_those_that_nobody_hears_are_kept_back(
-    engine: tuple[Engine, str], program: Any
-) -> None:
+def test_only_debug_messages_without_a_listener_are_dropped(engine: tuple[Engine, str], program: Any) -> None:
     ResidentCommand()
     told, address = engine
     counts = []

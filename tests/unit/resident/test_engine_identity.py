@@ -1,4 +1,4 @@
-"""Which variables make another engine, and that nobody reads them from the identity."""
+"""Which environment variables require another engine, and that the identity does not reveal them."""
 
 from __future__ import annotations
 

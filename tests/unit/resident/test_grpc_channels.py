@@ -1,4 +1,4 @@
-"""An engine's port that an earlier operation had: the connections of one say nothing about the other's."""
+"""A port that an engine reuses: its connections are independent of those of the earlier operation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
 
 
 def serve(port: int = 0) -> tuple[Any, int]:
-    """A monitor at a port, and the port."""
+    """Return a monitor at a port, and the port."""
     server = grpc.server(futures.ThreadPoolExecutor(2))
     resource_pb2_grpc.add_ResourceMonitorServicer_to_server(Monitor(), server)
     taken = server.add_insecure_port(f"127.0.0.1:{port}")
@@ -32,7 +32,7 @@ def serve(port: int = 0) -> tuple[Any, int]:
 
 
 def program(port: int) -> Any:
-    """What a program asks its engine by, as the SDK makes it; in a context of its own, since making it sets it."""
+    """Return the monitor that the SDK makes for a program, made in a context of its own, which making it sets."""
     return copy_context().run(lambda: Settings(project="p", stack="s", monitor=f"127.0.0.1:{port}").monitor)
 
 

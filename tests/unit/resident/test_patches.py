@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the patches that were installed, none of which changes the SDK."""
+    """Return the names of the patches that were installed, none of which changes the SDK."""
     found: list[str] = []
     monkeypatch.setattr(debug_filter, "install_debug_filter", lambda: found.append("debug filter"))
     monkeypatch.setattr(channels, "separate_channels", lambda: found.append("channels"))
@@ -26,7 +26,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def other_version(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A version of the SDK that was not tested."""
+    """Pretend that the SDK has an untested version."""
     monkeypatch.setattr(metadata, "version", lambda name: {"pulumi": "3.260.0"}[name])
     patches._warn_untested.cache_clear()
     yield

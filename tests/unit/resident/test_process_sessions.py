@@ -1,4 +1,4 @@
-"""A session is killed as a whole, also what starts while it is being killed."""
+"""A session is killed as a whole, with processes that start while it is being killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ signal.pause()
 
 
 def started(program: str) -> subprocess.Popen[bytes]:
-    """The leader of a new session, of which at least one member has said that it is there."""
+    """Return the leader of a new session, of which at least one member has said that it is there."""
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True)
     assert process.stdout is not None
     process.stdout.readline()
@@ -27,7 +27,7 @@ def started(program: str) -> subprocess.Popen[bytes]:
 
 
 def test_no_member_runs_when_the_call_returns_however_many_were_just_starting() -> None:
-    leader = started(FORKS)  # one of the 64 said that it is there; others are still being made
+    leader = started(FORKS)  # one of the 64 has started; others are still being made
     end_session(leader.pid)
     assert session_members(leader.pid) == []
     leader.wait()

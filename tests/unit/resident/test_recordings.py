@@ -1,4 +1,4 @@
-"""What of a display may differ between two engines: only what is printed by the clock."""
+"""Which lines of a display may differ between two engines: only those printed at intervals."""
 
 import pytest
 from support.resident_record import display

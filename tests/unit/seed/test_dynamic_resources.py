@@ -1,4 +1,4 @@
-"""The bootstrap's dynamic resources: names that old states hold, and what counts as a change."""
+"""The bootstrap's dynamic resources: names that existing states contain, and what counts as a change."""
 
 from __future__ import annotations
 

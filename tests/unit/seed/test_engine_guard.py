@@ -1,4 +1,4 @@
-"""The seed ends with its engine: who that is, and when it counts as gone."""
+"""The seed ends with its engine: which process that is, and when it counts as ended."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_engine_is_found_above_a_shell(tmp_path: Path) -> None:
     assert guard.engine_above(tmp_path, 7) == 5
 
 
-def test_without_an_engine_there_is_nobody_to_follow(tmp_path: Path) -> None:
+def test_without_an_engine_there_is_no_process_to_follow(tmp_path: Path) -> None:
     process(tmp_path, 6, "bash", 1)
     process(tmp_path, 7, "python", 6)
     assert guard.engine_above(tmp_path, 7) is None

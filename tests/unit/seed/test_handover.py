@@ -1,4 +1,4 @@
-"""The hand-over: which of the Sentinel's errors end it."""
+"""The hand-over: which errors of the Sentinel end it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kubeconfig that can't be used is told in one line that quotes nothing of it."""
+"""An unusable kubeconfig is reported in one line that quotes nothing of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the seed makes of the Kubernetes API's answers."""
+"""How the seed treats responses of the Kubernetes API."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 @contextmanager
 def api(folder: Path, status: int, kind: str, body: str) -> Iterator[Target]:
-    """An API server that answers every GET so; how to reach it."""
+    """Yield an API server that answers every GET so; how to reach it."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -57,7 +57,7 @@ def api(folder: Path, status: int, kind: str, body: str) -> Iterator[Target]:
 
 
 def pods(**metadata: Any) -> str:
-    """A list of one ready pod."""
+    """Return a list of one ready pod."""
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     item = {"metadata": {"name": "alpha-1", **metadata}, "status": ready}
     return json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [item]})

@@ -1,4 +1,4 @@
-"""The platform's and the seed's manifests: within policy, labelled for adoption and sweep, placeholders kept."""
+"""The objects of the platform and the seed: within policy, labelled for adoption and sweep, placeholders kept."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_seed_may_do_exactly_what_the_sentinel_may() -> None:
     assert seed["rules"] == sentinel["rules"]
 
 
-def test_the_seed_is_told_to_work_from_inside() -> None:
+def test_the_seed_uses_in_cluster_access() -> None:
     [pod] = pods(SEED)
     environment = {e["name"]: e["value"] for e in pod["containers"][0]["env"]}
     found = settings.from_environment(environment)
@@ -83,7 +83,7 @@ def test_the_seed_is_told_to_work_from_inside() -> None:
     assert (found.access, found.kubeconfig, found.namespace) == ("in-cluster", None, "ns")
 
 
-def test_placeholders_stand_in_the_manifest_and_mean_nothing_until_filled() -> None:
+def test_placeholders_in_the_manifest_mean_nothing_until_filled() -> None:
     text = manifest.render(SETTINGS)
     assert "${RESIDE_BOOTSTRAP_DOMAIN}" in text
     assert "${RESIDE_BOOTSTRAP_CLUSTER_ISSUER}" in text

@@ -1,4 +1,4 @@
-"""Replicas inside the seed: what becomes of calls, and of the other replica, when one has ended."""
+"""Replicas inside the seed: calls after one has ended, and the effect on the other replica."""
 
 from __future__ import annotations
 

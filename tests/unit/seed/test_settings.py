@@ -1,4 +1,4 @@
-"""Settings of the bootstrap: validated at the edge, travelling as JSON, clear about what is wrong."""
+"""Settings of the bootstrap: validated when parsed, passed on as JSON, with clear errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loading by the Alpha in the cluster never waits without end."""
+"""Loading by the Alpha in the cluster has a deadline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The slow path of one stack, with an engine that only notes: what is removed, when, and which secret values stay."""
+"""The apply of one stack, with an engine that only records: what is removed, when, and which secret values remain."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ OWNER = "co_zowner"
 
 
 def secret(name: str) -> dict[str, Any]:
-    """A Secret whose value stands in the map ``co_z<name>``."""
+    """Return a Secret whose value is in the map `co_z<name>`."""
     annotations = {SECRET_REFERENCES_ANNOTATION: json.dumps({"value": f"co_z{name}"})}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "annotations": annotations}}
 
@@ -62,26 +62,26 @@ class FakeDesk:
         self.guardian = SimpleNamespace(snapshot=self.snapshot, vault=self.vault, mirror=self.mirror, keeper=keeper)
 
     def entry(self, name: str) -> Any:
-        """Deleted unless it is declared."""
+        """Record that the object is deleted unless it is declared."""
         return SimpleNamespace(deleted=name not in self.declared)
 
     async def read(self, name: str, _: Any) -> tuple[Value, DesiredStack]:
-        """The declared stack."""
+        """Return the declared stack."""
         return Value(f"co_zstack-{name}"), self.declared[name]
 
     def check(self, _: DesiredStack) -> None:
-        """All may be declared."""
+        """Accept every stack."""
 
     async def check_adoption(self, _: Any) -> None:
-        """Nothing is somebody else's."""
+        """Find no conflicting owner."""
 
     @asynccontextmanager
     async def lane(self, _: str) -> AsyncIterator[None]:
-        """Nobody else."""
+        """Let no other work wait."""
         yield
 
     async def apply(self, _: StackSpec) -> ChangeSet:
-        """As the engine's: takes until ``may_end``."""
+        """As the engine's: takes until `may_end`."""
         self.applying.set()
         await self.may_end.wait()
         return ChangeSet((), 0.0)
@@ -103,7 +103,7 @@ class FakeDesk:
 
 
 class Silent:
-    """A reporter that tells nobody."""
+    """A reporter without an effect."""
 
     def __getattr__(self, _: str) -> Any:
         return lambda *_: None

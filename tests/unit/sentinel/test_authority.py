@@ -1,4 +1,4 @@
-"""Who may say what: which edit of an entry counts, and which stacks may be acted on."""
+"""Which edit of an entry counts, and which stacks may be changed."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ def test_an_edit_from_the_future_does_not_count() -> None:
     assert found.value == "now"
 
 
-def test_an_entry_of_nobody_who_may_declare_is_none() -> None:
+def test_an_entry_without_an_authorized_author_does_not_count() -> None:
     assert in_force([edit(STRANGER)], None, BOTH) is None
 
 

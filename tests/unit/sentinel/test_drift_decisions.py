@@ -1,4 +1,4 @@
-"""What is done about one object: pure decisions over its manifest and its live state."""
+"""What is done about one object: pure decisions from its desired and its live state."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The fast path over a cluster that is a dict: who is put back, who is left alone, and what stops a fight."""
+"""Drift repair with a cluster in memory: what is repaired, what is left alone, and the limit of repeated repairs."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ def config_map(name: str, value: str = "1") -> dict[str, Any]:
 
 @dataclass
 class DictCluster:
-    """The part of ``Cluster`` that the keeper uses; what it applies shows in the mirror, as a watch would."""
+    """The part of `Cluster` that the keeper uses; what it applies shows in the mirror, as a watch would."""
 
     mirror: Mirror
     namespace: str = "test"
@@ -44,7 +44,7 @@ class DictCluster:
     after_apply: Any = None
 
     async def get(self, key: str) -> dict[str, Any] | None:
-        """An object that is live without our label."""
+        """Return an object that is live without our label."""
         return self.unlabelled.get(key)
 
     async def apply(self, manifest: dict[str, Any]) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Stage:
     keeper: Keeper
 
     def delete(self, key: str) -> None:
-        """As a watch tells a deletion."""
+        """Note a deletion as a watch does."""
         live = self.mirror.get(key)
         assert live is not None
         self.mirror.note("DELETED", live)
@@ -115,7 +115,7 @@ async def test_what_is_missing_at_the_first_list_is_created_and_then_left_alone(
         assert on.cluster.applied == [A]
 
 
-async def test_a_change_is_put_back_but_not_by_one_that_does_not_lead(tmp_path: Path) -> None:
+async def test_a_change_is_reverted_by_the_leader_only(tmp_path: Path) -> None:
     async with stage(tmp_path, stored(config_map("a")), lead=False) as on:
         changed = config_map("a", "2")
         on.mirror.note("MODIFIED", changed)
@@ -150,14 +150,14 @@ async def test_a_controller_that_fights_is_answered_ever_more_slowly(tmp_path: P
     async with stage(tmp_path, stored(config_map("a"))) as on:
         on.cluster.after_apply = lambda _: on.mirror.note("MODIFIED", config_map("a", f"x{len(on.cluster.applied)}"))
         on.mirror.note("MODIFIED", config_map("a", "first"))
-        # the first five repairs are free, the sixth waits: then nothing happens any more at once
+        # the first five repairs are immediate, the sixth waits for its back-off
         await eventually("five repairs", lambda: on.cluster.applied, lambda applied: len(applied) >= 5)
         for _ in range(200):
             await asyncio.sleep(0)
         assert len(on.cluster.applied) <= 6
 
 
-async def test_an_object_that_can_not_be_put_back_is_a_known_problem_until_it_can(tmp_path: Path) -> None:
+async def test_a_failed_repair_is_a_known_problem_until_it_succeeds(tmp_path: Path) -> None:
     async with stage(tmp_path, stored(config_map("a"))) as on:
         told: list[str] = []
         on.keeper.listen(told.append)
@@ -172,7 +172,7 @@ async def test_an_object_that_can_not_be_put_back_is_a_known_problem_until_it_ca
         assert set(told) == {A}
 
 
-async def test_nothing_is_put_back_while_the_cluster_is_being_destroyed(tmp_path: Path) -> None:
+async def test_nothing_is_restored_while_the_cluster_is_being_destroyed(tmp_path: Path) -> None:
     async with stage(tmp_path, stored(config_map("a"))) as on:
         on.mirror.note("ADDED", config_map(TEARDOWN_MARKER.partition("/")[2]))
         on.delete(A)
@@ -200,7 +200,7 @@ async def test_a_job_that_was_deleted_just_after_its_end_is_not_run_again(tmp_pa
 
 
 async def test_the_end_of_a_job_is_noted_beside_what_the_leader_wrote_last(tmp_path: Path) -> None:
-    """One that starts notes it, too, since nobody may lead; an older stack must not come back by that."""
+    """A starting Sentinel records it, too, as there may be no leader; it must not restore an older stack."""
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "labels": OURS}, "spec": {}}
     async with stage(tmp_path, stored(config_map("a"), job), lead=False) as on:
         Snapshot(tmp_path / "stacks").save(stored(config_map("a", "newer"), job))

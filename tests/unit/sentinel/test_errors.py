@@ -18,7 +18,7 @@ def test_what_the_author_alone_can_cure_waits_for_a_change(error: Exception) -> 
 @pytest.mark.parametrize(
     "error", [NotReady("not yet"), NotAllowed("no permission"), ClusterRefused("no", 403), ApplyRejected("no")]
 )
-def test_what_somebody_else_can_cure_is_retried(error: Exception) -> None:
+def test_what_another_actor_can_cure_is_retried(error: Exception) -> None:
     assert judge(error) is Verdict.RETRY
 
 

@@ -21,7 +21,7 @@ def secret(annotation: str | None = '{"agentSecret": "co_zvalue"}', **more: Any)
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "web", "annotations": annotations}, **more}
 
 
-def test_a_reference_is_filled_in_beside_what_stands_there() -> None:
+def test_a_reference_is_filled_in_beside_existing_data() -> None:
     given = secret(stringData={"accountId": "co_za"})
     result = filled(given, lambda reference: f"value of {reference.target}")
     assert result["stringData"] == {"accountId": "co_za", "agentSecret": "value of co_zvalue"}
@@ -110,6 +110,6 @@ def test_a_reported_secret_shows_its_keys_and_no_value() -> None:
     assert live["data"] == {"password": "very-secret-value"}
 
 
-def test_a_volume_that_can_not_be_written_is_told_as_something_that_may_pass(tmp_path: Path) -> None:
+def test_a_volume_that_cannot_be_written_is_a_transient_error(tmp_path: Path) -> None:
     with pytest.raises(NotReady, match="full or read-only"):
         Vault(tmp_path / "missing" / "vault.json", PASSPHRASE).put("co_za", "co_z1", "x")

@@ -1,4 +1,4 @@
-"""Stored stacks through an apply, reports composed of wishes and live state, what is unknown, and the mandate."""
+"""Stored stacks through an apply, reports from desired and live state, unknown members, and the authority."""
 
 import os
 from pathlib import Path
@@ -141,7 +141,7 @@ def test_a_fault_marks_what_is_new_and_leaves_what_is_accepted() -> None:
     assert blamed.objects["ConfigMap/c"].error == "broken"
 
 
-def test_an_object_that_can_not_be_put_back_is_an_error() -> None:
+def test_a_failed_repair_is_an_error() -> None:
     report = compose(state(stack(config_map("a")), stored(config_map("a")), problems={"ConfigMap/a": "refused"}))
     assert report.objects["ConfigMap/a"].status == "error"
     assert report.objects["ConfigMap/a"].error == "refused"
@@ -173,7 +173,7 @@ def test_only_differences_are_written() -> None:
 # Unknown objects
 
 
-def test_unknown_is_what_no_stack_knows_and_nobody_else_controls() -> None:
+def test_unknown_objects_are_in_no_stack_and_have_no_controller() -> None:
     owned = config_map("owned")
     owned["metadata"]["ownerReferences"] = [{"controller": True, "kind": "StatefulSet"}]
     going = config_map("going")

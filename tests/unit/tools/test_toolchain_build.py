@@ -1,4 +1,4 @@
-"""The toolchain's build: what is taken from the cache, from PATH, or built anew."""
+"""The toolchain's build: what comes from the cache, from PATH, or is built again."""
 
 import json
 import os

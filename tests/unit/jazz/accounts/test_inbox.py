@@ -1,11 +1,10 @@
-"""Inboxes without a server, and the invites that lead to them."""
+"""Inboxes without a server, and their invites."""
 
 import asyncio
 from unittest.mock import patch
 
 import pytest
-from support.jazz_liar import carried
-from support.jazz_wire import Loose, registered
+from support.jazz_controlled_nodes import DetachedNode, exchange_during, registered
 
 from reside.jazz import Inbox, InboxMessage, InvalidContent, Invite, NodeClosed
 
@@ -13,9 +12,9 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_serving_ends_with_the_node() -> None:
-    hub = Loose()
+    hub = DetachedNode()
     node = await registered(hub, "owner")
-    inbox = await carried(hub, node, Inbox.open(node))
+    inbox = await exchange_during(hub, node, Inbox.open(node))
 
     async def handle(message: InboxMessage) -> None:
         raise AssertionError(message)

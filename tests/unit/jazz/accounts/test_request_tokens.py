@@ -1,4 +1,4 @@
-"""Request tokens: which requests a receiver believes, and what it says of the others."""
+"""Request tokens: which requests a receiver accepts, and the errors for the others."""
 
 from pathlib import Path
 from typing import Any, cast
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 
 def _fixed(number: int) -> Credentials:
-    """The same credentials in every test process."""
+    """Return the same credentials in every test process."""
     key = b58encode(bytes([number]) * 32)
     return Credentials.from_secret(f"sealerSecret_z{key}/signerSecret_z{key}")
 
@@ -42,7 +42,7 @@ class _Account:
 
 
 class _Accounts:
-    """Stands for a node: knows two accounts."""
+    """A fake node that knows two accounts."""
 
     async def load_account(self, co_id: str) -> _Account:
         for credentials in (CALLER, OTHER):
@@ -72,7 +72,7 @@ def _sign(credentials: Credentials = CALLER, **changed: Any) -> str:
     return sign_request(credentials, **(request | changed))
 
 
-async def test_a_signed_request_tells_its_account() -> None:
+async def test_a_signed_request_names_its_account() -> None:
     header = _sign(method="post")
     assert await _Receiver().verify(header) == CALLER.account_id
     assert read_request_account(header) == CALLER.account_id

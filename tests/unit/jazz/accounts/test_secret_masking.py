@@ -1,7 +1,7 @@
-"""Secrets do not show: not in the text form of what holds them, which is what a log or an error would print."""
+"""Secrets are masked in the text form of objects that contain them, which logs and errors would print."""
 
 import pytest
-from support.jazz_wire import Loose, registered
+from support.jazz_controlled_nodes import DetachedNode, registered
 
 from reside.jazz import Credentials, sign_request
 from reside.jazz.rules.group_state import GroupState
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_read_key_does_not_show_in_what_keeps_it() -> None:
-    node = await registered(Loose(), "someone")
+    node = await registered(DetachedNode(), "someone")
     group = node.create_group()
     group.create_map({"x": 1})
     assert isinstance(group._state, GroupState)

@@ -1,4 +1,4 @@
-"""`python -m reside.jazz`: what it says of wrong arguments, wrong credentials and no server."""
+"""`python -m reside.jazz`: its errors for wrong arguments, wrong credentials and no server."""
 
 import json
 from pathlib import Path
@@ -59,7 +59,7 @@ def test_failures_say_what_is_wrong_and_have_their_own_codes(
     # Not made of the content: it is another in every process, and a secret.
     ids=["no file", "no JSON", "no object", "no secret", "as a worker's", "in Python's names"],
 )
-def test_a_file_of_credentials_is_read_or_the_reason_told(
+def test_a_file_of_credentials_is_read_or_the_reason_reported(
     content: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "credentials.json"
@@ -79,7 +79,7 @@ def test_wrong_arguments_end_with_2(arguments: list[str], capsys: pytest.Capture
     assert "usage: python -m reside.jazz" in capsys.readouterr().err
 
 
-def test_a_report_is_told_in_lines() -> None:
+def test_a_report_is_rendered_in_lines() -> None:
     common: dict[str, Any] = {"session": "co_zA_session_zS", "author": "co_zA", "made_at": "2026", "meta": None}
     long = TransactionReport(
         **common, index=0, role="admin", privacy="private", outcome="valid", reason=None, changes=["x" * 200]

@@ -1,4 +1,4 @@
-"""What `reside.jazz` offers, and what it must not show; what it must not know stands in test_standalone.py."""
+"""The public names of `reside.jazz`; its independence is tested in test_standalone.py."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`reside.jazz` stands alone: it imports nothing of the rest of ReSide, neither in its source nor when it is used."""
+"""`reside.jazz` is independent: it imports nothing else of ReSide, neither in its source nor at run time."""
 
 import ast
 import subprocess
@@ -12,7 +12,7 @@ OWN = {"reside", "reside.jazz"}
 
 
 def _imported(file: Path) -> set[str]:
-    """The absolute names of the modules that a file of the package imports, at any place in it."""
+    """Return the absolute names of the modules that a file of the package imports, at any place in it."""
     package = ["reside", "jazz", *file.relative_to(PACKAGE).parent.parts]
     found = set()
     for node in ast.walk(ast.parse(file.read_text())):

@@ -1,11 +1,11 @@
-"""How much is judged again when something arrives, and that it makes no difference to the verdicts."""
+"""How much is validated again when transactions arrive, and that the verdicts do not depend on it."""
 
 import random
 from collections.abc import Iterator
 from unittest.mock import patch
 
 import pytest
-from support.jazz_wire import Loose
+from support.jazz_controlled_nodes import DetachedNode
 from unit.jazz.logs import Log, judge, refusals
 
 from reside.jazz import AgentId, Group
@@ -23,7 +23,7 @@ ADMIN = "co_zAdmin"
 
 @pytest.fixture
 def judged() -> Iterator[list[str]]:
-    """The keys of all transactions of groups that are judged while the test runs."""
+    """Yield the keys of all transactions of groups that are judged while the test runs."""
     steps: list[str] = []
     real = GroupValidator._refusal
 
@@ -37,8 +37,8 @@ def judged() -> Iterator[list[str]]:
 
 @pytest.fixture
 async def group() -> Group:
-    """A new group of a node without a server."""
-    node = Loose()
+    """Return a new group of a node without a server."""
+    node = DetachedNode()
     node._host.writer.create(node._runtime.account_header)
     return node.create_group()
 
@@ -95,7 +95,7 @@ async def test_a_role_taken_in_the_parent_ends_in_the_child(group: Group) -> Non
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_going_on_and_beginning_anew_agree(seed: int) -> None:
+def test_incremental_and_full_validation_agree(seed: int) -> None:
     """Whatever the pieces in which a log arrives: the verdicts, roles and epochs are those of one pass."""
     rng = random.Random(seed)  # noqa: S311 - a seed to replay, no secret
     log = Log()
@@ -139,7 +139,7 @@ def test_going_on_and_beginning_anew_agree(seed: int) -> None:
 
 
 async def test_a_member_that_comes_after_many_changes_of_keys_reads_the_first(group: Group) -> None:
-    """Each old key lies under the next one; such a chain is followed without recursion."""
+    """Each old key is encrypted under the next one; such a chain is followed without recursion."""
     first = group._writer.read_key()
     for _ in range(400):
         Rotation(group, []).run()
@@ -151,7 +151,7 @@ async def test_a_member_that_comes_after_many_changes_of_keys_reads_the_first(gr
 
 
 def _judged_anew(chain: list[Group], order: list[int]) -> list[str | None]:
-    """Everybody's role in each group, if the groups are looked at in this order and nothing was judged before."""
+    """Return all roles in each group, read in this order from groups without a state."""
     store = chain[0]._host.store
     for each in chain:
         core = store.core(each.id)
@@ -172,7 +172,7 @@ async def test_a_role_comes_through_any_number_of_parents_whichever_is_judged_fi
         assert _judged_anew(chain, order) == ["writer"] * len(chain)
 
 
-async def test_a_long_chain_is_judged_anew_when_its_far_end_changes(group: Group) -> None:
+async def test_a_long_chain_is_validated_again_when_its_far_end_changes(group: Group) -> None:
     chain = [group]
     for _ in range(80):
         chain.append(chain[-1].create_child())

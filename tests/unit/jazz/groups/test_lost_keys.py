@@ -1,60 +1,59 @@
-"""Keys that nobody finds: their reveal does not count any more, or goes round in a circle."""
+"""Keys that cannot be found: their reveal is void, or depends on itself."""
 
 from itertools import pairwise
 
 import pytest
-from support.jazz_liar import carried
+from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during, registered
 from support.jazz_nodes import Clock
-from support.jazz_wire import Loose, connected_to, registered
 
 from reside.jazz import CoMap, JazzError
 
 pytestmark = pytest.mark.anyio
 
 
-async def meets(hub: Loose, node: Loose) -> None:
-    """A node gets all that the hub has by now."""
+async def meets(hub: DetachedNode, node: DetachedNode) -> None:
+    """Bring a node all that the hub has by now."""
     node.connect()
-    await connected_to(hub, node)
+    await exchange(hub, node)
 
 
-async def loaded(hub: Loose, node: Loose, co_id: str) -> CoMap:
-    """A map, with messages carried until it is there."""
-    found = await carried(hub, node, node.load_map(co_id))
+async def loaded(hub: DetachedNode, node: DetachedNode, co_id: str) -> CoMap:
+    """Return a map, with messages carried until it is there."""
+    found = await exchange_during(hub, node, node.load_map(co_id))
     assert isinstance(found, CoMap)
     return found
 
 
-async def as_a_new_reader_sees_it(hub: Loose, who: Loose, co_id: str) -> dict[str, object]:
-    """The content of a map for another node of an account."""
-    fresh = Loose(who.credentials)
-    await carried(hub, fresh, fresh.login())
+async def as_a_new_reader_sees_it(hub: DetachedNode, who: DetachedNode, co_id: str) -> dict[str, object]:
+    """Return the content of a map for another node of an account."""
+    fresh = DetachedNode(who.credentials)
+    await exchange_during(hub, fresh, fresh.login())
     return (await loaded(hub, fresh, co_id)).as_dict()
 
 
 @pytest.mark.parametrize("nested", [False, True])
 async def test_content_under_a_key_of_a_rotation_that_turns_out_void_is_gone_for_all(*, nested: bool) -> None:
-    hub, clock = Loose(), Clock()  # two steps of this never fall into the same millisecond
+    hub, clock = DetachedNode(), Clock()  # two steps of this never fall into the same millisecond
     owner, admin, third = [await registered(hub, name, clock) for name in ("owner", "admin", "third")]
     group = owner.create_group()
     for member in (admin, third):
-        await carried(hub, owner, group.add_member(member.account_id, "admin" if member is admin else "writer"))
+        await exchange_during(hub, owner, group.add_member(member.account_id, "admin" if member is admin else "writer"))
     value = (group.create_child() if nested else group).create_map({"before": 1})
-    await connected_to(hub, owner)
-    theirs = await carried(hub, admin, admin.load_group(group.id))
+    await exchange(hub, owner)
+    theirs = await exchange_during(hub, admin, admin.load_group(group.id))
     before = clock()
-    await carried(hub, admin, theirs.remove_member(third.account_id))
+    await exchange_during(hub, admin, theirs.remove_member(third.account_id))
     await meets(hub, owner)
     assert group.role_of(third.account_id) is None
     value.set("after", 2)
-    await connected_to(hub, owner)
+    await exchange(hub, owner)
     assert value.as_dict() == {"before": 1, "after": 2}
     assert await as_a_new_reader_sees_it(hub, owner, value.id) == {"before": 1, "after": 2}
 
-    # The admin says that it was none any more when it changed the key.
+    # The admin dates the change of the key after the end of its role.
     step = [{"op": "set", "key": admin.account_id, "value": "reader"}]
     admin.transact(group.id, step, private=False, made_at=before)
-    await connected_to(hub, admin)
+    await exchange(hub, admin)
     await meets(hub, owner)
     assert group.role_of(third.account_id) == "writer"
     assert value.as_dict() == await as_a_new_reader_sees_it(hub, owner, value.id)
@@ -62,8 +61,8 @@ async def test_content_under_a_key_of_a_rotation_that_turns_out_void_is_gone_for
 
 @pytest.mark.parametrize("circle", [("key_zA",), ("key_zA", "key_zB"), ("key_zA", "key_zB", "key_zC")])
 async def test_a_key_that_is_revealed_under_itself_is_looked_for_once(circle: tuple[str, ...]) -> None:
-    """In cojson 0.20.19 it fills the stack (``getUncachedReadKey``)."""
-    hub = Loose()
+    """In cojson 0.20.19 it fills the stack (`getUncachedReadKey`)."""
+    hub = DetachedNode()
     owner = await registered(hub, "owner")
     group = owner.create_group()
     value = group.create_map({"before": 1})
@@ -73,5 +72,5 @@ async def test_a_key_that_is_revealed_under_itself_is_looked_for_once(circle: tu
         owner.transact(group.id, [change], private=False, made_at=owner.now_ms() + 1000)
     with pytest.raises(JazzError, match="needs a read key"):
         value.set("after", 2)
-    await connected_to(hub, owner)
+    await exchange(hub, owner)
     assert value.as_dict() == await as_a_new_reader_sees_it(hub, owner, value.id) == {"before": 1}

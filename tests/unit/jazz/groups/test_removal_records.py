@@ -1,9 +1,9 @@
-"""The cost of remembering removals, and what a policy may say."""
+"""The cost of recording removals, and what a policy may contain."""
 
 from unittest.mock import patch
 
 import pytest
-from support.jazz_wire import Loose
+from support.jazz_controlled_nodes import DetachedNode
 
 from reside.jazz import WritePolicy
 from reside.jazz.removals import RemovalRecord, WriteGuard
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_removal_is_found_out_once_for_all_values_of_a_group() -> None:
-    node = Loose()
+    node = DetachedNode()
     guard = WriteGuard(node._host.store, WritePolicy(refuse_after_removal=True, remember=True), node.now_ms)
     node._host.store.guard = guard
     node._host.writer.create(node._runtime.account_header)

@@ -89,7 +89,7 @@ def test_who_gives_which_role(by: str | None, affected: str | None, assigned: An
 
 
 @pytest.mark.parametrize("role", [*ROLES, *INVITES])
-def test_everybody_may_leave(role: str) -> None:
+def test_every_member_may_leave(role: str) -> None:
     log = _group(Bob=role)
     log.set(BOB, 10, BOB, "revoked")
     assert _last(log) is None
@@ -281,7 +281,7 @@ def test_an_extension_without_a_value_ends_it() -> None:
     assert state.parent_ids() == []
 
 
-def test_a_key_without_a_name_is_nobodys_own() -> None:
+def test_a_key_without_a_name_has_no_owner() -> None:
     log = _group(Bob="writeOnly")
     log.set(BOB, 10, f"writeKeyFor_{BOB}", "")
     log.set(BOB, 11, "_for_everyone", "keySecret_z1")
@@ -290,7 +290,7 @@ def test_a_key_without_a_name_is_nobodys_own() -> None:
 
 
 def test_reveals_are_believed_by_who_may_give_the_key_out() -> None:
-    """Who names the read key its own may reveal it, as anybody may reveal an own key; only nobody listens."""
+    """An author may declare the read key its own and reveal it, as any own key; the reveal has no effect."""
     log = _group(Bob="readerInvite", Eve="writeOnlyInvite")
     log.set(ADMIN, 10, "readKey", "key_z1")
     name = f"key_z1_for_{ADMIN}"
@@ -326,7 +326,7 @@ def test_a_reader_leaves_pointers_to_its_branches_and_nothing_else() -> None:
 
 
 def test_groups_that_extend_each_other_by_back_dating_give_each_role_once() -> None:
-    """Each extension was valid when the other did not hold; their past overlaps. Nobody gains, nothing runs away."""
+    """Each extension was valid while the other was not, and their past overlaps. No role is gained or recursed into."""
     states: dict[str, GroupState] = {}
     names = [f"co_zGroup{number}" for number in range(12)]
     for name in names:

@@ -1,59 +1,58 @@
-"""What a writer remembers of a group ends with any change of it: neither an old key nor a lost role is written with."""
+"""A writer's cached permit ends with any change of the group: no old key and no lost role is used."""
 
 import gc
 
 import pytest
-from support.jazz_liar import carried
-from support.jazz_wire import Loose, connected_to, registered
+from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during, registered
 
 from reside.jazz import CoMap, Group, NotPermitted
 
 pytestmark = pytest.mark.anyio
 
 
-def _keys_used(node: Loose, co_id: str) -> list[str | None]:
+def _keys_used(node: DetachedNode, co_id: str) -> list[str | None]:
     return [item.key_used for item in node._host.store.core(co_id).transactions]
 
 
-async def _written_by(hub: Loose, writer: Loose, other: Loose) -> tuple[Group, CoMap]:
-    """A group of `writer`, and a map in it that `other` has loaded and just written to, as `other` sees it."""
+async def _written_by(hub: DetachedNode, writer: DetachedNode, other: DetachedNode) -> tuple[Group, CoMap]:
+    """Return a group of `writer`, and a map in it that `other` has loaded and just written to, as `other` sees it."""
     group = writer.create_group()
-    await carried(hub, writer, group.add_member(other.account_id, "writer"))
+    await exchange_during(hub, writer, group.add_member(other.account_id, "writer"))
     value = group.create_map({"x": 1})
-    await connected_to(hub, writer)
-    theirs = await carried(hub, other, other.load_map(value.id))
+    await exchange(hub, writer)
+    theirs = await exchange_during(hub, other, other.load_map(value.id))
     theirs.set("x", 2)
-    await connected_to(hub, other)
+    await exchange(hub, other)
     return group, theirs
 
 
-async def test_after_a_removal_a_write_is_encrypted_with_the_new_key(hub: Loose, writer: Loose) -> None:
+async def test_after_a_removal_a_write_is_encrypted_with_the_new_key(hub: DetachedNode, writer: DetachedNode) -> None:
     other = await registered(hub, "other")
     group = writer.create_group()
-    await carried(hub, writer, group.add_member(other.account_id, "reader"))
+    await exchange_during(hub, writer, group.add_member(other.account_id, "reader"))
     value = group.create_map({"x": 1})
     value.set("x", 2)
     before = group._state.get("readKey")
-    await carried(hub, writer, group.remove_member(other.account_id))
+    await exchange_during(hub, writer, group.remove_member(other.account_id))
     value.set("x", 3)
     after = group._state.get("readKey")
     assert before != after
     assert _keys_used(writer, value.id) == [before, before, after]
 
 
-async def test_who_lost_the_role_can_not_write_although_it_just_did(hub: Loose, writer: Loose) -> None:
+async def test_who_lost_the_role_can_not_write_although_it_just_did(hub: DetachedNode, writer: DetachedNode) -> None:
     other = await registered(hub, "other")
     group, theirs = await _written_by(hub, writer, other)
-    await carried(hub, writer, group.remove_member(other.account_id))
-    await connected_to(hub, writer)
+    await exchange_during(hub, writer, group.remove_member(other.account_id))
+    await exchange(hub, writer)
     other.connect()
-    await connected_to(hub, other)
+    await exchange(hub, other)
     with pytest.raises(NotPermitted):
         theirs.set("x", 3)
 
 
-async def test_a_group_that_left_the_memory_and_came_back_changed_is_asked_anew(hub: Loose, writer: Loose) -> None:
-    """It comes back with the number of revisions that it had, so the number alone does not tell."""
+async def test_a_group_that_was_evicted_and_changed_is_read_again(hub: DetachedNode, writer: DetachedNode) -> None:
+    """It is loaded with the number of revisions that it had, so the number alone is not enough."""
     other = await registered(hub, "other")
     group, theirs = await _written_by(hub, writer, other)
     before, revision, value_id = group._state.get("readKey"), other._host.store.core(group.id).revision, theirs.id
@@ -62,9 +61,9 @@ async def test_a_group_that_left_the_memory_and_came_back_changed_is_asked_anew(
     gc.collect()
     other._runtime._evict()
     assert group.id not in other._host.store.cores
-    await carried(hub, writer, group.remove_member(writer.account_id))
-    await connected_to(hub, writer)
-    theirs = await carried(hub, other, other.load_map(value_id))
+    await exchange_during(hub, writer, group.remove_member(writer.account_id))
+    await exchange(hub, writer)
+    theirs = await exchange_during(hub, other, other.load_map(value_id))
     assert other._host.store.core(group.id).revision == revision
     theirs.set("x", 3)
     after = theirs.group._state.get("readKey")

@@ -1,4 +1,4 @@
-"""What forged and damaged messages achieve: nothing, and the rest goes on."""
+"""Forged and damaged messages have no effect, and the rest is processed."""
 
 import asyncio
 import copy
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during, registered
 from support.jazz_nodes import content
-from support.jazz_wire import Loose, connected_to, registered
 from unit.jazz.messages import core_of, get_to_know, public_map, whole_of
 
 from reside.jazz import Credentials
@@ -33,47 +33,46 @@ def _changed(batch: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("kind", FORGERIES)
-async def test_what_is_not_signed_is_dropped_and_the_rest_goes_on(kind: str, hub: Loose, writer: Loose) -> None:
+async def test_what_is_not_signed_is_dropped_and_the_rest_goes_on(
+    kind: str, hub: DetachedNode, writer: DetachedNode
+) -> None:
     value = await public_map(writer, hub, {"x": 1})
     value.set("y", 2)
-    await connected_to(hub, writer)
+    await exchange(hub, writer)
     whole = whole_of(hub, value)
     forged = copy.deepcopy(whole)
     forged["new"][writer._host.writer.session] = FORGERIES[kind](forged["new"][writer._host.writer.session])
-    reader = Loose()
+    reader = DetachedNode()
     await get_to_know(reader, hub, writer)
     reader.give(forged)
     assert core_of(reader, value).counts() == {}
     assert core_of(reader, value).header is not None
     other = await public_map(writer, hub, {"other": 1})
-    loading = asyncio.create_task(reader.load_map(other.id))
-    while not loading.done():
-        await connected_to(hub, reader)
-    assert content(await loading) == {"other": 1}
+    assert content(await exchange_during(hub, reader, reader.load_map(other.id))) == {"other": 1}
     reader.connect()
     reader.give(whole)
     assert core_of(reader, value).counts() == {writer._host.writer.session: 2}
 
 
 @pytest.mark.anyio
-async def test_a_header_that_is_not_the_ids_is_dropped(hub: Loose, writer: Loose) -> None:
+async def test_a_header_that_is_not_the_ids_is_dropped(hub: DetachedNode, writer: DetachedNode) -> None:
     """Otherwise a server could give a value another owner."""
     value = await public_map(writer, hub, {"x": 1})
     forged = whole_of(hub, value)
     forged["header"]["ruleset"]["group"] = "co_zPfEHWFVK3AzWcsjBoGXmjTEAnLp"
-    reader = Loose()
+    reader = DetachedNode()
     reader.give(forged)
     assert core_of(reader, value).header is None
 
 
 @pytest.mark.anyio
-async def test_a_session_in_anothers_name_does_not_verify(hub: Loose, writer: Loose) -> None:
+async def test_a_session_in_anothers_name_does_not_verify(hub: DetachedNode, writer: DetachedNode) -> None:
     value = await public_map(writer, hub, {"x": 1})
     other = await registered(hub, "other")
     forged = whole_of(hub, value)
     session = other._host.writer.session
     forged["new"] = {session: forged["new"][writer._host.writer.session]}
-    reader = Loose()
+    reader = DetachedNode()
     await get_to_know(reader, hub, writer)
     await get_to_know(reader, hub, other)
     reader.give(forged)
@@ -112,7 +111,7 @@ DEEP = "[" * 100_000
         {"action": "reconcile-ack", "id": "x"},
     ],
 )
-async def test_a_malformed_frame_does_no_harm(frame: Any, hub: Loose, writer: Loose) -> None:
+async def test_a_malformed_frame_does_no_harm(frame: Any, hub: DetachedNode, writer: DetachedNode) -> None:
     writer.give(frame)
     value = await public_map(writer, hub, {"x": 1})
     assert content(value) == {"x": 1}
@@ -131,7 +130,7 @@ def genuine() -> list[dict[str, Any]]:
     """All messages of an account, a group and a map, as a server sends them."""
 
     async def make() -> list[dict[str, Any]]:
-        hub = Loose()
+        hub = DetachedNode()
         writer = await registered(hub, "writer")
         value = await public_map(writer, hub, {"x": 1})
         for co_id in (writer.account_id, value.group.id, value.id):
@@ -142,7 +141,7 @@ def genuine() -> list[dict[str, Any]]:
 
 
 def _damage(data: st.DataObject, message: Any) -> None:
-    """Replaces one part of a message, anywhere in it, by some other JSON."""
+    """Replace one part of a message, anywhere in it, by some other JSON."""
     parent, key = message, data.draw(st.sampled_from(sorted(message)))
     while isinstance(parent[key], dict | list) and parent[key] and data.draw(st.integers(0, 5)):
         parent = parent[key]
@@ -158,7 +157,7 @@ def test_no_damaged_message_breaks_a_node(genuine: list[dict[str, Any]], data: s
     _damage(data, message)
 
     async def run() -> None:
-        reader = Loose(Credentials.from_secret(READER))
+        reader = DetachedNode(Credentials.from_secret(READER))
         for item in (json.dumps(message), *genuine):
             reader.give(item)
         reader.take()

@@ -1,10 +1,9 @@
-"""Dates that no honest clock gives: whoever writes one harms nobody but what it writes itself."""
+"""Dates that no correct clock gives harm only what their author writes."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from support.jazz_liar import carried
-from support.jazz_wire import Loose, connected_to, registered
+from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during, registered
 
 from reside.jazz.inspect import inspect_value
 from reside.jazz.typed import FeedOf
@@ -16,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_what_is_written_after_the_end_of_all_time_is_still_taken_by_all() -> None:
-    hub = Loose()
+    hub = DetachedNode()
     owner = await registered(hub, "owner")
     group = owner.create_group()
     await group.add_member("everyone", "reader")
@@ -25,9 +24,9 @@ async def test_what_is_written_after_the_end_of_all_time_is_still_taken_by_all()
     owner.transact(value.id, last, private=True, made_at=MAX_TIME)
     value.set("x", 1)
     value.set("x", 2)
-    await connected_to(hub, owner)
-    reader = Loose()
-    found = await carried(hub, reader, reader.load_map(value.id))
+    await exchange(hub, owner)
+    reader = DetachedNode()
+    found = await exchange_during(hub, reader, reader.load_map(value.id))
     assert found.as_dict() == value.as_dict() == {"x": 2, "last": True}
 
 
@@ -38,7 +37,7 @@ def test_a_time_is_the_date_to_the_millisecond(ms: int) -> None:
 
 
 async def test_what_has_no_date_in_the_calendar_can_be_read_and_inspected() -> None:
-    owner = await registered(Loose(), "owner")
+    owner = await registered(DetachedNode(), "owner")
     feed = owner.create_group().create_feed()
     feed.push("now")
     owner.transact(feed.id, ["at the end of time"], private=True, made_at=MAX_TIME)

@@ -1,9 +1,9 @@
-"""What a caller can wait for: room to write, the upload of one value, a turn among a thousand loads."""
+"""What a caller can wait for: room to write, the upload of one value, its turn among a thousand loads."""
 
 import asyncio
 
 import pytest
-from support.jazz_wire import Loose, connected_to
+from support.jazz_controlled_nodes import DetachedNode, exchange
 
 from reside.jazz import JazzTimeout, NodeClosed
 from reside.jazz.sync.load_queue import MAX_IN_FLIGHT
@@ -12,7 +12,7 @@ from reside.jazz.wire.random_ids import new_uniqueness
 pytestmark = pytest.mark.anyio
 
 
-async def test_drain_waits_while_more_is_written_than_sent(writer: Loose) -> None:
+async def test_drain_waits_while_more_is_written_than_sent(writer: DetachedNode) -> None:
     value = writer.create_group().create_map({})
     await writer.drain()
     value.set("x", "x" * 200_000)
@@ -26,7 +26,7 @@ async def test_drain_waits_while_more_is_written_than_sent(writer: Loose) -> Non
     assert writer.statistics.buffered == 0
 
 
-async def test_drain_does_not_wait_without_a_connection(writer: Loose) -> None:
+async def test_drain_does_not_wait_without_a_connection(writer: DetachedNode) -> None:
     value = writer.create_group().create_map({})
     writer.cut()
     value.set("x", "x" * 200_000)
@@ -36,10 +36,10 @@ async def test_drain_does_not_wait_without_a_connection(writer: Loose) -> None:
         await writer.drain()
 
 
-async def test_uploaded_waits_for_one_value_only(hub: Loose, writer: Loose) -> None:
+async def test_uploaded_waits_for_one_value_only(hub: DetachedNode, writer: DetachedNode) -> None:
     group = writer.create_group()
     one = group.create_map({"x": 1})
-    await connected_to(hub, writer)
+    await exchange(hub, writer)
     await one.uploaded()
     one.set("x", 2)
     two = group.create_map({"x": 1})
@@ -55,17 +55,17 @@ async def test_uploaded_waits_for_one_value_only(hub: Loose, writer: Loose) -> N
         await two.uploaded(timeout=0.01)
 
 
-async def test_a_feed_of_nothing_is_uploaded_when_its_header_is(hub: Loose, writer: Loose) -> None:
+async def test_a_feed_of_nothing_is_uploaded_when_its_header_is(hub: DetachedNode, writer: DetachedNode) -> None:
     feed = writer.create_group().create_feed()
     waiting = asyncio.create_task(feed.uploaded())
     await asyncio.sleep(0)
     assert not waiting.done()
-    await connected_to(hub, writer)
+    await exchange(hub, writer)
     await waiting
 
 
 async def test_not_more_than_a_thousand_loads_are_asked_for_at_once() -> None:
-    node = Loose()
+    node = DetachedNode()
     ids = [f"co_{new_uniqueness()}" for _ in range(MAX_IN_FLIGHT + 100)]
     loads = [asyncio.create_task(node.load(co_id)) for co_id in ids]
     await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""The connection under the sync: how long to wait, what goes into a frame, how many questions at once."""
+"""The connection below the sync protocol: back-off, frames, and the number of requests at a time."""
 
 import asyncio
 
@@ -42,7 +42,7 @@ async def test_frames_hold_all_messages_in_order_and_are_not_too_long(sizes: lis
 
 
 @pytest.mark.anyio
-async def test_what_nobody_waits_for_goes_after_all_others() -> None:
+async def test_messages_without_a_waiting_caller_go_last() -> None:
     outbox = Outbox()
     outbox.put("received", last=True)
     outbox.put("question")

@@ -1,4 +1,4 @@
-"""What happens at the end of an event-loop turn: watchers are called, and what was written is sent in its order."""
+"""The end of an event-loop turn: watchers are called, and writes are sent in their order."""
 
 import asyncio
 import gc
@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from support.jazz_wire import Loose, connected_to
+from support.jazz_controlled_nodes import DetachedNode, exchange
 
 from reside.jazz import CoMap
 
@@ -23,10 +23,10 @@ def sent(messages: list[dict[str, Any]]) -> list[tuple[str, int]]:
     return found
 
 
-async def test_values_are_sent_in_the_order_of_their_writes(hub: Loose, writer: Loose) -> None:
+async def test_values_are_sent_in_the_order_of_their_writes(hub: DetachedNode, writer: DetachedNode) -> None:
     group = writer.create_group()
     one, two = group.create_map({"x": 0}), group.create_map({"x": 0})
-    await connected_to(hub, writer)
+    await exchange(hub, writer)
     one.set("x", 1)
     one.set("x", 2)
     two.set("x", 1)
@@ -35,9 +35,9 @@ async def test_values_are_sent_in_the_order_of_their_writes(hub: Loose, writer: 
     assert sent(writer.take()) == [(one.id, 2), (two.id, 2), (one.id, 1)]
 
 
-async def test_many_values_made_in_one_turn_are_all_sent(hub: Loose, writer: Loose) -> None:
+async def test_many_values_made_in_one_turn_are_all_sent(hub: DetachedNode, writer: DetachedNode) -> None:
     group = writer.create_group()
-    await connected_to(hub, writer)
+    await exchange(hub, writer)
     ids = [group.create_map({"number": number}).id for number in range(300)]
     for _ in ids:  # each turn sends one at least
         await asyncio.sleep(0)
@@ -46,9 +46,9 @@ async def test_many_values_made_in_one_turn_are_all_sent(hub: Loose, writer: Loo
     ] == ids
 
 
-async def test_the_turns_of_a_stream_share_messages(hub: Loose, writer: Loose) -> None:
+async def test_the_turns_of_a_stream_share_messages(hub: DetachedNode, writer: DetachedNode) -> None:
     value = writer.create_group().create_map({"x": 0})
-    await connected_to(hub, writer)
+    await exchange(hub, writer)
     for number in range(50):
         value.set("x", number)
         await asyncio.sleep(0)
@@ -58,10 +58,10 @@ async def test_the_turns_of_a_stream_share_messages(hub: Loose, writer: Loose) -
 
 
 async def test_what_is_written_is_sent_before_callbacks_here_are_called_and_their_answers_after_it(
-    hub: Loose, writer: Loose
+    hub: DetachedNode, writer: DetachedNode
 ) -> None:
     value = writer.create_group().create_map({"x": 0})
-    await connected_to(hub, writer)
+    await exchange(hub, writer)
     queued: list[list[tuple[str, int]]] = []
 
     def answer(value: CoMap) -> None:
@@ -80,7 +80,7 @@ async def test_what_is_written_is_sent_before_callbacks_here_are_called_and_thei
     assert queued == [[(value.id, 1)], [(value.id, 1)]]
 
 
-async def test_a_callback_that_fails_keeps_no_other_from_being_called(writer: Loose) -> None:
+async def test_a_callback_that_fails_keeps_no_other_from_being_called(writer: DetachedNode) -> None:
     value = writer.create_group().create_map({"x": 0})
     failures: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
@@ -99,7 +99,7 @@ async def test_a_callback_that_fails_keeps_no_other_from_being_called(writer: Lo
     assert value.id in failures[0]["message"]
 
 
-async def test_a_callback_that_was_unsubscribed_by_another_is_not_called(writer: Loose) -> None:
+async def test_a_callback_that_was_unsubscribed_by_another_is_not_called(writer: DetachedNode) -> None:
     value = writer.create_group().create_map({"x": 0})
     seen: list[str] = []
 
@@ -115,10 +115,10 @@ async def test_a_callback_that_was_unsubscribed_by_another_is_not_called(writer:
 
 
 async def test_a_callback_that_meets_a_cancelled_task_keeps_no_other_from_being_called(
-    hub: Loose, writer: Loose
+    hub: DetachedNode, writer: DetachedNode
 ) -> None:
     value = writer.create_group().create_map({"x": 0})
-    await connected_to(hub, writer)
+    await exchange(hub, writer)
     failures: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
     cancelled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -134,7 +134,7 @@ async def test_a_callback_that_meets_a_cancelled_task_keeps_no_other_from_being_
     assert [type(context["exception"]) for context in failures] == [asyncio.CancelledError]
 
 
-async def test_iterators_that_were_dropped_unclosed_leave_nothing(writer: Loose) -> None:
+async def test_iterators_that_were_dropped_unclosed_leave_nothing(writer: DetachedNode) -> None:
     group = writer.create_group()
     for _ in range(2_000):
         group.create_map({}).watch()

@@ -1,11 +1,11 @@
-"""Which values leave the memory: none that somebody uses, nor what that needs; and what went comes back when asked."""
+"""Which values leave the memory: none in use, nor what these need; evicted values load again."""
 
 import asyncio
 import gc
 
 import pytest
+from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during
 from support.jazz_nodes import content
-from support.jazz_wire import Loose, connected_to
 
 from reside.jazz import CoMap
 from reside.jazz.memory.eviction import evictable
@@ -13,25 +13,22 @@ from reside.jazz.memory.eviction import evictable
 pytestmark = pytest.mark.anyio
 
 
-async def _loaded(hub: Loose, reader: Loose, value: CoMap) -> CoMap:
-    loading = asyncio.create_task(reader.load_map(value.id))
-    while not loading.done():
-        await connected_to(hub, reader)
-    return await loading
+async def _loaded(hub: DetachedNode, reader: DetachedNode, value: CoMap) -> CoMap:
+    return await exchange_during(hub, reader, reader.load_map(value.id))
 
 
-def _sweep(node: Loose) -> None:
+def _sweep(node: DetachedNode) -> None:
     node._host.objects.release()
     node._runtime._evict()
 
 
-async def test_what_is_held_keeps_what_it_needs(hub: Loose, writer: Loose) -> None:
+async def test_what_is_held_keeps_what_it_needs(hub: DetachedNode, writer: DetachedNode) -> None:
     parent, child = writer.create_group(), writer.create_group()
     await parent.add_member("everyone", "reader")
     await child.extend(parent)
     one, two = child.create_map({"x": 1}), child.create_map({"x": 2})
-    await connected_to(hub, writer)
-    reader = Loose()
+    await exchange(hub, writer)
+    reader = DetachedNode()
     held, let_go = await _loaded(hub, reader, one), await _loaded(hub, reader, two)
     del let_go
     _sweep(reader)
@@ -44,35 +41,35 @@ async def test_what_is_held_keeps_what_it_needs(hub: Loose, writer: Loose) -> No
     assert reader._host.store.cores == {}
 
 
-async def test_what_went_can_be_loaded_again_with_what_is_new(hub: Loose, writer: Loose) -> None:
+async def test_what_went_can_be_loaded_again_with_what_is_new(hub: DetachedNode, writer: DetachedNode) -> None:
     group = writer.create_group()
     await group.add_member("everyone", "reader")
     value = group.create_map({"x": 1})
-    await connected_to(hub, writer)
-    reader = Loose()
+    await exchange(hub, writer)
+    reader = DetachedNode()
     await _loaded(hub, reader, value)
     _sweep(reader)
     value.set("x", 2)
-    await connected_to(hub, writer)
-    await connected_to(hub, reader)
+    await exchange(hub, writer)
+    await exchange(hub, reader)
     assert value.id not in reader._host.store.cores
     assert content(await _loaded(hub, reader, value)) == {"x": 2}
 
 
-async def test_what_is_written_and_not_acknowledged_stays(hub: Loose, writer: Loose) -> None:
+async def test_what_is_written_and_not_acknowledged_stays(hub: DetachedNode, writer: DetachedNode) -> None:
     co_id = writer.create_group().create_map({"x": 1}).id
     _sweep(writer)
     assert co_id in writer._host.store.cores
-    await connected_to(hub, writer)
+    await exchange(hub, writer)
     _sweep(writer)
     assert co_id not in writer._host.store.cores
     assert writer.account.name == "writer"
 
 
-async def test_what_is_being_loaded_stays(hub: Loose, writer: Loose) -> None:
+async def test_what_is_being_loaded_stays(hub: DetachedNode, writer: DetachedNode) -> None:
     value = writer.create_group().create_map({"x": 1})
-    await connected_to(hub, writer)
-    reader = Loose()
+    await exchange(hub, writer)
+    reader = DetachedNode()
     loading = asyncio.create_task(reader.load_map(value.id))
     await asyncio.sleep(0)
     for message in reader.take():
@@ -87,20 +84,20 @@ async def test_what_is_being_loaded_stays(hub: Loose, writer: Loose) -> None:
     loading.cancel()
 
 
-async def test_what_is_watched_stays(hub: Loose, writer: Loose) -> None:
+async def test_what_is_watched_stays(hub: DetachedNode, writer: DetachedNode) -> None:
     group = writer.create_group()
     await group.add_member("everyone", "reader")
     value = group.create_map({"x": 1})
-    await connected_to(hub, writer)
-    reader = Loose()
+    await exchange(hub, writer)
+    reader = DetachedNode()
     heard: list[CoMap] = []
     unsubscribe = (await _loaded(hub, reader, value)).on_change(heard.append)
     _sweep(reader)
     value.set("x", 2)
-    await connected_to(hub, writer)
+    await exchange(hub, writer)
     reader.cut()
     reader.connect()
-    await connected_to(hub, reader)
+    await exchange(hub, reader)
     assert [item["x"] for item in heard] == [2]
     unsubscribe()
     del unsubscribe
@@ -109,28 +106,28 @@ async def test_what_is_watched_stays(hub: Loose, writer: Loose) -> None:
     assert reader.statistics.values == 0
 
 
-async def test_a_node_sweeps_by_itself(hub: Loose, writer: Loose) -> None:
+async def test_a_node_sweeps_by_itself(hub: DetachedNode, writer: DetachedNode) -> None:
     group = writer.create_group()
     for number in range(1_200):
         group.create_map({"number": number})
         if number % 100 == 0:
-            await connected_to(hub, writer)
-    await connected_to(hub, writer)
+            await exchange(hub, writer)
+    await exchange(hub, writer)
     group.create_map({})
     assert writer.statistics.values < 1_000
 
 
-def test_nothing_is_needed_by_nobody() -> None:
-    assert evictable(Loose()._host.store, []) == []
+def test_an_unused_value_leaves_no_dependency() -> None:
+    assert evictable(DetachedNode()._host.store, []) == []
 
 
-async def test_what_a_value_refers_to_stays_with_it(hub: Loose, writer: Loose) -> None:
+async def test_what_a_value_refers_to_stays_with_it(hub: DetachedNode, writer: DetachedNode) -> None:
     """What a typed view resolved is there for as long as the view."""
     group = writer.create_group()
     parent, child = group.create_map({}), group.create_map({"x": 1})
     co_id = child.id
     parent.set("child", co_id)
-    await connected_to(hub, writer)
+    await exchange(hub, writer)
     parent._hold(".child", child)
     del child
     _sweep(writer)
@@ -143,12 +140,12 @@ async def test_what_a_value_refers_to_stays_with_it(hub: Loose, writer: Loose) -
     assert writer.find(co_id) is None
 
 
-async def test_an_object_that_is_made_again_shows_what_was_seen_before(hub: Loose, writer: Loose) -> None:
+async def test_an_object_that_is_made_again_shows_what_was_seen_before(hub: DetachedNode, writer: DetachedNode) -> None:
     group = writer.create_group()
     await group.add_member("everyone", "reader")
     made = (group.create_map({"x": 1}), group.create_list([1]), group.create_feed(), group.create_text("a"))
     made[2].push(1)
-    await connected_to(hub, writer)
+    await exchange(hub, writer)
     read = [(value.id, value._refresh()) for value in made]
     ids = [co_id for co_id, _ in read]
     del made
@@ -161,7 +158,9 @@ async def test_an_object_that_is_made_again_shows_what_was_seen_before(hub: Loos
     assert str(again[3]) == "a"
 
 
-async def test_a_group_that_ceased_to_extend_another_leaves_no_trace_there(hub: Loose, writer: Loose) -> None:
+async def test_a_group_that_ceased_to_extend_another_leaves_no_trace_there(
+    hub: DetachedNode, writer: DetachedNode
+) -> None:
     parent, child = writer.create_group(), writer.create_group()
     await child.extend(parent)
     assert list(child.parents()) == [parent.id]
@@ -169,7 +168,7 @@ async def test_a_group_that_ceased_to_extend_another_leaves_no_trace_there(hub: 
     made_at = child._state.parents[parent.id][0][0] - 1
     writer.transact(child.id, step, private=False, made_at=made_at)
     assert child.parents() == {}
-    await connected_to(hub, writer)
+    await exchange(hub, writer)
     co_id = child.id
     del child
     _sweep(writer)

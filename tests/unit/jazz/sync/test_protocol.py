@@ -1,12 +1,12 @@
-"""The sync protocol as a state machine: what is sent for what is received."""
+"""The sync protocol as a state machine: which messages are sent for which are received."""
 
 import asyncio
 import copy
 from typing import Any
 
 import pytest
+from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during, registered
 from support.jazz_nodes import content
-from support.jazz_wire import Loose, connected_to, registered
 from unit.jazz.messages import core_of, get_to_know, public_map, whole_of
 
 
@@ -15,7 +15,9 @@ def _actions(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.anyio
-async def test_a_new_value_is_sent_at_once_with_all_that_it_needs_before(hub: Loose, writer: Loose) -> None:
+async def test_a_new_value_is_sent_at_once_with_all_that_it_needs_before(
+    hub: DetachedNode, writer: DetachedNode
+) -> None:
     group = writer.create_group()
     value = group.create_map({"x": 1})
     sent = writer.take()
@@ -27,7 +29,9 @@ async def test_a_new_value_is_sent_at_once_with_all_that_it_needs_before(hub: Lo
 
 
 @pytest.mark.anyio
-async def test_writes_of_one_turn_to_one_value_share_a_message_and_keep_the_order_of_values(writer: Loose) -> None:
+async def test_writes_of_one_turn_to_one_value_share_a_message_and_keep_the_order_of_values(
+    writer: DetachedNode,
+) -> None:
     group = writer.create_group()
     one, two = group.create_map({"x": 1}), group.create_map({"x": 1})
     writer.take()
@@ -43,7 +47,7 @@ async def test_writes_of_one_turn_to_one_value_share_a_message_and_keep_the_orde
 
 
 @pytest.mark.anyio
-async def test_nothing_is_sent_twice_while_an_acknowledgement_is_on_its_way(writer: Loose) -> None:
+async def test_nothing_is_sent_twice_while_an_acknowledgement_is_on_its_way(writer: DetachedNode) -> None:
     value = writer.create_group().create_map({"x": 1})
     writer.take()
     value.set("y", 2)
@@ -53,7 +57,7 @@ async def test_nothing_is_sent_twice_while_an_acknowledgement_is_on_its_way(writ
 
 
 @pytest.mark.anyio
-async def test_a_correction_replaces_what_was_believed(writer: Loose) -> None:
+async def test_a_correction_replaces_what_was_believed(writer: DetachedNode) -> None:
     value = writer.create_group().create_map({"x": 1})
     value.set("y", 2)
     writer.take()
@@ -66,7 +70,7 @@ async def test_a_correction_replaces_what_was_believed(writer: Loose) -> None:
 
 
 @pytest.mark.anyio
-async def test_flush_waits_for_all_acknowledgements(hub: Loose, writer: Loose) -> None:
+async def test_flush_waits_for_all_acknowledgements(hub: DetachedNode, writer: DetachedNode) -> None:
     value = writer.create_group().create_map({"x": 1})
     flushing = asyncio.create_task(writer.flush())
     await asyncio.sleep(0)
@@ -84,7 +88,7 @@ async def test_flush_waits_for_all_acknowledgements(hub: Loose, writer: Loose) -
 
 @pytest.mark.anyio
 async def test_a_reconnect_asks_for_everything_after_what_it_needs_and_sends_what_is_lacking(
-    hub: Loose, writer: Loose
+    hub: DetachedNode, writer: DetachedNode
 ) -> None:
     value = await public_map(writer, hub, {"x": 1})
     writer.cut()
@@ -107,29 +111,29 @@ async def test_a_reconnect_asks_for_everything_after_what_it_needs_and_sends_wha
 
 
 @pytest.mark.anyio
-async def test_a_reconnect_answered_with_content_still_sends_the_own_writes(hub: Loose, writer: Loose) -> None:
-    """The answer tells only what is new for us; what the server has of ours is taken as it was."""
+async def test_a_reconnect_answered_with_content_still_sends_the_own_writes(
+    hub: DetachedNode, writer: DetachedNode
+) -> None:
+    """The response has only what is new for us; what the server has of ours is taken as unchanged."""
     group = writer.create_group()
     await group.add_member("everyone", "writer")
     value = group.create_map({"x": 1})
-    await connected_to(hub, writer)
+    await exchange(hub, writer)
     other = await registered(hub, "other")
-    loading = asyncio.create_task(other.load_map(value.id))
-    while not loading.done():
-        await connected_to(hub, other)
+    theirs = await exchange_during(hub, other, other.load_map(value.id))
     writer.cut()
     value.set("mine", 1)
-    (await loading).set("theirs", 2)
-    await connected_to(hub, other)
+    theirs.set("theirs", 2)
+    await exchange(hub, other)
     writer.connect()
-    await connected_to(hub, writer)
+    await exchange(hub, writer)
     assert content(value) == {"x": 1, "mine": 1, "theirs": 2}
     assert hub._host.store.core(value.id).counts() == core_of(writer, value).counts()
     await writer.flush()
 
 
 @pytest.mark.anyio
-async def test_a_load_by_the_server_is_answered(writer: Loose) -> None:
+async def test_a_load_by_the_server_is_answered(writer: DetachedNode) -> None:
     value = writer.create_group().create_map({"x": 1})
     writer.take()
     writer.give({"action": "load", "id": value.id, "header": False, "sessions": {}})
@@ -144,13 +148,13 @@ async def test_a_load_by_the_server_is_answered(writer: Loose) -> None:
 
 @pytest.mark.anyio
 async def test_content_without_a_header_is_asked_for_whole_if_wanted_and_dropped_otherwise(
-    hub: Loose, writer: Loose
+    hub: DetachedNode, writer: DetachedNode
 ) -> None:
     """The server believes that we have the header: we dropped the value, or it is in error."""
     value = await public_map(writer, hub, {"x": 1})
     message = whole_of(hub, value)
     del message["header"]
-    reader = Loose()
+    reader = DetachedNode()
     reader.give(message)
     assert reader.take() == []
     assert value.id not in reader._host.store.cores
@@ -164,16 +168,18 @@ async def test_content_without_a_header_is_asked_for_whole_if_wanted_and_dropped
 
 
 @pytest.mark.anyio
-async def test_a_gap_is_corrected_a_few_times_and_an_overlap_is_dropped(hub: Loose, writer: Loose) -> None:
+async def test_a_gap_is_corrected_a_few_times_and_an_overlap_is_dropped(
+    hub: DetachedNode, writer: DetachedNode
+) -> None:
     value = await public_map(writer, hub, {"x": 1})
     value.set("y", 2)
     value.set("z", 3)
-    await connected_to(hub, writer)
+    await exchange(hub, writer)
     whole = whole_of(hub, value)
     gap = copy.deepcopy(whole)
     batch = gap["new"][writer._host.writer.session]
     batch["after"], batch["newTransactions"] = 2, batch["newTransactions"][2:]
-    reader = Loose()
+    reader = DetachedNode()
     await get_to_know(reader, hub, writer)
     for attempt in range(5):
         reader.give(gap)
@@ -186,9 +192,9 @@ async def test_a_gap_is_corrected_a_few_times_and_an_overlap_is_dropped(hub: Loo
 
 
 @pytest.mark.anyio
-async def test_content_of_an_unknown_author_waits_for_the_account(hub: Loose, writer: Loose) -> None:
+async def test_content_of_an_unknown_author_waits_for_the_account(hub: DetachedNode, writer: DetachedNode) -> None:
     value = await public_map(writer, hub, {"x": 1})
-    reader = Loose()
+    reader = DetachedNode()
     reader.give(whole_of(hub, value))
     asked = reader.take()
     assert _actions(asked) == [("load", writer.account_id)]
@@ -201,16 +207,18 @@ async def test_content_of_an_unknown_author_waits_for_the_account(hub: Loose, wr
 
 
 @pytest.mark.anyio
-async def test_what_is_sent_again_while_it_waits_for_its_author_is_kept_once(hub: Loose, writer: Loose) -> None:
+async def test_what_is_sent_again_while_it_waits_for_its_author_is_kept_once(
+    hub: DetachedNode, writer: DetachedNode
+) -> None:
     value = await public_map(writer, hub, {"x": 1})
-    reader = Loose()
+    reader = DetachedNode()
     for _ in range(3):
         reader.give(whole_of(hub, value))
     assert [len(batches) for batches in core_of(reader, value).parked.values()] == [1]
 
 
 @pytest.mark.anyio
-async def test_nothing_is_kept_of_ids_that_only_the_server_names(writer: Loose) -> None:
+async def test_nothing_is_kept_of_ids_that_only_the_server_names(writer: DetachedNode) -> None:
     writer.take()
     before = len(writer._host.store.cores), len(writer._runtime._sync._peers)
     for number in range(50):
@@ -222,20 +230,20 @@ async def test_nothing_is_kept_of_ids_that_only_the_server_names(writer: Loose) 
 
 
 @pytest.mark.anyio
-async def test_a_load_waits_for_all_announced_pieces(hub: Loose, writer: Loose) -> None:
+async def test_a_load_waits_for_all_announced_pieces(hub: DetachedNode, writer: DetachedNode) -> None:
     value = await public_map(writer, hub, {"x": 1})
     whole = whole_of(hub, value)
-    reader = Loose()
+    reader = DetachedNode()
     loading = asyncio.create_task(reader.load_map(value.id))
     await asyncio.sleep(0)
     asked = reader.take()
     assert _actions(asked) == [("load", value.id)]
     reader.give(whole | {"expectContentUntil": {writer._host.writer.session: 2}})
     for _ in range(3):
-        await connected_to(hub, reader)
+        await exchange(hub, reader)
     assert not loading.done()
     value.set("y", 2)
-    await connected_to(hub, writer)
+    await exchange(hub, writer)
     batch = whole_of(hub, value)["new"][writer._host.writer.session]
     rest = batch | {"after": 1, "newTransactions": batch["newTransactions"][1:]}
     reader.give({"action": "content", "id": value.id, "priority": 3, "new": {writer._host.writer.session: rest}})

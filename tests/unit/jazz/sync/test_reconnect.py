@@ -1,12 +1,12 @@
-"""A reconnect moves the difference only, in both directions, whatever happened to either side meanwhile."""
+"""A reconnect transfers only the difference, in both directions, whatever changed meanwhile."""
 
 import asyncio
 import json
 from typing import Any
 
 import pytest
+from support.jazz_controlled_nodes import DetachedNode, registered
 from support.jazz_nodes import content
-from support.jazz_wire import Loose, registered
 
 from reside.jazz import CoMap
 from reside.jazz.memory.store import Store
@@ -21,17 +21,17 @@ class _Server:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def accept(self, node: Loose) -> "_Line":
-        """A new connection of a node."""
+    def accept(self, node: DetachedNode) -> "_Line":
+        """Return a new connection of a node."""
         node.cut()
         node.connect()
         return _Line(self.store, node)
 
 
 class _Line:
-    """One connection between a server and a node, carried by hand."""
+    """One connection between a server and a node; the test passes the messages on."""
 
-    def __init__(self, store: Store, node: Loose) -> None:
+    def __init__(self, store: Store, node: DetachedNode) -> None:
         self.node = node
         self.back: list[str] = []
         self.there: list[dict[str, Any]] = []
@@ -60,16 +60,16 @@ class _Line:
 class _Pair:
     """Two writers of one map, both not connected."""
 
-    def __init__(self, server: _Server, one: Loose, two: Loose, mine: CoMap, theirs: CoMap) -> None:
+    def __init__(self, server: _Server, one: DetachedNode, two: DetachedNode, mine: CoMap, theirs: CoMap) -> None:
         self.server, self.one, self.two, self.mine, self.theirs = server, one, two, mine, theirs
 
     def copy(self) -> _Server:
-        """A server with what this one has now, as from a backup."""
+        """Return a server with what this one has now, as from a backup."""
         return _Server(_copied(self.server.store))
 
 
 def _copied(store: Store) -> Store:
-    copy = Loose()._host.store
+    copy = DetachedNode()._host.store
     line = Sync(copy, lambda _: None, lambda _: None, on_acknowledged=lambda _: None, on_whole=lambda _: None)
     sent: list[str] = []
     source = Sync(store, sent.append, sent.append, on_acknowledged=lambda _: None, on_whole=lambda _: None)
@@ -83,7 +83,7 @@ def _copied(store: Store) -> Store:
 @pytest.fixture
 async def pair() -> _Pair:
     """Both hold the map and have written to it; nothing is connected."""
-    hub = Loose()
+    hub = DetachedNode()
     one, two = await registered(hub, "one"), await registered(hub, "two")
     server = _Server(hub._host.store)
     group = one.create_group()
@@ -123,7 +123,7 @@ async def test_a_reconnect_with_news_on_both_sides_moves_the_news(pair: _Pair) -
 
 
 async def test_a_server_that_lost_a_part_gets_that_part_even_if_it_has_news(pair: _Pair) -> None:
-    """Content in answer tells what the server has more; that it has less, too, shows when it is asked again."""
+    """Content in response shows what the server has more; that it also has less shows in the next response."""
     backup = pair.copy()
     pair.mine.set("one", 1)
     assert await pair.server.accept(pair.one).carry() == (1, 0)
@@ -160,7 +160,7 @@ async def test_a_stream_that_was_cut_is_not_taken_for_the_whole(pair: _Pair) -> 
             message["expectContentUntil"] = {last: len(message["new"].pop(last)["newTransactions"])}
         return message
 
-    reader = Loose()
+    reader = DetachedNode()
     loading = asyncio.create_task(reader.load_map(pair.mine.id))
     await pair.server.accept(reader).carry(first_half)
     assert not loading.done()

@@ -1,4 +1,4 @@
-"""The WebSocket of the sync against servers that are made here, well and badly behaved."""
+"""The WebSocket of the sync protocol with servers that behave well and badly."""
 
 from __future__ import annotations
 

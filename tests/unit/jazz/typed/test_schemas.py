@@ -1,4 +1,4 @@
-"""The typed layer where it needs no node: schemas, drafts, what fits and what the errors say."""
+"""The typed layer without a node: schemas, drafts, validation, and error messages."""
 
 import asyncio
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ AT = datetime(2026, 11, 21, 10, 15, 59, 510_999, tzinfo=UTC)
 
 
 class Color(Enum):
-    """Values of an enumeration stand on the wire."""
+    """Values of an enumeration are used on the wire."""
 
     RED = "red"
 
@@ -87,7 +87,7 @@ class Tree(CoMapModel):
         (Any, {"a": [None]}, {"a": [None]}),
     ],
 )
-def test_values_stand_on_the_wire_as_json_and_come_back(annotation: Any, value: Any, wire: Any) -> None:
+def test_values_are_json_on_the_wire_and_round_trip(annotation: Any, value: Any, wire: Any) -> None:
     codec = codec_of(annotation, "T.f")
     assert codec.encode(value) == wire
     assert codec.decode(wire) == value
@@ -115,7 +115,7 @@ def test_values_stand_on_the_wire_as_json_and_come_back(annotation: Any, value: 
         (Leaf, None, "null"),
     ],
 )
-def test_what_does_not_fit_is_told_by_kind_and_never_by_content(annotation: Any, wire: Any, found: str) -> None:
+def test_invalid_content_is_reported_by_kind_and_never_by_content(annotation: Any, wire: Any, found: str) -> None:
     with pytest.raises(Misfit) as misfit:
         codec_of(annotation, "T.f").decode(wire)
     assert misfit.value.found == found
@@ -261,7 +261,7 @@ def test_a_field_may_not_take_the_name_of_a_method() -> None:
             id: int  # type: ignore[assignment] # it is what is tested
 
 
-def test_an_unknown_name_in_an_annotation_is_told() -> None:
+def test_an_unknown_name_in_an_annotation_is_reported() -> None:
     class Bad(CoMapModel):
         other: "Nowhere"  # type: ignore[name-defined] # noqa: F821 - it is what is tested
 

@@ -1,11 +1,11 @@
-"""Files: how their parts make a whole, in which order, and what is no file."""
+"""Files: how their parts are joined, in which order, and what is no file."""
 
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.jazz_wire import Loose, registered
+from support.jazz_controlled_nodes import DetachedNode, registered
 from unit.jazz.logs import Log
 
 from reside.jazz import FileInfo, FileStream, Group, InvalidContent, JazzTimeout, NodeClosed, ValueDeleted
@@ -101,12 +101,12 @@ def test_the_sizes_of_chunks_are_known_without_reading_them(parts: list[bytes]) 
 
 
 async def _group() -> Group:
-    hub = await registered(Loose())
+    hub = await registered(DetachedNode())
     return hub.create_group()
 
 
 async def test_bytes_are_cut_into_chunks_each_sent_and_signed_by_itself() -> None:
-    hub = await registered(Loose())
+    hub = await registered(DetachedNode())
     group = hub.create_group()
     hub.take()
     data = bytes(range(256)) * 1000

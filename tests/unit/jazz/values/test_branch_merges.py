@@ -1,10 +1,10 @@
-"""Where merged transactions come from, and what their makers can't claim."""
+"""The origin of merged transactions, and what their authors cannot claim."""
 
 import json
 from typing import Any
 
 import pytest
-from support.jazz_wire import Loose, registered
+from support.jazz_controlled_nodes import DetachedNode, registered
 
 from reside.jazz.ids import SessionId
 from reside.jazz.values.listview import op_id, op_key
@@ -55,7 +55,7 @@ def test_a_merged_transaction_is_named_by_its_branch() -> None:
 
 async def test_a_merge_dated_after_itself_does_not_count() -> None:
     """Else a removed member could write under the role it has lost."""
-    node = await registered(Loose())
+    node = await registered(DetachedNode())
     value = node.create_group().create_map({"a": 1})
     value._write([{"op": "set", "key": "a", "value": 2}], {"mi": 0, "s": value._core.transactions[0].session, "t": -5})
     assert value.as_dict() == {"a": 1}

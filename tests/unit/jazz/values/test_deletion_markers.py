@@ -1,11 +1,9 @@
-"""Deletion markers that come from a server: who may write them, and what becomes of all else."""
+"""Deletion markers that come from a server: who may write them, and their effect on the rest of the value."""
 
-import asyncio
 import json
-from typing import Any
 
 import pytest
-from support.jazz_wire import Loose, connected_to, registered
+from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during, registered
 
 from reside.jazz import AccountId, CoMap, Group, ValueDeleted
 from reside.jazz.ids import CoId, SessionId, is_delete_session, is_session_id
@@ -62,40 +60,32 @@ def test_what_no_group_owns_is_not_deleted() -> None:
 class _Scene:
     """A hub that is a plain node, a group of it with a map, and a writer on another node."""
 
-    def __init__(self, hub: Loose, writer: Loose, group: Group, value: CoMap) -> None:
+    def __init__(self, hub: DetachedNode, writer: DetachedNode, group: Group, value: CoMap) -> None:
         self.hub, self.writer, self.group, self.value = hub, writer, group, value
 
     @staticmethod
     async def make() -> "_Scene":
-        hub = await registered(Loose())
+        hub = await registered(DetachedNode())
         writer = await registered(hub, "writer")
         group = hub.create_group()
         await group.add_member(AccountId(writer.account_id), "writer")
         value = group.create_map({"a": 1})
-        await connected_to(hub, writer)
+        await exchange(hub, writer)
         return _Scene(hub, writer, group, value)
 
     async def theirs(self) -> CoMap:
-        """The writer's view of the map."""
-        loading = self.writer.load_map(self.value.id)
-        return await _beside(loading, self.hub, self.writer)
-
-
-async def _beside(work: Any, hub: Loose, node: Loose) -> Any:
-    task = asyncio.ensure_future(work)
-    while not task.done():
-        await connected_to(hub, node)
-    return await task
+        """Return the writer's view of the map."""
+        return await exchange_during(self.hub, self.writer, self.writer.load_map(self.value.id))
 
 
 async def test_what_a_hub_deleted_its_clients_see_deleted_and_write_no_more() -> None:
     scene = await _Scene.make()
     theirs = await scene.theirs()
     theirs.set("b", 2)
-    await connected_to(scene.hub, scene.writer)
+    await exchange(scene.hub, scene.writer)
     assert scene.value.as_dict() == {"a": 1, "b": 2}
     scene.value.destroy()
-    await connected_to(scene.hub, scene.writer)
+    await exchange(scene.hub, scene.writer)
     assert theirs.deleted
     assert theirs.as_dict() == {}
     with pytest.raises(ValueDeleted):
@@ -103,7 +93,7 @@ async def test_what_a_hub_deleted_its_clients_see_deleted_and_write_no_more() ->
 
 
 async def test_a_deleted_value_is_reported_as_if_all_of_it_were_here() -> None:
-    """So that whoever knows nothing of deletions does not send it again and again."""
+    """So that a peer without deletions does not send it again and again."""
     scene = await _Scene.make()
     await scene.theirs()
     scene.value.destroy()
@@ -140,7 +130,7 @@ async def test_a_writers_marker_deletes_nothing_wherever_it_arrives() -> None:
     scene = await _Scene.make()
     theirs = await scene.theirs()
     scene.writer._host.writer.delete(theirs._core, latest=scene.group._state.latest)
-    await connected_to(scene.hub, scene.writer)
+    await exchange(scene.hub, scene.writer)
     for value in (theirs, scene.value):
         assert [why for _, _, why in value.refusals()] == [
             None,
@@ -148,7 +138,7 @@ async def test_a_writers_marker_deletes_nothing_wherever_it_arrives() -> None:
         ]
         assert value.as_dict() == {"a": 1}
     scene.value.set("b", 2)
-    await connected_to(scene.hub, scene.writer)
+    await exchange(scene.hub, scene.writer)
     assert theirs.as_dict() == {"a": 1, "b": 2}
 
 
@@ -157,7 +147,7 @@ async def test_a_marker_counts_from_when_the_groups_older_history_shows_its_auth
     scene = await _Scene.make()
     theirs = await scene.theirs()
     scene.writer._host.writer.delete(theirs._core, latest=scene.group._state.latest)
-    await connected_to(scene.hub, scene.writer)
+    await exchange(scene.hub, scene.writer)
     assert not scene.value.deleted
     before = scene.value._refresh()
     key, session = scene.writer.account_id, scene.hub._host.writer.session_for(scene.group._core)

@@ -1,4 +1,4 @@
-"""Editing maps, lists and texts: each operation does to them what it does to a dict, a list or a text of Python."""
+"""Edits of maps, lists and texts: each operation equals the one on a Python dict, list or text."""
 
 import asyncio
 import random
@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.jazz_wire import Loose
+from support.jazz_controlled_nodes import DetachedNode
 from unit.jazz.logs import Log
 
 from reside.jazz import CoList, CoPlainText, Group, InvalidContent
@@ -34,8 +34,8 @@ _edits = st.lists(st.tuples(st.integers(0, 7), _places, _places), max_size=12)
 
 
 def _group() -> Group:
-    """A group of a node that is connected to nobody; its account need not be known to anyone."""
-    node = Loose()
+    """Return a group of an unconnected node, whose account no server knows."""
+    node = DetachedNode()
     core = node._host.writer.create(node._runtime.account_header)
     node._host.object_of(core, Group)._initialise()
     return node.create_group()
@@ -130,7 +130,7 @@ def test_a_text_is_edited_as_a_list_of_graphemes(start: list[str], edits: list[_
     asyncio.run(run())
 
 
-async def test_a_long_text_is_changed_in_pieces_and_ends_as_wished() -> None:
+async def test_a_long_text_is_changed_in_pieces_and_ends_as_given() -> None:
     choose = random.Random(3)  # noqa: S311 - a test's program
     first, second = ("".join(choose.choices("abcde \n", k=3_000)) for _ in range(2))
     value = _group().create_text(first)
@@ -162,7 +162,7 @@ async def test_the_keys_of_a_map_are_texts() -> None:
             act()
 
 
-async def test_edits_tell_who_made_them_and_when() -> None:
+async def test_edits_have_their_author_and_time() -> None:
     value = _group().create_list(["a"])
     value.append("b")
     first, second = value.edits()

@@ -1,4 +1,4 @@
-"""The order of a list: insertions name neighbours, siblings stand latest first, arrival does not matter."""
+"""The order of a list: insertions name neighbours, later siblings come first, the order of arrival has no effect."""
 
 import itertools
 import random
@@ -163,7 +163,7 @@ def test_small_changes_of_a_shown_list_end_in_what_a_rebuild_gives(program: list
     assert [item.key for item in view.items()] == [item.key for item in rebuilt.items()]
 
 
-def test_many_changes_at_scattered_places_are_built_anew() -> None:
+def test_many_scattered_changes_rebuild_the_list() -> None:
     log = Log()
     first = log.add(A, 1, [_app(str(number), "start") for number in range(400)])
     view = ListView(lambda _: True)

@@ -1,4 +1,4 @@
-"""The difference of two sequences turns one into the other, with as few changes as there can be."""
+"""The difference of two sequences turns one into the other with as few edits as possible."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Texts that hashes are taken over: canonical JSON, base58, base64."""
+"""The encodings below hashes: canonical JSON, base58, base64."""
 
 import tracemalloc
 from typing import Any

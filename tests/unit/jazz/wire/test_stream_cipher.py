@@ -1,4 +1,4 @@
-"""The stream cipher, alone and for many transactions in a row; tests/interop compare it with JavaScript's."""
+"""The stream cipher, for one text and for many transactions; tests/interop compares it with JavaScript's."""
 
 from reside.jazz.wire.crypto import ReadKey, decrypt, encrypt_text, opener, transaction_material
 from reside.jazz.wire.stream_cipher import XSalsa20

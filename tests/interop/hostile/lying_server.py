@@ -1,4 +1,4 @@
-"""A sync server in the hand of the test: it has what a node has, and says over a real socket whatever it is told to."""
+"""A sync server that the test controls: it has the values of a node, and sends any message over a real socket."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during, registered
 from support.jazz_nodes import until
-from support.jazz_wire import Loose, connected_to, registered
 from websockets.asyncio.server import serve
 
 from reside.jazz import CoMap, Credentials, Group, Node
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 _WITHIN_S = 20.0
 
 
-class Liar:
-    """The server. Loads are answered with what its node has, content is acknowledged and dropped.
+class LyingServer:
+    """The server. It answers loads with what its node has, and acknowledges and drops content.
 
     Attributes:
-        hub: The node that has the values.
-        url: Where it listens.
-        connections: How often somebody connected.
-        heard: All messages that came.
-        answers: What is said to a load of a value, where it is not the truth.
+        hub: the node that has the values.
+        url: where it listens.
+        connections: the number of connections so far.
+        heard: all messages that were received.
+        answers: by value, what replaces the true response to a load.
     """
 
-    def __init__(self, hub: Loose) -> None:
+    def __init__(self, hub: DetachedNode) -> None:
         self.hub = hub
         self.url = ""
         self.connections = 0
@@ -46,20 +46,20 @@ class Liar:
         self._news = asyncio.Event()
 
     def whole(self, co_id: str) -> dict[str, Any]:
-        """The message with a whole value."""
+        """Return the message with a whole value."""
         self.hub.take()
         self.hub.give({"action": "load", "id": co_id, "header": False, "sessions": {}})
         (message,) = (item for item in self.hub.take() if item["id"] == co_id)
         return message
 
     async def say(self, *frames: str | bytes | dict[str, Any]) -> None:
-        """Sends frames to the one who is connected."""
+        """Send frames to the connected client."""
         assert self._socket is not None
         for frame in frames:
             await self._socket.send(json.dumps(frame) if isinstance(frame, dict) else frame)
 
     async def hear(self, **fields: Any) -> dict[str, Any]:
-        """Waits for a message with these members, among all that ever came."""
+        """Wait for a message with these members, among all that ever came."""
         async with asyncio.timeout(_WITHIN_S):
             while True:
                 for message in self.heard:
@@ -69,7 +69,7 @@ class Liar:
                 await self._news.wait()
 
     async def serve(self, socket: ServerConnection) -> None:
-        """Handles a connection."""
+        """Handle a connection."""
         self.connections += 1
         self._socket = socket
         async for frame in socket:
@@ -88,11 +88,11 @@ class Liar:
 
 
 @dataclass
-class Stage:
+class Setup:
     """A victim on a lying server, with values that an honest owner and a hostile member wrote.
 
     Attributes:
-        liar: The server.
+        server: The server.
         victim: A real node.
         owner: The admin of the group; its writes reach the server's node by `carry`.
         mallory: A writer of the group.
@@ -102,10 +102,10 @@ class Stage:
         my_other: The same as the victim has it.
     """
 
-    liar: Liar
+    server: LyingServer
     victim: Node
-    owner: Loose
-    mallory: Loose
+    owner: DetachedNode
+    mallory: DetachedNode
     value: CoMap
     mine: CoMap
     other: CoMap
@@ -117,16 +117,16 @@ class Stage:
         """The group as the owner has it."""
         return self.value.group
 
-    async def carry(self, node: Loose) -> None:
-        """Exchanges messages between a node and the server's node; the victim hears nothing of it."""
-        await connected_to(self.liar.hub, node)
+    async def carry(self, node: DetachedNode) -> None:
+        """Exchange messages between a node and the server's node, and pass none to the victim."""
+        await exchange(self.server.hub, node)
 
-    async def run(self, node: Loose, doing: Awaitable[T]) -> T:
+    async def run(self, node: DetachedNode, doing: Awaitable[T]) -> T:
         """Something that a node does and needs the server for."""
-        return await carried(self.liar.hub, node, doing)
+        return await exchange_during(self.server.hub, node, doing)
 
     async def is_unharmed(self) -> None:
-        """The victim is on its first connection, and an honest write to another value reaches it.
+        """Check that the victim is on its first connection, and an honest write to another value reaches it.
 
         Raises:
             AssertionError: It is not so.
@@ -134,34 +134,26 @@ class Stage:
         self._updates += 1
         self.other.set("update", self._updates)
         await self.carry(self.owner)
-        await self.liar.say(self.liar.whole(self.other.id))
+        await self.server.say(self.server.whole(self.other.id))
         await until(self.my_other, {"update": self._updates})
         assert self.victim.connected
-        assert self.liar.connections == 1
+        assert self.server.connections == 1
 
 
 @asynccontextmanager
-async def stage(role: Any = "writer") -> AsyncIterator[Stage]:
-    """A stage on which mallory has a role."""
-    hub = Loose()
-    liar = Liar(hub)
+async def attack(role: Any = "writer") -> AsyncIterator[Setup]:
+    """Yield a setup in which mallory has a role."""
+    hub = DetachedNode()
+    server = LyingServer(hub)
     owner, mallory = await registered(hub, "owner"), await registered(hub, "mallory")
     group = owner.create_group()
     await group.add_member("everyone", "reader")
-    await carried(hub, owner, group.add_member(mallory.account_id, role))
+    await exchange_during(hub, owner, group.add_member(mallory.account_id, role))
     value, other = group.create_map({"x": 1}), group.create_map({"update": 0})
-    await connected_to(hub, owner)
-    await carried(hub, mallory, mallory.load_map(value.id))
-    async with serve(liar.serve, "127.0.0.1", 0, max_size=None, compression=None) as server:
-        liar.url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        async with Node(liar.url, Credentials.generate()) as victim:
+    await exchange(hub, owner)
+    await exchange_during(hub, mallory, mallory.load_map(value.id))
+    async with serve(server.serve, "127.0.0.1", 0, max_size=None, compression=None) as listening:
+        server.url = f"ws://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        async with Node(server.url, Credentials.generate()) as victim:
             mine, my_other = await victim.load_map(value.id), await victim.load_map(other.id)
-            yield Stage(liar, victim, owner, mallory, value, mine, other, my_other)
-
-
-async def carried(hub: Loose, node: Loose, doing: Awaitable[T]) -> T:
-    """What a node does, with its messages carried to a hub and back meanwhile."""
-    task = asyncio.ensure_future(doing)
-    while not task.done():
-        await connected_to(hub, node)
-    return await task
+            yield Setup(server, victim, owner, mallory, value, mine, other, my_other)

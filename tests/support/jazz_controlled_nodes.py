@@ -1,10 +1,10 @@
-"""Nodes whose connection is in the hand of the test: without a socket, or with one that is cut and made at will."""
+"""Nodes whose connection the test controls: without a socket, or with one that it opens and closes."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from reside.jazz import Credentials, Node, NotPermitted, now_ms
 from reside.jazz.ids import author_of
@@ -15,16 +15,18 @@ from reside.jazz.wire.encoding import compact_json
 from reside.jazz.wire.session import Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
+
+T = TypeVar("T")
 
 
-class Forger(Node):
-    """A node that also writes what its library would not."""
+class ForgingNode(Node):
+    """A node that also writes what its library would refuse."""
 
     def transact(
         self, co_id: str, changes: list[Any], *, private: bool, made_at: int, meta: dict[str, Any] | None = None
     ) -> None:
-        """Writes a transaction of any content and time, with no check: what a hostile or a slow client may send."""
+        """Write a transaction of any content and time, unchecked: what a hostile or a slow client may send."""
         core = self._host.store.core(co_id)
         session = self._host.writer.session_for(core)
         index, payload = core.count(session), compact_json(changes)
@@ -42,15 +44,15 @@ class Forger(Node):
         self._host.writer._append(core, Transaction(session, index, made_at, payload, key_id, text, author_of(session)))
 
     def transact_text(self, co_id: str, payload: str, *, made_at: int) -> None:
-        """Writes a trusting transaction whose changes are any text."""
+        """Write a plain transaction whose changes are any text."""
         core = self._host.store.core(co_id)
         session = self._host.writer.session_for(core)
         item = Transaction(session, core.count(session), made_at, payload, None, None, author_of(session))
         self._host.writer._append(core, item)
 
 
-class Loose(Forger):
-    """A node that believes itself connected; its frames are taken and given by hand."""
+class DetachedNode(ForgingNode):
+    """A node without a socket that takes itself for connected; the test takes and gives its frames."""
 
     def __init__(self, credentials: Credentials | None = None, clock: Callable[[], int] = now_ms) -> None:
         self.credentials = credentials or Credentials.generate()
@@ -59,29 +61,29 @@ class Loose(Forger):
         self.connect()
 
     def connect(self) -> None:
-        """A new connection begins."""
+        """Begin a new connection."""
         self._runtime._transport.outbox.take_all()
         self._runtime._transport.connected.set()
         self._runtime._sync.connect()
 
     def cut(self) -> None:
-        """The connection ends, with what was not taken."""
+        """End the connection, and lose what was not taken."""
         self._runtime._transport.outbox.take_all()
         self._runtime._transport.connected.clear()
         self._runtime._disconnected()
 
     def give(self, *messages: Any) -> None:
-        """Receives one frame of messages."""
+        """Receive one frame of messages."""
         self._runtime._received("\n".join(item if isinstance(item, str) else json.dumps(item) for item in messages))
 
     def take(self) -> list[dict[str, Any]]:
-        """What was sent since the last time."""
+        """Return what was sent since the last call."""
         self._host.writer.send()
         return [json.loads(text) for text in self._runtime._transport.outbox.take_all()]
 
 
-class Wired(Forger):
-    """A node on a real connection to a real server, which the test cuts and makes when it wants."""
+class SwitchedNode(ForgingNode):
+    """A node whose connection to a real server the test opens and closes."""
 
     def __init__(self, url: str, credentials: Credentials, *, clock: Callable[[], int]) -> None:
         super().__init__(url, credentials, clock=clock)
@@ -89,7 +91,7 @@ class Wired(Forger):
         self._connection: asyncio.Task[None] | None = None
 
     async def online(self) -> None:
-        """Connects."""
+        """Open the connection."""
         socket = await self._runtime._transport._open()
         assert socket is not None, self._runtime._transport._last_error
 
@@ -103,20 +105,20 @@ class Wired(Forger):
         await self._runtime._transport.wait_connected(5.0)
 
     async def offline(self) -> None:
-        """Cuts the connection."""
+        """Close the connection."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.cancel()
             await asyncio.wait([connection])
 
     async def leave(self) -> None:
-        """Ends the node."""
+        """Close the node."""
         await self.offline()
         await self.close()
 
 
-async def connected_to(hub: Loose, node: Loose) -> None:
-    """Carries messages between a node and one that plays the server, until both are silent."""
+async def exchange(hub: DetachedNode, node: DetachedNode) -> None:
+    """Pass messages between a node and one that plays the server, until both are silent."""
     quiet = 0
     while quiet < 3:
         there, back = node.take(), hub.take()
@@ -128,11 +130,16 @@ async def connected_to(hub: Loose, node: Loose) -> None:
         await asyncio.sleep(0)
 
 
-async def registered(hub: Loose, name: str = "someone", clock: Callable[[], int] = now_ms) -> Loose:
-    """A node whose account the hub has."""
-    node = Loose(clock=clock)
-    registering = asyncio.create_task(node.register(name))
-    while not registering.done():
-        await connected_to(hub, node)
-    await registering
+async def exchange_during(hub: DetachedNode, node: DetachedNode, work: Awaitable[T]) -> T:
+    """Return the result of something that a node does while its messages and those of the hub are passed on."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        await exchange(hub, node)
+    return await task
+
+
+async def registered(hub: DetachedNode, name: str = "someone", clock: Callable[[], int] = now_ms) -> DetachedNode:
+    """Return a node whose account the hub has."""
+    node = DetachedNode(clock=clock)
+    await exchange_during(hub, node, node.register(name))
     return node
