@@ -1,4 +1,4 @@
-"""Alpha's data in Jazz (docs/model.md, Entities): created once, found again at every later start.
+"""Alpha's data in Jazz (docs/model.md, section 3): created once, found again at every later start.
 
 Invariants: `make_data` is idempotent, since it creates a member only if it is missing; its caller holds Alpha's lock,
 so nothing is created twice; the public group belongs to Alpha, and everyone can read it.
