@@ -1,7 +1,7 @@
 """Grants that follow from the requirements of versions, and the handlers of Alpha's own permissions.
 
 Alpha never grants permissions of other replicas. It writes `expected` into the control block of each replica that
-satisfies a requirement; that replica grants, and writes `current` (docs/model.md, section 4).
+serves a requirement; that replica grants, and writes `current` (docs/model.md, section 4).
 """
 
 from __future__ import annotations

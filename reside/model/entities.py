@@ -39,7 +39,7 @@ class GrantedPermission(Entity):
 
 
 class ReplicaChoice(Entity):
-    """A replica that can satisfy a requirement."""
+    """A replica that can serve a requirement."""
 
     id: int
     name: str
