@@ -79,28 +79,28 @@ def object_name(manifest: Manifest) -> str:
 
 
 def kinds(manifest: Manifest, _: Context) -> Iterator[str]:
-    """Only the twelve namespaced kinds that ReSide manages."""
+    """Allow only the twelve namespaced kinds that ReSide manages."""
     kind = manifest.get("kind")
     if not isinstance(kind, str) or kind not in ALLOWED_KINDS:
         yield f"kind {kind} is not allowed: use one of {', '.join(sorted(ALLOWED_KINDS))}"
 
 
 def namespace(manifest: Manifest, context: Context) -> Iterator[str]:
-    """Objects stay in the cluster's namespace."""
+    """Confine objects to the cluster's namespace."""
     found = _map(manifest, "metadata").get("namespace")
     if found and context.namespace and found != context.namespace:
         yield f"namespace {found} is not the one of this cluster: omit it or set it to {context.namespace}"
 
 
 def managed_by(manifest: Manifest, context: Context) -> Iterator[str]:
-    """Every object says who manages it."""
+    """Require the managed-by label."""
     labels = _map(_map(manifest, "metadata"), "labels")
     if labels.get(MANAGED_BY_LABEL) != context.manager:
         yield f"set the label {MANAGED_BY_LABEL}: {context.manager}"
 
 
 def images_by_digest(manifest: Manifest, _: Context) -> Iterator[str]:
-    """Images are named by digest, so that what was approved is what runs."""
+    """Require images by digest, so that the approved image is what runs."""
     for container in _containers(manifest):
         image = container.get("image")
         if not isinstance(image, str) or not _BY_DIGEST.fullmatch(image):
@@ -109,7 +109,7 @@ def images_by_digest(manifest: Manifest, _: Context) -> Iterator[str]:
 
 
 def privileges(manifest: Manifest, _: Context) -> Iterator[str]:
-    """No privileged container, no added capability."""
+    """Forbid privileged containers and added capabilities."""
     for container in _containers(manifest):
         name, security = container.get("name"), _map(container, "securityContext")
         if security.get("privileged"):
@@ -122,7 +122,7 @@ def privileges(manifest: Manifest, _: Context) -> Iterator[str]:
 
 
 def host_access(manifest: Manifest, _: Context) -> Iterator[str]:
-    """Nothing of the node: no host network, PID or IPC namespace, no host path, no host port."""
+    """Forbid access to the node: host network, PID and IPC namespace, host paths, host ports."""
     for pod in _pod_specs(manifest):
         for member in ("hostNetwork", "hostPID", "hostIPC"):
             if pod.get(member):
@@ -137,7 +137,7 @@ def host_access(manifest: Manifest, _: Context) -> Iterator[str]:
 
 
 def rbac(manifest: Manifest, _: Context) -> Iterator[str]:
-    """Roles name what they allow, and do not allow to gain more."""
+    """Forbid wildcards in Roles, and verbs that let the holder gain other rights."""
     if manifest.get("kind") not in ("Role", "ClusterRole"):
         return
     for rule in _maps(manifest, "rules"):
@@ -150,7 +150,7 @@ def rbac(manifest: Manifest, _: Context) -> Iterator[str]:
 
 
 def bindings(manifest: Manifest, context: Context) -> Iterator[str]:
-    """Role bindings bind Roles of the namespace to service accounts of the namespace."""
+    """Allow role bindings only from Roles to service accounts of the namespace."""
     if manifest.get("kind") not in ("RoleBinding", "ClusterRoleBinding"):
         return
     role = _map(manifest, "roleRef")

@@ -85,7 +85,7 @@ async def open_data(node: Node, root: CoMap) -> AlphaData:
     """
     missing = [member for member in (*_GROUPS, *_LISTS) if member not in root]
     if missing:
-        raise NotReady(f"Alpha's data lacks {', '.join(missing)}: it is still being created")
+        raise NotReady(f"Alpha's data has no {', '.join(missing)} yet: it is still being created")
     return AlphaData(
         node=node,
         root=root,

@@ -86,7 +86,7 @@ async def manager_revoked(context: Context, ref: PermissionRef, grant: Grant) ->
 
 
 def managers(context: Context) -> Callable[[str], bool]:
-    """Return a function that tells whether an account has `replica:manage:all` now."""
+    """Return a function that returns whether an account has `replica:manage:all` now."""
 
     def may_manage(account: str) -> bool:
         ref = PermissionRef(account, ALPHA_CONTRACT, alpha_contract.MANAGE_REPLICAS)

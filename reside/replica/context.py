@@ -68,7 +68,7 @@ class Context:
         """Return the first of `peers`, for a requirement that one replica serves.
 
         Raises:
-            NotReady: there is none now.
+            NotReady: the control block names no replica now.
         """
         found = await self.peers(contract_or_key)
         if not found:

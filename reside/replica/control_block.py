@@ -32,7 +32,7 @@ class ControlBlock:
 
     Attributes:
         root: the block's map.
-        changed: an event of `watch` for whoever has loaded the block.
+        changed: an event of `watch` for the code that has loaded the block.
     """
 
     def __init__(self, node: Node, root: CoMap, permissions: CoMap) -> None:
@@ -151,21 +151,21 @@ class ControlBlock:
             self.root.set("requirements", members)
 
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` at every change of the block or of a permission; return what unsubscribes it."""
+        """Call `listener` at every change of the block or of a permission; return a function that unsubscribes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def watch(self) -> asyncio.Event:
-        """An event of the caller's own: set at every change of the block or of a permission, cleared by the caller.
+        """Return a new event that is set at every change of the block or of a permission. The caller clears it.
 
-        It is forgotten with its last reference.
+        The block keeps only a weak reference to the event.
         """
         event = asyncio.Event()
         self._watchers.add(event)
         return event
 
     def close(self) -> None:
-        """Stop being told of changes."""
+        """Unsubscribe from all changes."""
         for unsubscribe in self._subscriptions.values():
             unsubscribe()
         self._subscriptions.clear()
@@ -175,9 +175,9 @@ class ControlBlock:
 
     def _subscribe(self, value: CoMap) -> None:
         if value.id not in self._subscriptions:
-            self._subscriptions[value.id] = value.on_change(lambda _: self._tell())
+            self._subscriptions[value.id] = value.on_change(lambda _: self._notify())
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for event in list(self._watchers):
             event.set()
         for listener in list(self._listeners):

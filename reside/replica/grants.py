@@ -73,7 +73,7 @@ async def run_permission_loop(context: Context, declaration: Declaration) -> Non
 
 
 def _judge(error: Exception) -> Verdict:
-    """End the loop with the node: no attempt can succeed any more."""
+    """Raise NodeClosed, since no later attempt can succeed; retry other errors."""
     return Verdict.RAISE if isinstance(error, NodeClosed) else workqueue.judge(error)
 
 

@@ -68,7 +68,7 @@ class Peer:
         """Load the contract's data map of this peer.
 
         Raises:
-            NotReady: the peer publishes none.
+            NotReady: the peer does not publish it.
         """
         value = self.profile.contracts.get(self.contract)
         if value is None:
@@ -110,6 +110,7 @@ def _peer(caller: Caller, profile: Profile, contract: str) -> Peer:
 def _only_contract(profile: Profile) -> str:
     if len(profile.contracts) != 1:
         raise InvalidInput(
-            f"replica {profile.name} implements {len(profile.contracts)} contracts: ask for peers by contract identity"
+            f"replica {profile.name} implements {len(profile.contracts)} contracts: "
+            "pass the identity of a contract instead of the requirement's key"
         )
     return next(iter(profile.contracts))
