@@ -1,1 +1,1 @@
-"""The rules every Kubernetes object must obey."""
+"""The policy: rules that every Kubernetes object must obey."""

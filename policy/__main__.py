@@ -1,7 +1,7 @@
-"""The rules of rules.py as a CrossGuard pack: `pulumi preview --policy-pack policy`.
+"""The rules of rules.py as a Pulumi policy pack: `pulumi preview --policy-pack policy`.
 
-The pack judges each resource of the Kubernetes provider by its inputs, which are the manifest. The namespace to compare
-with is the pack's configuration `namespace` of each policy; without it the namespace is not compared.
+The pack checks the inputs of each resource of the Kubernetes provider, which are the object. The cluster's namespace is
+the pack's configuration `namespace` of each policy; without it, namespaces are not checked.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def _validate(rule: rules.Rule) -> Callable[[ResourceValidationArgs, ReportViola
 
 
 def _manifest(args: ResourceValidationArgs) -> dict[str, Any]:
-    """What the rules look at, with the kind out of the type token, which programs may leave out of the inputs.
+    """Return the members that the rules check, and the kind from the type token, since inputs may lack the kind.
 
-    The rest, a Secret's data above all, is not touched: a value that only the update will know would excuse the object
-    from the rule.
+    Other members, especially the data of a Secret, are not read: if a value is unknown until the update, Pulumi skips
+    the policy for the whole resource.
     """
     kind = {"kind": args.resource_type.rpartition(":")[2]}
     return kind | {member: args.props[member] for member in _MEMBERS if member in args.props}

@@ -1,12 +1,11 @@
-"""The rules that every Kubernetes object of a ReSide cluster obeys, as pure functions over one manifest.
+"""The rules that every Kubernetes object of a ReSide cluster must obey, as pure functions of one object.
 
-A rule is a function from a manifest and a :class:`Context` to complaints, each saying what to do. :func:`check` runs
-all of them over all objects. The Sentinel asks before every apply and preview; `policy/__main__.py` shows the same
-rules to `pulumi preview --policy-pack policy`.
+A rule is a function from an object and a `Context` to messages, each of which says how to correct the object. `check`
+applies all rules to all objects. The Sentinel calls it before every apply and preview; `policy/__main__.py` applies the
+same rules in `pulumi preview --policy-pack policy`.
 
-Invariants: only the standard library is imported, so that every room may use this one; a message never holds a value
-out of a Secret or of an environment variable; a manifest of unexpected shape never raises, it is judged by what is
-there.
+Invariants: only the standard library is imported, so every package may use this one; a message never contains a value
+of a Secret or an environment variable; an object of unexpected shape never raises an error.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _ESCALATING = ("escalate", "bind", "impersonate")
 
 @dataclass(frozen=True)
 class Context:
-    """What the rules compare with: the cluster's namespace (None: not known, not compared) and the manager's label."""
+    """What the rules compare with: the cluster's namespace (None: not checked), the value of the managed-by label."""
 
     namespace: str | None
     manager: str = "kubernetes-sentinel"
@@ -50,7 +49,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Violation:
-    """One broken rule: its name, the object as `Kind/name`, and what to do about it."""
+    """One broken rule: its name, the object as `Kind/name`, and how to correct it."""
 
     rule: str
     object: str
@@ -64,44 +63,44 @@ Rule = Callable[[Manifest, Context], Iterator[str]]
 
 
 def check(objects: Iterable[Manifest], context: Context) -> list[Violation]:
-    """All violations of `objects`, in the order of objects and rules."""
+    """Return all violations of `objects`, in the order of objects and rules."""
     return [violation for manifest in objects for violation in check_object(manifest, context)]
 
 
 def check_object(manifest: Manifest, context: Context) -> list[Violation]:
-    """All violations of one object."""
+    """Return all violations of one object."""
     name = object_name(manifest)
     return [Violation(rule, name, message) for rule, judge in RULES.items() for message in judge(manifest, context)]
 
 
 def object_name(manifest: Manifest) -> str:
-    """`Kind/name` of a manifest; `?` stands for what is missing."""
+    """Return `Kind/name` of an object, with `?` for what is missing."""
     return f"{manifest.get('kind') or '?'}/{_map(manifest, 'metadata').get('name') or '?'}"
 
 
 def kinds(manifest: Manifest, _: Context) -> Iterator[str]:
-    """Only the twelve namespaced kinds that ReSide manages."""
+    """Allow only the twelve namespaced kinds that ReSide manages."""
     kind = manifest.get("kind")
     if not isinstance(kind, str) or kind not in ALLOWED_KINDS:
-        yield f"kind {kind} is not managed here: declare one of {', '.join(sorted(ALLOWED_KINDS))}"
+        yield f"kind {kind} is not allowed: use one of {', '.join(sorted(ALLOWED_KINDS))}"
 
 
 def namespace(manifest: Manifest, context: Context) -> Iterator[str]:
-    """Objects stay in the cluster's namespace."""
-    wanted = _map(manifest, "metadata").get("namespace")
-    if wanted and context.namespace and wanted != context.namespace:
-        yield f"namespace {wanted} is not this cluster's: leave it out or set it to {context.namespace}"
+    """Confine objects to the cluster's namespace."""
+    found = _map(manifest, "metadata").get("namespace")
+    if found and context.namespace and found != context.namespace:
+        yield f"namespace {found} is not the one of this cluster: omit it or set it to {context.namespace}"
 
 
 def managed_by(manifest: Manifest, context: Context) -> Iterator[str]:
-    """Every object says who manages it."""
+    """Require the managed-by label."""
     labels = _map(_map(manifest, "metadata"), "labels")
     if labels.get(MANAGED_BY_LABEL) != context.manager:
         yield f"set the label {MANAGED_BY_LABEL}: {context.manager}"
 
 
 def images_by_digest(manifest: Manifest, _: Context) -> Iterator[str]:
-    """Images are named by digest, so that what was approved is what runs."""
+    """Require images by digest, so that the approved image is what runs."""
     for container in _containers(manifest):
         image = container.get("image")
         if not isinstance(image, str) or not _BY_DIGEST.fullmatch(image):
@@ -110,7 +109,7 @@ def images_by_digest(manifest: Manifest, _: Context) -> Iterator[str]:
 
 
 def privileges(manifest: Manifest, _: Context) -> Iterator[str]:
-    """No privileged container, no added capability."""
+    """Forbid privileged containers and added capabilities."""
     for container in _containers(manifest):
         name, security = container.get("name"), _map(container, "securityContext")
         if security.get("privileged"):
@@ -123,7 +122,7 @@ def privileges(manifest: Manifest, _: Context) -> Iterator[str]:
 
 
 def host_access(manifest: Manifest, _: Context) -> Iterator[str]:
-    """Nothing of the node: no host network, PID or IPC namespace, no host path, no host port."""
+    """Forbid access to the node: host network, PID and IPC namespace, host paths, host ports."""
     for pod in _pod_specs(manifest):
         for member in ("hostNetwork", "hostPID", "hostIPC"):
             if pod.get(member):
@@ -138,7 +137,7 @@ def host_access(manifest: Manifest, _: Context) -> Iterator[str]:
 
 
 def rbac(manifest: Manifest, _: Context) -> Iterator[str]:
-    """Roles name what they allow, and do not allow to gain more."""
+    """Forbid wildcards in Roles, and verbs that let the holder gain other rights."""
     if manifest.get("kind") not in ("Role", "ClusterRole"):
         return
     for rule in _maps(manifest, "rules"):
@@ -151,7 +150,7 @@ def rbac(manifest: Manifest, _: Context) -> Iterator[str]:
 
 
 def bindings(manifest: Manifest, context: Context) -> Iterator[str]:
-    """Role bindings bind Roles of the namespace to service accounts of the namespace."""
+    """Allow role bindings only from Roles to service accounts of the namespace."""
     if manifest.get("kind") not in ("RoleBinding", "ClusterRoleBinding"):
         return
     role = _map(manifest, "roleRef")
@@ -174,11 +173,11 @@ RULES: Final[dict[str, Rule]] = {
     "no-rbac-wildcards": rbac,
     "local-role-bindings": bindings,
 }
-"""Name of each rule → the rule. Names are stable: users see them, and tests freeze them."""
+"""Name → rule. The names are stable: users see them, and a test freezes them."""
 
 
 def _pod_specs(manifest: Manifest) -> Iterator[Manifest]:
-    """The pod spec inside a manifest, if its kind has one."""
+    """Yield the pod spec of an object, if its kind has one."""
     kind, spec = manifest.get("kind"), _map(manifest, "spec")
     if kind == "Pod":
         yield spec
@@ -195,17 +194,17 @@ def _containers(manifest: Manifest) -> Iterator[Manifest]:
 
 
 def _map(parent: Manifest, member: str) -> Manifest:
-    """The mapping `parent[member]`, or an empty one where it is missing or something else."""
+    """Return the mapping `parent[member]`, or an empty one if it is missing or not a mapping."""
     value = parent.get(member)
     return value if isinstance(value, Mapping) else {}
 
 
 def _maps(parent: Manifest, member: str) -> Iterator[Manifest]:
-    """The mappings of the list `parent[member]`."""
+    """Return the mappings in the list `parent[member]`."""
     return (entry for entry in _list(parent, member) if isinstance(entry, Mapping))
 
 
 def _list(parent: Manifest, member: str) -> Sequence[Any]:
-    """The list `parent[member]`, or an empty one where it is missing or something else."""
+    """Return the list `parent[member]`, or an empty one if it is missing or not a list."""
     value = parent.get(member)
     return value if isinstance(value, Sequence) and not isinstance(value, str | bytes) else ()

@@ -2,7 +2,7 @@
 
 All functions are idempotent, so an interrupted bootstrap can be run again. The order matters: loading needs previews,
 so Alpha's expected permissions must be in the Sentinel's control block before anything is loaded (docs/model.md,
-Bootstrap).
+section 8).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The super admin: the first account that claims it with the one-time code (docs/model.md, Permissions)."""
+"""The super admin: the first account that claims it with the one-time code (docs/model.md, section 4)."""
 
 from __future__ import annotations
 

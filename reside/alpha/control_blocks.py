@@ -69,7 +69,7 @@ async def add_expected(node: Node, block_id: str, expected: Mapping[PermissionRe
 
 
 async def set_requirements(node: Node, block_id: str, requirements: Mapping[str, list[str]]) -> None:
-    """Write which accounts satisfy each requirement of the block's replica."""
+    """Write which accounts serve each requirement of the block's replica."""
     async with opened(node, block_id) as block:
         block.set_requirements(
             {key: [AccountId(account) for account in accounts] for key, accounts in requirements.items()}

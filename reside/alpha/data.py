@@ -1,4 +1,4 @@
-"""Alpha's data in Jazz (docs/model.md, Entities): created once, found again at every later start.
+"""Alpha's data in Jazz (docs/model.md, section 3): created once, found again at every later start.
 
 Invariants: `make_data` is idempotent, since it creates a member only if it is missing; its caller holds Alpha's lock,
 so nothing is created twice; the public group belongs to Alpha, and everyone can read it.
@@ -85,7 +85,7 @@ async def open_data(node: Node, root: CoMap) -> AlphaData:
     """
     missing = [member for member in (*_GROUPS, *_LISTS) if member not in root]
     if missing:
-        raise NotReady(f"Alpha's data lacks {', '.join(missing)}: it is still being created")
+        raise NotReady(f"Alpha's data has no {', '.join(missing)} yet: it is still being created")
     return AlphaData(
         node=node,
         root=root,

@@ -1,7 +1,7 @@
 """Grants that follow from the requirements of versions, and the handlers of Alpha's own permissions.
 
 Alpha never grants permissions of other replicas. It writes `expected` into the control block of each replica that
-satisfies a requirement; that replica grants, and writes `current` (docs/model.md, Permissions).
+serves a requirement; that replica grants, and writes `current` (docs/model.md, section 4).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ async def manager_revoked(context: Context, ref: PermissionRef, grant: Grant) ->
 
 
 def managers(context: Context) -> Callable[[str], bool]:
-    """Return a function that tells whether an account has `replica:manage:all` now."""
+    """Return a function that returns whether an account has `replica:manage:all` now."""
 
     def may_manage(account: str) -> bool:
         ref = PermissionRef(account, ALPHA_CONTRACT, alpha_contract.MANAGE_REPLICAS)

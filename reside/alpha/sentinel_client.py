@@ -59,7 +59,7 @@ class SentinelClient:
         root = await peers[0].data()
         missing = [member for member in _MAPS if not isinstance(root.get(member), str)]
         if missing:
-            raise NotReady(f"the data of {peers[0].name} lacks {', '.join(missing)}: it has not started yet")
+            raise NotReady(f"the data of {peers[0].name} has no {', '.join(missing)} yet: it has not started")
         return SentinelMaps(*[await self._context.node.load_map(root[member]) for member in _MAPS])
 
     async def read_desired(self, stack: str) -> DesiredStack | None:

@@ -1,12 +1,11 @@
-"""Distributed locks in etcd; nothing else is kept there. Knows nothing of ReSide.
+"""Distributed locks in etcd, which stores nothing else. Independent of the other packages of ReSide.
 
-The idea: a lock is one key under `reside/`, written only if absent and bound to a lease that the holder keeps alive.
-If the holder dies, the lease ends and the key with it. The key's create revision is the fencing token: it grows with
-every new holder, so `Held.check` can ask etcd whether this very holding is still in force.
+A lock is one key under `reside/`, which is created only if it does not exist and is bound to a lease that the holder
+keeps alive. If the holder crashes, the lease expires and etcd deletes the key. The key's create revision is the fencing
+token: it grows with every new holder, so `Held.check` can ask etcd whether a holder still holds the lock.
 
-Invariants: a holder that could not renew its lease for half its time to live is told (its block is cancelled and ends
-with `LockLost`), so it stops before etcd gives the lock to another; what must not be written twice is written only
-after `Held.check`.
+Invariants: if a holder can't renew its lease for half of its time to live, its block is cancelled and raises
+`LockLost`, so it stops before etcd gives the lock to another holder; guarded writes happen only after `Held.check`.
 """
 
 from reside.locks.errors import EtcdUnavailable, LockError, LockLost, LockTimeout

@@ -1,15 +1,13 @@
-"""What can go wrong with a lock.
-
-The tree::
+"""The errors of locks, as a tree.
 
     LockError
-    ├── EtcdUnavailable  no etcd answers, or the one that does has no leader; come back later
-    ├── LockTimeout      somebody else held the lock for longer than the caller was willing to wait
-    └── LockLost         the lock was held and is no longer: whatever it guards must not be written any more
+    ├── EtcdUnavailable  no etcd member responds, or none has a leader
+    ├── LockTimeout      another holder held the lock for longer than the caller waited
+    └── LockLost         the lock is not held any more: guarded writes must not happen
 
-All of them are transient: a later attempt that takes the lock again may succeed.
+All of them are transient: a later attempt to take the lock may succeed.
 """
-# ruff: noqa: N818 - names say what happened, as in httpx; the common base says that they are errors
+# ruff: noqa: N818 - named after what happened, as in httpx
 
 from __future__ import annotations
 
@@ -17,35 +15,35 @@ from typing import ClassVar
 
 
 class LockError(Exception):
-    """The base of all errors of this package.
+    """Base class of all errors of this package.
 
     Attributes:
-        transient: whether another attempt may succeed although nobody acts; see `reside.common.transience`.
+        transient: whether another attempt may succeed without a change; see `reside.common.transience`.
     """
 
     transient: ClassVar[bool] = True
 
 
 class EtcdUnavailable(LockError):
-    """No etcd gave a usable answer."""
+    """No etcd member gave a valid response."""
 
 
 class LockTimeout(LockError):
-    """The lock was not free in time.
+    """The lock was not released in time.
 
     Attributes:
         key: the lock's key in etcd.
-        holder: who held it at the end, as it called itself; empty when unknown.
+        holder: the name of the last holder; empty if it is unknown.
     """
 
     def __init__(self, key: str, holder: str) -> None:
-        super().__init__(f"lock {key} is held by {holder or 'somebody unknown'}: try again when it is released")
+        super().__init__(f"lock {key} is held by {holder or 'an unknown holder'}: try again when it is released")
         self.key = key
         self.holder = holder
 
 
 class LockLost(LockError):
-    """The lock is no longer held by this holder.
+    """The lock is not held by this holder any more.
 
     Attributes:
         key: the lock's key in etcd.

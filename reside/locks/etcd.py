@@ -1,11 +1,11 @@
-"""etcd's JSON gateway (`/v3`) as far as locks need it, over httpx.
+"""A client of etcd's JSON gateway (`/v3`), as far as locks need it.
 
-Written on httpx and not on etcd3gw, because that client blocks: every waiter and every watch would hold a thread that
-can't be cancelled, and it knows one host only.
+It uses httpx and not etcd3gw, because etcd3gw is synchronous: every waiter and every watch would need a thread that
+can't be cancelled. It also supports one host only.
 
-Facts of the gateway: keys and values are base64, 64-bit numbers are strings, members with a zero value are left out. A
-transaction of comparisons alone counts as serializable, so a stale member could answer it; one range in it makes it
-linearizable.
+About the gateway: keys and values are base64, 64-bit integers are strings, and members with a zero value are omitted. A
+transaction that only compares is serializable, so a member with stale data may execute it; a range request in it makes
+it linearizable.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REQUEST_TIMEOUT_S = 5.0
 
 @dataclass(frozen=True)
 class Entry:
-    """A key's value and its place in etcd's history; `lease` is 0 for none."""
+    """The value of a key, its create revision, and its lease; 0: none."""
 
     value: str
     create_revision: int
@@ -37,7 +37,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of a transaction: whether its comparisons held, the key as read in it, and the store's revision then."""
+    """Result of a transaction: whether its comparisons were true, the entry that it read, and the store's revision."""
 
     succeeded: bool
     entry: Entry | None
@@ -45,16 +45,16 @@ class Outcome:
 
 
 class Etcd:
-    """A client for a set of etcd members; one that does not answer, or has no leader, is replaced by the next one.
+    """A client of a set of etcd members. If a member does not respond or has no leader, the next one is used.
 
     Args:
         hosts: addresses of the members, e.g. `http://etcd:2379`.
-        transport: what carries the requests; None: the network.
+        transport: HTTP transport; None: the network.
     """
 
     def __init__(self, hosts: Sequence[str], transport: httpx.AsyncBaseTransport | None = None) -> None:
         if not hosts:
-            raise ValueError("no etcd host given: name at least one, e.g. http://etcd:2379")
+            raise ValueError("no etcd host is given: pass at least one, e.g. http://etcd:2379")
         self._hosts = [host.rstrip("/") for host in hosts]
         self._client = httpx.AsyncClient(timeout=_REQUEST_TIMEOUT_S, transport=transport, trust_env=False)
 
@@ -63,26 +63,26 @@ class Etcd:
         await self._client.aclose()
 
     async def grant(self, ttl: int) -> int:
-        """A new lease of `ttl` seconds; returns its id."""
+        """Create a lease of `ttl` seconds, and return its id."""
         return int((await self._post("/v3/lease/grant", {"TTL": str(ttl)}))["ID"])
 
     async def keep_alive(self, lease: int, *, timeout: float) -> bool:  # noqa: ASYNC109 - httpx's own timeout
-        """Renew a lease; False when etcd knows it no more. `timeout` in seconds, for each member asked."""
+        """Renew a lease; return False if it has expired. `timeout` is in seconds, for each member."""
         answer = await self._post("/v3/lease/keepalive", {"ID": str(lease)}, timeout)
         return int(answer.get("result", {}).get("TTL", 0)) > 0
 
     async def revoke(self, lease: int) -> None:
-        """End a lease and delete its keys; one that has ended already is no error."""
-        await self._post("/v3/lease/revoke", {"ID": str(lease)}, absent_is_fine=True)
+        """Revoke a lease, which deletes its keys; it is no error if the lease has expired."""
+        await self._post("/v3/lease/revoke", {"ID": str(lease)}, allow_missing=True)
 
     async def create(self, key: str, value: str, lease: int) -> Outcome:
-        """Write `key` only if it does not exist; tells the entry that is there otherwise."""
+        """Create `key` if it does not exist; the outcome has the entry that exists now."""
         compare = {"key": _encode(key), "target": "CREATE", "result": "EQUAL", "create_revision": "0"}
         put = {"requestPut": {"key": _encode(key), "value": _encode(value), "lease": str(lease)}}
         return await self._txn(key, [compare], [put])
 
     async def confirm(self, key: str, create_revision: int, lease: int) -> Outcome:
-        """Whether `key` has exactly this create revision and lease, asked of a quorum."""
+        """Check with a quorum whether `key` has this create revision and this lease."""
         return await self._txn(
             key,
             [
@@ -96,7 +96,7 @@ class Etcd:
         """Wait until `key` is deleted in a revision later than `after`, for `at_most` seconds.
 
         Returns:
-            Whether a deletion was seen. False says nothing: look again.
+            Whether a deletion was seen. If not, the key may still have been deleted: check again.
         """
         request = {"create_request": {"key": _encode(key), "start_revision": str(after + 1), "filters": ["NOPUT"]}}
         try:
@@ -135,7 +135,7 @@ class Etcd:
         body: dict[str, Any],
         timeout: float = _REQUEST_TIMEOUT_S,  # noqa: ASYNC109 - httpx's own timeout
         *,
-        absent_is_fine: bool = False,
+        allow_missing: bool = False,
     ) -> dict[str, Any]:
         for _ in range(len(self._hosts)):
             host = self._hosts[0]
@@ -148,19 +148,19 @@ class Etcd:
                 self._pass_over(host)
                 failure = _refused(response.status_code, path, response.text)
                 continue
-            if absent_is_fine and response.status_code == httpx.codes.NOT_FOUND:
+            if allow_missing and response.status_code == httpx.codes.NOT_FOUND:
                 return {}
             _check(response.status_code, path, response.text)
             return _parse(response.text, path)
         raise failure
 
     def _pass_over(self, host: str) -> None:
-        """Let the next request start with another member."""
+        """Start the next request with another member."""
         self._hosts = [*self._hosts[1:], host]
 
     def _unavailable(self, host: str, error: httpx.TransportError) -> EtcdUnavailable:
         self._pass_over(host)
-        return EtcdUnavailable(f"etcd at {host} does not answer: {type(error).__name__} {error}".rstrip())
+        return EtcdUnavailable(f"etcd at {host} does not respond: {type(error).__name__} {error}".rstrip())
 
 
 def _encode(text: str) -> str:
@@ -173,7 +173,7 @@ def _parse(text: str, path: str) -> dict[str, Any]:
     except ValueError:
         answer = None
     if not isinstance(answer, dict):
-        raise EtcdUnavailable(f"the answer to {path} is not etcd's: {text[:200]}")
+        raise EtcdUnavailable(f"the response to {path} is not from etcd: {text[:200]}")
     return answer
 
 

@@ -1,4 +1,4 @@
-"""One holding of a lock: its fencing revision, whether it is still in force, and the task that keeps it so."""
+"""A lock that is held: its fencing token, the check that it is still held, and the renewal of its lease."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Held:
 
     Attributes:
         key: the lock's key in etcd.
-        revision: the fencing token, the key's create revision; every later holder's is greater.
-        lease: id of the lease that the key hangs on.
-        lost: set once the lock can no longer be trusted. Never cleared.
+        revision: the fencing token, which is the key's create revision; later holders have greater ones.
+        lease: id of the lease that the key is bound to.
+        lost: set once the lock may not be held any more; never cleared.
     """
 
     def __init__(self, etcd: Etcd, key: str, revision: int, *, lease: int, ttl: int, renewed_at: float) -> None:
@@ -33,29 +33,30 @@ class Held:
         self.key = key
         self.revision = revision
         self.lost = asyncio.Event()
-        self._why = ""
+        self._reason = ""
 
     def __repr__(self) -> str:
         return f"<Held {self.key} revision={self.revision}{' lost' if self.lost.is_set() else ''}>"
 
     async def check(self) -> None:
-        """Go on only if etcd confirms that this holding is in force; ask immediately before a guarded write.
+        """Raise unless etcd confirms that the lock is held. Call it immediately before a guarded write.
 
         Raises:
-            LockLost: it is not; nothing that it guards may be written.
-            EtcdUnavailable: nobody can tell; treat it like lost, and try the whole again later.
+            LockLost: the lock is not held any more; do not write.
+            EtcdUnavailable: it is unknown whether the lock is held; do not write, and repeat the operation later.
         """
         if self.lost.is_set():
-            raise self.loss()
+            raise self.lost_error()
         outcome = await self._etcd.confirm(self.key, self.revision, self.lease)
         if not outcome.succeeded:
-            self.lose("its lease ended" if outcome.entry is None else "somebody else holds it now")
-            raise self.loss()
+            self.mark_lost("its lease expired" if outcome.entry is None else "another holder has it")
+            raise self.lost_error()
 
-    async def keep(self) -> None:
-        """Renew the lease every third of its time; return when the lock is lost. Runs as a task of the lock's block.
+    async def keep_alive(self) -> None:
+        """Renew the lease after every third of its time to live; return when the lock is lost.
 
-        Times count from before the last successful request was sent, so etcd's own clock of the lease is never ahead.
+        Times count from before the last successful request was sent, so the lease never expires in etcd earlier than
+        here.
         """
         loop = asyncio.get_running_loop()
         pause = self._ttl / 3
@@ -66,22 +67,22 @@ class Held:
                 async with asyncio.timeout_at(deadline):
                     alive = await self._etcd.keep_alive(self.lease, timeout=self._ttl / 12)
             except (EtcdUnavailable, TimeoutError) as error:
-                _log.warning("lock can't be renewed", key=self.key, error=str(error) or "no answer")
+                _log.warning("lock can't be renewed", key=self.key, error=str(error) or "no response")
                 if loop.time() >= deadline:
-                    self.lose("it could not be renewed for half its time to live")
-                pause = self._ttl / 24  # so that several tries fit in before the half is over
+                    self.mark_lost("its lease could not be renewed for half of its time to live")
+                pause = self._ttl / 24  # allows several attempts before the deadline
                 continue
             if not alive:
-                self.lose("its lease ended")
+                self.mark_lost("its lease expired")
             self._renewed_at, pause = sent_at, self._ttl / 3
 
-    def lose(self, why: str) -> None:
-        """Note that the lock can't be trusted any more; the first reason stays."""
+    def mark_lost(self, reason: str) -> None:
+        """Mark the lock as lost; the first reason is kept."""
         if not self.lost.is_set():
-            _log.error("lock lost", key=self.key, revision=self.revision, why=why)
-            self._why = why
+            _log.error("lock lost", key=self.key, revision=self.revision, reason=reason)
+            self._reason = reason
             self.lost.set()
 
-    def loss(self) -> LockLost:
-        """The error that says why the lock was lost."""
-        return LockLost(self.key, self._why)
+    def lost_error(self) -> LockLost:
+        """Return the error that says why the lock was lost."""
+        return LockLost(self.key, self._reason)

@@ -1,4 +1,4 @@
-"""Leadership: of several equal processes one works, and another takes over when it dies."""
+"""Leader election: of several processes, one leads; if it crashes, another takes over."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _Result = TypeVar("_Result")
 class Leadership:
     """The leadership of one name.
 
-    Either one term, `async with locks.leader("alpha") as held:`, which ends with `LockLost` when the leadership is
-    lost, or term after term: `await locks.leader("alpha").run(work)`.
+    `async with locks.leader("alpha") as held:` is one term; it raises `LockLost` when the leadership is lost.
+    `await locks.leader("alpha").run(work)` runs one term after another.
 
     Args:
-        name: what is led.
-        lock: gives the lock whose holder leads, waiting for it without end.
+        name: name of the leadership.
+        lock: takes the lock whose holder leads; it waits without a timeout.
     """
 
     def __init__(self, name: str, lock: Callable[[], AbstractAsyncContextManager[Held]]) -> None:
@@ -39,7 +39,7 @@ class Leadership:
 
     async def __aenter__(self) -> Held:
         if self._term is not None:
-            raise RuntimeError(f"leadership {self.name} is entered already: take one object for each term")
+            raise RuntimeError(f"leadership {self.name} is in use: create an object for each term")
         self._term = self._lock()
         return await self._term.__aenter__()
 
@@ -52,12 +52,12 @@ class Leadership:
         return await term.__aexit__(kind, error, trace)
 
     async def run(self, work: Callable[[Held], Awaitable[_Result]]) -> _Result:
-        """Run `work` while being the leader; when that is lost, cancel it, wait for the next term, run it anew.
+        """Run `work` while leading; if the leadership is lost, cancel it, and run it again in the next term.
 
-        `work` must begin by reading the present state: another leader may have gone on meanwhile.
+        `work` must start by reading the current state, because another leader may have changed it.
 
         Returns:
-            What `work` returned. Its errors are the caller's.
+            The result of `work`. Its errors are raised.
         """
         retries = Retries()
         while True:
@@ -69,6 +69,6 @@ class Leadership:
                     return await work(held)
             except (LockLost, EtcdUnavailable) as error:
                 if held is not None and not held.lost.is_set():
-                    raise  # of another lock, which the work used
+                    raise  # the error of another lock, which `work` used
                 _log.warning("not leading", leader=self.name, error=str(error))
             await asyncio.sleep(retries.failed())

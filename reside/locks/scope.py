@@ -1,4 +1,4 @@
-"""Ends a block from outside: when its lock is lost, the block is cancelled and leaves with `LockLost`."""
+"""Cancel a block when its lock is lost; the block then raises `LockLost`."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def kept(held: Held) -> AsyncIterator[None]:
-    """Keep `held` alive while the block runs; cancel the block when it is lost.
+async def kept_alive(held: Held) -> AsyncIterator[None]:
+    """Keep `held` alive while the block runs; cancel the block when the lock is lost.
 
-    Like in `asyncio.timeout`, only the cancellation that we asked for is turned into the error: the count of
-    cancellation requests tells it from one that came from outside.
+    As in `asyncio.timeout`, only the cancellation that was requested here becomes the error. The number of cancellation
+    requests distinguishes it from one that was requested by others.
 
     Raises:
         LockLost: the lock was lost while the block ran.
     """
     owner = asyncio.current_task()
     if owner is None:
-        raise RuntimeError("a lock is held by a task: await it inside of one")
-    cancelling, told = owner.cancelling(), False
+        raise RuntimeError("a lock must be held by a task: use it in a coroutine that runs as one")
+    cancelling, cancelled_here = owner.cancelling(), False
 
-    def tell(keeper: asyncio.Task[None]) -> None:
-        nonlocal told
+    def cancel_owner(keeper: asyncio.Task[None]) -> None:
+        nonlocal cancelled_here
         if keeper.cancelled():
             return
         if (error := keeper.exception()) is not None:
-            held.lose(f"keeping it alive failed: {error!r}")
-        told = True
+            held.mark_lost(f"keeping it alive failed: {error!r}")
+        cancelled_here = True
         owner.cancel()
 
-    keeper = asyncio.create_task(held.keep(), name=f"keep {held.key}")
-    keeper.add_done_callback(tell)
+    keeper = asyncio.create_task(held.keep_alive(), name=f"keep alive {held.key}")
+    keeper.add_done_callback(cancel_owner)
     try:
         try:
             yield
@@ -45,6 +45,6 @@ async def kept(held: Held) -> AsyncIterator[None]:
             keeper.cancel()
             await asyncio.wait([keeper])
     except asyncio.CancelledError as error:
-        if told and owner.uncancel() <= cancelling:
-            raise held.loss() from error
+        if cancelled_here and owner.uncancel() <= cancelling:
+            raise held.lost_error() from error
         raise

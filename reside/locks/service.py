@@ -1,4 +1,4 @@
-"""The lock service: takes locks, waits for them, gives them back."""
+"""The lock service: take locks, wait for them, release them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reside.locks.errors import EtcdUnavailable, LockTimeout
 from reside.locks.etcd import Etcd
 from reside.locks.held import Held
 from reside.locks.leadership import Leadership
-from reside.locks.scope import kept
+from reside.locks.scope import kept_alive
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -29,10 +29,10 @@ PREFIX = "reside/"
 LEADER_PREFIX = "leader/"
 DEFAULT_TTL_S = 30
 DEFAULT_WAIT_S = 45.0
-"""Longer than the time to live, so that a dead holder's lock is waited out."""
-_LOOK_AGAIN_S = 10.0
+"""Longer than the time to live, so that the lock of a crashed holder expires in the meantime."""
+_RECHECK_S = 10.0
 _ACQUIRE = Backoff(first=0.05, longest=2.0, jitter=0.2)
-"""Between attempts to take a lock while etcd is away. Its jitter keeps apart all who wait for the same etcd."""
+"""Between attempts to take a lock while etcd is unavailable. Jitter spreads the attempts of many clients."""
 
 
 class LockService:
@@ -40,8 +40,8 @@ class LockService:
 
     Args:
         hosts: addresses of etcd's members, e.g. `["http://etcd:2379"]`.
-        holder: how the holder calls itself in others' errors; None: host name and process id.
-        transport: what carries the requests; None: the network.
+        holder: name of this process in the errors of others; None: host name and process id.
+        transport: HTTP transport; None: the network.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class LockService:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Wait for locks that are just being given back, then close all connections."""
+        """Wait for locks that are being released, then close all connections."""
         await asyncio.gather(*self._releases)
         await self._etcd.aclose()
 
@@ -68,69 +68,69 @@ class LockService:
     async def lock(
         self, key: str, *, ttl: int = DEFAULT_TTL_S, wait: float | None = DEFAULT_WAIT_S
     ) -> AsyncIterator[Held]:
-        """Hold the lock of `key` while the block runs; if it is lost meanwhile, the block is cancelled.
+        """Hold the lock of `key` while the block runs; cancel the block if the lock is lost.
 
         Args:
-            key: what is locked; stands in etcd as `reside/<key>`.
-            ttl: seconds after which a dead holder's lock is free again.
-            wait: seconds to wait for the lock; None: without end.
+            key: name of the lock; the key in etcd is `reside/<key>`.
+            ttl: seconds after which the lock of a crashed holder expires.
+            wait: seconds to wait for the lock; None: without a timeout.
 
         Raises:
-            LockTimeout: somebody else held it all the time.
-            EtcdUnavailable: etcd could not be asked all the time.
+            LockTimeout: other holders held it all the time.
+            EtcdUnavailable: etcd was unavailable until the timeout.
             LockLost: the lock was lost while the block ran.
         """
         full = PREFIX + key
         held = await self._acquire(full, ttl, wait)
         try:
-            async with kept(held):
+            async with kept_alive(held):
                 yield held
         finally:
-            await self._give_back(held.lease, full)
+            await self._release(held.lease, full)
 
     def leader(self, name: str, *, ttl: int = DEFAULT_TTL_S) -> Leadership:
-        """The leadership called `name` (`reside/leader/<name>`): see `Leadership`."""
+        """Return the leadership with this name, whose key is `reside/leader/<name>`."""
         return Leadership(name, lambda: self.lock(f"{LEADER_PREFIX}{name}", ttl=ttl, wait=None))
 
     async def _acquire(self, key: str, ttl: int, wait: float | None) -> Held:
-        seen = _Seen()
+        attempts = _Attempts()
         try:
             async with asyncio.timeout(wait):
                 while True:
-                    if (taken := await self._attempt(key, ttl, seen)) is not None:
+                    if (taken := await self._attempt(key, ttl, attempts)) is not None:
                         return taken
         except TimeoutError:
-            if seen.unavailable is not None:
-                raise seen.unavailable from None
-            raise LockTimeout(key, seen.holder) from None
+            if attempts.unavailable is not None:
+                raise attempts.unavailable from None
+            raise LockTimeout(key, attempts.holder) from None
 
-    async def _attempt(self, key: str, ttl: int, seen: _Seen) -> Held | None:
-        """Try once; without success wait until another try makes sense."""
+    async def _attempt(self, key: str, ttl: int, attempts: _Attempts) -> Held | None:
+        """Try once to take the lock; if that fails, wait until another attempt may succeed."""
         asked_at = asyncio.get_running_loop().time()
         try:
             lease = await self._etcd.grant(ttl)
             taken = False
             try:
                 outcome = await self._etcd.create(key, self._holder, lease)
-                # Our own lease on it: an earlier answer to the same request was lost on its way.
+                # The key has our lease if the response to an earlier attempt of the same request was lost.
                 taken = outcome.succeeded or (outcome.entry is not None and outcome.entry.lease == lease)
             finally:
                 if not taken:
-                    await self._give_back(lease, key)
+                    await self._release(lease, key)
             if taken and outcome.entry is not None:
                 revision = outcome.entry.create_revision
                 return Held(self._etcd, key, revision, lease=lease, ttl=ttl, renewed_at=asked_at)
-            seen.note_holder(outcome.entry.value if outcome.entry else "")
-            if await self._etcd.wait_deleted(key, outcome.revision, at_most=_LOOK_AGAIN_S):
-                seen.retries.succeeded()
+            attempts.note_holder(outcome.entry.value if outcome.entry else "")
+            if await self._etcd.wait_deleted(key, outcome.revision, at_most=_RECHECK_S):
+                attempts.retries.succeeded()
                 return None
         except EtcdUnavailable as error:
-            seen.unavailable = error
-        await asyncio.sleep(seen.retries.failed())
+            attempts.unavailable = error
+        await asyncio.sleep(attempts.retries.failed())
         return None
 
-    async def _give_back(self, lease: int, key: str) -> None:
-        """Revoke the lease in a task of its own, so that a cancelled holder's lock is free at once."""
+    async def _release(self, lease: int, key: str) -> None:
+        """Revoke the lease in a separate task, so that the lock of a cancelled holder is released immediately."""
         task = asyncio.create_task(self._revoke(lease, key), name=f"release {key}")
         self._releases.add(task)
         task.add_done_callback(self._releases.discard)
@@ -139,12 +139,12 @@ class LockService:
     async def _revoke(self, lease: int, key: str) -> None:
         try:
             await self._etcd.revoke(lease)
-        except EtcdUnavailable as error:  # the lease ends by itself, so this delays others but breaks nothing
-            _log.warning("lock not given back; it ends with its lease", key=key, error=str(error))
+        except EtcdUnavailable as error:  # the lease expires anyway; until then others have to wait
+            _log.warning("lock not released; it ends when its lease expires", key=key, error=str(error))
 
 
-class _Seen:
-    """What the last tries to take a lock have shown."""
+class _Attempts:
+    """What the attempts to take a lock have shown so far."""
 
     def __init__(self) -> None:
         self.holder = ""

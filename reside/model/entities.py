@@ -1,4 +1,4 @@
-"""The entities of Alpha's data as frozen pydantic models (docs/model.md, Entities).
+"""The entities of Alpha's data as frozen pydantic models (docs/model.md, section 3).
 
 Jazz stores them as CoMaps, whose members are in camelCase, as JavaScript clients expect. Entities are validated when
 they are read, so other code never gets a malformed one.
@@ -39,7 +39,7 @@ class GrantedPermission(Entity):
 
 
 class ReplicaChoice(Entity):
-    """A replica that can satisfy a requirement."""
+    """A replica that can serve a requirement."""
 
     id: int
     name: str

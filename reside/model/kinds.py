@@ -1,4 +1,4 @@
-"""The Kubernetes kinds that a stack can contain, and how ReSide names them (docs/model.md, Permissions)."""
+"""The Kubernetes kinds that a stack can contain, and how ReSide names them (docs/model.md, section 4)."""
 
 from __future__ import annotations
 

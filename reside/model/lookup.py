@@ -1,4 +1,4 @@
-"""Names of look-ups: unique maps of Alpha's public group that point to entities (docs/model.md, Entities)."""
+"""Names of look-ups: unique maps of Alpha's public group that point to entities (docs/model.md, section 3)."""
 
 from __future__ import annotations
 

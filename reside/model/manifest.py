@@ -1,4 +1,4 @@
-"""Manifests: the label `io.reside.manifest` of a replica's or contract's image (docs/model.md, Manifests).
+"""Manifests: the label `io.reside.manifest` of a replica's or contract's image (docs/model.md, section 2).
 
 The label is base64 of a JSON document. Unknown members are errors, so that a misspelt one is noticed.
 """

@@ -3,7 +3,7 @@
 The replica that owns the data grants a permission: Alpha writes `expected`, the replica writes `current`.
 
 Invariant: a permission is in force only while its `current` is granted and its key names the grantee (docs/model.md,
-Permissions).
+section 4).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The status of a version, computed from live objects by pure functions (docs/model.md, Entities)."""
+"""The status of a version, computed from live objects by pure functions (docs/model.md, section 3)."""
 
 from __future__ import annotations
 

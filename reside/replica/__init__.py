@@ -1,6 +1,6 @@
-"""What every replica is made of: start (docs/model.md, section 7), control block, permission loop, RPC, transactions.
+"""The framework for replicas: start (docs/model.md, section 7), control block, permission loop, RPC, transactions.
 
-The idea: a replica's code declares functions on a `Replica` and says `launch()`; the rest is the same for all.
+A replica's code declares functions on a `Replica` and calls `launch()`; the rest is the same for all replicas.
 
     greeter = Replica(load_contract(Path("contract.yaml")))
 
@@ -9,8 +9,8 @@ The idea: a replica's code declares functions on a `Replica` and says `launch()`
         call.require("greet")
         return {"message": f"Hello, {call.body['name']}"}
 
-Invariants: importing a replica's code has no side effects; a permission counts only while the own control block's
-`current` grants it to the caller; nothing of a transaction is written once its lock is lost.
+Invariants: importing a replica's code has no side effects; a permission is in force only while `current` in the
+replica's own control block grants it; a transaction writes nothing after its lock was lost.
 """
 
 from reside.jazz import Json

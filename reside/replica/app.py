@@ -1,4 +1,4 @@
-"""The HTTP surface of a replica: RPC, probes, metrics."""
+"""The HTTP application of a replica: RPC, probes, metrics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RPC_ROUTE = rpc_path("{replica}", "{contract:path}", "{method}")
 
 
 def build_app(health: Health, rpc: RpcServer) -> ASGIApp:
-    """The application that a replica serves on its listen port."""
+    """Return the application that a replica serves on its listen port."""
 
     async def live(_: Request) -> Response:
         return PlainTextResponse("ok\n")
@@ -47,7 +47,7 @@ def build_app(health: Health, rpc: RpcServer) -> ASGIApp:
 
 
 class _CloseWhileDraining:
-    """Closes each connection after its answer once the process is to stop, so that clients move to another pod."""
+    """Closes each connection after the response while the process is stopping, so that clients move to another pod."""
 
     def __init__(self, app: ASGIApp, health: Health) -> None:
         self._app = app

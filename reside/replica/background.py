@@ -1,4 +1,4 @@
-"""Background loops of a replica: none may end while it runs, so the end of one ends the replica, with its error."""
+"""Background loops of a replica. None may end while the replica runs: if one does, the replica ends with its error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def in_background(**loops: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-    """Run endless loops while the block is open; the failure of one cancels the block and is raised from it.
+    """Run endless loops while the block is open; if one fails, cancel the block and raise its error.
 
     Args:
         loops: coroutine functions by the name of their task.
@@ -25,10 +25,10 @@ async def in_background(**loops: Callable[[], Awaitable[None]]) -> AsyncIterator
                 task.cancel()
     except BaseExceptionGroup as failed:
         if len(failed.exceptions) == 1:
-            raise failed.exceptions[0] from None  # the block's own error reaches the caller as it was raised
+            raise failed.exceptions[0] from None  # the caller gets the error itself, not a group
         raise
 
 
 async def _endless(name: str, loop: Callable[[], Awaitable[None]]) -> None:
     await loop()
-    raise RuntimeError(f"the loop {name} ended, which it never should: this is a bug")
+    raise RuntimeError(f"the loop {name} ended, but it must run until it is cancelled: this is a bug")

@@ -1,4 +1,4 @@
-"""One RPC call as its handler sees it: who calls, what with, and what the caller may do."""
+"""One RPC call, as its handler gets it: the caller, the body, and the permissions of the caller."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 class Call:
     """An authenticated call of one method.
 
-    Permissions are those of the called contract, as this replica itself has granted them: `current` in its own
-    control block. That a key stands there grants nothing.
+    Permissions are those of the called contract that this replica has granted: `current` in its own control block. An
+    entry that is only expected grants nothing.
     """
 
     context: Context
     account: AccountId
-    """The caller, proven by its token."""
+    """The caller, authenticated by its token."""
     contract: str
     """Identity of the called contract."""
     method: str
     body: dict[str, Any] = field(repr=False)
-    """The call's JSON object; not shown in logs, since it may hold a secret."""
+    """The call's JSON object. It is not logged, since it may contain a secret."""
 
     def has(self, permission: str, instance_id: str | None = None) -> bool:
-        """Whether the caller has this permission now."""
+        """Return whether the caller has this permission now."""
         return is_granted(self.context.rcb.permissions(), self._ref(permission, instance_id))
 
     def require(self, permission: str, instance_id: str | None = None) -> None:
-        """Go on only if the caller has this permission.
+        """Raise unless the caller has this permission.
 
         Raises:
-            NotAllowed: it has not; the message names the permission.
+            NotAllowed: the caller lacks the permission, which the message names.
         """
         if not self.has(permission, instance_id):
             of = f" for {instance_id}" if instance_id is not None else ""
@@ -48,7 +48,7 @@ class Call:
             )
 
     def params(self, permission: str, instance_id: str | None = None) -> dict[str, Any]:
-        """The params with which the permission was granted to the caller.
+        """Return the params with which the permission was granted to the caller.
 
         Raises:
             NotAllowed: the permission is not granted.

@@ -1,9 +1,9 @@
-"""Calls a method of another replica over HTTP (docs/model.md, section 10).
+"""Call a method of another replica over HTTP (docs/model.md, section 10).
 
-A call that its receiver has not handled is tried again until a deadline: no connection was made, or the receiver says
-so (`refusals`). Each try has a request token of its own, since a token is good for one request. A call that may have
-been handled is not tried again: the answer was lost, a handler failed, or a proxy answered. Whether that call may be
-repeated is for the caller to know.
+A call that its receiver has not handled is retried until a deadline: no connection was made, or the receiver says so
+(`refusals`). Each attempt has a request token of its own, since a token is valid for one request. A call that may have
+been handled is not retried: the response was lost, a handler failed, or a proxy responded. Only the caller knows
+whether such a call may be repeated.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from reside.jazz import AccountId, Credentials, Json
 
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)
-"""Seconds; longer than a dead holder's lock lives, since a call may wait for one."""
+"""Seconds. Longer than the time to live of a lock, since a call may wait for the lock of a crashed process."""
 RETRY_WITHIN_S = 30.0
-"""Seconds for which a call is tried again. Shorter than the time for which a caller waits for its answer, since a
-replica may make this call to answer another one."""
+"""Seconds for which a call is retried. Shorter than the time for which a caller waits for a response, since a replica
+may make this call while it handles another one."""
 _LONGEST_PAUSE_S = 2.0
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
@@ -44,17 +44,17 @@ async def call_method(
 
     Args:
         http: the client to use.
-        credentials: the caller's; its account signs.
+        credentials: credentials of the caller, whose account signs.
         endpoint: base address of the receiver.
         receiver: account id of the receiver, to which the token is bound.
         path: see `reside.model.endpoints.rpc_path`.
         body: the JSON object to send.
-        within_s: seconds after which a call that was not handled is given up; the try that is under way ends first.
+        within_s: seconds after which a call that was not handled is not retried any more.
 
     Raises:
-        AnswerLost: the call was sent and the connection ended, or the time to answer passed: it may have been handled.
-        NotReady: the receiver can't be reached, or says that it isn't ready.
-        ResideError: what the receiver answered, as the class its code names.
+        AnswerLost: the call was sent, but no response arrived: it may have been handled.
+        NotReady: the receiver can't be reached, or is not ready.
+        ResideError: the error that the receiver returned, as the class of its code.
     """
     content = json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
     tries = stamina.retry_context(
@@ -70,14 +70,16 @@ async def call_method(
                 response = await http.post(
                     f"{endpoint.rstrip('/')}{path}", content=content, headers=headers, timeout=TIMEOUT
                 )
-                answer = _answer(endpoint, response)
+                answer = _parse_response(endpoint, response)
     except NotServing as error:
-        raise NotReady(str(error)) from None  # plain: the call that our caller answers has been handled in part
+        raise NotReady(
+            str(error)
+        ) from None  # not NotServing: the call during which this one was made has been handled in part
     except _NOT_SENT as error:
         raise NotReady(f"{endpoint} can't be reached: {_described(error)}") from error
     except httpx.TransportError as error:
         raise AnswerLost(
-            f"{endpoint} gave no answer: {_described(error)}; the call may have been carried out"
+            f"{endpoint} did not respond: {_described(error)}; the call may have been carried out"
         ) from error
     return answer
 
@@ -86,13 +88,13 @@ def _described(error: httpx.TransportError) -> str:
     return f"{type(error).__name__} {error}".rstrip()
 
 
-def _answer(endpoint: str, response: httpx.Response) -> Json:
+def _parse_response(endpoint: str, response: httpx.Response) -> Json:
     try:
         data = response.json()
     except ValueError:
         if response.is_success:
             raise ResideError(
-                f"{endpoint} answered HTTP {response.status_code} with no JSON: is it a replica?"
+                f"{endpoint} responded with HTTP {response.status_code}, but without JSON: is it a replica?"
             ) from None
         data = None
     if response.is_success:
@@ -105,4 +107,6 @@ def _answer(endpoint: str, response: httpx.Response) -> Json:
         raise from_wire(code, message)
     if response.status_code in (httpx.codes.BAD_GATEWAY, httpx.codes.SERVICE_UNAVAILABLE, httpx.codes.GATEWAY_TIMEOUT):
         raise NotReady(f"{endpoint} is not ready: HTTP {response.status_code}")
-    raise ResideError(f"{endpoint} answered HTTP {response.status_code} without an error of ReSide")
+    raise ResideError(
+        f"{endpoint} responded with HTTP {response.status_code}, but without a ReSide error: is it a replica?"
+    )

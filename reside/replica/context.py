@@ -1,4 +1,4 @@
-"""What a running replica has at hand."""
+"""The context of a running replica."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 @dataclass
 class Context:
-    """A started replica: its account, its control block, its locks, its data, its peers."""
+    """A started replica: its account, control block, locks, data and peers."""
 
     node: Node
     """The Jazz node, logged in with the replica's account."""
     credentials: Credentials = field(repr=False)
-    """The replica's Jazz account; signs calls of peers."""
+    """The replica's Jazz account; it signs calls of peers."""
     settings: ReplicaSettings
     health: Health
-    """What the probes report."""
+    """The state that the probes report."""
     rcb: ControlBlock
-    """The own control block, live and validated."""
+    """The replica's own control block, live and validated."""
     locks: LockService
     public: Group
-    """The group of the profile: the replica admin, everyone reader. Home of unique maps that others must find."""
+    """The group of the profile: the replica is admin, everyone is reader. It owns unique maps that others must find."""
     http: httpx.AsyncClient
     """The client for calls of peers."""
     data: dict[str, CoMap] = field(default_factory=dict)
@@ -46,17 +46,17 @@ class Context:
 
     @property
     def name(self) -> str:
-        """Name of the own instance."""
+        """Name of the instance."""
         return self.settings.replica_name
 
     async def peers(self, contract_or_key: str) -> list[Peer]:
-        """The replicas that serve a requirement, as the control block names them at this moment.
+        """Return the replicas that serve a requirement, as the control block names them now.
 
         Args:
-            contract_or_key: a contract's identity (with `/`), or the key of the requirement in the own manifest.
+            contract_or_key: the identity of a contract (with `/`), or the key of the requirement in the manifest.
 
         Returns:
-            Peers in the control block's order; none while no requirement names any, as for an optional one.
+            Peers in the order of the control block; empty if no requirement names any, for example an optional one.
 
         Raises:
             NotReady: a named replica has not published its profile yet.
@@ -65,18 +65,18 @@ class Context:
         return await find_peers(caller, self.rcb.requirements(), contract_or_key)
 
     async def peer(self, contract_or_key: str) -> Peer:
-        """The first of `peers`, for a requirement that is served by one replica.
+        """Return the first of `peers`, for a requirement that one replica serves.
 
         Raises:
-            NotReady: there is none at this moment.
+            NotReady: the control block names no replica now.
         """
         found = await self.peers(contract_or_key)
         if not found:
-            raise NotReady(f"{self.name} was given no replica for {contract_or_key} (yet)")
+            raise NotReady(f"the control block of {self.name} names no replica for {contract_or_key} yet")
         return found[0]
 
     def transaction(self, object_id: str) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction on an object: its lock, the object afresh, staged writes made only while the lock is held.
+        """Open a transaction on an object: take its lock, bring values up to date, write only while the lock is held.
 
         See `reside.replica.transactions`.
         """

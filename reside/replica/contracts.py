@@ -1,4 +1,4 @@
-"""Reads the manifests of contracts that a replica's code implements."""
+"""Read the manifests of contracts that a replica's code implements."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def load_contract(path: Path) -> ContractManifest:
-    """The contract described by a YAML or JSON file.
+    """Read the contract that a YAML or JSON file describes.
 
     Raises:
-        InvalidManifest: the file is missing, is no YAML, or describes something else than a contract.
+        InvalidManifest: the file is missing or not YAML, or does not describe a contract.
     """
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))

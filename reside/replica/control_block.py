@@ -1,10 +1,10 @@
-"""Replica control blocks in Jazz: a live reader, and the writes that Alpha and the replica make.
+"""Control blocks in Jazz: a live reader, and the writes of Alpha and of the replica (docs/model.md, section 3).
 
-One map per block, one map of permissions in it, one map per permission (docs/architecture.md). Alpha writes the member
-`expected` of a permission, the replica `current`, so neither overwrites the other.
+A block is a map with a map of permissions, which has one map for each permission. Alpha writes the member `expected` of
+a permission, the replica writes `current`, so neither overwrites the other.
 
-Invariants: what is read is validated by Jazz (written by an account that may) and by shape; an entry whose key does not
-say the same as its members is no permission.
+Invariants: Jazz validates that the author of a value may write it, and this module validates its shape; an entry whose
+key does not equal its members is ignored.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _log = structlog.get_logger(__name__)
 
 
 class ControlBlock:
-    """One control block, loaded. Reads are synchronous and see the present state.
+    """One control block, loaded. Reads are synchronous and return the current state.
 
     Attributes:
         root: the block's map.
-        changed: an event of `watch` for whoever has loaded the block.
+        changed: an event of `watch` for the code that has loaded the block.
     """
 
     def __init__(self, node: Node, root: CoMap, permissions: CoMap) -> None:
@@ -52,13 +52,15 @@ class ControlBlock:
         """Load a block with all its permissions.
 
         Raises:
-            ValueNotFound: there is no such block.
-            NotReady: the block is there but its content is not, e.g. because this account may not read it (yet).
+            ValueNotFound: the block does not exist.
+            NotReady: the block has no readable content, for example because this account may not read it yet.
         """
         root = await node.load_map(CoId(control_block_id))
         permissions_id = root.get("permissions")
         if not isinstance(permissions_id, str):
-            raise NotReady(f"control block {control_block_id} has no readable content: was it made for this account?")
+            raise NotReady(
+                f"control block {control_block_id} has no readable content: is this account one of its readers?"
+            )
         block = cls(node, root, await node.load_map(CoId(permissions_id)))
         await block.refresh()
         return block
@@ -70,7 +72,7 @@ class ControlBlock:
 
     @property
     def number(self) -> int:
-        """The block's `id` member, which is the replica's id."""
+        """The block's member `id`, which is the id of the replica."""
         number = self.root.get("id")
         if not isinstance(number, int):
             raise NotReady(f"control block {self.id} has no id yet")
@@ -82,7 +84,7 @@ class ControlBlock:
         return str(self.root.get("name", ""))
 
     def requirements(self) -> dict[str, list[AccountId]]:
-        """Requirement key → accounts of the replicas that serve it."""
+        """Return requirement key → accounts of the replicas that serve it."""
         found = self.root.get("requirements")
         named = found if isinstance(found, dict) else {}
         return {
@@ -92,19 +94,19 @@ class ControlBlock:
         }
 
     def permissions(self) -> tuple[ControlBlockPermission, ...]:
-        """All permissions that are loaded; `refresh` loads those that were added."""
+        """Return the permissions that are loaded; `refresh` loads new ones."""
         parsed = (parse_permission(key, self._entries[key].as_dict()) for key in self._permissions if self._known(key))
         return tuple(permission for permission in parsed if permission is not None)
 
     def find(self, ref: PermissionRef) -> ControlBlockPermission | None:
-        """The entry of a permission; None if there is none."""
+        """Return the entry of a permission; None if it does not exist."""
         if not self._known(ref.key):
             return None
         permission = parse_permission(ref.key, self._entries[ref.key].as_dict())
         return permission if permission is not None and permission.ref == ref else None
 
     async def refresh(self) -> None:
-        """Load the permissions that were added or replaced since the last time."""
+        """Load the permissions that were added or replaced since the last call."""
         for key, value in list(self._permissions.items()):
             if self._known(key) or not isinstance(value, str):
                 continue
@@ -116,9 +118,10 @@ class ControlBlock:
             self._subscribe(self._entries[key])
 
     async def set_expected(self, ref: PermissionRef, grant: Grant) -> None:
-        """Write what the replica shall do about a permission (Alpha's act); does nothing if that stands there already.
+        """Write the expected grant of a permission, if it differs (for Alpha).
 
-        Hold the block's transaction when two may do so at once: an entry is made where there is none.
+        Creates the entry if it does not exist. If two processes may do so at the same time, hold the transaction of the
+        block.
         """
         await self.refresh()
         entry = self.find(ref)
@@ -132,7 +135,7 @@ class ControlBlock:
         self._subscribe(made)
 
     def set_current(self, ref: PermissionRef, grant: Grant) -> None:
-        """Write what is in force now (the replica's act).
+        """Write the current grant of a permission (for the replica).
 
         Raises:
             NotReady: the block has no such permission.
@@ -142,27 +145,27 @@ class ControlBlock:
         self._entries[ref.key].set("current", grant.document())
 
     def set_requirements(self, requirements: Mapping[str, list[AccountId]]) -> None:
-        """Write which replicas serve each requirement (Alpha's act)."""
-        wanted = {key: list(accounts) for key, accounts in requirements.items()}
-        if self.root.get("requirements") != wanted:
-            self.root.set("requirements", wanted)
+        """Write which replicas serve each requirement (for Alpha)."""
+        members = {key: list(accounts) for key, accounts in requirements.items()}
+        if self.root.get("requirements") != members:
+            self.root.set("requirements", members)
 
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` at every change of the block or of a permission; return what unsubscribes it."""
+        """Call `listener` at every change of the block or of a permission; return a function that unsubscribes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def watch(self) -> asyncio.Event:
-        """An event of the caller's own: set at every change of the block or of a permission, cleared by the caller.
+        """Return a new event that is set at every change of the block or of a permission. The caller clears it.
 
-        It is forgotten with its last reference.
+        The block keeps only a weak reference to the event.
         """
         event = asyncio.Event()
         self._watchers.add(event)
         return event
 
     def close(self) -> None:
-        """Stop being told of changes."""
+        """Unsubscribe from all changes."""
         for unsubscribe in self._subscriptions.values():
             unsubscribe()
         self._subscriptions.clear()
@@ -172,9 +175,9 @@ class ControlBlock:
 
     def _subscribe(self, value: CoMap) -> None:
         if value.id not in self._subscriptions:
-            self._subscriptions[value.id] = value.on_change(lambda _: self._tell())
+            self._subscriptions[value.id] = value.on_change(lambda _: self._notify())
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for event in list(self._watchers):
             event.set()
         for listener in list(self._listeners):
@@ -182,7 +185,7 @@ class ControlBlock:
 
 
 def parse_permission(key: str, members: Mapping[str, Any]) -> ControlBlockPermission | None:
-    """A permission from its map's members; None if they don't fit each other, which grants nothing."""
+    """Return the permission that the members of a map represent; None (no grant) if they are inconsistent."""
     account, contract, name = members.get("account"), members.get("identity"), members.get("name")
     instance_id = members.get("instanceId")
     if not isinstance(account, str) or not isinstance(contract, str) or not isinstance(name, str):

@@ -1,4 +1,4 @@
-"""What a replica's code declares: which function does what. Plain data, without side effects."""
+"""The declaration of a replica: its contracts and the functions that implement them. Plain data."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from reside.replica.context import Context
 
 MethodHandler = Callable[["Call"], Awaitable["Json"]]
-"""Answers one RPC call; what it returns is the answer's body."""
+"""Handles one RPC call; its return value is the body of the response."""
 PermissionHandler = Callable[["Context", "PermissionRef", "Grant"], Awaitable[None]]
-"""Carries out one change of a permission. It must be safe to run twice: a replica may die before noting that it ran."""
+"""Carries out one change of a permission. It must be idempotent: a replica may crash before it stores the result."""
 DataFactory = Callable[["Context"], Awaitable["CoMap"]]
-"""Finds, or creates and migrates, the data map of a contract."""
+"""Finds the data map of a contract, or creates and migrates it."""
 MainFunction = Callable[["Context"], Awaitable[None]]
-"""A replica's own code."""
+"""The replica's own code."""
 
 
 @dataclass(frozen=True)
 class PermissionHandlers:
-    """What to do when a permission is granted, revoked, or its params changed; None: nothing to do.
+    """Handlers for a permission that is granted or revoked, or whose params change; None: nothing to do.
 
-    Without `updated`, `granted` runs again with the new params.
+    Without `updated`, `granted` is called with the new params.
     """
 
     granted: PermissionHandler | None = None
@@ -42,12 +42,12 @@ class PermissionHandlers:
 NO_HANDLERS = PermissionHandlers()
 
 STRICT_WRITES: Final = WritePolicy(refuse_after_removal=True, max_ahead_ms=MADE_AT_TOLERANCE_MS, remember=True)
-"""What Alpha and the Sentinel refuse: who lost a right can't date a write back, nor a fast clock win for ever."""
+"""Writes that Alpha and the Sentinel refuse: back-dated ones of removed members, and ones dated in the future."""
 
 
 @dataclass
 class Declaration:
-    """Everything that one replica declares; filled by `Replica`'s decorators at import, read at start."""
+    """Everything that one replica declares. `Replica`'s decorators fill it at import; it is read at start."""
 
     contracts: dict[str, ContractManifest]
     methods: dict[tuple[str, str], MethodHandler] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Declaration:
     writes: WritePolicy | None = None
 
     def contract(self, identity: str) -> ContractManifest:
-        """The implemented contract of this identity.
+        """Return the implemented contract with this identity.
 
         Raises:
             InvalidInput: the replica does not implement it.
@@ -66,5 +66,5 @@ class Declaration:
             return self.contracts[identity]
         except KeyError:
             raise InvalidInput(
-                f"contract {identity} is not implemented here: hand its manifest to Replica(...)"
+                f"contract {identity} is not implemented by this replica: pass its manifest to Replica(...)"
             ) from None

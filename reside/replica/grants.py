@@ -1,8 +1,8 @@
-"""The permission loop: makes true what Alpha expects of the own control block (docs/model.md, section 4).
+"""The permission loop: make current grants equal to expected grants (docs/model.md, section 4).
 
-Level-triggered: each pass compares `expected` with `current` for all permissions, whatever woke it, at the start
-and at every change of the control block. `current` is written only after the handler has ended well; one that fails
-leaves it as it was, is logged and tried again with growing pauses.
+Level-triggered: each pass compares `expected` with `current` for all permissions, at start and at every change of the
+control block. `current` is written only after the handler has succeeded. A handler that fails leaves it unchanged; the
+failure is logged, and the handler is retried with back-off.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _log = structlog.get_logger(__name__)
 
 HANDLER_TIMEOUT_S = 60.0
 _BACKOFF = Backoff(first=1.0, longest=60.0)
-"""Between passes after a failure: a handler may cost the replica any amount of work."""
+"""Between passes after a failure: a handler may be expensive."""
 
 Act = Literal["granted", "revoked", "updated"]
 
@@ -50,7 +50,7 @@ class Step:
 
 
 def next_steps(permissions: Iterable[ControlBlockPermission]) -> list[Step]:
-    """What is to be done so that `current` says what is expected; revocations first."""
+    """Return the changes that make current grants equal to expected ones; revocations come first."""
     steps = [Step(p.ref, _act(p.expected, p.current), p.expected) for p in permissions if not p.settled]
     return sorted(steps, key=lambda step: step.act != "revoked")
 
@@ -62,7 +62,7 @@ def _act(expected: Grant, current: Grant | None) -> Act:
 
 
 async def run_permission_loop(context: Context, declaration: Declaration) -> None:
-    """Run the loop until cancelled."""
+    """Run the permission loop until cancelled."""
     queue = WorkQueue("grants", lambda _: reconcile(context, declaration), workers=1, backoff=_BACKOFF, judge=_judge)
     unsubscribe = context.rcb.on_change(lambda: queue.add(context.name))
     queue.add(context.name)
@@ -73,7 +73,7 @@ async def run_permission_loop(context: Context, declaration: Declaration) -> Non
 
 
 def _judge(error: Exception) -> Verdict:
-    """End the loop with the node: no attempt can succeed any more."""
+    """Raise NodeClosed, since no later attempt can succeed; retry other errors."""
     return Verdict.RAISE if isinstance(error, NodeClosed) else workqueue.judge(error)
 
 
@@ -99,7 +99,7 @@ async def _try(context: Context, declaration: Declaration, step: Step) -> bool:
         await _carry_out(context, declaration, step)
     except NodeClosed:
         raise
-    except Exception as error:  # noqa: BLE001 - a handler's bug must not stop other permissions; it is tried again
+    except Exception as error:  # noqa: BLE001 - a bug in one handler must not block other permissions; it is retried
         GRANTS_FAILED.labels(context.name).inc()
         _log.error(
             "permission not carried out",
@@ -107,7 +107,7 @@ async def _try(context: Context, declaration: Declaration, step: Step) -> bool:
             permission=step.ref.key,
             act=step.act,
             kind=type(error).__name__,
-            error=safe_text(error),  # a handler's error may hold a secret
+            error=safe_text(error),  # a handler's error may contain a secret
         )
         return False
     _log.info("permission carried out", replica=context.name, permission=step.ref.key, act=step.act)
@@ -115,7 +115,7 @@ async def _try(context: Context, declaration: Declaration, step: Step) -> bool:
 
 
 async def _carry_out(context: Context, declaration: Declaration, step: Step) -> None:
-    """Run the handler and note the result, one process at a time, unless another one has just done it."""
+    """Run the handler and write the result, in one process at a time; skip it if another process has done it."""
     async with context.transaction(f"grant/{context.rcb.id}") as tx:
         await context.rcb.refresh()
         entry = context.rcb.find(step.ref)
@@ -129,15 +129,15 @@ async def _carry_out(context: Context, declaration: Declaration, step: Step) -> 
 
 
 def _handler(declaration: Declaration, step: Step) -> PermissionHandler | None:
-    """The declared handler.
+    """Return the declared handler.
 
     Raises:
-        InvalidInput: the contract is not implemented here, so nobody could carry the permission out.
-        NotReady: this version of the replica does not know the permission.
+        InvalidInput: this replica does not implement the contract.
+        NotReady: the contract of this version of the replica does not have the permission.
     """
     contract = declaration.contract(step.ref.contract)
     if step.act != "revoked" and step.ref.name not in contract.permissions:
-        raise NotReady(f"contract {contract.identity} as built into this version has no permission {step.ref.name}")
+        raise NotReady(f"contract {contract.identity} in this version of the replica has no permission {step.ref.name}")
     handlers = declaration.permissions.get((step.ref.contract, step.ref.name), NO_HANDLERS)
     if step.act == "granted":
         return handlers.granted
@@ -147,17 +147,17 @@ def _handler(declaration: Declaration, step: Step) -> PermissionHandler | None:
 
 
 async def publish(context: Context) -> bool:
-    """Publish to each grantee what is granted to it; whether all could be told.
+    """Publish to each grantee what is granted to it; return whether that succeeded for all.
 
-    A unique map `granted-permissions:for-account:<accountId>` in the public group points (member `target`) to a map
-    that the grantee alone can read: permission key → params.
+    The unique map `granted-permissions:for-account:<accountId>` of the public group points (member `target`) to a map
+    that only the grantee can read: permission key → params.
     """
-    wanted: dict[AccountId, dict[str, Any]] = {}
+    by_grantee: dict[AccountId, dict[str, Any]] = {}
     for permission in context.rcb.permissions():
-        granted = wanted.setdefault(AccountId(permission.ref.account), {})
+        granted = by_grantee.setdefault(AccountId(permission.ref.account), {})
         if permission.current is not None and permission.current.granted:
             granted[permission.ref.key] = permission.current.params
-    return all([await _try_to_publish(context, account, granted) for account, granted in wanted.items()])
+    return all([await _try_to_publish(context, account, granted) for account, granted in by_grantee.items()])
 
 
 async def _try_to_publish(context: Context, account: AccountId, granted: dict[str, Any]) -> bool:
@@ -166,7 +166,7 @@ async def _try_to_publish(context: Context, account: AccountId, granted: dict[st
     except NodeClosed:
         raise
     except JazzError as error:
-        _log.warning("grantee can't be told", replica=context.name, account=account, error=str(error))
+        _log.warning("grants can't be published", replica=context.name, account=account, error=str(error))
         return False
     return True
 

@@ -1,7 +1,7 @@
-"""Whether a replica lives, whether it is ready, and its counters for Prometheus.
+"""Liveness and readiness of a replica, and its Prometheus metrics.
 
-Live: the loop answers. Ready: logged in, connected to the sync server, serving, and not about to stop. Readiness is
-computed at each question from the present state, so it can't be forgotten in a wrong position.
+Live: the event loop responds. Ready: logged in, connected to the sync server, serving, and not stopping. Readiness is
+computed from the current state at each probe, so it can't become stale.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from prometheus_client import Counter, Gauge, Histogram
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-RPC_CALLS = Counter("reside_rpc_calls_total", "RPC calls answered.", ["replica", "contract", "method", "status"])
-RPC_SECONDS = Histogram("reside_rpc_seconds", "Time to answer an RPC call.", ["replica", "contract", "method"])
+RPC_CALLS = Counter("reside_rpc_calls_total", "RPC calls handled.", ["replica", "contract", "method", "status"])
+RPC_SECONDS = Histogram("reside_rpc_seconds", "Time to handle an RPC call.", ["replica", "contract", "method"])
 GRANTS_FAILED = Counter("reside_grant_failures_total", "Failed runs of a permission's handler.", ["replica"])
 GRANTS_PENDING = Gauge("reside_grants_pending", "Permissions not yet as expected.", ["replica"])
 LAST_GRANTS_PASS = Gauge("reside_grants_last_pass_seconds", "Unix time of the last permission pass.", ["replica"])
@@ -26,14 +26,14 @@ class Health:
     """The state that the probes report."""
 
     started: bool = False
-    """The start sequence is through."""
+    """The start sequence is complete."""
     draining: bool = False
-    """The process was told to stop: no new work, please."""
+    """The process is stopping; it accepts no new work."""
     checks: dict[str, Callable[[], bool]] = field(default_factory=dict)
-    """What must hold at the moment, e.g. `{"connected": ...}`."""
+    """Conditions of readiness by name, e.g. `{"connected": ...}`."""
 
     def missing(self) -> list[str]:
-        """What is not as it must be; nothing: ready."""
+        """Return the conditions that do not hold; the replica is ready if there are none."""
         faults = [] if self.started else ["starting"]
         faults += ["stopping"] if self.draining else []
         return faults + [name for name, holds in self.checks.items() if not holds()]

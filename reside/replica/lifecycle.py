@@ -1,9 +1,9 @@
-"""The start sequence of a replica and its way back (docs/model.md, section 7).
+"""Start and stop of a replica (docs/model.md, section 7).
 
     1 settings → 2 log in → 3 control block → 4 peers → 5 permission loop → 6 RPC → 7 the replica's own code
 
-The probes are served from the first moment; RPC answers "not ready" until step 6. On the way back: no new calls, calls
-in progress end, loops are cancelled, what was written reaches the sync server, connections are closed.
+The probes are served from the beginning; until step 6, RPC responds with "not serving". At the stop: no new calls,
+calls in progress end, loops are cancelled, the last writes are sent to the sync server, connections are closed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 START_TIMEOUT_S = 300.0
-"""How long a start waits for a sync server that does not answer; then the process fails and Kubernetes tries again."""
+"""How long a start waits for the sync server; then the process fails, and Kubernetes restarts it."""
 _PEERS_WITHIN_S = 10.0
 _CONNECTIONS = httpx.Limits(max_connections=64, max_keepalive_connections=16)
 
@@ -58,7 +58,7 @@ _CONNECTIONS = httpx.Limits(max_connections=64, max_keepalive_connections=16)
 @asynccontextmanager
 async def started(declaration: Declaration, settings: ReplicaSettings, *, serve: bool = True) -> AsyncIterator[Context]:
     """See `Replica.start`."""
-    began = now_ms()  # not when it is ready: a call may be signed before that, and arrive after
+    began = now_ms()  # not the time when it is ready: a call that was signed before may arrive later
     health = Health()
     rpc = RpcServer(settings.replica_name, declaration)
     async with AsyncExitStack() as stack:
@@ -76,7 +76,7 @@ async def started(declaration: Declaration, settings: ReplicaSettings, *, serve:
         await stack.enter_async_context(in_background(permissions=partial(run_permission_loop, context, declaration)))
         if declaration.methods:
             rpc.open(context, RequestVerifier(context.node, context.node.account_id, since_ms=began))
-        stack.push_async_callback(http_server.aclose)  # first on the way back: no new calls, and those here end
+        stack.push_async_callback(http_server.aclose)  # runs first at the stop: no new calls, and those in progress end
         health.started = True
         _log.info(
             "started", replica=context.name, account=context.node.account_id, endpoint=endpoint if serve else None
@@ -88,7 +88,7 @@ async def started(declaration: Declaration, settings: ReplicaSettings, *, serve:
 async def _connect(
     stack: AsyncExitStack, settings: ReplicaSettings, health: Health, writes: WritePolicy | None
 ) -> Context:
-    """Steps 2 and 3: the account, the control block, the locks."""
+    """Log in, load the control block, connect to the locks (steps 2 and 3)."""
     credentials = _credentials(settings)
     async for attempt in stamina.retry_context(on=is_transient, attempts=None, timeout=START_TIMEOUT_S, wait_max=5.0):
         with attempt:
@@ -124,7 +124,7 @@ def _credentials(settings: ReplicaSettings) -> Credentials:
 
 
 async def _publish(context: Context, declaration: Declaration, endpoint: str) -> None:
-    """The data of the contracts, created and migrated, and then the profile that points to it."""
+    """Create and migrate the data of the contracts, then publish the profile that points to it."""
     for identity, factory in declaration.data.items():
         context.data[identity] = await factory(context)
     endpoints = {"internal": endpoint}
@@ -145,17 +145,17 @@ def _id(data: CoMap | None) -> CoId | None:
 
 
 async def _load_peer_profiles(context: Context) -> None:
-    """Step 4: load the profiles of required replicas now, so that the first call is quick.
+    """Load the profiles of required replicas, so that the first call is fast (step 4).
 
-    A peer that is not there yet does not hold up the start, since two replicas may need each other; it is looked for
-    again when it is asked for.
+    A missing peer does not delay the start, since two replicas may require each other; its profile is loaded again when
+    the peer is used.
     """
     accounts = {account for named in context.rcb.requirements().values() for account in named}
-    results = await asyncio.gather(*(_greet(context, account) for account in sorted(accounts)))
+    results = await asyncio.gather(*(_load_peer_profile(context, account) for account in sorted(accounts)))
     _log.info("peers", replica=context.name, ready=results.count(True), missing=results.count(False))
 
 
-async def _greet(context: Context, account: AccountId) -> bool:
+async def _load_peer_profile(context: Context, account: AccountId) -> bool:
     try:
         async with asyncio.timeout(_PEERS_WITHIN_S):
             await load_profile(context.node, account)
@@ -168,7 +168,7 @@ async def _greet(context: Context, account: AccountId) -> bool:
 
 
 async def _flush(context: Context) -> None:
-    """Give what was written last a chance to reach the server; the process ends anyway."""
+    """Send the last writes to the sync server, as far as the timeout allows."""
     try:
         await context.node.flush(timeout=10.0)
     except JazzError as error:

@@ -1,4 +1,4 @@
-"""JSON logs on standard output, one object a line, the library's and everybody else's."""
+"""JSON logs on standard output, one object a line, of all libraries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import structlog
 
 
 def configure_logs(replica: str) -> None:
-    """Make structlog and logging write JSON lines that name the replica. Local variables never stand in tracebacks."""
+    """Make structlog and logging write JSON lines that name the replica. Tracebacks contain no local variables."""
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,

@@ -1,4 +1,4 @@
-"""Other replicas, as the own control block names them and their public profiles describe them."""
+"""Other replicas: the control block names them, their public profiles describe them."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who calls peers, and by which way."""
+    """What calls of peers need: the node, the credentials, the HTTP client, the kind of endpoint."""
 
     node: Node
     credentials: Credentials = field(repr=False)
     http: httpx.AsyncClient
     access_context: Literal["internal", "external"]
-    """Which of a peer's endpoints is reachable from here (`ReplicaSettings.access_context`)."""
+    """Which endpoint of a peer to call (`ReplicaSettings.access_context`)."""
 
 
 @dataclass(frozen=True)
 class Peer:
-    """One replica that serves one contract."""
+    """One replica that implements one contract."""
 
     caller: Caller = field(repr=False)
     account: AccountId
@@ -41,18 +41,18 @@ class Peer:
     profile: Profile = field(repr=False)
 
     async def call(self, method: str, body: dict[str, Any], *, within_s: float = RETRY_WITHIN_S) -> Json:
-        """Call a method of the contract, as the own account, with a token that only this peer takes for this body.
+        """Call a method of the contract with this replica's account. The token is valid for this peer and body only.
 
         Args:
             method: name of the method.
             body: the JSON object to send.
-            within_s: seconds for which a peer is called again that can't be reached or is starting.
+            within_s: seconds for which the call is retried while the peer can't be reached or is starting.
 
         Raises:
-            AnswerLost: the peer may have carried the call out, and its answer did not arrive.
+            AnswerLost: no response arrived; the peer may have handled the call.
             NotReady: the peer can't be reached or is not ready.
             NotAllowed: the peer has not granted what the method needs.
-            ResideError: any other error that the peer answered.
+            ResideError: any other error that the peer returned.
         """
         return await call_method(
             self.caller.http,
@@ -65,10 +65,10 @@ class Peer:
         )
 
     async def data(self) -> CoMap:
-        """The contract's data map of this peer.
+        """Load the contract's data map of this peer.
 
         Raises:
-            NotReady: the peer publishes none.
+            NotReady: the peer does not publish it.
         """
         value = self.profile.contracts.get(self.contract)
         if value is None:
@@ -82,7 +82,7 @@ async def find_peers(
     """See `Context.peers`.
 
     Args:
-        caller: who will call them.
+        caller: what calls of the peers need.
         requirements: key of a requirement → the accounts that the control block names for it.
         contract_or_key: as for `Context.peers`.
     """
@@ -99,7 +99,7 @@ async def find_peers(
         if contract_or_key in profile.contracts:
             peers.append(_peer(caller, profile, contract_or_key))
     if not peers and missing is not None:
-        raise missing  # one of those that can't be asked yet may be it
+        raise missing  # a peer whose profile can't be loaded yet may implement it
     return peers
 
 
@@ -110,6 +110,7 @@ def _peer(caller: Caller, profile: Profile, contract: str) -> Peer:
 def _only_contract(profile: Profile) -> str:
     if len(profile.contracts) != 1:
         raise InvalidInput(
-            f"replica {profile.name} implements {len(profile.contracts)} contracts: ask for peers by contract identity"
+            f"replica {profile.name} implements {len(profile.contracts)} contracts: "
+            "pass the identity of a contract instead of the requirement's key"
         )
     return next(iter(profile.contracts))

@@ -1,4 +1,4 @@
-"""A replica as a process of its own: signals, the way out, exit codes."""
+"""A replica as a process: signals, graceful stop, exit codes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 DRAIN_S = 3.0
-"""Seconds between "not ready" and the end of serving. Kubernetes stops sending to a pod some time after it told the pod
-to stop, and tells nobody when."""
+"""Seconds between "not ready" and the end of serving. Kubernetes sends new connections to a pod for some time after it
+has asked the pod to stop."""
 EXIT_FAILED = 1
 EXIT_BAD_SETTINGS = 2
 
@@ -36,11 +36,11 @@ async def run(declaration: Declaration, settings: ReplicaSettings | None = None)
     stop = asyncio.Event()
     with _set_by_signals(stop):
         work = asyncio.create_task(_work(declaration, chosen), name=f"replica {chosen.replica_name}")
-        told = asyncio.create_task(stop.wait())
+        stopped = asyncio.create_task(stop.wait())
         try:
-            await asyncio.wait({work, told}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work, stopped}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            told.cancel()
+            stopped.cancel()
             work.cancel()
             await asyncio.wait({work})
     if not work.cancelled():
@@ -61,7 +61,7 @@ async def _work(declaration: Declaration, settings: ReplicaSettings) -> None:
 
 async def _main(declaration: Declaration, context: Context) -> None:
     if declaration.main is None:
-        await asyncio.Event().wait()  # serve until told to stop
+        await asyncio.Event().wait()  # serve until cancelled
     else:
         await declaration.main(context)
 
@@ -84,12 +84,12 @@ def launch(declaration: Declaration, settings_type: type[ReplicaSettings] | None
     try:
         settings = (settings_type or ReplicaSettings)()  # type: ignore[call-arg]  # from the environment
     except ValidationError as error:
-        sys.stderr.write(f"this replica's environment is incomplete: {environment_faults(error)}\n")
+        sys.stderr.write(f"the environment of this replica is invalid: {environment_faults(error)}\n")
         sys.exit(EXIT_BAD_SETTINGS)
     configure_logs(settings.replica_name)
     try:
         asyncio.run(run(declaration, settings))
-    except Exception:  # noqa: BLE001 - the outermost edge: log as JSON what Python would print
+    except Exception:  # noqa: BLE001 - the outermost handler: log as JSON what Python would print
         _log.exception("replica failed")
         sys.exit(EXIT_FAILED)
     sys.exit(0)

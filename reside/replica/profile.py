@@ -1,6 +1,6 @@
-"""The public profile of a replica: where it is called and where its contracts' data stands (docs/model.md, section 3).
+"""The public profile of a replica: its endpoints and the data maps of its contracts (docs/model.md, section 3).
 
-It is the profile map of the replica's Jazz account, readable by everyone and written by that account alone.
+It is the profile map of the replica's Jazz account. Everyone can read it; only that account writes it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Profile:
-    """What a replica says of itself.
+    """The public profile of a replica.
 
     Attributes:
         endpoints: addresses by `internal` and `external`.
         contracts: identity of each implemented contract → id of its data map; None for a contract without data.
-        group: the profile's group, home of the replica's public unique maps.
+        group: the profile's group, which owns the replica's public unique maps.
     """
 
     account: AccountId
@@ -35,10 +35,10 @@ class Profile:
     group: Group = field(repr=False, compare=False)
 
     def endpoint(self, access: Literal["internal", "external"]) -> str:
-        """The base address for calls.
+        """Return the base address for calls.
 
         Raises:
-            NotReady: the replica publishes none for this way of access.
+            NotReady: the replica does not publish this endpoint.
         """
         try:
             return self.endpoints[access]
@@ -47,7 +47,7 @@ class Profile:
 
 
 async def load_profile(node: Node, account: AccountId) -> Profile:
-    """The profile of another replica.
+    """Load the profile of another replica.
 
     Raises:
         NotReady: the account can't be loaded, or the replica has not started yet.
@@ -60,14 +60,14 @@ async def load_profile(node: Node, account: AccountId) -> Profile:
 
 
 def parse_profile(account: AccountId, content: CoMap) -> Profile:
-    """The profile that a profile map holds.
+    """Return the profile that a profile map represents.
 
     Raises:
-        NotReady: it is not (yet) that of a replica.
+        NotReady: it is not the profile of a replica, or not yet.
     """
     name, endpoints, contracts = content.get("name"), content.get("endpoints"), content.get("contracts")
     if not isinstance(name, str) or not isinstance(endpoints, dict) or not isinstance(contracts, dict):
-        raise NotReady(f"the account {account} publishes no profile of a replica yet: it has not started")
+        raise NotReady(f"account {account} has not published the profile of a replica yet: the replica has not started")
     number = content.get("replicaId")
     return Profile(
         account=account,
@@ -87,11 +87,11 @@ def publish_profile(
     endpoints: Mapping[str, str],
     contracts: Mapping[str, CoId | None],
 ) -> None:
-    """Write what differs into the own profile map, so that a restart writes nothing."""
-    wanted: dict[str, Any] = {
+    """Write the members that differ into the replica's own profile map, so that a restart writes nothing."""
+    members: dict[str, Any] = {
         "name": name,
         "replicaId": replica_id,
         "endpoints": dict(endpoints),
         "contracts": dict(contracts),
     }
-    content.update({key: value for key, value in wanted.items() if content.get(key) != value})
+    content.update({key: value for key, value in members.items() if content.get(key) != value})

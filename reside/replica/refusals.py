@@ -1,7 +1,7 @@
-"""Refusals before a call is handled: the receiver has done nothing, so the caller may send the call again at once.
+"""Refusals before a call is handled: the receiver has done nothing, so the call may be sent again.
 
-A receiver answers them with HTTP 503 and one of the codes below. `not-ready` is another matter: a handler may raise
-it when half of its work is done, so only the caller knows whether the call may be repeated.
+A receiver responds with HTTP 503 and one of the codes below. `not-ready` is different: a handler may raise it when part
+of its work is done, so only the caller knows whether the call may be repeated.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from reside.model.errors import NotReady
 
 
 class NotServing(NotReady):
-    """The receiver is starting, or can't authenticate anybody at present."""
+    """The receiver is starting, or can't authenticate callers now."""
 
     code = "not-serving"
 
 
 class Restarted(NotServing):
-    """The request token was made before the receiver started: it takes a new token."""
+    """The request token was created before the receiver started: a new token is needed."""
 
     code = "restarted"
 

@@ -1,4 +1,4 @@
-"""The class that a replica's code is written on: declares what the replica does, and runs it."""
+"""The class with which a replica's code declares what the replica does, and runs it."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _Main = TypeVar("_Main", bound="MainFunction")
 
 
 class Replica:
-    """One replica: the contracts it implements and the functions that do so.
+    """One replica: the contracts that it implements, and the functions that implement them.
 
     Declaring has no side effects; nothing runs before `start`, `run` or `launch`.
 
     Args:
-        contracts: The manifests of the contracts that it implements.
-        writes: What its Jazz node refuses besides what the roles forbid; None for nothing.
+        contracts: the manifests of the contracts that it implements.
+        writes: writes that its Jazz node refuses although the roles allow them; None: none.
     """
 
     def __init__(self, *contracts: ContractManifest, writes: WritePolicy | None = None) -> None:
         self.declaration = Declaration(contracts={contract.identity: contract for contract in contracts}, writes=writes)
 
     def method(self, contract_identity: str, name: str) -> Callable[[_Method], _Method]:
-        """Decorate the coroutine function that answers an RPC method of a contract.
+        """Decorate the coroutine function that handles an RPC method of a contract.
 
         Raises:
-            InvalidInput: the contract is not implemented here, has no such method, or the method is declared already.
+            InvalidInput: the replica does not implement the contract, or the method is unknown or declared twice.
         """
         if name not in self.declaration.contract(contract_identity).methods:
             raise InvalidInput(f"contract {contract_identity} has no method {name}")
@@ -61,24 +61,24 @@ class Replica:
         revoked: PermissionHandler | None = None,
         updated: PermissionHandler | None = None,
     ) -> None:
-        """Say what to do when a permission of a contract is granted, revoked, or its params changed.
+        """Declare the handlers for a permission of a contract that is granted or revoked, or whose params change.
 
-        Without handlers a permission is only noted as granted, which is all that `Call.require` needs.
+        Without handlers a permission is only stored as granted, which is sufficient for `Call.require`.
 
         Raises:
-            InvalidInput: the contract is not implemented here or has no such permission.
+            InvalidInput: the replica does not implement the contract, or the permission is unknown.
         """
         if name not in self.declaration.contract(contract_identity).permissions:
             raise InvalidInput(f"contract {contract_identity} has no permission {name}")
         self.declaration.permissions[contract_identity, name] = PermissionHandlers(granted, revoked, updated)
 
     def data(self, contract_identity: str) -> Callable[[_Data], _Data]:
-        """Decorate the coroutine function that finds, or creates and migrates, a contract's data map.
+        """Decorate the coroutine function that finds a contract's data map, or creates and migrates it.
 
-        It runs at every start, so it must find what an earlier start made (`ctx.node.unique_map`).
+        It runs at every start, so it must find what an earlier start has created (`ctx.node.unique_map`).
 
         Raises:
-            InvalidInput: the contract is not implemented here.
+            InvalidInput: the replica does not implement the contract.
         """
         self.declaration.contract(contract_identity)
 
@@ -89,36 +89,36 @@ class Replica:
         return declare
 
     def main(self, function: _Main) -> _Main:
-        """Decorate the replica's own code; a oneshot replica is done when it returns."""
+        """Decorate the replica's own code; a oneshot replica has completed when it returns."""
         self.declaration.main = function
         return function
 
     def start(self, settings: ReplicaSettings, *, serve: bool = True) -> AbstractAsyncContextManager[Context]:
-        """Run everything but `main` in the current loop while the block is open; leaving it stops gracefully.
+        """Run everything but `main` in the current event loop while the block is open; then stop gracefully.
 
         Args:
-            settings: who and where the replica is.
-            serve: whether to listen on HTTP; without it there are no RPC, health and metrics.
+            settings: the replica's settings.
+            serve: whether to serve HTTP: RPC, probes and metrics.
         """
         from reside.replica.lifecycle import started  # noqa: PLC0415 - declaring needs no server, no Jazz
 
         return started(self.declaration, settings, serve=serve)
 
     async def run(self, settings: ReplicaSettings | None = None) -> None:
-        """Start, run `main` (or, without one, serve until told to stop), and stop gracefully on SIGTERM.
+        """Start, run `main` (without one, serve until cancelled), and stop gracefully on SIGTERM.
 
         Args:
-            settings: None reads them from the environment.
+            settings: the replica's settings; None: read them from the environment.
         """
         from reside.replica.process import run  # noqa: PLC0415 - see start
 
         await run(self.declaration, settings)
 
     def launch(self, settings_type: type[ReplicaSettings] | None = None) -> NoReturn:
-        """Be the process: JSON logs, `run`, exit code 0 when done or stopped, 1 for an error, 2 for bad settings.
+        """Run as a process with JSON logs. Exit code: 0 when done or stopped, 1 for an error, 2 for invalid settings.
 
         Args:
-            settings_type: what to read from the environment; None: what every replica needs.
+            settings_type: the settings to read from the environment; None: those that every replica needs.
         """
         from reside.replica.process import launch  # noqa: PLC0415 - see start
 

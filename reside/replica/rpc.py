@@ -1,4 +1,4 @@
-"""The RPC server: authenticates the caller by its token, calls the declared function, and names errors on the wire."""
+"""The RPC server: authenticate the caller by its token, call the declared function, send errors with their codes."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class _Unauthenticated(ResideError):  # noqa: N818 - see above
 
 @dataclass
 class RpcServer:
-    """Answers `POST /replicas/<replica>/rpc/<contract identity>/<method>`.
+    """Handles `POST /replicas/<replica>/rpc/<contract identity>/<method>`.
 
     Attributes:
-        replica: name of the own instance.
-        context: None until the start sequence has come to serving; calls before that are told to come back.
-        verifier: proves the caller's account; None as long as `context`.
+        replica: name of the instance.
+        context: None until the start sequence has reached serving; earlier calls are refused as not serving.
+        verifier: authenticates the caller; None as long as `context` is.
     """
 
     replica: str
@@ -59,11 +59,11 @@ class RpcServer:
     verifier: RequestVerifier | None = None
 
     def open(self, context: Context, verifier: RequestVerifier) -> None:
-        """Begin to answer calls."""
+        """Start to handle calls."""
         self.context, self.verifier = context, verifier
 
     async def __call__(self, request: Request) -> Response:
-        """Answer one request."""
+        """Handle one request."""
         contract, method = request.path_params["contract"], request.path_params["method"]
         known = (contract, method) in self.declaration.methods
         labels = (self.replica, contract if known else "unknown", method if known else "unknown")
@@ -77,13 +77,13 @@ class RpcServer:
             return JSONResponse(await self._answer(request, contract, method))
         except ResideError as error:
             return _refusal(error)
-        except Exception as error:  # noqa: BLE001 - the outermost edge: a handler's bug must not end the server
+        except Exception as error:  # noqa: BLE001 - the outermost handler: a bug in a handler must not end the server
             if is_transient(error):
                 reason = safe_text(error)
-                _log.warning("call can't be served now", contract=contract, method=method, error=reason)
-                return _refusal(NotReady(f"{self.replica} can't serve {method} now: {reason}"))
+                _log.warning("call can't be handled now", contract=contract, method=method, error=reason)
+                return _refusal(NotReady(f"{self.replica} can't handle {method} now: {reason}"))
             _log.exception("call failed", contract=contract, method=method)
-            return _refusal(ResideError(f"{self.replica} failed to serve {method}: see its log"))
+            return _refusal(ResideError(f"{self.replica} failed to handle {method}: see its log"))
 
     async def _answer(self, request: Request, contract: str, method: str) -> Json:
         if self.context is None or self.verifier is None:
@@ -125,7 +125,7 @@ def _parse(content: bytes) -> dict[str, Any]:
     except ValueError:
         raise InvalidInput("the body is not JSON: send a JSON object") from None
     if not isinstance(body, dict):
-        raise InvalidInput("the body is no JSON object: send one, e.g. {}")
+        raise InvalidInput("the body is not a JSON object: send one, e.g. {}")
     return body
 
 

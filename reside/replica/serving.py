@@ -1,4 +1,4 @@
-"""The HTTP server inside a replica: uvicorn in the current loop, without signal handlers of its own."""
+"""The HTTP server of a replica: uvicorn in the current event loop, without its signal handlers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 _GRACE_S = 20
-"""Seconds that calls in progress have to end when the server stops."""
+"""Seconds for calls in progress to end when the server stops."""
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to the process (in the seed we run in a thread, and the process is Pulumi's)."""
+    """Leaves signals to the process: in the seed the server runs in a thread, and the process belongs to Pulumi."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -37,7 +37,7 @@ class _Server(uvicorn.Server):
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes any free one.
+    """Return a listening socket; port 0 takes any free port.
 
     Raises:
         InvalidInput: the address can't be listened on.
@@ -52,7 +52,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 @asynccontextmanager
 async def serving(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
-    """Serve `app` while the block is open; then take no new connection and let calls in progress end."""
+    """Serve `app` while the block is open; then refuse new connections and let calls in progress end."""
     config = uvicorn.Config(
         app, log_config=None, access_log=False, lifespan="off", server_header=False, timeout_graceful_shutdown=_GRACE_S
     )

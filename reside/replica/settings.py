@@ -1,4 +1,4 @@
-"""Settings of a replica, from the environment that Alpha renders into its pod (docs/model.md, section 6)."""
+"""Settings of a replica, read from the environment of its pod (docs/model.md, section 6)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ReplicaSettings(BaseSettings):
-    """What a replica must know before it can log in.
+    """What a replica needs before it can log in.
 
     Each member is read from `RESIDE_<MEMBER>`, e.g. `RESIDE_CONTROL_BLOCK_ID`.
     """
@@ -23,27 +23,27 @@ class ReplicaSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True, hide_input_in_errors=True)
 
     replica_name: str
-    """Name of the own instance; it stands in the path of every RPC call."""
+    """Name of the instance; it is in the path of every RPC call."""
     control_block_id: str
-    """CoId of the own replica control block."""
+    """CoId of the replica's control block."""
     account_id: str
-    """Id of the own Jazz account."""
+    """Id of the replica's Jazz account."""
     agent_secret: SecretStr
-    """Secret of the own Jazz account."""
+    """Secret of the replica's Jazz account."""
     sync_server_url: str
     """WebSocket address of the Jazz sync server, e.g. `ws://jazz:4200`."""
     etcd_hosts: Annotated[tuple[str, ...], NoDecode]
     """Addresses of etcd; in the environment separated by commas, e.g. `http://etcd:2379`."""
     internal_endpoint: str | None = None
-    """Address under which other pods reach this replica; None: `http://<replica_name>`, its Service."""
+    """Address at which other pods reach this replica; None: `http://<replica_name>`, its Service."""
     external_endpoint: str | None = None
-    """Address under which clients outside of the cluster reach it; None: there is none."""
+    """Address at which clients outside of the cluster reach it; None: there is none."""
     access_context: Literal["internal", "external"] = "internal"
     """Which endpoint of a peer this replica calls."""
     listen_host: str = "0.0.0.0"  # noqa: S104 - a pod serves its Service; who may call is decided by token
     """Address to listen on."""
     listen_port: int = Field(default=LISTEN_PORT, ge=0, le=65535)
-    """Port to listen on; 0: any free one; an internal endpoint that is not set is then `http://<listen_host>:<port>`."""
+    """Port to listen on; 0: any free one, and the default of `internal_endpoint` is `http://<listen_host>:<port>`."""
 
     @field_validator("etcd_hosts", mode="before")
     @classmethod
@@ -54,10 +54,10 @@ class ReplicaSettings(BaseSettings):
     @classmethod
     def _some(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
         if not hosts:
-            raise ValueError("names no etcd: set it to e.g. http://etcd:2379")
+            raise ValueError("is empty: set it to e.g. http://etcd:2379")
         return hosts
 
 
 def environment_faults(error: ValidationError) -> str:
-    """What is wrong with the environment, each variable by its name; values don't show, since some are secret."""
+    """Describe what is wrong with the environment, by variable; never show values, since some are secret."""
     return describe_faults(error, "environment", name=lambda parts: ENV_PREFIX + "_".join(parts).upper())

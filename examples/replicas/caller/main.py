@@ -1,4 +1,4 @@
-"""Has itself greeted once a second; counts how that went in /metrics, and shows the last result in its Jazz data."""
+"""Call the greeter once a second, count the outcomes in /metrics, and publish the last result in Jazz."""
 
 import asyncio
 
@@ -13,8 +13,8 @@ caller = Replica()
 
 @caller.main
 async def main(context: Context) -> None:
-    """Call and count for ever."""
-    shown = await context.node.unique_map(context.public, "last-call")  # everyone can read it
+    """Call and count until cancelled."""
+    published = await context.node.unique_map(context.public, "last-call")  # everyone can read it
     while True:
         try:
             greeter = await context.peer("greeting")  # the requirement's key in the manifest
@@ -22,8 +22,8 @@ async def main(context: Context) -> None:
         except ResideError as error:
             result = {"outcome": "refused" if isinstance(error, NotAllowed) else "failed", "message": str(error)}
         CALLS.labels(result["outcome"]).inc()
-        if result != shown.get("result"):
-            shown.set("result", result)
+        if result != published.get("result"):
+            published.set("result", result)
         await asyncio.sleep(1)
 
 

@@ -1,4 +1,4 @@
-"""Version 2 of the greeter: politer. It has the identity and the info of version 1, so it can replace it."""
+"""Version 2 of the greeter, with another message. It can replace version 1: identity and info are the same."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ greeter = Replica(CONTRACT)
 
 @greeter.method(CONTRACT.identity, "greet")
 async def greet(call: Call) -> Json:
-    """`{name}` → `{message, version}`."""
+    """Handle the method `greet`: `{name}` → `{message, version}`."""
     call.require("greet")
     return {"message": f"Good day, {call.body.get('name', 'stranger')}", "version": VERSION}
 

@@ -1,4 +1,4 @@
-"""Greets whoever was granted the permission `greet`."""
+"""Greet callers that have the permission `greet`."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ greeter = Replica(CONTRACT)
 
 @greeter.method(CONTRACT.identity, "greet")
 async def greet(call: Call) -> Json:
-    """`{name}` → `{message, version}`."""
+    """Handle the method `greet`: `{name}` → `{message, version}`."""
     call.require("greet")
     return {"message": f"Hello, {call.body.get('name', 'stranger')}", "version": VERSION}
 

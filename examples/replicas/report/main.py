@@ -1,4 +1,4 @@
-"""Runs once: writes down which replicas it was given, and is done."""
+"""Run once: write the number of replicas for each requirement into Jazz, and complete."""
 
 from reside.jazz import now_ms
 from reside.replica import Context, Replica

@@ -1,7 +1,7 @@
 """Placeholders in the `params` and `instanceId` of a required permission, such as `{replica.name}`.
 
 They are replaced when a load request is validated, so that an approver sees the final values (docs/model.md,
-Manifests).
+section 2).
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def approve_request(
     """Return what the approver reviews.
 
     Raises:
-        LoadRefused: `info` has changed, the identity is that of another replica, a requirement can't be satisfied, or a
+        LoadRefused: `info` has changed, the identity is that of another replica, a requirement can't be met, or a
             permission is unknown or has invalid params.
         InvalidName: the requested name is invalid.
     """

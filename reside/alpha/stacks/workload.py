@@ -1,4 +1,4 @@
-"""Render the Deployment or Job of one version of a replica (docs/model.md, Kubernetes objects).
+"""Render the Deployment or Job of one version of a replica (docs/model.md, section 6).
 
 A pod that stops leaves its Service first: it is marked as terminating, the preStop sleep gives all nodes time to
 notice, and then the process gets SIGTERM. With scalable replicas a new pod is ready before the old one stops. So no

@@ -101,7 +101,7 @@ async def test_a_handlers_error_reaches_the_caller_as_the_same_class(
 
 
 async def test_a_handlers_bug_is_an_error_without_its_details(greeter: Context, client: Credentials) -> None:
-    with pytest.raises(ResideError, match="failed to serve fail: see its log") as caught:
+    with pytest.raises(ResideError, match="failed to handle fail: see its log") as caught:
         await call(greeter, client, "fail", {"how": "bug"})
     assert "said the handler" not in str(caught.value)
 
@@ -139,7 +139,7 @@ async def test_bad_requests_are_refused_with_the_reason(greeter: Context, client
         return answer.status_code, answer.json()["error"]["message"]
 
     whoami = rpc_path("greeter", GREETING, "whoami")
-    assert await post(whoami, b"[]") == (400, "the body is no JSON object: send one, e.g. {}")
+    assert await post(whoami, b"[]") == (400, "the body is not a JSON object: send one, e.g. {}")
     assert await post(whoami, b"{") == (400, "the body is not JSON: send a JSON object")
     assert (await post(whoami, b" " * (1 << 20) + b"{}"))[0] == 400
     assert await post(rpc_path("greeter", GREETING, "sing"), b"{}") == (

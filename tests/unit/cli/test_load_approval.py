@@ -135,7 +135,7 @@ class Restarting(Alpha):
         """Lose the first answer; the second call is served from what was written before."""
         self.calls += 1
         if self.calls == 1:
-            raise AnswerLost("alpha gave no answer")
+            raise AnswerLost("alpha did not respond")
         if self.news.status != "requires-approval":
             raise Conflict(f"load request 1 is {self.news.status}")
         await super().call(method, body)
@@ -176,10 +176,10 @@ async def test_an_alpha_that_loses_each_answer_is_given_up() -> None:
     async def call(_method: str, _body: dict[str, Any]) -> None:
         nonlocal calls
         calls += 1
-        raise AnswerLost("alpha gave no answer")
+        raise AnswerLost("alpha did not respond")
 
     alpha.call = call
-    with pytest.raises(NotReady, match="alpha gave no answer"):
+    with pytest.raises(NotReady, match="alpha did not respond"):
         await alpha.approve(request("requires-approval"))
     assert calls == 3
 
@@ -216,7 +216,7 @@ class Client:
         """Make a load request of the request value, once."""
         self.wishes.append(body["wish"])
         if len(self.wishes) == 1:
-            raise AnswerLost("alpha gave no answer")
+            raise AnswerLost("alpha did not respond")
         return {"id": 4, "loadRequest": "co_zRequest"}
 
 

@@ -73,8 +73,8 @@ async def test_every_transaction_reads_so_that_a_stale_member_can_not_answer_it(
     ("answer", "complaint"),
     [
         (httpx.Response(503, text="etcdserver: no leader"), "HTTP 503: etcdserver: no leader"),
-        (httpx.Response(200, text="<html>a proxy"), "not etcd's: <html>a proxy"),
-        (httpx.Response(200, json=[]), "not etcd's"),
+        (httpx.Response(200, text="<html>a proxy"), "not from etcd: <html>a proxy"),
+        (httpx.Response(200, json=[]), "not from etcd"),
     ],
 )
 async def test_an_answer_that_is_not_usable_counts_as_unavailable(answer: httpx.Response, complaint: str) -> None:
@@ -84,5 +84,5 @@ async def test_an_answer_that_is_not_usable_counts_as_unavailable(answer: httpx.
 
 
 async def test_no_hosts_are_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="no etcd host given"):
+    with pytest.raises(ValueError, match="no etcd host is given"):
         LockService([])

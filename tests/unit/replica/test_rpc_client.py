@@ -105,7 +105,7 @@ async def test_a_call_that_was_not_handled_is_tried_again_with_a_token_of_its_ow
 )
 async def test_a_call_that_may_have_been_handled_is_not_repeated(lost: Exception, name: str) -> None:
     receiver = Receiver(lost)
-    with pytest.raises(AnswerLost, match=f"http://greeter/ gave no answer: {name} .*may have been carried out"):
+    with pytest.raises(AnswerLost, match=f"http://greeter/ did not respond: {name} .*may have been carried out"):
         await call(receiver)
     assert len(receiver.tokens) == 1
 
@@ -173,10 +173,10 @@ async def test_an_ingress_without_a_pod_behind_it_is_not_ready(status: int) -> N
 
 async def test_a_success_that_is_no_json_is_not_taken_for_an_answer() -> None:
     """As that of a page which a proxy shows instead."""
-    with pytest.raises(ResideError, match="200 with no JSON"):
+    with pytest.raises(ResideError, match="HTTP 200, but without JSON"):
         await call(lambda _: httpx.Response(200, text="<html>welcome</html>"))
 
 
 async def test_a_response_of_another_program_is_reported_as_such() -> None:
-    with pytest.raises(ResideError, match="answered HTTP 404 without an error of ReSide"):
+    with pytest.raises(ResideError, match="responded with HTTP 404, but without a ReSide error"):
         await call(lambda _: httpx.Response(404, text="<html>"))
