@@ -26,7 +26,7 @@ from reside.sentinel.contract import access
 from reside.sentinel.contract.data import make_data
 from reside.sentinel.contract.manifest import CONTRACT
 from reside.sentinel.engine import EngineSettings, PulumiEngine
-from reside.sentinel.guard.guardian import guarding
+from reside.sentinel.guard.guard import guarding
 from reside.sentinel.term.term import LANES, begin
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from reside.model.permissions import Grant, PermissionRef
     from reside.replica import Context
     from reside.sentinel.engine import StackEngine
-    from reside.sentinel.guard.guardian import Guardian
+    from reside.sentinel.guard.guard import Guard
     from reside.sentinel.settings import SentinelSettings
     from reside.sentinel.term.term import Term
 
@@ -104,16 +104,16 @@ class Sentinel:
             InvalidInput: the settings are wrong: no Kubernetes API, another passphrase than the vault's.
         """
         try:
-            async with guarding(self._settings.guard) as guardian:
-                await self._until_stopped(guardian, serve=serve)
+            async with guarding(self._settings.guard) as guard:
+                await self._until_stopped(guard, serve=serve)
         except BaseExceptionGroup as failed:
             if len(failed.exceptions) == 1:
                 raise failed.exceptions[0] from None
             raise
 
-    async def _until_stopped(self, guardian: Guardian, *, serve: bool) -> None:
+    async def _until_stopped(self, guard: Guard, *, serve: bool) -> None:
         """Serve; when told to stop, let a term end by itself, and cut short a login or the wait for the lease."""
-        serving = asyncio.create_task(self._serve(guardian, serve=serve), name="sentinel")
+        serving = asyncio.create_task(self._serve(guard, serve=serve), name="sentinel")
         told = asyncio.create_task(self._stop.wait())
         try:
             await asyncio.wait({serving, told}, return_when=asyncio.FIRST_COMPLETED)
@@ -127,56 +127,56 @@ class Sentinel:
         if not serving.cancelled():
             serving.result()
 
-    async def _serve(self, guardian: Guardian, *, serve: bool) -> None:
+    async def _serve(self, guard: Guard, *, serve: bool) -> None:
         """Log in and lead; while Jazz is away, try again."""
         retries = Retries(CONNECT_BACKOFF)
         while not self._stop.is_set():
             try:
                 async with self.replica.start(self._settings, serve=serve) as context:
-                    context.health.checks["watching Kubernetes"] = guardian.mirror.ready.is_set
+                    context.health.checks["watching Kubernetes"] = guard.cache.ready.is_set
                     retries.succeeded()
-                    await self._lead(context, guardian)
+                    await self._lead(context, guard)
             except Exception as error:
                 if not (is_transient(error) or isinstance(error, JazzError)):  # the guard survives every fault of Jazz
                     raise
                 pause = retries.failed()
                 _log.warning("not started, trying again", seconds=pause, error=str(error))
-                guardian.mandate.lose_etcd()
+                guard.authority.lose_etcd()
                 await self._wait(pause)
 
-    async def _lead(self, context: Context, guardian: Guardian) -> None:
+    async def _lead(self, context: Context, guard: Guard) -> None:
         """Lead whenever no other one does, until stopped."""
         retries, held_since = Retries(CONNECT_BACKOFF), None
         loop = asyncio.get_running_loop()
         while not self._stop.is_set():
             try:
-                await self._wait_for_term(context, guardian)
+                await self._wait_for_term(context, guard)
                 retries.succeeded()
                 held_since = None
             except LockTimeout:
                 held_since = held_since or loop.time()
                 if loop.time() - held_since < DEFAULT_TTL_S:
-                    guardian.reload()  # the holder may be dead, even ourselves before an outage: go on as we are
+                    guard.reload()  # the holder may be dead, even ourselves before an outage: go on as we are
                 else:
-                    guardian.mandate.follow()
+                    guard.authority.follow()
             except LockError as error:
                 pause, held_since = retries.failed(), None
                 _log.warning("not leading", seconds=pause, error=str(error))
-                guardian.mandate.lose_etcd()
+                guard.authority.lose_etcd()
                 await self._wait(pause)
 
-    async def _wait_for_term(self, context: Context, guardian: Guardian) -> None:
+    async def _wait_for_term(self, context: Context, guard: Guard) -> None:
         """One term, if the lease is free within a few seconds."""
         async with context.locks.lock(LEADER_KEY, wait=_ASK_S) as lease:
             engine = self._make_engine(self._settings)
             try:
-                await self._work(context, guardian, engine, lease)
+                await self._work(context, guard, engine, lease)
             finally:
                 await engine.stop()
 
-    async def _work(self, context: Context, guardian: Guardian, engine: StackEngine, lease: Held) -> None:
-        term = await begin(context, guardian, engine, lease)
-        guardian.mandate.lead()
+    async def _work(self, context: Context, guard: Guard, engine: StackEngine, lease: Held) -> None:
+        term = await begin(context, guard, engine, lease)
+        guard.authority.lead()
         self._term = term
         try:
             async with term.running():

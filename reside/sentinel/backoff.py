@@ -16,7 +16,7 @@ CONNECT_BACKOFF = Backoff(first=0.2, longest=10.0)
 
 
 @dataclass
-class Temper:
+class RepairLimiter:
     """How often each key was repaired of late; a calm while makes it forget.
 
     Args:

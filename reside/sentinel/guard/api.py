@@ -70,7 +70,7 @@ def _told(what: str, sent: K8sObject | None = None) -> Iterator[None]:
         raise ClusterUnavailable(f"{what}: {type(error).__name__} {error}".rstrip()) from None
 
 
-class Cluster:
+class KubernetesApi:
     """Our namespace of a Kubernetes cluster.
 
     Args:
@@ -156,7 +156,7 @@ class Cluster:
 
 
 @asynccontextmanager
-async def connect(namespace: str, kubeconfig: Path | None, context: str | None = None) -> AsyncIterator[Cluster]:
+async def connect(namespace: str, kubeconfig: Path | None, context: str | None = None) -> AsyncIterator[KubernetesApi]:
     """A connection to the API: with the pod's own account, or with a kubeconfig from outside of the cluster.
 
     Raises:
@@ -178,7 +178,7 @@ async def connect(namespace: str, kubeconfig: Path | None, context: str | None =
         config=config, namespace=namespace, field_manager=FIELD_MANAGER, timeout=_TIMEOUT, trust_env=False
     )
     try:
-        yield Cluster(client, namespace)
+        yield KubernetesApi(client, namespace)
     finally:
         await client.close()
 

@@ -23,7 +23,7 @@ _log = structlog.get_logger(__name__)
 State = Literal["starting", "leading", "orphaned", "following"]
 
 
-class Mandate:
+class Authority:
     """The present state, and who is told of changes."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Mandate:
     def _to(self, state: State) -> None:
         if state == self.state:
             return
-        _log.info("mandate", before=self.state, now=state)
+        _log.info("authority", before=self.state, now=state)
         self.state = state
         for listener in self._listeners:
             listener()

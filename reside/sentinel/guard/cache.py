@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 """While this object exists, with our label, the cluster is being destroyed: nothing is put back, applied or pruned."""
 
 
-class Mirror:
+class ObjectCache:
     """Live objects by ``Kind/name``.
 
     Listeners are called with the key, the object before and the object now (None: there is none). They must not raise.

@@ -1,4 +1,4 @@
-"""One watch a kind: list, follow, list again when it ends; the result stands in the mirror.
+"""One watch a kind: list, follow, list again when it ends; the result stands in the cache.
 
 An end is always an error and logged, but for the API server's wish to list again (410) and for our own: after a while
 without an event we list anew, so that a connection that died silently is noticed. Each kind is guarded by itself.
@@ -20,8 +20,8 @@ from reside.sentinel.backoff import CONNECT_BACKOFF
 
 if TYPE_CHECKING:
     from reside.model.kinds import Kind
-    from reside.sentinel.guard.api import Cluster
-    from reside.sentinel.guard.cache import Mirror
+    from reside.sentinel.guard.api import KubernetesApi
+    from reside.sentinel.guard.cache import ObjectCache
 
 _log = structlog.get_logger(__name__)
 
@@ -31,8 +31,8 @@ WATCH_FAILURES = Counter("reside_sentinel_watch_failures_total", "Watches that e
 LAST_EVENT = Gauge("reside_sentinel_watch_last_event_seconds", "Unix time of a watch's last event or list.", ["kind"])
 
 
-async def follow(cluster: Cluster, mirror: Mirror, kind: Kind) -> None:
-    """Keep the mirror's objects of a kind as they are, without end.
+async def follow(api: KubernetesApi, cache: ObjectCache, kind: Kind) -> None:
+    """Keep the cache's objects of a kind as they are, without end.
 
     Raises:
         ClusterRefused: our credentials are no longer taken (401): only a new start reads new ones.
@@ -41,10 +41,10 @@ async def follow(cluster: Cluster, mirror: Mirror, kind: Kind) -> None:
     while True:
         began = asyncio.get_running_loop().time()
         try:
-            objects, version = await cluster.list_all(kind)
-            mirror.replace(kind, objects)
+            objects, version = await api.list_all(kind)
+            cache.replace(kind, objects)
             LAST_EVENT.labels(kind.kind).set_to_current_time()
-            await _events(cluster, mirror, kind, version)
+            await _events(api, cache, kind, version)
             retries.succeeded()
         except ResideError as error:  # whatever the Kubernetes API answers
             status = getattr(error, "status", 0)
@@ -59,9 +59,9 @@ async def follow(cluster: Cluster, mirror: Mirror, kind: Kind) -> None:
             await asyncio.sleep(pause)
 
 
-async def _events(cluster: Cluster, mirror: Mirror, kind: Kind, version: str) -> None:
+async def _events(api: KubernetesApi, cache: ObjectCache, kind: Kind, version: str) -> None:
     """Take events until the watch has been quiet for long."""
-    async with aclosing(cluster.watch(kind, version)) as events:
+    async with aclosing(api.watch(kind, version)) as events:
         while True:
             try:
                 async with asyncio.timeout(QUIET_S):
@@ -69,4 +69,4 @@ async def _events(cluster: Cluster, mirror: Mirror, kind: Kind, version: str) ->
             except (TimeoutError, StopAsyncIteration):
                 return
             LAST_EVENT.labels(kind.kind).set_to_current_time()
-            mirror.note(event, live)
+            cache.note(event, live)

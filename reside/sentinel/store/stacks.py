@@ -71,7 +71,7 @@ class StoredStack:
         return StoredStack(self.name, self.owner, desired.objects, desired.revision, finished)
 
 
-class Snapshot:
+class StackStore:
     """The stored stacks by name, in memory and on the volume.
 
     Args:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from reside.jazz import CoMap
     from reside.model.stacks import K8sObject
-    from reside.sentinel.term.context import Desk
+    from reside.sentinel.term.context import TermContext
     from reside.sentinel.term.reporter import Reporter
 
 _log = structlog.get_logger(__name__)
@@ -37,13 +37,13 @@ class Applier:
     """Brings stacks to what is declared.
 
     Args:
-        desk: the term's parts.
+        context: the term's parts.
         reporter: told of every result.
         changed: called with a stack's name when its map or a value that it refers to changes.
     """
 
-    def __init__(self, desk: Desk, reporter: Reporter, changed: Callable[[str], None]) -> None:
-        self._desk = desk
+    def __init__(self, context: TermContext, reporter: Reporter, changed: Callable[[str], None]) -> None:
+        self._context = context
         self._reporter = reporter
         self._changed = changed
         self._watched: dict[str, dict[str, Callable[[], None]]] = {}
@@ -72,68 +72,68 @@ class Applier:
             self._watch(name, {})
 
     async def _handle(self, name: str) -> None:
-        entry = self._desk.entry(name)
+        entry = self._context.entry(name)
         if entry is not None and entry.deleted:
             await self._remove(name)
             return
         if entry is None:
-            if name in self._desk.data.desired:
+            if name in self._context.data.desired:
                 raise NotAllowed(f"stack {name}: no account that wrote it may declare anything")
             return
         try:
-            source, stack = await self._desk.read(name, entry)
+            source, stack = await self._context.read(name, entry)
         except NotReady:
-            if name not in self._desk.guardian.snapshot.stacks:
+            if name not in self._context.guard.store.stacks:
                 self.unread.add(name)
             raise
         self.unread.discard(name)
         self._watch(name, {source.id: source})
         self._reporter.take(stack)
-        self._desk.check(stack)
-        objects, values = await resolve(self._desk.context.node, self._desk.guardian, stack)
+        self._context.check(stack)
+        objects, values = await resolve(self._context.replica.node, self._context.guard, stack)
         self._resolved[name] = _values_of(stack)
         self._watch(name, {source.id: source, **values})
         await self._bring(stack, objects)
         self._reporter.succeed(name)
 
     async def _bring(self, stack: DesiredStack, objects: tuple[K8sObject, ...]) -> None:
-        guardian = self._desk.guardian
-        stored = guardian.snapshot.stacks.get(stack.name)
+        guard = self._context.guard
+        stored = guard.store.stacks.get(stack.name)
         if stored is not None and stored.applied == stack.revision and stored.settled:
-            guardian.keeper.take(stack.name)  # a secret's value may have changed
+            guard.repairer.take(stack.name)  # a secret's value may have changed
             return
         if not stack.objects and (stored is None or not (stored.objects or stored.pending or stored.leaving)):
-            guardian.snapshot.save(StoredStack(stack.name, stack.owner).taking(stack))
+            guard.store.save(StoredStack(stack.name, stack.owner).taking(stack))
             return
         self._refuse_teardown()
-        await self._desk.check_adoption(objects)
-        async with self._desk.lane(stack.name):
-            await self._desk.lease.check()
-            with guardian.keeper.hold(stack.name):
-                before = guardian.snapshot.stacks.get(stack.name) or StoredStack(stack.name, stack.owner)
-                guardian.snapshot.save(before.preparing(stack))
+        await self._context.check_adoption(objects)
+        async with self._context.lane(stack.name):
+            await self._context.lease.check()
+            with guard.repairer.hold(stack.name):
+                before = guard.store.stacks.get(stack.name) or StoredStack(stack.name, stack.owner)
+                guard.store.save(before.preparing(stack))
                 self._reporter.touch(stack.name)
                 with APPLY_SECONDS.time():
-                    done = await self._desk.engine.apply(StackSpec(stack.name, objects))
-                guardian.snapshot.save(guardian.snapshot.stacks[stack.name].taking(stack))
+                    done = await self._context.engine.apply(StackSpec(stack.name, objects))
+                guard.store.save(guard.store.stacks[stack.name].taking(stack))
         changed = [f"{change.action} {change.object}" for change in done.changed]
         _log.info("applied", of=stack.name, revision=stack.revision[:12], changes=changed, seconds=done.seconds)
 
     async def _remove(self, name: str) -> None:
-        guardian = self._desk.guardian
+        guard = self._context.guard
         self._resolved.pop(name, None)
-        if name in guardian.snapshot.stacks:
+        if name in guard.store.stacks:
             self._refuse_teardown()
-            async with self._desk.lane(name):
-                await self._desk.lease.check()
-                with guardian.keeper.hold(name):
-                    before = guardian.snapshot.stacks[name]
-                    guardian.snapshot.save(before.preparing(DesiredStack(name, before.owner, ())))
-                    await self._desk.engine.destroy(name)
-                    guardian.snapshot.remove(name)
+            async with self._context.lane(name):
+                await self._context.lease.check()
+                with guard.repairer.hold(name):
+                    before = guard.store.stacks[name]
+                    guard.store.save(before.preparing(DesiredStack(name, before.owner, ())))
+                    await self._context.engine.destroy(name)
+                    guard.store.remove(name)
             _log.info("removed", of=name)
-            kept = [_values_of(stored) for stored in guardian.snapshot.stacks.values()]
-            guardian.vault.keep_only(set().union(*kept, *self._resolved.values()))
+            kept = [_values_of(stored) for stored in guard.store.stacks.values()]
+            guard.vault.keep_only(set().union(*kept, *self._resolved.values()))
         self.unread.discard(name)
         self._watch(name, {})
         self._reporter.remove(name)
@@ -144,7 +144,7 @@ class Applier:
         Raises:
             NotReady: it is.
         """
-        if self._desk.guardian.mirror.is_teardown:
+        if self._context.guard.cache.is_teardown:
             raise NotReady(f"{TEARDOWN_MARKER} exists: the cluster is being destroyed; nothing is applied or deleted")
 
     def _watch(self, name: str, values: dict[str, CoMap]) -> None:

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from reside.replica import Context
     from reside.sentinel.contract.data import SentinelData
     from reside.sentinel.engine import StackEngine
-    from reside.sentinel.guard.guardian import Guardian
+    from reside.sentinel.guard.guard import Guard
 
 
 @dataclass(frozen=True)
-class Desk:
+class TermContext:
     """The parts of one term."""
 
-    context: Context
+    replica: Context
     data: SentinelData
-    guardian: Guardian
+    guard: Guard
     engine: StackEngine
     lease: Held
     serial: dict[str, asyncio.Lock] = field(default_factory=dict)
@@ -43,16 +43,16 @@ class Desk:
 
     def rights(self) -> Rights:
         """Who may declare what at this moment."""
-        permissions = self.context.rcb.permissions()
+        permissions = self.replica.rcb.permissions()
 
         def granted(account: str, name: str) -> bool:
             return is_granted(permissions, PermissionRef(account, SENTINEL_CONTRACT, name))
 
-        return Rights(granted, self.guardian.snapshot.holder, self.context.node.now_ms())
+        return Rights(granted, self.guard.store.holder, self.replica.node.now_ms())
 
     def owner(self, stack: str) -> str | None:
         """The account that a stack belongs to, once it was accepted."""
-        stored = self.guardian.snapshot.stacks.get(stack)
+        stored = self.guard.store.stacks.get(stack)
         return stored.owner if stored else None
 
     def entry(self, stack: str) -> Edit | None:
@@ -68,7 +68,7 @@ class Desk:
             NotReady: it can't be read now.
         """
         try:
-            source = await self.context.node.load_map(str(entry.value))
+            source = await self.replica.node.load_map(str(entry.value))
         except JazzError as error:
             raise NotReady(f"stack {name or ''}: {entry.value} can't be read: {error}") from error
         return source, read_stack(name, entry, source.as_dict(), source.edit(OBJECTS))
@@ -86,7 +86,7 @@ class Desk:
 
     def violations(self, stack: DesiredStack) -> tuple[str, ...]:
         """The rules that a stack breaks, as sentences."""
-        found = rules.check(stack.objects, rules.Context(self.guardian.cluster.namespace))
+        found = rules.check(stack.objects, rules.Context(self.guard.api.namespace))
         return tuple(str(violation) for violation in found)
 
     async def check_adoption(self, objects: tuple[K8sObject, ...]) -> None:
@@ -97,7 +97,7 @@ class Desk:
         """
 
         async def live(manifest: K8sObject) -> K8sObject | None:
-            return await self.guardian.cluster.get(f"{manifest['kind']}/{manifest['metadata']['name']}")
+            return await self.guard.api.get(f"{manifest['kind']}/{manifest['metadata']['name']}")
 
         if refused := await check_adoption(objects, live):
             raise ForeignObjects("; ".join(str(refusal) for refusal in refused))

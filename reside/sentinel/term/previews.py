@@ -20,14 +20,14 @@ from reside.sentinel.term.secret_values import resolve_loosely
 if TYPE_CHECKING:
     from reside.jazz import Edit
     from reside.model.stacks import DesiredStack
-    from reside.sentinel.term.context import Desk
+    from reside.sentinel.term.context import TermContext
 
 
 class Previewer:
     """Makes the results of one term."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, context: TermContext) -> None:
+        self._context = context
 
     async def handle(self, key: str) -> None:
         """Make the result of a candidate, or take it back with the candidate.
@@ -35,8 +35,8 @@ class Previewer:
         Raises:
             NotReady, EngineUnavailable: trying again may help.
         """
-        results = self._desk.data.results
-        entry = in_force(self._desk.data.previews.history(key), None, self._desk.rights())
+        results = self._context.data.results
+        entry = in_force(self._context.data.previews.history(key), None, self._context.rights())
         if entry is None or entry.deleted:
             if key in results:
                 results.delete(key)
@@ -49,14 +49,14 @@ class Previewer:
 
     async def _preview(self, entry: Edit) -> StackPreview:
         try:
-            _, stack = await self._desk.read(None, entry)
+            _, stack = await self._context.read(None, entry)
         except ResideError as error:
             if is_transient(error):
                 raise
             return StackPreview("", "", error=str(error))
-        result = StackPreview(stack.name, stack.revision, violations=self._desk.violations(stack))
+        result = StackPreview(stack.name, stack.revision, violations=self._context.violations(stack))
         try:
-            check_rights(stack, self._desk.rights())
+            check_rights(stack, self._context.rights())
             self._check_owner(stack)
             if result.violations:
                 return result
@@ -67,13 +67,13 @@ class Previewer:
             return replace(result, error=str(error))
 
     async def _changes(self, stack: DesiredStack, result: StackPreview) -> StackPreview:
-        objects = await resolve_loosely(self._desk.context.node, self._desk.guardian, stack)
-        await self._desk.check_adoption(objects)
-        async with self._desk.lane(stack.name):
-            done = await self._desk.engine.preview(StackSpec(stack.name, objects))
+        objects = await resolve_loosely(self._context.replica.node, self._context.guard, stack)
+        await self._context.check_adoption(objects)
+        async with self._context.lane(stack.name):
+            done = await self._context.engine.preview(StackSpec(stack.name, objects))
         return replace(result, changes=done.changes)
 
     def _check_owner(self, stack: DesiredStack) -> None:
-        owner = self._desk.owner(stack.name)
+        owner = self._context.owner(stack.name)
         if owner not in (None, stack.owner):
             raise NotAllowed(f"stack {stack.name} belongs to {owner}")

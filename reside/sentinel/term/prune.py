@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from reside.model.stacks import K8sObject
     from reside.sentinel.term.applier import Applier
-    from reside.sentinel.term.context import Desk
+    from reside.sentinel.term.context import TermContext
     from reside.sentinel.term.reporter import Reporter
 
 _log = structlog.get_logger(__name__)
@@ -41,22 +41,22 @@ class Pruner:
     """Deletes unknown objects of one term.
 
     Args:
-        desk: the term's parts.
+        context: the term's parts.
         stacks: the queue of stacks; nothing is deleted while one of them is being worked on.
         applier: knows which stacks could not be read.
         reporter: knows what is declared.
     """
 
-    def __init__(self, desk: Desk, stacks: WorkQueue, applier: Applier, reporter: Reporter) -> None:
-        self._desk = desk
+    def __init__(self, context: TermContext, stacks: WorkQueue, applier: Applier, reporter: Reporter) -> None:
+        self._context = context
         self._stacks = stacks
         self._applier = applier
         self._reporter = reporter
         self._queue = WorkQueue("prune", self._prune, workers=1, backoff=CONNECT_BACKOFF)
         self.wake()
         self._unlisten = (
-            desk.guardian.mirror.listen(lambda _key, _before, _live: self.wake()),
-            desk.data.root.on_change(lambda _: self.wake()),
+            context.guard.cache.listen(lambda _key, _before, _live: self.wake()),
+            context.data.root.on_change(lambda _: self.wake()),
         )
 
     def wake(self) -> None:
@@ -73,20 +73,20 @@ class Pruner:
         await self._queue.run()
 
     async def _prune(self, _: str) -> None:
-        await self._desk.guardian.mirror.ready.wait()
+        await self._context.guard.cache.ready.wait()
         await self._stacks.wait_idle()
-        careful = self._desk.data.careful or getattr(self._desk.context.settings, "careful", None) is True
-        if careful or self._applier.unread or self._desk.guardian.mirror.is_teardown:
+        careful = self._context.data.careful or getattr(self._context.replica.settings, "careful", None) is True
+        if careful or self._applier.unread or self._context.guard.cache.is_teardown:
             return
-        for key in unknown(self._desk.guardian.mirror.objects, self._known()):
+        for key in unknown(self._context.guard.cache.objects, self._known()):
             if not self._stacks.idle:
                 self.wake()
                 return
-            await self._desk.lease.check()
+            await self._context.lease.check()
             _log.info("deleting, since no stack knows it", object=key)
-            await self._desk.guardian.cluster.delete(key)
+            await self._context.guard.api.delete(key)
 
     def _known(self) -> set[str]:
-        stored = self._desk.guardian.snapshot.stacks.values()
+        stored = self._context.guard.store.stacks.values()
         known = {key for stack in stored for key in stack.keys() | stack.pending | stack.leaving}
         return known | {key for stack in self._reporter.declared.values() for key in map(object_key, stack.objects)}

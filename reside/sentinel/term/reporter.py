@@ -14,7 +14,7 @@ from reside.sentinel.term.reports import Fault, StackState, compose, difference
 if TYPE_CHECKING:
     from reside.jazz import CoMap
     from reside.model.stacks import DesiredStack, K8sObject
-    from reside.sentinel.term.context import Desk
+    from reside.sentinel.term.context import TermContext
 
 TRIES_BEFORE_REPORT: Final = 3
 """Failed attempts in a row after which a transient error is reported."""
@@ -23,15 +23,15 @@ TRIES_BEFORE_REPORT: Final = 3
 class Reporter:
     """The reports of one term."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, context: TermContext) -> None:
+        self._context = context
         self.declared: dict[str, DesiredStack] = {}
         """Stacks as declared last, as far as they could be read."""
         self.faults: dict[str, Fault] = {}
         self._tries: dict[str, int] = {}
         self.queue = WorkQueue("report", self._write, workers=1, backoff=APPLY_BACKOFF, judge=judge)
-        guardian = desk.guardian
-        self._unlisten = (guardian.mirror.listen(self._seen), guardian.keeper.listen(self._told))
+        guard = context.guard
+        self._unlisten = (guard.cache.listen(self._seen), guard.repairer.listen(self._told))
 
     def close(self) -> None:
         """Hear of no further change."""
@@ -76,33 +76,33 @@ class Reporter:
     def _seen(self, key: str, before: K8sObject | None, live: K8sObject | None) -> None:
         said = {stack_of(seen) for seen in (before, live) if seen is not None}
         holders = {stack.name for stack in self.declared.values() if key in stack.keys()}  # noqa: SIM118 - no dict
-        for name in said | holders | {self._desk.guardian.snapshot.holder(key)}:
+        for name in said | holders | {self._context.guard.store.holder(key)}:
             if name is not None and self._known(name):
                 self.touch(name)
 
     def _told(self, key: str) -> None:
-        name = self._desk.guardian.snapshot.holder(key)
+        name = self._context.guard.store.holder(key)
         if name is not None:
             self.touch(name)
 
     def _known(self, name: str) -> bool:
-        return name in self.known() or name in self._desk.guardian.snapshot.stacks
+        return name in self.known() or name in self._context.guard.store.stacks
 
     async def _write(self, name: str) -> None:
-        reports = self._desk.data.reports
+        reports = self._context.data.reports
         if not self._known(name):
             if name in reports:
                 reports.delete(name)
             return
-        guardian = self._desk.guardian
+        guard = self._context.guard
         report = compose(
             StackState(
                 name=name,
                 declared=self.declared.get(name),
-                stored=guardian.snapshot.stacks.get(name),
+                stored=guard.store.stacks.get(name),
                 fault=self.faults.get(name),
-                problems=guardian.keeper.problems,
-                live=guardian.mirror.objects,
+                problems=guard.repairer.problems,
+                live=guard.cache.objects,
             )
         )
         target = await self._target(reports, name)
@@ -115,7 +115,7 @@ class Reporter:
         """The stack's report map, made at its first report."""
         found = reports.get(name)
         if isinstance(found, str):
-            return await self._desk.context.node.load_map(found)
-        made = self._desk.data.readers.create_map()
+            return await self._context.replica.node.load_map(found)
+        made = self._context.data.readers.create_map()
         reports.set(name, made.id)
         return made

@@ -58,12 +58,12 @@ def compose(state: StackState) -> StackReport:
     return StackReport(revision, state.fault.message if state.fault else None, objects)
 
 
-def _object(state: StackState, key: str, wish: K8sObject | None, applied: K8sObject | None) -> ObjectReport:
+def _object(state: StackState, key: str, desired: K8sObject | None, applied: K8sObject | None) -> ObjectReport:
     found = state.live.get(key)
     live = reported(found) if found is not None else None
     if live is None and state.stored is not None:
         live = state.stored.finished.get(key)
-    new = wish is not None and wish != applied
+    new = desired is not None and desired != applied
     if key in state.problems:
         return ObjectReport("error", live, state.problems[key])
     if new and state.fault is not None and state.fault.object in (None, key):
@@ -71,8 +71,8 @@ def _object(state: StackState, key: str, wish: K8sObject | None, applied: K8sObj
     return ObjectReport("requested" if new or live is None else "updated", live)
 
 
-def difference(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Members to set and members to delete so that ``present`` becomes ``wanted``."""
+def difference(present: Mapping[str, Any], desired: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Members to set and members to delete so that ``present`` becomes ``desired``."""
     absent = object()
-    to_set = {name: value for name, value in wanted.items() if present.get(name, absent) != value}
-    return to_set, [name for name in present if name not in wanted]
+    to_set = {name: value for name, value in desired.items() if present.get(name, absent) != value}
+    return to_set, [name for name in present if name not in desired]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from reside.jazz import CoMap, Node
     from reside.model.stacks import DesiredStack, K8sObject
-    from reside.sentinel.guard.guardian import Guardian
+    from reside.sentinel.guard.guard import Guard
     from reside.sentinel.objects.secrets import Reference
 
 _log = structlog.get_logger(__name__)
@@ -29,9 +29,7 @@ _WITHIN_S: Final = 5.0
 PLACEHOLDER: Final = "not-yet-known"
 
 
-async def resolve(
-    node: Node, guardian: Guardian, stack: DesiredStack
-) -> tuple[tuple[K8sObject, ...], dict[str, CoMap]]:
+async def resolve(node: Node, guard: Guard, stack: DesiredStack) -> tuple[tuple[K8sObject, ...], dict[str, CoMap]]:
     """The stack's objects with all values, which the vault keeps from now on, and the maps that they came from.
 
     Raises:
@@ -41,33 +39,33 @@ async def resolve(
     found, sources = await _look_up(node, stack)
 
     def value_of(reference: Reference) -> str | None:
-        return _known(found, guardian, stack.owner, reference)
+        return _known(found, guard, stack.owner, reference)
 
     objects = tuple(filled(manifest, value_of) for manifest in stack.objects)
     for reference in all_references(stack.objects):
         value = value_of(reference)
         if value is not None:
-            guardian.vault.put(stack.owner, reference.target, value)
+            guard.vault.put(stack.owner, reference.target, value)
     return objects, sources
 
 
-async def resolve_loosely(node: Node, guardian: Guardian, stack: DesiredStack) -> tuple[K8sObject, ...]:
+async def resolve_loosely(node: Node, guard: Guard, stack: DesiredStack) -> tuple[K8sObject, ...]:
     """The stack's objects for a preview: what is not known yet is a placeholder, and nothing is kept."""
     found, _ = await _look_up(node, stack)
 
     def value_of(reference: Reference) -> str:
-        known = _known(found, guardian, stack.owner, reference)
+        known = _known(found, guard, stack.owner, reference)
         return known if known is not None else PLACEHOLDER
 
     return tuple(filled(manifest, value_of) for manifest in stack.objects)
 
 
-def _known(found: Mapping[str, str], guardian: Guardian, owner: str, reference: Reference) -> str | None:
+def _known(found: Mapping[str, str], guard: Guard, owner: str, reference: Reference) -> str | None:
     """The value of a reference; one that Jazz has counts also if it is empty."""
     value = found.get(reference.target)
     if value is None:
-        value = guardian.vault.get(owner, reference.target)
-    return value if value is not None else live_value(guardian.mirror.get(reference.object), reference.key)
+        value = guard.vault.get(owner, reference.target)
+    return value if value is not None else live_value(guard.cache.get(reference.object), reference.key)
 
 
 async def _look_up(node: Node, stack: DesiredStack) -> tuple[dict[str, str], dict[str, CoMap]]:

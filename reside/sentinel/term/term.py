@@ -15,7 +15,7 @@ from reside.sentinel.backoff import APPLY_BACKOFF
 from reside.sentinel.contract.data import open_data
 from reside.sentinel.errors import judge
 from reside.sentinel.term.applier import Applier
-from reside.sentinel.term.context import Desk
+from reside.sentinel.term.context import TermContext
 from reside.sentinel.term.previews import Previewer
 from reside.sentinel.term.prune import Pruner
 from reside.sentinel.term.reporter import Reporter
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from reside.locks import Held
     from reside.replica import Context
     from reside.sentinel.engine import StackEngine
-    from reside.sentinel.guard.guardian import Guardian
+    from reside.sentinel.guard.guard import Guard
 
 _log = structlog.get_logger(__name__)
 
@@ -42,14 +42,14 @@ _REPORT_S: Final = 3.0
 class Term:
     """What works while this Sentinel leads."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._reporter = Reporter(desk)
+    def __init__(self, context: TermContext) -> None:
+        self._context = context
+        self._reporter = Reporter(context)
         self._stacks = WorkQueue("stack", self._handle, workers=LANES, backoff=APPLY_BACKOFF, judge=judge)
-        self._applier = Applier(desk, self._reporter, self._stacks.add)
-        self._previewer = Previewer(desk)
+        self._applier = Applier(context, self._reporter, self._stacks.add)
+        self._previewer = Previewer(context)
         self._previews = WorkQueue("preview", self._previewer.handle, workers=1, backoff=APPLY_BACKOFF, judge=judge)
-        self._pruner = Pruner(desk, self._stacks, self._applier, self._reporter)
+        self._pruner = Pruner(context, self._stacks, self._applier, self._reporter)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -61,8 +61,8 @@ class Term:
                 previews=self._previews.run,
                 reports=self._reporter.queue.run,
                 prune=self._pruner.run,
-                declared=partial(_follow, self._desk.data.desired, self._declared),
-                candidates=partial(_follow, self._desk.data.previews, self._candidates),
+                declared=partial(_follow, self._context.data.desired, self._declared),
+                candidates=partial(_follow, self._context.data.previews, self._candidates),
             ):
                 yield
         finally:
@@ -72,8 +72,8 @@ class Term:
 
     def look_again(self, after: float = 0.0) -> None:
         """Look at every stack and candidate, in ``after`` seconds: permissions may have changed."""
-        self._declared(self._desk.data.desired, after)
-        self._candidates(self._desk.data.previews, after)
+        self._declared(self._context.data.desired, after)
+        self._candidates(self._context.data.previews, after)
 
     async def finish(self) -> None:
         """Begin nothing new, let running operations end, report, and let the reports reach the sync server."""
@@ -83,7 +83,7 @@ class Term:
         except TimeoutError:
             running = self._stacks.statistics().running + self._previews.statistics().running
             _log.warning("operations are still running and are stopped", seconds=_DRAIN_S, running=running)
-        await self._desk.engine.stop()
+        await self._context.engine.stop()
         try:
             async with asyncio.timeout(_REPORT_S):
                 await self._reporter.queue.wait_idle()
@@ -97,19 +97,19 @@ class Term:
             self._pruner.wake()
 
     def _declared(self, desired: CoMap, after: float = 0.0) -> None:
-        known = {*self._desk.guardian.snapshot.stacks, *self._reporter.known(), *self._desk.data.reports.keys()}
+        known = {*self._context.guard.store.stacks, *self._reporter.known(), *self._context.data.reports.keys()}
         for name in {*desired.keys(), *known}:
             self._stacks.add(name, after)
 
     def _candidates(self, previews: CoMap, after: float = 0.0) -> None:
-        for key in set(previews.keys()) | set(self._desk.data.results.keys()):
+        for key in set(previews.keys()) | set(self._context.data.results.keys()):
             self._previews.add(key, after)
 
 
-async def begin(context: Context, guardian: Guardian, engine: StackEngine, lease: Held) -> Term:
+async def begin(context: Context, guard: Guard, engine: StackEngine, lease: Held) -> Term:
     """A term on what stands in Jazz and on the volume now."""
-    guardian.reload()
-    return Term(Desk(context, await open_data(context), guardian, engine, lease))
+    guard.reload()
+    return Term(TermContext(context, await open_data(context), guard, engine, lease))
 
 
 async def _follow(value: CoMap, tell: Callable[[CoMap], None]) -> None:

@@ -21,8 +21,8 @@ from support.sentinel import (
 from reside.local import ClusterInfo
 from reside.model.constants import MANAGED_BY_LABEL, SECRET_REFERENCES_ANNOTATION
 from reside.model.stacks import DesiredStack
-from reside.sentinel.guard.guardian import Guardian, guarding
-from reside.sentinel.store.stacks import Snapshot, StoredStack
+from reside.sentinel.guard.guard import Guard, guarding
+from reside.sentinel.store.stacks import StackStore, StoredStack
 from reside.sentinel.store.vault import Vault
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +32,7 @@ OWNER = "co_zowner"
 def store(folder: Path, *objects: dict[str, Any], name: str = "demo") -> StoredStack:
     """Leave a stack on the volume, as a Sentinel that applied it would."""
     stored = StoredStack(name, OWNER).taking(DesiredStack(name, OWNER, objects))
-    Snapshot(folder / "stacks").save(stored)
+    StackStore(folder / "stacks").save(stored)
     return stored
 
 
@@ -44,14 +44,14 @@ def files_with(folder: Path, text: bytes) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and text in path.read_bytes()]
 
 
-def leading(guardian: Guardian) -> Guardian:
-    guardian.mandate.lead()
-    return guardian
+def leading(guard: Guard) -> Guard:
+    guard.authority.lead()
+    return guard
 
 
-async def cached(guardian: Guardian, what: str, matches: Callable[[dict[str, Any]], object]) -> None:
+async def cached(guard: Guard, what: str, matches: Callable[[dict[str, Any]], object]) -> None:
     """Wait until the cache of live objects is as expected."""
-    await eventually(what, lambda: guardian.mirror.objects, matches, show=lambda objects: str(sorted(objects)))
+    await eventually(what, lambda: guard.cache.objects, matches, show=lambda objects: str(sorted(objects)))
 
 
 async def test_a_restarted_sentinel_restores_the_platform_without_jazz_and_etcd(
@@ -59,21 +59,21 @@ async def test_a_restarted_sentinel_restores_the_platform_without_jazz_and_etcd(
 ) -> None:
     """StatefulSets and Services that are missing at the start are restored from the volume, before any login."""
     store(tmp_path, workload("StatefulSet", "jazz"), service("jazz"), workload("StatefulSet", "etcd"), service("etcd"))
-    async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
-        await cached(guardian, "all objects", lambda objects: len(objects) == 4)
+    async with guarding(settings(cluster, namespace, tmp_path).guard) as guard:
+        await cached(guard, "all objects", lambda objects: len(objects) == 4)
     for key in ("StatefulSet/jazz", "Service/jazz", "StatefulSet/etcd", "Service/etcd"):
         assert await shell(get, cluster, namespace, key)
 
 
 async def test_a_deleted_object_comes_back(cluster: ClusterInfo, namespace: str, tmp_path: Path) -> None:
     store(tmp_path, workload("Deployment", "web"), config_map("settings", a="1"))
-    async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
-        leading(guardian)
-        await cached(guardian, "two objects", lambda objects: len(objects) == 2)
-        uid = guardian.mirror.objects["Deployment/web"]["metadata"]["uid"]
+    async with guarding(settings(cluster, namespace, tmp_path).guard) as guard:
+        leading(guard)
+        await cached(guard, "two objects", lambda objects: len(objects) == 2)
+        uid = guard.cache.objects["Deployment/web"]["metadata"]["uid"]
         await shell(kubectl, cluster, "-n", namespace, "delete", "deployment", "web", "--wait=false")
         await cached(
-            guardian,
+            guard,
             "another Deployment",
             lambda objects: "Deployment/web" in objects and objects["Deployment/web"]["metadata"]["uid"] != uid,
         )
@@ -82,11 +82,11 @@ async def test_a_deleted_object_comes_back(cluster: ClusterInfo, namespace: str,
 async def test_an_edited_object_is_reverted(cluster: ClusterInfo, namespace: str, tmp_path: Path) -> None:
     """Image, scale, an added variable and a removed label: all as declared again, and the object is the same one."""
     store(tmp_path, workload("Deployment", "web"))
-    async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
-        leading(guardian)
-        await cached(guardian, "the Deployment", lambda objects: "Deployment/web" in objects)
-        await guardian.keeper.settled()
-        before = guardian.mirror.objects["Deployment/web"]
+    async with guarding(settings(cluster, namespace, tmp_path).guard) as guard:
+        leading(guard)
+        await cached(guard, "the Deployment", lambda objects: "Deployment/web" in objects)
+        await guard.repairer.settled()
+        before = guard.cache.objects["Deployment/web"]
         edits = {
             "spec": {
                 "replicas": 5,
@@ -107,37 +107,37 @@ async def test_an_edited_object_is_reverted(cluster: ClusterInfo, namespace: str
             "--field-manager", "kubectl-edit",
         )  # fmt: skip
         await cached(
-            guardian,
+            guard,
             "the repair of the Deployment",
             lambda objects: (
                 objects["Deployment/web"]["metadata"]["generation"] > before["metadata"]["generation"]
                 and objects["Deployment/web"]["spec"] == before["spec"]
             ),
         )
-        assert guardian.mirror.objects["Deployment/web"]["metadata"]["uid"] == before["metadata"]["uid"]
+        assert guard.cache.objects["Deployment/web"]["metadata"]["uid"] == before["metadata"]["uid"]
         await shell(kubectl, cluster, "-n", namespace, "scale", "deployment", "web", "--replicas=3")
-        await cached(guardian, "the repair", lambda objects: objects["Deployment/web"]["spec"] == before["spec"])
+        await cached(guard, "the repair", lambda objects: objects["Deployment/web"]["spec"] == before["spec"])
 
 
 async def test_an_object_whose_label_was_removed_is_ours_again(
     cluster: ClusterInfo, namespace: str, tmp_path: Path
 ) -> None:
     store(tmp_path, config_map("settings", a="1"))
-    async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
-        leading(guardian)
-        await cached(guardian, "the ConfigMap", lambda objects: "ConfigMap/settings" in objects)
-        uid = guardian.mirror.objects["ConfigMap/settings"]["metadata"]["uid"]
-        version = guardian.mirror.objects["ConfigMap/settings"]["metadata"]["resourceVersion"]
+    async with guarding(settings(cluster, namespace, tmp_path).guard) as guard:
+        leading(guard)
+        await cached(guard, "the ConfigMap", lambda objects: "ConfigMap/settings" in objects)
+        uid = guard.cache.objects["ConfigMap/settings"]["metadata"]["uid"]
+        version = guard.cache.objects["ConfigMap/settings"]["metadata"]["resourceVersion"]
         await shell(kubectl, cluster, "-n", namespace, "label", "configmap", "settings", f"{MANAGED_BY_LABEL}-")
         await cached(
-            guardian,
+            guard,
             "another version of the ConfigMap",
             lambda objects: (
                 "ConfigMap/settings" in objects
                 and objects["ConfigMap/settings"]["metadata"]["resourceVersion"] != version
             ),
         )
-        assert guardian.mirror.objects["ConfigMap/settings"]["metadata"]["uid"] == uid
+        assert guard.cache.objects["ConfigMap/settings"]["metadata"]["uid"] == uid
 
 
 async def test_a_foreign_object_in_its_place_is_left_alone_and_named(
@@ -145,10 +145,10 @@ async def test_a_foreign_object_in_its_place_is_left_alone_and_named(
 ) -> None:
     store(tmp_path, config_map("settings", a="1"))
     await shell(kubectl, cluster, "-n", namespace, "create", "configmap", "settings", "--from-literal=mine=yes")
-    async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
-        leading(guardian)
-        await eventually("a problem", lambda: guardian.keeper.problems, lambda found: "ConfigMap/settings" in found)
-        assert "kubectl-create" in guardian.keeper.problems["ConfigMap/settings"]
+    async with guarding(settings(cluster, namespace, tmp_path).guard) as guard:
+        leading(guard)
+        await eventually("a problem", lambda: guard.repairer.problems, lambda found: "ConfigMap/settings" in found)
+        assert "kubectl-create" in guard.repairer.problems["ConfigMap/settings"]
     live = await shell(get, cluster, namespace, "ConfigMap/settings")
     assert live["data"] == {"mine": "yes"}
 
@@ -159,10 +159,10 @@ async def test_a_finished_job_is_not_run_again_when_deleted(
     """Neither by the Sentinel that saw its end nor by its successor; an unfinished one is restored."""
     store(tmp_path, workload("Job", "report"), workload("Job", "open"))
     chosen = settings(cluster, namespace, tmp_path)
-    async with guarding(chosen.guard) as guardian:
-        leading(guardian)
+    async with guarding(chosen.guard) as guard:
+        leading(guard)
         await cached(
-            guardian,
+            guard,
             "both Jobs",
             lambda objects: (
                 objects.get("Job/report", {}).get("status", {}).get("active") == 1 and "Job/open" in objects
@@ -183,20 +183,20 @@ async def test_a_finished_job_is_not_run_again_when_deleted(
             "--patch", json.dumps(ended),
         )  # fmt: skip
         await eventually(
-            "the end of the Job", lambda: guardian.snapshot.stacks["demo"].finished, lambda found: "Job/report" in found
+            "the end of the Job", lambda: guard.store.stacks["demo"].finished, lambda found: "Job/report" in found
         )
-        uid = guardian.mirror.objects["Job/open"]["metadata"]["uid"]
+        uid = guard.cache.objects["Job/open"]["metadata"]["uid"]
         await shell(kubectl, cluster, "-n", namespace, "delete", "job", "report", "open")
         await cached(
-            guardian,
+            guard,
             "another Job",
             lambda objects: "Job/open" in objects and objects["Job/open"]["metadata"]["uid"] != uid,
         )
-        assert "Job/report" not in guardian.mirror.objects
-    async with guarding(chosen.guard) as guardian:
-        leading(guardian)
-        await guardian.keeper.settled()
-        assert set(guardian.mirror.objects) == {"Job/open"}
+        assert "Job/report" not in guard.cache.objects
+    async with guarding(chosen.guard) as guard:
+        leading(guard)
+        await guard.repairer.settled()
+        assert set(guard.cache.objects) == {"Job/open"}
 
 
 async def test_a_secret_comes_back_with_its_value_from_the_vault(
@@ -213,12 +213,12 @@ async def test_a_secret_comes_back_with_its_value_from_the_vault(
     store(tmp_path, secret)
     chosen = settings(cluster, namespace, tmp_path)
     Vault(chosen.guard.vault_file, chosen.engine_passphrase).put(OWNER, "co_zvalue", "very-secret-value")
-    async with guarding(chosen.guard) as guardian:
-        leading(guardian)
-        await cached(guardian, "the Secret", lambda objects: "Secret/web" in objects)
+    async with guarding(chosen.guard) as guard:
+        leading(guard)
+        await cached(guard, "the Secret", lambda objects: "Secret/web" in objects)
         await shell(kubectl, cluster, "-n", namespace, "delete", "secret", "web")
-        await guardian.keeper.settled()
-        await cached(guardian, "the Secret", lambda objects: "Secret/web" in objects)
+        await guard.repairer.settled()
+        await cached(guard, "the Secret", lambda objects: "Secret/web" in objects)
     live = await shell(
         kubectl,
         cluster,
@@ -239,19 +239,19 @@ async def test_nothing_is_changed_by_one_that_does_not_lead(
 ) -> None:
     """A follower does not restore an object; without a known leader it restores but changes nothing."""
     store(tmp_path, config_map("settings", a="1"))
-    async with guarding(settings(cluster, namespace, tmp_path).guard) as guardian:
-        await cached(guardian, "the ConfigMap", lambda objects: "ConfigMap/settings" in objects)
+    async with guarding(settings(cluster, namespace, tmp_path).guard) as guard:
+        await cached(guard, "the ConfigMap", lambda objects: "ConfigMap/settings" in objects)
         await shell(
             kubectl, cluster, "-n", namespace, "patch", "configmap", "settings", "--patch", '{"data":{"a":"2"}}'
         )
-        await cached(guardian, "the change", lambda objects: objects["ConfigMap/settings"]["data"] == {"a": "2"})
-        await guardian.keeper.settled()
-        guardian.mandate.follow()
+        await cached(guard, "the change", lambda objects: objects["ConfigMap/settings"]["data"] == {"a": "2"})
+        await guard.repairer.settled()
+        guard.authority.follow()
         await shell(kubectl, cluster, "-n", namespace, "delete", "configmap", "settings")
-        await cached(guardian, "no ConfigMap", lambda objects: "ConfigMap/settings" not in objects)
-        await guardian.keeper.settled()
+        await cached(guard, "no ConfigMap", lambda objects: "ConfigMap/settings" not in objects)
+        await guard.repairer.settled()
         assert await shell(get, cluster, namespace, "ConfigMap/settings") is None
-        guardian.mandate.lead()
+        guard.authority.lead()
         await cached(
-            guardian, "the repair", lambda objects: objects.get("ConfigMap/settings", {}).get("data") == {"a": "1"}
+            guard, "the repair", lambda objects: objects.get("ConfigMap/settings", {}).get("data") == {"a": "1"}
         )

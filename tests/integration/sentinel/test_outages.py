@@ -112,10 +112,10 @@ async def test_a_sentinel_that_starts_without_jazz_and_etcd_restores_first_and_l
 
 async def test_killed_in_the_middle_of_an_apply_the_next_one_completes_it(cluster: ClusterInfo, scene: Stage) -> None:
     """Kill -9 at the first object that is live; afterwards each object is there, none was made twice."""
-    wish = [config_map(f"part-{number}", x="1") for number in range(12)] + [workload("Deployment", "web")]
+    desired = [config_map(f"part-{number}", x="1") for number in range(12)] + [workload("Deployment", "web")]
     async with process(scene.settings) as first:
         alpha = await _when_published(scene)
-        stack = await alpha.declare("demo", *wish)
+        stack = await alpha.declare("demo", *desired)
 
         async def begun() -> list[str]:
             text = await shell(kubectl, cluster, "-n", scene.namespace, "get", "configmap", "-o", "name")
@@ -128,7 +128,7 @@ async def test_killed_in_the_middle_of_an_apply_the_next_one_completes_it(cluste
     async with process(scene.settings):
         assert (await alpha.applied(stack))["error"] is None
     assert await uid(cluster, scene, f"ConfigMap/{name}") == before
-    for manifest in wish:
+    for manifest in desired:
         assert await uid(cluster, scene, f"{manifest['kind']}/{manifest['metadata']['name']}")
 
 
@@ -170,8 +170,8 @@ async def test_nothing_is_restored_while_the_cluster_is_being_destroyed(cluster:
             "app.kubernetes.io/managed-by=kubernetes-sentinel",
         )  # fmt: skip
         assert sentinel._term is not None
-        mirror = sentinel._term._desk.guardian.mirror
-        await eventually("that the marker is seen", lambda: mirror.is_teardown)
+        cache = sentinel._term._context.guard.cache
+        await eventually("that the marker is seen", lambda: cache.is_teardown)
         await shell(kubectl, cluster, "-n", scene.namespace, "delete", "configmap", "a")
         await alpha.declare("demo", config_map("a", x="2"))
         report = await alpha.report("demo", lambda now: now.get("error"))

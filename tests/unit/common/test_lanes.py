@@ -49,7 +49,7 @@ def test_a_key_added_while_it_is_handled_is_handled_again() -> None:
 
 
 def test_a_key_put_off_while_it_is_handled_waits_for_its_time() -> None:
-    """The keeper puts an object off that was repaired too often; handled again at once it would spin."""
+    """The drift repairer postpones an object that was repaired too often; handled again at once it would spin."""
     queue = lanes()
     queue.add("a/1")
     queue.take(0)

@@ -15,8 +15,8 @@ from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, SECRET_REFER
 from reside.model.errors import NotReady
 from reside.model.stacks import DesiredStack
 from reside.sentinel.engine import ChangeSet, StackSpec
-from reside.sentinel.guard.cache import Mirror
-from reside.sentinel.store.stacks import Snapshot, StoredStack
+from reside.sentinel.guard.cache import ObjectCache
+from reside.sentinel.store.stacks import StackStore, StoredStack
 from reside.sentinel.store.vault import Vault
 from reside.sentinel.term.applier import Applier
 
@@ -46,7 +46,7 @@ class Value:
         return lambda: None
 
 
-class FakeDesk:
+class FakeTermContext:
     """What the applier uses of a term: a volume and a vault that are real, and the rest that only notes."""
 
     def __init__(self, folder: Path) -> None:
@@ -55,11 +55,11 @@ class FakeDesk:
         self.applying, self.may_end = asyncio.Event(), asyncio.Event()
         self.engine: Any = self
         self.lease: Any = SimpleNamespace(check=self._nothing)
-        self.context = SimpleNamespace(node=SimpleNamespace(load_map=self._load))
-        self.snapshot, self.vault = Snapshot(folder / "stacks"), Vault(folder / "vault.json", SecretStr("x"))
-        self.mirror = Mirror()
-        keeper = SimpleNamespace(hold=self._held)
-        self.guardian = SimpleNamespace(snapshot=self.snapshot, vault=self.vault, mirror=self.mirror, keeper=keeper)
+        self.replica = SimpleNamespace(node=SimpleNamespace(load_map=self._load))
+        self.store, self.vault = StackStore(folder / "stacks"), Vault(folder / "vault.json", SecretStr("x"))
+        self.cache = ObjectCache()
+        repairer = SimpleNamespace(hold=self._held)
+        self.guard = SimpleNamespace(store=self.store, vault=self.vault, cache=self.cache, repairer=repairer)
 
     def entry(self, name: str) -> Any:
         """Record that the object is deleted unless it is declared."""
@@ -109,8 +109,8 @@ class Silent:
         return lambda *_: None
 
 
-def applier_on(desk: FakeDesk) -> Applier:
-    return Applier(desk, Silent(), lambda _: None)  # type: ignore[arg-type]  # fakes
+def applier_on(context: FakeTermContext) -> Applier:
+    return Applier(context, Silent(), lambda _: None)  # type: ignore[arg-type]  # fakes
 
 
 def stored(name: str, *objects: dict[str, Any]) -> StoredStack:
@@ -118,40 +118,40 @@ def stored(name: str, *objects: dict[str, Any]) -> StoredStack:
 
 
 async def test_a_stack_is_not_removed_while_the_cluster_is_being_destroyed(tmp_path: Path) -> None:
-    desk = FakeDesk(tmp_path)
-    desk.snapshot.save(stored("demo"))
+    context = FakeTermContext(tmp_path)
+    context.store.save(stored("demo"))
     labels = {MANAGED_BY_LABEL: FIELD_MANAGER}
     marker = {"kind": "ConfigMap", "metadata": {"name": TEARDOWN_MARKER.partition("/")[2], "labels": labels}}
-    desk.mirror.note("ADDED", marker)
-    applier = applier_on(desk)
+    context.cache.note("ADDED", marker)
+    applier = applier_on(context)
     with pytest.raises(NotReady, match="being destroyed"):
         await applier.handle("demo")
-    assert desk.destroyed == []
-    desk.mirror.note("DELETED", marker)
+    assert context.destroyed == []
+    context.cache.note("DELETED", marker)
     await applier.handle("demo")
-    assert desk.destroyed == ["demo"]
+    assert context.destroyed == ["demo"]
 
 
 async def test_removing_a_stack_keeps_the_secret_values_of_one_that_is_just_being_applied(tmp_path: Path) -> None:
     """Its objects are not stored yet; the value may be gone from Jazz as soon as its Secret is live."""
-    desk = FakeDesk(tmp_path)
-    desk.snapshot.save(stored("old", secret("old")))
-    desk.vault.put(OWNER, "co_zold", "unused soon")
-    desk.declared["new"] = DesiredStack("new", OWNER, (secret("new"),))
-    applier = applier_on(desk)
+    context = FakeTermContext(tmp_path)
+    context.store.save(stored("old", secret("old")))
+    context.vault.put(OWNER, "co_zold", "unused soon")
+    context.declared["new"] = DesiredStack("new", OWNER, (secret("new"),))
+    applier = applier_on(context)
     async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
         tasks.create_task(applier.handle("new"))
-        await desk.applying.wait()
+        await context.applying.wait()
         await applier.handle("old")
-        assert desk.vault.get(OWNER, "co_znew") == "of co_znew"
-        assert desk.vault.get(OWNER, "co_zold") is None
-        desk.may_end.set()
+        assert context.vault.get(OWNER, "co_znew") == "of co_znew"
+        assert context.vault.get(OWNER, "co_zold") is None
+        context.may_end.set()
 
 
 async def test_a_secret_value_that_was_emptied_is_not_what_it_was_before(tmp_path: Path) -> None:
-    desk = FakeDesk(tmp_path)
-    desk.vault.put(OWNER, "co_zempty", "before")
-    desk.declared["demo"] = DesiredStack("demo", OWNER, (secret("empty"),))
-    desk.may_end.set()
-    await applier_on(desk).handle("demo")
-    assert desk.vault.get(OWNER, "co_zempty") == ""
+    context = FakeTermContext(tmp_path)
+    context.vault.put(OWNER, "co_zempty", "before")
+    context.declared["demo"] = DesiredStack("demo", OWNER, (secret("empty"),))
+    context.may_end.set()
+    await applier_on(context).handle("demo")
+    assert context.vault.get(OWNER, "co_zempty") == ""

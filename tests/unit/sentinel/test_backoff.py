@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from reside.common.backoff import Backoff
-from reside.sentinel.backoff import Temper
+from reside.sentinel.backoff import RepairLimiter
 
 
 def test_repairs_are_free_at_first_then_slower_and_forgotten_after_a_calm() -> None:
-    temper = Temper(Backoff(first=1.0, longest=8.0, free=2), calm=100)
+    limiter = RepairLimiter(Backoff(first=1.0, longest=8.0, free=2), calm=100)
     for _ in range(2):
-        temper.note("a", 0)
-    assert temper.wait("a", 0) == 0
-    temper.note("a", 0)
-    assert temper.wait("a", 0) == 1.0
-    assert temper.wait("a", 0.25) == 0.75
-    temper.note("a", 1)
-    assert temper.wait("a", 1) == 2.0
-    assert temper.wait("b", 1) == 0
-    assert temper.wait("a", 102) == 0
+        limiter.note("a", 0)
+    assert limiter.wait("a", 0) == 0
+    limiter.note("a", 0)
+    assert limiter.wait("a", 0) == 1.0
+    assert limiter.wait("a", 0.25) == 0.75
+    limiter.note("a", 1)
+    assert limiter.wait("a", 1) == 2.0
+    assert limiter.wait("b", 1) == 0
+    assert limiter.wait("a", 102) == 0

@@ -9,7 +9,7 @@ from lightkube.models.meta_v1 import Status
 
 from reside.model.errors import InvalidInput
 from reside.sentinel.errors import ClusterRefused
-from reside.sentinel.guard.api import Cluster, connect
+from reside.sentinel.guard.api import KubernetesApi, connect
 
 pytestmark = pytest.mark.anyio
 
@@ -47,10 +47,10 @@ class _Refusing:
         raise ApiError(status=Status(code=422, message=f"Secret {name} is invalid: {sent}"))
 
 
-async def test_a_refusal_that_quotes_a_secret_is_reported_without_its_values() -> None:
-    cluster = Cluster(_Refusing(), "reside")  # type: ignore[arg-type] # only what apply needs
+async def test_a_refusal_that_quotes_a_secret_is_told_without_its_values() -> None:
+    api = KubernetesApi(_Refusing(), "reside")  # type: ignore[arg-type] # only what apply needs
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": "hunter2!"}}
     with pytest.raises(ClusterRefused, match=r"apply Secret/s: .*is invalid") as caught:
-        await cluster.apply(secret)
+        await api.apply(secret)
     assert "hunter2" not in str(caught.value)
     assert "password" in str(caught.value)

@@ -1,4 +1,4 @@
-"""Stored stacks through an apply, reports from desired and live state, unknown members, and the authority."""
+"""Stored stacks through an apply, reports composed of wishes and live state, what is unknown, and the authority."""
 
 import os
 from pathlib import Path
@@ -9,8 +9,8 @@ import pytest
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, STACK_LABEL
 from reside.model.errors import NotReady
 from reside.model.stacks import DesiredStack
-from reside.sentinel.guard.authority import Mandate
-from reside.sentinel.store.stacks import Snapshot, StoredStack
+from reside.sentinel.guard.authority import Authority
+from reside.sentinel.store.stacks import StackStore, StoredStack
 from reside.sentinel.term.prune import unknown
 from reside.sentinel.term.reports import Fault, StackState, compose, difference
 
@@ -67,17 +67,17 @@ def test_an_applied_stack_is_settled_and_forgets_jobs_that_left() -> None:
     assert after.applied == stack(config_map("a")).revision
 
 
-def test_the_snapshot_survives_a_restart_and_a_broken_file(tmp_path: Path) -> None:
-    snapshot = Snapshot(tmp_path / "stacks")
+def test_the_stack_store_survives_a_restart_and_a_broken_file(tmp_path: Path) -> None:
+    store = StackStore(tmp_path / "stacks")
     kept = stored(config_map("a")).preparing(stack(config_map("b")))
-    snapshot.save(kept)
+    store.save(kept)
     (tmp_path / "stacks" / "broken.json").write_text("{")
-    again = Snapshot(tmp_path / "stacks")
+    again = StackStore(tmp_path / "stacks")
     assert again.stacks == {"demo": kept}
     assert again.holder("ConfigMap/a") == "demo"
     assert again.holder("ConfigMap/else") is None
     again.remove("demo")
-    assert Snapshot(tmp_path / "stacks").stacks == {}
+    assert StackStore(tmp_path / "stacks").stacks == {}
 
 
 # Reports
@@ -86,21 +86,21 @@ def test_the_snapshot_survives_a_restart_and_a_broken_file(tmp_path: Path) -> No
 def test_a_saved_stack_is_on_the_disk_with_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[Path] = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(Path(f"/proc/self/fd/{descriptor}").readlink()))
-    Snapshot(tmp_path).save(stored(config_map("a")))
+    StackStore(tmp_path).save(stored(config_map("a")))
     assert len(synced) == 2
     assert synced[-1] == tmp_path
 
 
 def test_a_stack_that_the_leader_removes_while_another_one_reads_is_none(tmp_path: Path) -> None:
     """A link to nothing is what the folder's list shows of a file that is gone a moment later."""
-    kept = Snapshot(tmp_path)
+    kept = StackStore(tmp_path)
     kept.save(stored(config_map("a")))
     (tmp_path / "removed.json").symlink_to(tmp_path / "nowhere")
-    assert Snapshot(tmp_path).stacks.keys() == {"demo"}
+    assert StackStore(tmp_path).stacks.keys() == {"demo"}
 
 
 def test_a_stack_that_can_not_be_removed_from_the_volume_is_kept_and_tried_again(tmp_path: Path) -> None:
-    kept = Snapshot(tmp_path)
+    kept = StackStore(tmp_path)
     kept.save(stored(config_map("a")))
     (tmp_path / "demo.json").unlink()
     (tmp_path / "demo.json").mkdir()  # no file can be removed there
@@ -128,15 +128,15 @@ def test_a_fault_marks_what_is_new_and_leaves_what_is_accepted() -> None:
         stored(config_map("a"), config_map("b")),
         {"ConfigMap/a": config_map("a"), "ConfigMap/b": config_map("b")},
     )
-    wish = stack(config_map("a"), config_map("b", "2"), config_map("c"))
-    report = compose(state(wish, kept, live=live, fault=Fault("broken")))
+    desired = stack(config_map("a"), config_map("b", "2"), config_map("c"))
+    report = compose(state(desired, kept, live=live, fault=Fault("broken")))
     assert report.error == "broken"
     assert {key: found.status for key, found in report.objects.items()} == {
         "ConfigMap/a": "updated",
         "ConfigMap/b": "error",
         "ConfigMap/c": "error",
     }
-    blamed = compose(state(wish, kept, live=live, fault=Fault("broken", "ConfigMap/c")))
+    blamed = compose(state(desired, kept, live=live, fault=Fault("broken", "ConfigMap/c")))
     assert blamed.objects["ConfigMap/b"].status == "requested"
     assert blamed.objects["ConfigMap/c"].error == "broken"
 
@@ -164,10 +164,10 @@ def test_what_left_the_stack_is_reported_until_it_is_gone() -> None:
 
 def test_only_differences_are_written() -> None:
     report = compose(state(stack(config_map("a")), stored(config_map("a")), live={"ConfigMap/a": config_map("a")}))
-    wanted = report.document()
-    assert difference(wanted, wanted) == ({}, [])
-    assert difference({**wanted, "error": "x", "ConfigMap/old": {}}, wanted) == ({"error": None}, ["ConfigMap/old"])
-    assert difference({}, wanted) == (wanted, [])
+    desired = report.document()
+    assert difference(desired, desired) == ({}, [])
+    assert difference({**desired, "error": "x", "ConfigMap/old": {}}, desired) == ({"error": None}, ["ConfigMap/old"])
+    assert difference({}, desired) == (desired, [])
 
 
 # Unknown objects
@@ -188,20 +188,20 @@ def test_unknown_objects_are_in_no_stack_and_have_no_controller() -> None:
     assert unknown(live, {"ConfigMap/known"}) == ["ConfigMap/stray", "Role/seed"]
 
 
-# The mandate
+# The authority
 
 
 def test_who_led_goes_on_repairing_when_etcd_is_away_and_who_followed_restores_only() -> None:
-    mandate, told = Mandate(), []
-    mandate.listen(lambda: told.append(mandate.state))
-    assert mandate.may_restore
-    assert not mandate.may_change
-    mandate.lead()
-    mandate.lose_etcd()
-    assert mandate.may_change
-    mandate.follow()
-    assert not mandate.may_restore
-    mandate.lose_etcd()
-    assert mandate.may_restore
-    assert not mandate.may_change
+    authority, told = Authority(), []
+    authority.listen(lambda: told.append(authority.state))
+    assert authority.may_restore
+    assert not authority.may_change
+    authority.lead()
+    authority.lose_etcd()
+    assert authority.may_change
+    authority.follow()
+    assert not authority.may_restore
+    authority.lose_etcd()
+    assert authority.may_restore
+    assert not authority.may_change
     assert told == ["leading", "orphaned", "following", "starting"]
