@@ -35,7 +35,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "jazz-protocol.md"
 @pytest.fixture(scope="module")
 def vectors() -> dict[str, Any]:
     """Return the only JSON block of the page."""
-    (block,) = re.findall(r"^``json\n(.*?)^``$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    (block,) = re.findall(r"^```json\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     found: dict[str, Any] = json.loads(block)
     return found
 
