@@ -31,7 +31,7 @@ def here(cluster: Platform) -> list[str]:
     return ["--namespace", cluster.namespace, "--local", cluster.name]
 
 
-def stands(cluster: Platform) -> None:
+def check_up(cluster: Platform) -> None:
     """Check that the platform's pods are ready, the list is right, and nothing of the seed is left."""
     for name in ("alpha", "kubernetes-sentinel"):
         eventually_sync(f"{name}'s readiness", lambda name=name: cluster.ready_pods(name), within=120)

@@ -9,7 +9,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from e2e.bootstraps import PHASES, beside, claim, here, stands
+from e2e.bootstraps import PHASES, beside, check_up, claim, here
 from support.eventually import eventually_sync
 
 from reside.cli.cluster import DEFAULT_ACCOUNT
@@ -31,7 +31,7 @@ def test_the_seeds_job_brings_a_cluster_up(kubernetes: Platform) -> None:
     cluster.kubectl("apply", "-f", str(cluster.folder / "seed.yaml"))
     eventually_sync("the end of the seed", lambda: not cluster.get("job", "seed"), within=400)
     claim(cluster)
-    stands(cluster)
+    check_up(cluster)
     kubernetes.run("kubectl", "delete", "namespace", "seeded", "--wait=true")
 
 
@@ -56,7 +56,7 @@ def test_a_bootstrap_killed_in_each_phase_is_finished_by_the_next_run(kubernetes
                 pytest.fail(f"phase {phase} never began:\n{''.join(seen)}")
             os.killpg(run.pid, signal.SIGKILL)
     cluster.run(*_bootstrap(cluster), seconds=600)
-    stands(cluster)
+    check_up(cluster)
     alphas = cluster.get("deployments", "-l", "reside.io/replica=alpha")["items"]
     assert len(alphas) == 1
     uids = {d["metadata"]["name"]: d["metadata"]["uid"] for d in cluster.get("deployments")["items"]}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from e2e.bootstraps import PHASES, beside, claim, contents, stands
+from e2e.bootstraps import PHASES, beside, check_up, claim, contents
 from support.eventually import eventually_sync
 from support.platform import ROOT
 
@@ -93,7 +93,7 @@ def test_a_preview_before_the_first_up_shows_all_phases_with_their_steps(preview
 
 def test_up_brings_a_cluster_up_and_a_second_up_changes_nothing(shell: Shell, created: int) -> None:
     claim(shell.cluster)
-    stands(shell.cluster)
+    check_up(shell.cluster)
     eventually_sync("the last change", lambda: contents(shell.cluster) == contents(shell.cluster), within=60)
     before = contents(shell.cluster)
     assert shell.changes("up", "--expect-no-changes") == {"same": created}

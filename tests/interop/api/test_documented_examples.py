@@ -14,7 +14,7 @@ from support.jazz_server import JazzServer
 pytestmark = pytest.mark.anyio
 
 PAGE = Path(__file__).parents[3] / "docs" / "jazz.md"
-_BLOCK = re.compile(r"^``python\n(.*?)^``$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _WHOLE_PROGRAM = "asyncio.run("
 
 

@@ -30,7 +30,7 @@ def paths_in(text: str) -> list[str]:
 
 
 def test_the_diagram_is_that_of_the_contracts() -> None:
-    assert f"``mermaid\n{diagram()}\n``" in PAGE
+    assert f"```mermaid\n{diagram()}\n```" in PAGE
 
 
 def test_the_diagram_says_exactly_what_the_contracts_allow() -> None:
@@ -52,7 +52,7 @@ def test_the_imports_of_each_package_are_those_of_the_code() -> None:
 def test_the_layers_within_a_package_are_those_of_its_contract(package: str) -> None:
     (contract,) = [found for found in contracts() if found.get("containers") == [package]]
     layers = "\n".join(contract["layers"])
-    assert f"``\n{layers}\n``" in part(f"### {package}")
+    assert f"```\n{layers}\n```" in part(f"### {package}")
 
 
 def test_the_way_of_one_image_is_short() -> None:

@@ -17,7 +17,7 @@ _PAGE = re.compile(r"(?<![\w./-])((?:[\w.-]+/)*[\w-]+\.md)\b(?!\")")
 _SECTION = re.compile(r"docs/([\w-]+\.md),\s+(?:section (\d+)|\"([^\"]+)\")")
 _OLD_STYLE = re.compile(r"\.md §|\.\./shared|/work/")
 _LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
-_FENCE = re.compile(r"^``.*?^``$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _CODE_PATH = re.compile(
     r"(?<![\w./-])((?:reside|stacks|policy|images|tools|engine|tests|benchmarks|examples)/[\w./*-]*\w/?)"
