@@ -33,7 +33,7 @@ class SentinelMaps:
 
 
 class SentinelClient:
-    """Alpha's handle on the Sentinel; made once for a running Alpha.
+    """Alpha's handle on the Sentinel, a member of Alpha's state.
 
     Args:
         context: Alpha's context.
