@@ -1,1 +1,1 @@
-"""How a program reaches a cluster: target, kubeconfig, port-forward, waits."""
+"""Reach a cluster: target, kubeconfig, port-forward, waits."""

@@ -1,6 +1,6 @@
-"""How whoever bootstraps or administers reaches Jazz, etcd and Alpha: by name, by cluster address, or by port-forward.
+"""Addresses of Jazz, etcd and replicas for the seed and for operators: by name, cluster address or port-forward.
 
-The seed's own connections use these addresses; what it renders for others always bears the in-cluster names.
+The seed uses these addresses for its own connections only. Objects that it renders always contain the in-cluster names.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["IN_CLUSTER", "Addresses", "Target", "addresses", "jazz_address", "re
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where Jazz (``ws://…``) and etcd (``http://…``) answer the one who asks."""
+    """Addresses of Jazz (`ws://…`) and etcd (`http://…`) as this process reaches them."""
 
     jazz: str
     etcd: str
@@ -38,21 +38,21 @@ IN_CLUSTER = Addresses(jazz=JAZZ_URL, etcd=ETCD_URL)
 
 @asynccontextmanager
 async def addresses(target: Target) -> AsyncIterator[Addresses]:
-    """Addresses of Jazz and etcd, valid while the block is open."""
+    """Yield the addresses of Jazz and etcd, valid while the block is open."""
     async with jazz_address(target) as jazz, _host_port(target, ETCD_NAME, ETCD_PORT) as etcd:
         yield Addresses(jazz=jazz, etcd=f"http://{etcd}")
 
 
 @asynccontextmanager
 async def jazz_address(target: Target) -> AsyncIterator[str]:
-    """``ws://…`` of Jazz, valid while the block is open."""
+    """Yield the address `ws://…` of Jazz, valid while the block is open."""
     async with _host_port(target, JAZZ_NAME, JAZZ_PORT) as address:
         yield f"ws://{address}"
 
 
 @asynccontextmanager
 async def replica_address(target: Target, name: str) -> AsyncIterator[str]:
-    """``http://…`` of a replica's Service, valid while the block is open."""
+    """Yield the address `http://…` of a replica's Service, valid while the block is open."""
     async with _host_port(target, name, SERVICE_PORT) as address:
         yield f"http://{address}"
 

@@ -1,4 +1,4 @@
-"""A client of a cluster's Kubernetes API, with errors of our own.
+"""Client of a cluster's Kubernetes API, with ReSide's errors.
 
 Invariant: no error message quotes the kubeconfig, because it holds credentials.
 """
@@ -30,7 +30,7 @@ async def connect(target: Target) -> AsyncIterator[lightkube.AsyncClient]:
     Raises:
         InvalidInput: the kubeconfig or its context can't be used.
         ResideError: the API server refused a request.
-        NotReady: the API server can't be reached, or a proxy in front of it answered.
+        NotReady: the API server can't be reached, or a proxy responded in its place.
     """
     cluster = read_kubeconfig(target)
     client = lightkube.AsyncClient(config=cluster, namespace=target.namespace, field_manager=FIELD_MANAGER)
@@ -39,7 +39,7 @@ async def connect(target: Target) -> AsyncIterator[lightkube.AsyncClient]:
         yield client
     except ApiError as error:
         raise ResideError(f"Kubernetes at {server} refused: {error.status.message or error}") from None
-    except httpx2.HTTPError as error:  # HTTPStatusError too: a response that is not a Status, such as a proxy's page
+    except httpx2.HTTPError as error:  # also HTTPStatusError: a response that is not a Status, such as a proxy's page
         raise NotReady(f"Kubernetes at {server} can't be reached: {error or type(error).__name__}") from None
     finally:
         await client.close()
@@ -75,5 +75,5 @@ def read_kubeconfig(target: Target) -> lightkube.config.kubeconfig.SingleConfig:
 
 
 def is_missing(error: ApiError) -> bool:
-    """Return whether the API server answered that the object does not exist."""
+    """Return whether the API server reports that the object does not exist."""
     return error.status.code == HTTPStatus.NOT_FOUND

@@ -1,10 +1,8 @@
-"""What can go wrong on the way to a cluster.
+"""Errors of reaching a cluster.
 
-::
-
-    AccessError
-    ├── KubectlMissingError   no kubectl
-    └── PortForwardError      transient: a forward that did not come up; carries what kubectl said last
+AccessError
+├── KubectlMissingError   kubectl is not on PATH
+└── PortForwardError      transient: a forward was not ready in time; contains kubectl's last output
 """
 
 from typing import ClassVar
@@ -14,24 +12,24 @@ class AccessError(Exception):
     """Base of every error of `reside.access`.
 
     Attributes:
-        transient: Whether another attempt may succeed although nobody acts; see `reside.common.transience`.
+        transient: whether a retry may succeed although nothing is changed; see `reside.common.transience`.
     """
 
     transient: ClassVar[bool] = False
 
 
 class KubectlMissingError(AccessError):
-    """There is no kubectl on PATH."""
+    """kubectl is not on PATH."""
 
     def __init__(self) -> None:
         super().__init__("kubectl was not found on PATH: run `make tools` in the checkout, or install it.")
 
 
 class PortForwardError(AccessError):
-    """A port-forward did not come up in time.
+    """A port-forward was not ready in time.
 
     Attributes:
-        target: What was to be forwarded to.
+        target: the target, as kubectl names it.
     """
 
     transient = True

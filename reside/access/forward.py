@@ -1,8 +1,8 @@
-"""A port-forward into a cluster, by `kubectl port-forward` in a process of our own.
+"""Port-forward into a cluster, by a child process `kubectl port-forward`.
 
-kubectl chooses a free port of the loopback once; when it ends (a pod went away, the API server restarted) it is
-started again on the same port, after a pause that grows up to a bound, for as long as the forward is open.
-So the address stays good, and what is lost is only the connections of that moment.
+kubectl chooses a free loopback port once. When kubectl exits (a pod was deleted, the API server restarted), it is
+restarted on the same port with back-off, as long as the forward is open. So the address stays valid, and only the
+connections of that moment are lost.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ def find_kubectl() -> Path:
     """Return kubectl's path.
 
     Raises:
-        KubectlMissingError: It is not on PATH.
+        KubectlMissingError: kubectl is not on PATH.
     """
     found = shutil.which("kubectl")
     if found is None:
@@ -35,20 +35,20 @@ def find_kubectl() -> Path:
 
 
 class PortForward:
-    """An open way from a port of the loopback to a pod or Service; use it with `async with`.
+    """Forward a loopback port to a pod or Service, inside of `async with`.
 
     Args:
-        kubeconfig: Credentials and server; kubectl's own default if None.
-        context: Which of the kubeconfig's contexts; the current one if None.
-        namespace: Where the target is.
-        target: As kubectl names it: `svc/alpha`, `pod/etcd-0`.
-        port: The target's port.
-        kubectl: The binary; found on PATH if None.
-        ready_seconds: How long the forward may take to come up the first time.
+        kubeconfig: path of the kubeconfig; None: kubectl's default.
+        context: context of the kubeconfig; None: the current one.
+        namespace: namespace of the target.
+        target: the target as kubectl names it: `svc/alpha`, `pod/etcd-0`.
+        port: port of the target.
+        kubectl: path of the binary; None: found on PATH.
+        ready_seconds: deadline for the forward to become ready the first time.
 
     Raises:
-        PortForwardError: On entering: it did not come up in time. The message has what kubectl said.
-        KubectlMissingError: On entering: there is no kubectl.
+        PortForwardError: on entering: the forward was not ready in time; the message contains kubectl's output.
+        KubectlMissingError: on entering: kubectl is not on PATH.
 
     >>> async def use() -> None:
     ...     async with PortForward(None, None, "reside", "svc/alpha", 80) as forward:
@@ -77,16 +77,16 @@ class PortForward:
         self._kubectl = kubectl
         self._ready_seconds = ready_seconds
         self._local_port = 0
-        self._said: deque[str] = deque(maxlen=5)
+        self._output: deque[str] = deque(maxlen=5)
         self._ready = asyncio.Event()
-        self._keeper: asyncio.Task[None] | None = None
+        self._supervisor: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
         return f"PortForward({self._target!r}, {self._remote_port}, local_port={self._local_port})"
 
     @property
     def port(self) -> int:
-        """The port of the loopback; 0 before the forward is up."""
+        """The loopback port; 0 before the forward is ready."""
         return self._local_port
 
     @property
@@ -100,41 +100,41 @@ class PortForward:
         return f"http://{self.address}"
 
     async def ready(self) -> None:
-        """Wait until the forward is up; at once if it is.
+        """Wait until the forward is ready.
 
         Raises:
-            OSError: it can't come up any more, as kubectl can't be executed.
+            OSError: kubectl can't be executed, so the forward will not become ready.
         """
         ready = asyncio.ensure_future(self._ready.wait())
         try:
-            await asyncio.wait({ready, *filter(None, [self._keeper])}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({ready, *filter(None, [self._supervisor])}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             ready.cancel()
-        if self._keeper is not None and self._keeper.done():
-            self._keeper.result()
+        if self._supervisor is not None and self._supervisor.done():
+            self._supervisor.result()
 
     async def __aenter__(self) -> Self:
         kubectl = self._kubectl or find_kubectl()
-        self._keeper = asyncio.create_task(self._keep(kubectl), name=repr(self))
+        self._supervisor = asyncio.create_task(self._keep(kubectl), name=repr(self))
         try:
-            await self._wait_first(self._keeper)
+            await self._wait_first(self._supervisor)
         except BaseException:
             await self._close()
             raise
         return self
 
-    async def _wait_first(self, keeper: asyncio.Task[None]) -> None:
-        """Wait until the forward is up for the first time, or the keeper fails, or the time is over."""
+    async def _wait_first(self, supervisor: asyncio.Task[None]) -> None:
+        """Wait until the forward is ready for the first time, the supervisor task fails, or the deadline passes."""
         ready = asyncio.ensure_future(self._ready.wait())
         try:
-            await asyncio.wait({keeper, ready}, timeout=self._ready_seconds, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({supervisor, ready}, timeout=self._ready_seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
             ready.cancel()
-        if keeper.done():
-            keeper.result()  # raises what went wrong, such as a kubectl that can't be executed
+        if supervisor.done():
+            supervisor.result()  # raises its error, for example that kubectl can't be executed
         if not self._ready.is_set():
-            reason = " / ".join(self._said) or "kubectl said nothing"
-            raise PortForwardError(self._target, f"not up after {self._ready_seconds:g} s ({reason})")
+            reason = " / ".join(self._output) or "kubectl printed nothing"
+            raise PortForwardError(self._target, f"not ready after {self._ready_seconds:g} s ({reason})")
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -142,14 +142,14 @@ class PortForward:
         await self._close()
 
     async def _close(self) -> None:
-        if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.wait({self._keeper})
-            if not self._keeper.cancelled():
-                self._keeper.result()  # it ended by itself: say why
+        if self._supervisor is not None:
+            self._supervisor.cancel()
+            await asyncio.wait({self._supervisor})
+            if not self._supervisor.cancelled():
+                self._supervisor.result()  # it ended with an error: raise it
 
     async def _keep(self, kubectl: Path) -> None:
-        """Run kubectl again and again until cancelled."""
+        """Run kubectl, and restart it when it exits, until cancelled."""
         retries = Retries()
         while True:
             if await self._run_once(kubectl):
@@ -157,42 +157,42 @@ class PortForward:
             await asyncio.sleep(retries.failed())  # the back-off itself, not a wait for a state
 
     async def _run_once(self, kubectl: Path) -> bool:
-        """Run kubectl to its end; tell whether the forward was up in between."""
+        """Run kubectl until it exits; return whether the forward was ready meanwhile."""
         ports = f"{self._local_port or ''}:{self._remote_port}"
         arguments = [*self._options, "port-forward", "--address", "127.0.0.1", self._target, ports]
         process = await asyncio.create_subprocess_exec(
             *_die_with_parent(), str(kubectl), *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=PIPE, stderr=STDOUT
         )
         try:
-            return await self._listen(process)
+            return await self._read_output(process)
         finally:
             self._ready.clear()
             await _end(process)
 
-    async def _listen(self, process: Process) -> bool:
-        """Read all that kubectl prints, which also keeps it from blocking."""
+    async def _read_output(self, process: Process) -> bool:
+        """Read all output of kubectl, also so that it never blocks; return whether the forward was ready."""
         assert process.stdout is not None  # noqa: S101 - stdout=PIPE
-        was_up = False
+        was_ready = False
         async for line in process.stdout:
             text = line.decode(errors="replace").strip()
             match = _FORWARDING.match(text)
             if match:
                 self._local_port = int(match[1])
                 self._ready.set()
-                was_up = True
+                was_ready = True
             elif not text.startswith("Handling connection"):
-                self._said.append(text)
-        return was_up
+                self._output.append(text)
+        return was_ready
 
 
 def _die_with_parent() -> list[str]:
-    """Return what makes a command end with this process, should it be killed; nothing where the tool is missing."""
+    """Return a command prefix that ends the command when this process is killed; empty if setpriv is missing."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []
 
 
 async def _end(process: Process) -> None:
-    """End exactly this process: SIGTERM, then SIGKILL after a deadline."""
+    """Terminate this process: SIGTERM, then SIGKILL after a deadline."""
     if process.returncode is not None:
         return
     process.terminate()

@@ -1,4 +1,4 @@
-"""Read a cluster's Kubernetes objects: Secrets, Service addresses, the identity of the cluster."""
+"""Read Kubernetes objects: Secrets, addresses of Services, the identity of the Kubernetes cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def read_secret(client: lightkube.AsyncClient, name: str) -> dict[str, str] | None:
-    """The values of a Secret; None if there is none."""
+    """Return the values of a Secret; None if it does not exist."""
     try:
         found = await client.get(Secret, name)
     except ApiError as error:
@@ -28,7 +28,7 @@ async def read_secret(client: lightkube.AsyncClient, name: str) -> dict[str, str
 
 
 async def cluster_uid(client: lightkube.AsyncClient) -> str | None:
-    """What tells this Kubernetes from every other one, even behind the same address; None if we may not see it."""
+    """Return a unique id of the Kubernetes cluster, independent of its address; None if we may not read it."""
     try:
         found = await client.get(Namespace, "kube-system")
     except ApiError as error:
@@ -39,7 +39,7 @@ async def cluster_uid(client: lightkube.AsyncClient) -> str | None:
 
 
 async def service_address(client: lightkube.AsyncClient, name: str) -> str:
-    """The cluster address of a Service.
+    """Return the cluster IP address of a Service.
 
     Raises:
         Missing: the Service does not exist yet.
@@ -48,9 +48,9 @@ async def service_address(client: lightkube.AsyncClient, name: str) -> str:
         service = await client.get(Service, name)
     except ApiError as error:
         if is_missing(error):
-            raise Missing(f"no Service {name}") from None
+            raise Missing(f"Service {name} does not exist") from None
         raise
     address = service.spec.clusterIP if service.spec else None
     if not address or address == "None":
-        raise Missing(f"Service {name} has no cluster address")
+        raise Missing(f"Service {name} has no cluster IP address")
     return address

@@ -14,11 +14,11 @@ class Target:
     """Identify a cluster and the way to reach it.
 
     Args:
-        namespace: the namespace that is the ReSide cluster.
+        namespace: Kubernetes namespace of the cluster.
         access: how Services are reached.
         kubeconfig: path of the kubeconfig; None: the default locations.
         kube_context: context in the kubeconfig; None: the current one.
-        deadline: seconds that a single wait may take.
+        deadline: deadline in seconds for each wait.
     """
 
     namespace: str

@@ -1,4 +1,4 @@
-"""Waiting for a cluster: `reside.common.polling` with the error of a cluster that is not ready."""
+"""Wait for a cluster: `reside.common.polling`, with the error `NotReady`."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ T = TypeVar("T")
 
 
 async def until(look: Callable[[], Awaitable[T]], what: str, deadline: float) -> T:
-    """Return what `look` returns, as soon as it does not raise `Missing` any more.
+    """Return the result of `look` as soon as it does not raise `Missing`.
 
     Args:
         look: reads the present state.
-        what: what is waited for, for the error.
-        deadline: seconds to wait at most.
+        what: the state that is waited for, for the error.
+        deadline: deadline in seconds.
 
     Raises:
-        NotReady: the deadline passed; says what was still missing.
+        NotReady: the deadline passed; the message says what was missing.
     """
     try:
         return await polling.until(look, deadline)
