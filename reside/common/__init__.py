@@ -1,1 +1,1 @@
-"""Mechanisms that several packages share. It imports nothing of ReSide; each module can be used without the others."""
+"""Mechanisms that several packages share. The package imports no other package of ReSide."""

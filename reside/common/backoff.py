@@ -1,4 +1,4 @@
-"""Back-off: how long to wait before the next attempt. Pure, bounded, doubling."""
+"""Exponential back-off: the pause before the next attempt. Pure."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MOST_DOUBLINGS: Final = 30
-"""More of them change nothing, but would overflow a float after a thousand failures."""
+"""Limit of the exponent. Further doublings have no effect, but would overflow a float after a thousand failures."""
 
 
 @dataclass(frozen=True)
 class Backoff:
     """Pauses that double with each failure in a row, from `first` up to `longest`.
 
-    The defaults suit a service nearby that costs little to ask: a restart of it is noticed in a fraction of a second,
+    The defaults suit cheap requests to a service on the same network: its restart is noticed in a fraction of a second,
     and a long outage costs one attempt every five seconds.
 
     Attributes:
         first: seconds after the first failure that costs a pause.
         longest: seconds that no pause exceeds.
         free: failures without a pause.
-        jitter: part of a pause, from 0 to 1, that is random. It keeps clients that failed at the same moment from
-            coming back at the same moment.
+        jitter: random part of a pause, from 0 to 1. It prevents clients that failed together from retrying together.
     """
 
     first: float = 0.2
@@ -34,11 +33,11 @@ class Backoff:
     jitter: float = 0.0
 
     def pause(self, failures: int, draw: float = 0.0) -> float:
-        """Return the seconds to wait after so many failures in a row.
+        """Return the seconds to wait after `failures` failures in a row.
 
         Args:
             failures: number of failures; 0 needs no pause.
-            draw: a random number from 0 to 1; the greater it is, the more of the jitter is taken off.
+            draw: a random number from 0 to 1, the share of the jitter that is subtracted from the pause.
         """
         doublings = failures - self.free - 1
         if doublings < 0:
@@ -50,11 +49,11 @@ DEFAULT: Final = Backoff()
 
 
 class Retries:
-    """Failures in a row of one activity, and the pauses that follow from them.
+    """Failures in a row of one activity, and the resulting pauses.
 
     Args:
         backoff: the pauses.
-        draw: gives a random number from 0 to 1 for each pause.
+        draw: returns a random number from 0 to 1 for each pause.
     """
 
     def __init__(self, backoff: Backoff = DEFAULT, draw: Callable[[], float] = random.random) -> None:

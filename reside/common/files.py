@@ -1,7 +1,7 @@
-"""Files that are written as a whole or not at all, and that their owner alone may read.
+"""Write files atomically, readable by their owner only.
 
-The content goes into a draft beside the file, both it and the folder are synced to the disk, and the draft takes the
-file's name in one step. So a reader, or the machine after a crash at any moment, finds the old content or the new.
+The content is written to a draft in the same folder and synced to the disk, the draft is renamed to the file's name,
+and the folder is synced. So a reader finds either the old or the new content, also after a crash at any moment.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _SUFFIX: Final = ".draft"
 _ABANDONED_S: Final = 3600.0
-"""Age in seconds from which a draft counts as left by a killed process; writing one takes a fraction of a second."""
+"""Age in seconds after which a draft was left by a killed process; writing one takes a fraction of a second."""
 
 
 def write_private(path: Path, content: str | bytes, *, make_folder: bool = False) -> None:
@@ -27,10 +27,10 @@ def write_private(path: Path, content: str | bytes, *, make_folder: bool = False
     Args:
         path: the file.
         content: all of it; text is encoded as UTF-8.
-        make_folder: whether to make its folder (0700) if there is none. Not on a volume, which may not be mounted.
+        make_folder: whether to create its folder (mode 0700). Not for a volume, which may not be mounted.
 
     Raises:
-        OSError: it can't be written; the old content is still there.
+        OSError: the file can't be written; it is unchanged.
     """
     if make_folder:
         _make_folder(path.parent)
@@ -39,15 +39,15 @@ def write_private(path: Path, content: str | bytes, *, make_folder: bool = False
 
 
 def create_private(path: Path, content: str | bytes) -> bool:
-    """Make a file of mode 0600, and its folder (0700), unless there is one already; return whether it was made.
+    """Create a file of mode 0600, and its folder (mode 0700), unless the file exists; return whether it was created.
 
     Raises:
-        OSError: it can't be made.
+        OSError: the file can't be created.
     """
     _make_folder(path.parent)
     with _draft(path, content) as draft:
         try:
-            path.hardlink_to(draft)  # fails where a rename would replace the file
+            path.hardlink_to(draft)  # fails if the file exists; a rename would replace it
         except FileExistsError:
             return False
     return True
@@ -75,7 +75,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove drafts that killed processes left, since they may hold secrets."""
+    """Remove drafts of killed processes, because they may contain secrets."""
     for found in path.parent.iterdir():
         if found.name.startswith(f".{path.name}.") and found.name.endswith(_SUFFIX):
             try:
@@ -86,7 +86,7 @@ def _remove_abandoned(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk; syncing a file does not sync its name (fsync(2))."""
+    """Sync the names in a folder to the disk; syncing a file does not sync its name (fsync(2))."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -1,9 +1,9 @@
-"""Which key to handle next: the pure core of the work queue, without clock or tasks.
+"""Decide which key of a work queue to handle next. Pure: without clock and tasks.
 
 A key says only that something about it changed; its handler reads the present state. Keys of one lane are handled one
-after another, several lanes at a time up to a limit. A key that is added several times while it waits is handled once;
-one that is added while it is handled is handled again afterwards. A failure delays a key, each time for longer; a
-change (another `add`) does not wait for that.
+after another; several lanes are handled in parallel, up to a limit. A key that is added several times while it waits is
+handled once; one that is added while it is handled is handled again afterwards. A failure delays a key with back-off;
+another `add` ends the delay.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Lanes:
 
     Args:
         lane_of: returns the lane of a key.
-        limit: how many lanes are worked on at once.
+        limit: number of lanes that are handled in parallel.
         backoff: pauses after failures.
     """
 
@@ -31,12 +31,12 @@ class Lanes:
     limit: int
     backoff: Backoff
     waiting: dict[str, float] = field(default_factory=dict)
-    """Key → time at which it is due, in the order of arrival."""
+    """Key → time when it is due, in the order of arrival."""
     running: set[str] = field(default_factory=set)
     failures: dict[str, int] = field(default_factory=dict)
     """Key → failures in a row."""
     _again: dict[str, float] = field(default_factory=dict)
-    """Key that was added while it is handled → time at which it is due then."""
+    """Key that was added while it is handled → time when it is due again."""
 
     def add(self, key: str, due: float = 0.0) -> None:
         """Note that `key` must be handled, not before `due`."""
@@ -44,7 +44,7 @@ class Lanes:
         times[key] = min(times.get(key, due), due)
 
     def take(self, now: float) -> str | None:
-        """Return the next key to handle, which counts as running from now on; None if there is none at present."""
+        """Return the next key to handle and mark it as running; None if no key is due."""
         if len(self.running) >= self.limit:
             return None
         busy = {self.lane_of(key) for key in self.running}
@@ -56,12 +56,12 @@ class Lanes:
         return None
 
     def next_due(self, now: float) -> float | None:
-        """Return the seconds until a waiting key becomes due; None if all that wait are due, or none waits."""
+        """Return the seconds until a waiting key becomes due; None if all waiting keys are due, or none waits."""
         later = [due - now for due in self.waiting.values() if due > now]
         return min(later) if later and len(self.running) < self.limit else None
 
     def done(self, key: str) -> None:
-        """Note that `key` was handled, or failed in a way that only a change can cure."""
+        """Note that `key` was handled, or failed and must wait for a change."""
         self.failures.pop(key, None)
         self._end(key)
 
@@ -75,7 +75,7 @@ class Lanes:
 
     @property
     def idle(self) -> bool:
-        """Whether no key is being handled, and all that wait are retries."""
+        """Whether no key is being handled, and all waiting keys are retries."""
         return not self.running and all(key in self.failures for key in self.waiting)
 
     def _end(self, key: str) -> None:

@@ -8,19 +8,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MASK: Final = "[secret]"
-"""Stands in a text in place of a secret, as in Pulumi's own output."""
+"""Replaces a secret in a text, as in Pulumi's own output."""
 MASKED_VALUE: Final = "***"
-"""Stands in a document in place of a whole value. It is part of stored reports: do not change it."""
+"""Replaces a whole value in a document. It is part of stored reports: do not change it."""
 SHORTEST: Final = 4
-"""Characters of the shortest secret that is looked for. Shorter ones would mask every second word."""
+"""Minimum length of a secret that is masked. Shorter ones would mask ordinary words."""
 
 
 def mask(text: str, secrets: Iterable[str]) -> str:
-    """Return `text` without any of the secrets, whole or as the lines that they consist of.
+    """Return `text` with each secret, and each line of a secret, replaced.
 
     Args:
-        text: a message from outside.
-        secrets: the values; longest first, so that no part of one survives the replacement of another.
+        text: a message from another program.
+        secrets: the values, longest first, so that replacing one never leaves a part of another.
     """
     for secret in secrets:
         text = text.replace(secret, MASK)
@@ -31,5 +31,5 @@ def mask(text: str, secrets: Iterable[str]) -> str:
 
 
 def mask_values(members: Iterable[str]) -> dict[str, str]:
-    """Return a document with these members, whose values are masked."""
+    """Return a document with these members and masked values."""
     return dict.fromkeys(members, MASKED_VALUE)

@@ -1,7 +1,7 @@
-"""Wait for a state that nothing announces: look again and again until it is there or the deadline has passed.
+"""Poll until a state is reached or a deadline passes.
 
-Where a change is announced (an event, a watch), wait for that instead. The pauses are a back-off: short at first, since
-most states are reached soon, and bounded, so that a late one is noticed soon, too.
+Use it only for states without an event or a watch. The pauses are a back-off: short at first, because most states are
+reached soon, and limited, so that a late state is noticed soon, too.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LOCAL: Final = Backoff(first=0.02, longest=0.25)
-"""Pauses between looks at this machine, which cost next to nothing."""
+"""Pauses between polls of this machine, which cost next to nothing."""
 REMOTE: Final = Backoff(first=0.3, longest=0.3)
-"""Pauses between looks that each cost a request: short against what is waited for, long against a request."""
+"""Pauses between polls that each cost a request."""
 
 
-class Missing(Exception):  # noqa: N818 - no fault: what a look raises while the state is not there yet
-    """Not there yet; the message says what is still missing."""
+class Missing(Exception):  # noqa: N818 - not an error: raised by a poll while the state is not reached
+    """The state is not reached yet; the message says what is missing."""
 
 
 class DeadlineExceeded(Exception):  # noqa: N818 - named after what happened, as gRPC does
-    """The state was not there in time; the message says what was still missing."""
+    """The state was not reached in time; the message says what was missing."""
 
     transient = True
 
 
 async def until(look: Callable[[], Awaitable[T]], deadline: float, pauses: Backoff = REMOTE) -> T:
-    """Return what `look` returns, as soon as it does not raise `Missing` any more.
+    """Return the result of `look` as soon as it does not raise `Missing`.
 
     Args:
         look: reads the present state; cancelled when the deadline passes.
@@ -60,7 +60,7 @@ async def until(look: Callable[[], Awaitable[T]], deadline: float, pauses: Backo
 
 
 def wait_until(condition: Callable[[], bool], deadline: float, pauses: Backoff = LOCAL) -> bool:
-    """Wait until `condition` is true, on a thread; what it raises ends the wait.
+    """Wait until `condition` is true, blocking the thread; an error that it raises ends the wait.
 
     Args:
         condition: reads the present state; called at least once.
@@ -68,13 +68,13 @@ def wait_until(condition: Callable[[], bool], deadline: float, pauses: Backoff =
         pauses: between two looks.
 
     Returns:
-        whether it was true in time.
+        whether it became true in time.
     """
     end = time.monotonic() + deadline
     retries = Retries(pauses)
     while not condition():
-        left = end - time.monotonic()
-        if left <= 0:
+        remaining = end - time.monotonic()
+        if remaining <= 0:
             return False
-        time.sleep(min(retries.failed(), left))
+        time.sleep(min(retries.failed(), remaining))
     return True

@@ -1,7 +1,7 @@
-"""Whether a process is alive, as the kernel says in /proc.
+"""Identify processes, and check in /proc whether they are alive.
 
-A pid is given out again some time after its process has ended. So a process is identified by its pid, its start time
-and the machine's boot, wherever it is looked for later. A zombie is not alive.
+The kernel reuses pids. So a process is identified by its pid, its start time and the machine's boot id. A zombie is not
+alive.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _DEAD: Final = frozenset("ZXx")
 
 @dataclass(frozen=True)
 class ProcessId:
-    """One process and no other.
+    """Unique identity of a process.
 
     Attributes:
         pid: the process id.
-        start: its start in clock ticks after boot.
+        start: its start time in clock ticks after boot.
         boot: the machine's boot id.
     """
 
@@ -35,8 +35,8 @@ class Stat:
     """The content of a process's `stat` file (proc(5)).
 
     Attributes:
-        name: the command's name, up to 15 bytes; any bytes that are no text are replaced.
-        fields: those after the name, from the state on.
+        name: the command's name, up to 15 bytes; bytes that are not UTF-8 are replaced.
+        fields: the fields after the name, beginning with the state.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Stat:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs: a zombie and a dead process do not."""
+        """Whether the process is neither a zombie nor dead."""
         return self.fields[0] not in _DEAD
 
     @property
@@ -54,7 +54,7 @@ class Stat:
 
     @property
     def session(self) -> int:
-        """Process id of the session's leader."""
+        """Process id of the session leader."""
         return int(self.fields[3])
 
     @property
@@ -64,14 +64,14 @@ class Stat:
 
 
 def read_stat(pid: int | str, processes: Path = PROC) -> Stat | None:
-    """Return what the kernel says about a process; None if there is no process with this pid.
+    """Return the content of a process's `stat` file; None if there is no process with this pid.
 
     Args:
         pid: the process id.
-        processes: the folder of running processes; another one in tests.
+        processes: mount point of proc; another folder in tests.
     """
     try:
-        text = (processes / str(pid) / "stat").read_text(errors="replace")  # a command's name may be any bytes
+        text = (processes / str(pid) / "stat").read_text(errors="replace")  # a command's name may contain any bytes
     except (FileNotFoundError, NotADirectoryError, ProcessLookupError):
         return None
     name, _, rest = text.partition("(")[2].rpartition(")")  # the name may contain spaces and parentheses
@@ -90,17 +90,17 @@ def identify(pid: int) -> ProcessId | None:
 
 
 def is_alive(process: ProcessId) -> bool:
-    """Return whether exactly this process is alive."""
+    """Return whether this process is alive; another process with the same pid does not count."""
     return identify(process.pid) == process
 
 
 def is_pid_alive(pid: int | str, processes: Path = PROC, *, name: str | None = None) -> bool:
-    """Return whether a process with this pid is alive, for callers that know no more of it.
+    """Return whether a process with this pid is alive, for callers that know only the pid.
 
     Args:
         pid: the process id.
-        processes: the folder of running processes; another one in tests.
-        name: the command's name that it must have; None: any.
+        processes: mount point of proc; another folder in tests.
+        name: the required name of the command; None: any.
     """
     stat = read_stat(pid, processes)
     return stat is not None and stat.alive and name in (None, stat.name)

@@ -1,10 +1,10 @@
-"""Whether another attempt can succeed although nobody acts.
+"""Decide whether an error is transient: a retry may succeed although nothing is changed.
 
-Each of ReSide's error trees answers this in the class: a class attribute `transient: bool`, which subclasses override.
-So a new error is classified where it is defined, and no caller keeps a list of types. Errors of libraries that mean a
-lost or missing connection are known here. Every other exception is a bug.
+Each error class of ReSide has a class attribute `transient: bool`, which subclasses override. So an error is classified
+where it is defined, and no caller keeps a list of types. This module knows the errors of libraries that mean a lost or
+missing connection. Every other exception is a bug.
 
-Invariant: an error with this attribute never holds a secret in its message.
+Invariant: the message of an error with this attribute never contains a secret.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import httpx
 
 _LIBRARY: Final = (httpx.TransportError, ConnectionError, TimeoutError, socket.gaierror)
 _ERRNO: Final = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN})
-"""Numbers of a plain `OSError` that a connection raises."""
+"""Numbers of connection errors that are plain `OSError`s."""
 
 
 def is_transient(error: BaseException) -> bool:
-    """Return whether the same attempt may succeed later although nobody acts."""
+    """Return whether a retry may succeed although nothing is changed."""
     declared = _declared(error)
     if declared is not None:
         return declared
@@ -29,12 +29,12 @@ def is_transient(error: BaseException) -> bool:
 
 
 def is_expected(error: BaseException) -> bool:
-    """Return whether an error is raised on purpose or by a connection; every other one is a bug."""
+    """Return whether an error is one of ReSide's or of a connection; every other error is a bug."""
     return _declared(error) is not None or is_transient(error)
 
 
 def safe_text(error: BaseException) -> str:
-    """Return an error's message, or the name of its type if the message may hold anything, secrets included."""
+    """Return an error's message, or only the name of its type if the message may contain secrets."""
     return str(error) if _declared(error) is not None else type(error).__name__
 
 

@@ -1,4 +1,4 @@
-"""What a pydantic validation found wrong, in one line: each member by its path, never a value, which may be secret."""
+"""Describe faults that pydantic found: the path of each member, but never its value, which may be secret."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def describe_faults(
     """Return all faults as `member.path: what is wrong`, separated by semicolons.
 
     Args:
-        error: what pydantic raised.
-        root: what the validated value is called, for a fault of the whole.
-        skip: how many parts of each path to leave out, such as the tag of a union.
-        name: makes the name of a member out of the parts of its path.
+        error: the error that pydantic raised.
+        root: name of the validated value, for a fault of the whole value.
+        skip: number of leading parts of each path to leave out, such as the tag of a union.
+        name: returns the name of a member from the parts of its path.
     """
     found = error.errors(include_url=False, include_context=False, include_input=False)
     named = ((name([str(part) for part in fault["loc"][skip:]]) or root, fault["msg"]) for fault in found)

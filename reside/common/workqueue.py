@@ -1,8 +1,8 @@
-"""The work queue: runs a handler for keys. `reside.common.lanes` decides which; the clock and the tasks are here.
+"""Work queue: run a handler for keys. `reside.common.lanes` decides the order; the clock and the tasks are here.
 
-Level-triggered: the queue holds keys only, and a handler reads the present state of its key. Keys of one lane are
-handled one after another. A handler returns or raises, and what follows from an error is the queue's `Verdict`: retry
-with back-off, wait for a change of the key, or end the queue, and with it the process, since the error is a bug.
+Level-triggered: the queue contains keys only, and a handler reads the present state of its key. Keys of one lane are
+handled one after another. After an error of a handler, the `Verdict` decides: retry with back-off, wait for a change of
+the key, or end the queue, and with it the process, because the error is a bug.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Verdict(Enum):
-    """What follows from an error of a handler."""
+    """What the queue does after an error of a handler."""
 
     RETRY = "handle the key again, with back-off"
     WAIT = "wait until the key is added again"
@@ -43,9 +43,9 @@ class Statistics:
     """The state of a queue at one moment.
 
     Attributes:
-        waiting: keys that wait, retries included.
+        waiting: keys that wait, including retries.
         running: keys that are being handled.
-        failing: keys whose last attempt failed and that are retried.
+        failing: keys whose last attempt failed and that will be retried.
     """
 
     waiting: int
@@ -58,15 +58,15 @@ def _own_lane(key: str) -> str:
 
 
 class WorkQueue:
-    """Keys to handle.
+    """Queue of keys and their handler.
 
     Args:
-        name: what is queued, for logs and names of tasks.
-        handler: brings what a key names to its desired state.
-        workers: how many lanes are worked on at once.
+        name: name of the queue, for logs and names of tasks.
+        handler: handles a key by its present state.
+        workers: number of lanes that are handled in parallel.
         backoff: pauses after failures.
         lane_of: returns the lane of a key; None: each key has its own.
-        judge: returns what follows from an error of the handler.
+        judge: returns what to do after an error of the handler.
     """
 
     def __init__(
@@ -89,17 +89,17 @@ class WorkQueue:
         self._draining = False
 
     def add(self, key: str, after: float = 0.0) -> None:
-        """Have `key` handled, in `after` seconds at the earliest; again after a handling that is under way."""
+        """Queue `key`, due in `after` seconds; if it is being handled, it is handled again afterwards."""
         self._lanes.add(key, self._now() + after if after else 0.0)
         self._update()
 
     @property
     def idle(self) -> bool:
-        """Whether no key is being handled, and all that wait are retries."""
+        """Whether no key is being handled, and all waiting keys are retries."""
         return self._lanes.idle
 
     def statistics(self) -> Statistics:
-        """Return how many keys wait, run and fail at this moment."""
+        """Return the number of keys that wait, run and fail at this moment."""
         return Statistics(len(self._lanes.waiting), len(self._lanes.running), len(self._lanes.failures))
 
     async def wait_idle(self) -> None:
@@ -107,17 +107,17 @@ class WorkQueue:
         await self._idle.wait()
 
     async def drain(self) -> None:
-        """Take no further key, and wait for those that are being handled."""
+        """Start no further handler, and wait for those that run."""
         self._draining = True
         while self._lanes.running:
             self._changed.clear()
             await self._changed.wait()
 
     async def run(self) -> None:
-        """Handle keys until cancelled; cancelling cancels the handlers, too.
+        """Handle keys until cancelled, which cancels the handlers, too.
 
         Raises:
-            Exception: the error of a handler that ends the queue; in a group if several fail at the same moment.
+            Exception: the error of a handler that ends the queue; a group if several fail at the same moment.
         """
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -159,7 +159,7 @@ class WorkQueue:
         kind, message = type(error).__name__, safe_text(error)
         if verdict is Verdict.WAIT:
             self._lanes.done(key)
-            _log.warning("failed; waits for a change", queue=self._name, key=key, kind=kind, error=message)
+            _log.warning("failed; waiting for a change", queue=self._name, key=key, kind=kind, error=message)
             return
         pause = self._lanes.failed(key, self._now())
         attempt = self._lanes.failures[key]
