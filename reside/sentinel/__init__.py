@@ -1,1 +1,1 @@
-"""The Kubernetes Sentinel: applies desired-state stacks and watches them."""
+"""The Kubernetes Sentinel: applies desired stacks, watches live objects and repairs drift."""

@@ -1,4 +1,4 @@
-"""The Sentinel as a process: ``python -m reside.sentinel``. The first SIGTERM or SIGINT stops it gracefully."""
+"""The Sentinel as a process: `python -m reside.sentinel`. The first SIGTERM or SIGINT stops it gracefully."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = structlog.get_logger(__name__)
 
 
 async def run(settings: SentinelSettings) -> None:
-    """Be the Sentinel until a signal ends it."""
+    """Run the Sentinel until SIGTERM or SIGINT."""
     sentinel, loop = Sentinel(settings), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, sentinel.stop)
@@ -28,7 +28,7 @@ async def run(settings: SentinelSettings) -> None:
 
 
 def main() -> int:
-    """Read the environment and run; returns the exit code."""
+    """Read the environment and run; return the exit code."""
     try:
         settings = SentinelSettings()  # type: ignore[call-arg]  # from the environment
     except ValidationError as error:

@@ -1,10 +1,10 @@
-"""The Sentinel replica: guards live objects from its first moment on, and works on declared stacks whenever it leads.
+"""The Sentinel replica: guards live objects from its start on, and applies desired stacks while it leads.
 
-    guarding ─────────────────────────────────────────────────────────────  Kubernetes API and volume only
-        started (login, permissions, probes) ─────────────────────────────  Jazz
-            leading: one term after another ──────────────────────────────  etcd
+    guarding ─────────────────────────────────────────────────────────────  needs the Kubernetes API and the volume
+        started (login, permissions, probes) ─────────────────────────────  needs Jazz
+            leading: one term after another ──────────────────────────────  needs etcd
 
-When Jazz or etcd is away the inner parts wait and try again; the outer goes on and restores them.
+While Jazz or etcd is unavailable, the inner parts retry. The guard goes on, and restores Jazz and etcd themselves.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 LEADER_KEY: Final = f"{LEADER_PREFIX}{SENTINEL_NAME}"
-_ASK_S: Final = 5.0
-"""Seconds to wait for the lease before looking at what to do without it; then we go on waiting."""
+_LEASE_WAIT_S: Final = 5.0
+"""Seconds to wait for the lease before the authority without it is decided; then the wait goes on."""
 _FLUSH_S: Final = 5.0
-"""Seconds for the last reports to reach the sync server."""
+"""Deadline in seconds for the last reports to reach the sync server."""
 _SETTLE_S: Final = 1.0
-"""Seconds after which a permission that is being granted is in force."""
+"""Seconds after which a permission that is being granted takes effect."""
 
 
 def pulumi_engine(settings: SentinelSettings) -> StackEngine:
-    """The engine for these settings."""
+    """Return the engine for these settings."""
     return PulumiEngine(
         EngineSettings(
             folder=settings.engine_dir,
@@ -67,11 +67,11 @@ def pulumi_engine(settings: SentinelSettings) -> StackEngine:
 
 
 class Sentinel:
-    """One Sentinel process, or the seed's.
+    """A Sentinel: a process of its own, or a thread of the seed.
 
     Args:
-        settings: who and where it is.
-        make_engine: the engine for each term.
+        settings: its configuration.
+        make_engine: returns a new engine for each term.
     """
 
     def __init__(
@@ -91,17 +91,18 @@ class Sentinel:
             )
 
     def stop(self) -> None:
-        """End ``run`` gracefully: running operations end, reports are written, the lease is given back."""
+        """End `run` gracefully: finish running operations, write reports, release the lease."""
         self._stop.set()
 
     async def run(self, *, serve: bool = True) -> None:
-        """Be a Sentinel until stopped; cancelling is the hard way, after which the next one converges.
+        """Run until stopped. Cancelling is safe, too: the next Sentinel finishes what was interrupted.
 
         Args:
             serve: whether to listen on HTTP for probes and metrics.
 
         Raises:
-            InvalidInput: the settings are wrong: no Kubernetes API, another passphrase than the vault's.
+            InvalidInput: the settings are wrong: the Kubernetes API is not configured, or the passphrase is not the
+                vault's.
         """
         try:
             async with guarding(self._settings.guard) as guard:
@@ -112,23 +113,23 @@ class Sentinel:
             raise
 
     async def _until_stopped(self, guard: Guard, *, serve: bool) -> None:
-        """Serve; when told to stop, let a term end by itself, and cut short a login or the wait for the lease."""
+        """Serve until stopped; let a running term finish, but cancel a login or a wait for the lease."""
         serving = asyncio.create_task(self._serve(guard, serve=serve), name="sentinel")
-        told = asyncio.create_task(self._stop.wait())
+        stopping = asyncio.create_task(self._stop.wait())
         try:
-            await asyncio.wait({serving, told}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if self._term is None:
                 serving.cancel()
             await asyncio.wait({serving})
         finally:
-            told.cancel()
+            stopping.cancel()
             serving.cancel()
             await asyncio.wait({serving})
         if not serving.cancelled():
             serving.result()
 
     async def _serve(self, guard: Guard, *, serve: bool) -> None:
-        """Log in and lead; while Jazz is away, try again."""
+        """Log in and lead; retry while Jazz is unavailable."""
         retries = Retries(CONNECT_BACKOFF)
         while not self._stop.is_set():
             try:
@@ -137,15 +138,16 @@ class Sentinel:
                     retries.succeeded()
                     await self._lead(context, guard)
             except Exception as error:
-                if not (is_transient(error) or isinstance(error, JazzError)):  # the guard survives every fault of Jazz
+                # The guard must survive every error of Jazz.
+                if not (is_transient(error) or isinstance(error, JazzError)):
                     raise
                 pause = retries.failed()
-                _log.warning("not started, trying again", seconds=pause, error=str(error))
+                _log.warning("not started; retrying", seconds=pause, error=str(error))
                 guard.authority.lose_etcd()
                 await self._wait(pause)
 
     async def _lead(self, context: Context, guard: Guard) -> None:
-        """Lead whenever no other one does, until stopped."""
+        """Lead whenever the lease is free, until stopped."""
         retries, held_since = Retries(CONNECT_BACKOFF), None
         loop = asyncio.get_running_loop()
         while not self._stop.is_set():
@@ -156,18 +158,19 @@ class Sentinel:
             except LockTimeout:
                 held_since = held_since or loop.time()
                 if loop.time() - held_since < DEFAULT_TTL_S:
-                    guard.reload()  # the holder may be dead, even ourselves before an outage: go on as we are
+                    # The holder may have crashed, or be this process before an outage, so keep the authority.
+                    guard.reload()
                 else:
                     guard.authority.follow()
             except LockError as error:
                 pause, held_since = retries.failed(), None
-                _log.warning("not leading", seconds=pause, error=str(error))
+                _log.warning("not leading; retrying", seconds=pause, error=str(error))
                 guard.authority.lose_etcd()
                 await self._wait(pause)
 
     async def _wait_for_term(self, context: Context, guard: Guard) -> None:
-        """One term, if the lease is free within a few seconds."""
-        async with context.locks.lock(LEADER_KEY, wait=_ASK_S) as lease:
+        """Lead for one term, if the lease becomes free within a few seconds."""
+        async with context.locks.lock(LEADER_KEY, wait=_LEASE_WAIT_S) as lease:
             engine = self._make_engine(self._settings)
             try:
                 await self._work(context, guard, engine, lease)
@@ -190,10 +193,10 @@ class Sentinel:
     async def _changed(self, context: Context, ref: PermissionRef, grant: Grant) -> None:
         await access.changed(context, ref, grant)
         if self._term is not None:
-            self._term.look_again(after=_SETTLE_S)
+            self._term.examine_all(after=_SETTLE_S)
 
     async def _wait(self, seconds: float) -> None:
-        """Wait, or be told to stop."""
+        """Wait for `seconds`, or until stopped."""
         try:
             async with asyncio.timeout(seconds):
                 await self._stop.wait()

@@ -1,4 +1,4 @@
-"""The Sentinel's back-offs, and the limit on repairs of one object."""
+"""The Sentinel's back-offs, and the rate limit on repairs of one object."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass, field
 from reside.common.backoff import Backoff
 
 APPLY_BACKOFF = Backoff(first=1.0, longest=60.0)
-"""Between tries of a stack: the engine costs about a second each time."""
+"""Between attempts to apply a stack: each costs about a second of engine time."""
 REPAIR_BACKOFF = Backoff(first=0.5, longest=60.0, free=5)
 """Between repairs of one object. Manual changes are reverted immediately, repeated changes by another controller with
 back-off."""
 CONNECT_BACKOFF = Backoff(first=0.2, longest=10.0)
-"""Between tries to reach the Kubernetes API, Jazz or etcd."""
+"""Between attempts to reach the Kubernetes API, Jazz or etcd."""
 
 
 @dataclass
 class RepairLimiter:
-    """How often each key was repaired of late; a calm while makes it forget.
+    """Limit how often each key is repaired.
 
     Args:
-        backoff: pause before the next repair, by the number of those of late.
-        calm: seconds without a repair after which the count starts anew.
+        backoff: pause before the next repair, by the number of recent repairs.
+        calm: seconds without a repair after which the count is reset.
     """
 
     backoff: Backoff
@@ -29,11 +29,11 @@ class RepairLimiter:
     _repairs: dict[str, tuple[int, float]] = field(default_factory=dict)
 
     def note(self, key: str, now: float) -> None:
-        """A repair of ``key`` was needed."""
+        """Count a repair of `key` at time `now`."""
         self._repairs[key] = (self._count(key, now) + 1, now)
 
     def wait(self, key: str, now: float) -> float:
-        """Seconds until ``key`` may be repaired again."""
+        """Return the seconds until `key` may be repaired again."""
         count = self._count(key, now)
         last = self._repairs[key][1] if count else now
         return max(0.0, last + self.backoff.pause(count) - now)

@@ -1,14 +1,15 @@
-"""What can go wrong in the Sentinel, and whether trying again helps.
+"""Errors of the Sentinel, and whether a retry can help.
 
     ResideError
     ├── NotReady
-    │   └── ClusterUnavailable   the Kubernetes API does not answer, or is overloaded; come back later
+    │   └── ClusterUnavailable   the Kubernetes API can't be reached or is overloaded: retry
     └── Conflict
-        ├── ForeignObjects       objects exist that are not ours: somebody must delete or label them
-        └── ClusterRefused       the Kubernetes API answered no: the manifest, or our rights, must change
+        ├── ForeignObjects       objects exist that are not ours: an operator must delete or label them
+        └── ClusterRefused       the Kubernetes API refused a request: change the object or our permissions
 
-`judge` says when a queue retries. Only errors that the author of a stack alone can cure are not retried, since the cure
-is a change, which adds the key again. A missing permission may be granted without a change of the stack.
+`judge` decides whether a queue retries. An error that only the author of a stack can fix is not retried, because the
+fix is a change, which adds the key again. A missing permission is retried: it may be granted without a change of the
+stack.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from reside.model.errors import Conflict, InvalidInput, NotReady
 
 
 def judge(error: Exception) -> Verdict:
-    """Return what a queue of the Sentinel does after an error."""
+    """Return what a queue of the Sentinel does after `error`."""
     return Verdict.WAIT if isinstance(error, InvalidInput) else workqueue.judge(error)
 
 
 class ClusterUnavailable(NotReady):
-    """The Kubernetes API can't be reached or asks to come back later."""
+    """The Kubernetes API can't be reached or asks for a later retry."""
 
 
 class ClusterRefused(Conflict):
     """The Kubernetes API refused a request.
 
     Attributes:
-        status: HTTP status of the answer.
+        status: HTTP status of the response.
     """
 
     def __init__(self, message: str, status: int) -> None:
@@ -40,14 +41,14 @@ class ClusterRefused(Conflict):
 
 
 class ForeignObjects(Conflict):
-    """Objects that the stack wants exist already and are not ours; the message names them and their managers."""
+    """Objects of a stack exist already and are not ours; the message names them and their field managers."""
 
 
 class PolicyViolated(InvalidInput):
-    """The stack breaks rules; the message names each rule and object.
+    """A stack violates the policy; the message names each rule and object.
 
     Attributes:
-        broken: one sentence a violation.
+        broken: one sentence for each violation.
     """
 
     def __init__(self, broken: tuple[str, ...]) -> None:

@@ -12,32 +12,32 @@ from reside.sentinel.guard.settings import GuardSettings
 
 
 class SentinelSettings(ReplicaSettings):
-    """What the Sentinel must know beyond what every replica does.
+    """Configure the Sentinel, in addition to the settings of every replica.
 
-    Each member is read from ``RESIDE_<MEMBER>``, e.g. ``RESIDE_STATE_DIR``.
+    Each member is read from `RESIDE_<MEMBER>`, for example `RESIDE_STATE_DIR`.
     """
 
     namespace: str
-    """The Kubernetes namespace that is the cluster."""
+    """Kubernetes namespace of the cluster."""
     state_dir: Path
-    """Folder on a volume: the engine's state, the last validated stacks, the vault."""
+    """Folder on a volume for the engine's state, the last validated stacks and the vault."""
     engine_passphrase: SecretStr
-    """Encrypts the engine's state and the vault."""
+    """Passphrase that encrypts the engine's state and the vault."""
     kubeconfig: Path | None = None
-    """Kubeconfig to use from outside of the cluster; None: the pod's service account."""
+    """Kubeconfig for use outside of the cluster; None: the pod's service account."""
     kube_context: str | None = None
-    """Context of the kubeconfig; None: its current one."""
+    """Context of the kubeconfig; None: the current one."""
     engine: EngineKind = "resident"
-    """What runs operations: ``resident``, Pulumi's engine kept alive between them; ``cli``, the stock command line."""
+    """Runner of operations: `resident`, Pulumi's engine kept running between them; `cli`, the stock command line."""
     careful: bool | None = None
-    """True: delete nothing unknown, whatever the Sentinel's data says; None or False: as the data says."""
+    """True: careful mode, even if the Sentinel's data turns it off; None or False: as the data says."""
 
     @property
     def guard(self) -> GuardSettings:
-        """Settings of the part that needs neither Jazz nor etcd."""
+        """Settings of the guard, which needs neither Jazz nor etcd."""
         return GuardSettings(self.namespace, self.state_dir, self.engine_passphrase, self.kubeconfig, self.kube_context)
 
     @property
     def engine_dir(self) -> Path:
-        """Folder of the engine's home, state and workspaces."""
+        """Folder of the engine's home, state and workspaces, below `state_dir`."""
         return self.state_dir / "engine"

@@ -1,1 +1,1 @@
-"""The contract ``kubernetes-sentinel.v1``: its manifest, its data in Jazz, and who may declare what."""
+"""The contract `kubernetes-sentinel.v1`: its manifest, its data in Jazz, and who may declare what."""

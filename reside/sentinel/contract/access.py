@@ -1,7 +1,7 @@
-"""What a granted permission opens: membership of the groups that own our data, out of all grants of an account.
+"""Carry out grants: members of the groups that own our data, computed from all grants of an account.
 
-Each run computes what the account may do after the change and makes the groups say so, so that running twice, or in
-another order, ends the same.
+Each run computes the account's permissions after the change and sets its roles accordingly. So runs are idempotent, and
+their order does not matter.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HANDLED: Final = tuple(name for kind in KINDS for name in (kind.read, kind.manag
 
 
 def granted_names(permissions: Iterable[ControlBlockPermission], account: str) -> frozenset[str]:
-    """Names of the permissions of our contract that an account has at present."""
+    """Return the names of the permissions of our contract that an account has at present."""
     return frozenset(
         permission.ref.name
         for permission in permissions
@@ -37,21 +37,21 @@ def granted_names(permissions: Iterable[ControlBlockPermission], account: str) -
 
 
 def roles(names: frozenset[str]) -> tuple[Role | None, Role | None]:
-    """Roles in the groups of the declarers and of the readers of an account with these permissions."""
+    """Return the roles of an account with these permissions: in the declarers' group, and in the readers' group."""
     return ("writer" if names & _MANAGE else None), ("reader" if names else None)
 
 
 async def changed(context: Context, ref: PermissionRef, grant: Grant) -> None:
-    """Make the groups say what the grantee may do after this change of one of its permissions."""
+    """Set the grantee's roles in the groups after this change of one of its permissions."""
     names = granted_names(context.rcb.permissions(), ref.account)
     names = names | {ref.name} if grant.granted else names - {ref.name}
     data = await open_data(context)
     declares, reads = roles(names)
-    await _give(data.declarers, AccountId(ref.account), declares)
-    await _give(data.readers, AccountId(ref.account), reads)
+    await _set_role(data.declarers, AccountId(ref.account), declares)
+    await _set_role(data.readers, AccountId(ref.account), reads)
 
 
-async def _give(group: Group, account: AccountId, role: Role | None) -> None:
+async def _set_role(group: Group, account: AccountId, role: Role | None) -> None:
     if role is not None:
         await group.add_member(account, role)
     elif account in group.members():

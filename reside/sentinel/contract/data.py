@@ -1,6 +1,6 @@
-"""The Sentinel's data in Jazz (docs/model.md, section 3): made once, found at every later start.
+"""The Sentinel's data in Jazz (docs/model.md, section 3): created at the first start, and opened at later ones.
 
-Careful mode is on in new data: deleting what is unknown begins when the bootstrap says that all is known.
+Careful mode is on in new data: the bootstrap turns it off as soon as all stacks are known.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from reside.replica import Context
 
 _TITLES: Final = {names.DECLARERS_GROUP: "declarers", names.REPORTS_GROUP: "reports"}
-"""Names of the groups, for whoever inspects them."""
+"""Display names of the groups, for inspection tools."""
 
 
 @dataclass(frozen=True)
 class SentinelData:
-    """Handles of the data."""
+    """Handles of the Sentinel's data."""
 
     root: CoMap
     declarers: Group
-    """Owns what others write; its writers are the accounts that may declare."""
+    """Owner of what other accounts write; its writers are the accounts that may declare."""
     readers: Group
-    """Owns what we report; its readers are the accounts that may read or declare."""
+    """Owner of the reports; its readers are the accounts that may read or declare."""
     desired: CoMap
     previews: CoMap
     reports: CoMap
@@ -36,12 +36,12 @@ class SentinelData:
 
     @property
     def careful(self) -> bool:
-        """Whether nothing unknown may be deleted: so it is unless the data says otherwise."""
+        """Whether careful mode is on, which is the default."""
         return self.root.get(names.CAREFUL) is not False
 
 
 async def make_data(context: Context) -> CoMap:
-    """Make what is missing, and return the root map."""
+    """Create what is missing, and return the root map."""
     node = context.node
     async with context.transaction(node.unique_map_id(context.public.id, names.ROOT_NAME)):
         root = await node.unique_map(context.public, names.ROOT_NAME, {names.CAREFUL: True})
@@ -60,13 +60,13 @@ async def open_data(context: Context) -> SentinelData:
     """Open the data of a started Sentinel.
 
     Raises:
-        NotReady: it is not complete.
+        NotReady: the data is incomplete.
     """
     node, root = context.node, context.data[SENTINEL_CONTRACT]
     needed = [name for member, maps in names.MAPS_BY_GROUP.items() for name in (member, *maps)]
     missing = [name for name in needed if not isinstance(root.get(name), str)]
     if missing:
-        raise NotReady(f"the data of {context.name} lacks {', '.join(missing)}")
+        raise NotReady(f"the data of {context.name} is incomplete: {', '.join(missing)} missing; try again")
     return SentinelData(
         root=root,
         declarers=await node.load_group(root[names.DECLARERS_GROUP]),

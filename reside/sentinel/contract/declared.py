@@ -1,8 +1,8 @@
-"""Who may say what: from what stands in Jazz to a desired stack that may be acted on. Pure.
+"""Read and check desired stacks: which edit is effective, and what its author may declare. Pure.
 
-Several accounts may write ``desired``, so an entry is not what was written last but what was written last by who may:
-a stack belongs to the account that declared it first, and nobody else's write to its entry counts. The objects must be
-written by that same account, which needs ``<kind>:manage:all`` for the kind of each.
+Several accounts may write to `desired`, so the last edit of an entry is not always the effective one. A stack belongs
+to the account that declared it first, and edits of other accounts are ignored. The objects must be written by the same
+account, which needs `<kind>:manage:all` for the kind of each object.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _STACK_NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _OBJECT_NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9.:_]{0,252}")
-"""What may stand as one segment of a request's path; the API server knows better what a name of a kind may be."""
+"""A safe segment of a request's path. The API server checks the rules for names of each kind."""
 _TEXTS: Final = {"metadata": ("labels", "annotations"), "Secret": ("data", "stringData")}
 
 
@@ -32,9 +32,9 @@ class Rights:
     """Who may declare what.
 
     Attributes:
-        granted: whether an account (first) has a permission of the Sentinel's contract (second) at present.
-        holder: the stack that holds an object ``Kind/name``, None if none does.
-        now_ms: the clock.
+        granted: returns whether an account (first) has a permission of the Sentinel's contract (second) at present.
+        holder: returns the stack that contains an object `Kind/name`; None if none does.
+        now_ms: the present time in milliseconds.
     """
 
     granted: Callable[[str, str], bool]
@@ -42,16 +42,16 @@ class Rights:
     now_ms: int
 
     def may_declare(self, account: str) -> bool:
-        """Whether the account may declare anything at all."""
+        """Return whether the account may declare objects of any kind."""
         return any(self.granted(account, kind.manage) for kind in BY_KIND.values())
 
 
 def in_force(history: Sequence[Edit], owner: str | None, rights: Rights) -> Edit | None:
-    """The edit of an entry that counts; None if there is none.
+    """Return the effective edit of an entry; None if there is none.
 
     Args:
         history: all edits of the entry, oldest first.
-        owner: the account that the stack belongs to; None if that is not decided yet.
+        owner: the account that owns the stack; None if it has no owner yet.
         rights: who may declare what.
     """
     timely = [edit for edit in history if edit.at <= rights.now_ms + MADE_AT_TOLERANCE_MS]
@@ -61,22 +61,22 @@ def in_force(history: Sequence[Edit], owner: str | None, rights: Rights) -> Edit
 
 
 def read_stack(name: str | None, entry: Edit, members: Mapping[str, Any], objects: Edit | None) -> DesiredStack:
-    """The stack that a map declares, as far as its form and its authors go.
+    """Return the stack in a map; check its form and its authors, but not permissions.
 
     Args:
-        name: the name that it must have; None: any.
+        name: the required name; None: any.
         entry: the edit that points to the map.
         members: the map's members.
-        objects: the edit of its member ``objects``.
+        objects: the edit of its member `objects`.
 
     Raises:
-        InvalidInput: it is no stack.
-        NotAllowed: it was written by another account than the entry.
+        InvalidInput: it is not a stack.
+        NotAllowed: another account than the author of the entry wrote it.
     """
     stack = DesiredStack.parse(members)
     if not _STACK_NAME.fullmatch(stack.name) or stack.name != (name or stack.name):
         raise InvalidInput(
-            f"stack {name or stack.name}: its map must have that name, a DNS label; it has {stack.name!r}"
+            f"stack {name or stack.name}: the name in its map is {stack.name!r}: it must be that name, a DNS label"
         )
     for author in (objects.by if objects is not None else None, stack.owner):
         if author != entry.by:
@@ -86,50 +86,44 @@ def read_stack(name: str | None, entry: Edit, members: Mapping[str, Any], object
 
 
 def check_rights(stack: DesiredStack, rights: Rights) -> None:
-    """Go on only if the stack's owner may declare all its objects.
+    """Check that the stack's owner may declare all its objects.
 
     Raises:
-        NotAllowed: a permission is missing; the message names all that are.
+        NotAllowed: permissions are missing; the message names them.
         Conflict: an object belongs to another stack.
     """
     missing = sorted(
-        {
-            kind.manage
-            for manifest in stack.objects
-            if not rights.granted(stack.owner, (kind := BY_KIND[manifest["kind"]]).manage)
-        }
+        {kind.manage for obj in stack.objects if not rights.granted(stack.owner, (kind := BY_KIND[obj["kind"]]).manage)}
     )
     if missing:
         raise NotAllowed(f"stack {stack.name} needs {', '.join(missing)}, which {stack.owner} was not granted")
     for key in map(object_key, stack.objects):
         holder = rights.holder(key)
         if holder not in (None, stack.name):
-            raise Conflict(f"{key} belongs to the stack {holder}: stack {stack.name} must name it otherwise")
+            raise Conflict(f"{key} belongs to the stack {holder}: stack {stack.name} must use another name")
 
 
 def _check_objects(stack: DesiredStack) -> None:
     seen: set[str] = set()
-    for manifest in stack.objects:
-        key = _shaped_key(stack.name, manifest)
-        version = BY_KIND[manifest["kind"]].api_version
-        if manifest.get("apiVersion") != version:
-            raise InvalidInput(
-                f"stack {stack.name}: {key} must have apiVersion {version}, not {manifest.get('apiVersion')}"
-            )
+    for obj in stack.objects:
+        key = _shaped_key(stack.name, obj)
+        version = BY_KIND[obj["kind"]].api_version
+        if obj.get("apiVersion") != version:
+            raise InvalidInput(f"stack {stack.name}: {key} must have apiVersion {version}, not {obj.get('apiVersion')}")
         if key in seen:
-            raise InvalidInput(f"stack {stack.name}: {key} stands in it twice")
+            raise InvalidInput(f"stack {stack.name}: {key} is in it twice")
         seen.add(key)
 
 
-def _shaped_key(stack: str, manifest: dict[str, Any]) -> str:
-    """``Kind/name`` of a manifest whose parts are of the shapes that code behind this edge relies on."""
-    key, metadata = object_key(manifest), manifest["metadata"]
+def _shaped_key(stack: str, obj: dict[str, Any]) -> str:
+    """Return `Kind/name` of an object; check the types of the parts that later code relies on."""
+    key, metadata = object_key(obj), obj["metadata"]
     if not isinstance(metadata["name"], str) or not _OBJECT_NAME.fullmatch(metadata["name"]):
         raise InvalidInput(f"stack {stack}: {key} has a name that Kubernetes can't use")
     parts = [(metadata, part) for part in _TEXTS["metadata"]]
-    parts += [(manifest, part) for part in _TEXTS.get(manifest["kind"], ())]
+    parts += [(obj, part) for part in _TEXTS.get(obj["kind"], ())]
     for holder, part in parts:
         found = holder.get(part)
         if found is not None and not (isinstance(found, dict) and all(isinstance(v, str) for v in found.values())):
-            raise InvalidInput(f"stack {stack}: {part} of {key} must be a map of texts")
+            raise InvalidInput(f"stack {stack}: {part} of {key} must be a map of strings")
     return key

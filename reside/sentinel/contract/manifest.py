@@ -1,4 +1,4 @@
-"""The contract ``kubernetes-sentinel.v1``: to declare and to read objects, a pair of permissions for each kind."""
+"""Manifest of the contract `kubernetes-sentinel.v1`: each kind of object has a permission to read and one to manage."""
 
 from __future__ import annotations
 
@@ -34,4 +34,4 @@ CONTRACT: Final = ContractManifest(
     },
     permissions={name: permission for kind in KINDS for name, permission in _pair(kind).items()},
 )
-"""Permissions only: stacks are declared, and reports read, as data in Jazz."""
+"""It has permissions only, because clients declare stacks and read reports as data in Jazz."""

@@ -1,1 +1,1 @@
-"""Watch live objects and repair drift; needs the Kubernetes API and the volume only."""
+"""Watch live objects and repair drift, with the Kubernetes API and the volume only."""

@@ -1,7 +1,7 @@
 """The Kubernetes API as the Sentinel uses it, over lightkube: objects are plain dicts, errors are ours.
 
-Invariants: one field manager; every list and watch is narrowed to our namespace and our managed-by label; no error
-carries more of the API's answer than its message, cut.
+Invariants: there is one field manager; every list and watch is limited to our namespace and our managed-by label; an
+error contains only the message of the API's response, truncated and masked.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-import httpx2  # the HTTP client inside lightkube, whose errors it lets through
+import httpx2  # lightkube's HTTP client, whose errors it does not wrap
 import lightkube
 import yaml
 from lightkube.core.exceptions import ApiError, ConfigError
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 _OURS: Final[dict[str, Any]] = {MANAGED_BY_LABEL: FIELD_MANAGER}
 _MESSAGE_LENGTH: Final = 600
-_COME_BACK: Final = frozenset({408, 429, 500, 502, 503, 504})
+_RETRYABLE: Final = frozenset({408, 429, 500, 502, 503, 504})
 _TIMEOUT: Final = httpx2.Timeout(15.0)
 _SERVER_TIMEOUT_S: Final = 240
-"""After which the API server ends a watch, so that no connection lives for ever."""
+"""Seconds after which the API server ends a watch, so that no connection is permanent."""
 
 
 def _resource(kind: Kind) -> Any:
-    """A dict-like resource class of lightkube; made here, since its registry holds typed ones of the same name."""
+    """Return a dict-like resource class, made here because lightkube's registry has typed ones of the same name."""
     group, _, version = kind.api_version.rpartition("/")
     info = create_api_info(group, version, kind.kind, kind.plural)
     return type(kind.kind, (GenericNamespacedResource,), {"_api_info": info})
@@ -50,20 +50,20 @@ _RESOURCES: Final[dict[str, Any]] = {kind.kind: _resource(kind) for kind in KIND
 
 
 @contextmanager
-def _told(what: str, sent: K8sObject | None = None) -> Iterator[None]:
-    """Turn lightkube's and its HTTP client's errors into ours; the API server may quote the object that was sent."""
+def _translate_errors(what: str, sent: K8sObject | None = None) -> Iterator[None]:
+    """Translate errors of lightkube and its HTTP client; mask `sent`, which the API server may quote."""
     try:
         yield
     except ApiError as error:
         status = int(error.status.code or 0)
-        said = mask(error.status.message or error.status.reason or "refused", secret_values([sent] if sent else []))
-        message = f"{what}: {said[:_MESSAGE_LENGTH]}"
-        if status in _COME_BACK:
+        reason = mask(error.status.message or error.status.reason or "refused", secret_values([sent] if sent else []))
+        message = f"{what}: {reason[:_MESSAGE_LENGTH]}"
+        if status in _RETRYABLE:
             raise ClusterUnavailable(message) from None
         raise ClusterRefused(message, status) from None
     except httpx2.HTTPStatusError as error:
         status = error.response.status_code
-        if status in _COME_BACK:
+        if status in _RETRYABLE:
             raise ClusterUnavailable(f"{what}: HTTP {status}") from None
         raise ClusterRefused(f"{what}: HTTP {status}", status) from None
     except httpx2.HTTPError as error:
@@ -71,11 +71,11 @@ def _told(what: str, sent: K8sObject | None = None) -> Iterator[None]:
 
 
 class KubernetesApi:
-    """Our namespace of a Kubernetes cluster.
+    """Access to the objects of one namespace.
 
     Args:
         client: the API client.
-        namespace: the only namespace that is looked at.
+        namespace: the namespace.
     """
 
     def __init__(self, client: lightkube.AsyncClient, namespace: str) -> None:
@@ -83,10 +83,10 @@ class KubernetesApi:
         self.namespace = namespace
 
     async def get(self, key: str) -> K8sObject | None:
-        """The object called ``Kind/name``, whoever manages it; None if there is none."""
+        """Return the object `Kind/name`, with any manager; None if it does not exist."""
         kind, name = split_key(key)
         try:
-            with _told(f"get {key}"):
+            with _translate_errors(f"get {key}"):
                 found = await self._client.get(_RESOURCES[kind], name, namespace=self.namespace)
         except ClusterRefused as error:
             if error.status == HTTPStatus.NOT_FOUND:
@@ -95,15 +95,15 @@ class KubernetesApi:
         return _plain(found, BY_KIND[kind])
 
     async def list_all(self, kind: Kind) -> tuple[list[K8sObject], str]:
-        """All our objects of a kind, and the collection's version to watch from."""
-        with _told(f"list {kind.plural}"):
+        """Return all our objects of a kind, and the resource version to watch from."""
+        with _translate_errors(f"list {kind.plural}"):
             found = self._client.list(_RESOURCES[kind.kind], namespace=self.namespace, labels=_OURS)
             objects = [_plain(item, kind) async for item in found]
             return objects, found.resourceVersion
 
     async def watch(self, kind: Kind, version: str) -> AsyncGenerator[tuple[str, K8sObject], None]:
-        """Events (``ADDED``, ``MODIFIED``, ``DELETED``) of our objects after ``version``; ends by an error."""
-        with _told(f"watch {kind.plural}"):
+        """Yield events (`ADDED`, `MODIFIED`, `DELETED`) of our objects after the resource version `version`."""
+        with _translate_errors(f"watch {kind.plural}"):
             async for event, item in self._client.watch(
                 _RESOURCES[kind.kind],
                 namespace=self.namespace,
@@ -113,15 +113,15 @@ class KubernetesApi:
             ):
                 yield event, _plain(item, kind)
 
-    async def apply(self, manifest: K8sObject) -> K8sObject:
-        """Server-side apply as our field manager, taking over fields that others wrote; returns the live object."""
-        kind, name = manifest["kind"], metadata(manifest)["name"]
-        with _told(f"apply {kind}/{name}", manifest):
+    async def apply(self, obj: K8sObject) -> K8sObject:
+        """Run a server-side apply that takes over conflicting fields; return the live object."""
+        kind, name = obj["kind"], metadata(obj)["name"]
+        with _translate_errors(f"apply {kind}/{name}", obj):
             return _plain(
                 await self._client.patch(
                     _RESOURCES[kind],
                     name,
-                    _RESOURCES[kind](manifest),
+                    _RESOURCES[kind](obj),
                     namespace=self.namespace,
                     patch_type=PatchType.APPLY,
                     field_manager=FIELD_MANAGER,
@@ -131,22 +131,22 @@ class KubernetesApi:
             )
 
     async def set_managers(self, live: K8sObject, entries: list[dict[str, Any]]) -> None:
-        """Replace an object's ``managedFields``, if it did not change since ``live`` was read."""
+        """Replace an object's `managedFields`, unless the object changed since `live` was read."""
         kind, name = live["kind"], metadata(live)["name"]
         operations = [
             {"op": "test", "path": "/metadata/resourceVersion", "value": metadata(live)["resourceVersion"]},
             {"op": "replace", "path": "/metadata/managedFields", "value": entries},
         ]
-        with _told(f"take over {kind}/{name}"):
+        with _translate_errors(f"take over {kind}/{name}"):
             await self._client.patch(
                 _RESOURCES[kind], name, operations, namespace=self.namespace, patch_type=PatchType.JSON
             )
 
     async def delete(self, key: str) -> None:
-        """Delete an object with what hangs on it; one that is gone already is fine."""
+        """Delete an object and its dependents; succeed if it does not exist."""
         kind, name = split_key(key)
         try:
-            with _told(f"delete {key}"):
+            with _translate_errors(f"delete {key}"):
                 await self._client.delete(
                     _RESOURCES[kind], name, namespace=self.namespace, cascade=CascadeType.BACKGROUND
                 )
@@ -157,10 +157,10 @@ class KubernetesApi:
 
 @asynccontextmanager
 async def connect(namespace: str, kubeconfig: Path | None, context: str | None = None) -> AsyncIterator[KubernetesApi]:
-    """A connection to the API: with the pod's own account, or with a kubeconfig from outside of the cluster.
+    """Connect to the API, with the pod's service account or with a kubeconfig.
 
     Raises:
-        InvalidInput: the kubeconfig can't be used, or there is none and this is no pod.
+        InvalidInput: the kubeconfig can't be used, or there is none and this process is not in a pod.
     """
     where = kubeconfig or "the pod's service account"
     try:
@@ -170,8 +170,11 @@ async def connect(namespace: str, kubeconfig: Path | None, context: str | None =
     except (ConfigError, OSError) as error:
         raise InvalidInput(f"Kubernetes can't be reached with {where}: {error}; set RESIDE_KUBECONFIG") from None
     except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError):
-        # Not the error's own text: it quotes lines of the file, which holds credentials
-        raise InvalidInput(f"{where} is no kubeconfig, or lacks what it names: set RESIDE_KUBECONFIG") from None
+        # The error's text is left out, because it quotes lines of the file, which contains credentials.
+        raise InvalidInput(
+            f"{where} is not a kubeconfig, or its context names a cluster or user that it does not define: "
+            "set RESIDE_KUBECONFIG"
+        ) from None
     if config is None:
         raise InvalidInput(f"context {context!r} is not in {kubeconfig}: set RESIDE_KUBE_CONTEXT")
     client = lightkube.AsyncClient(
@@ -184,5 +187,5 @@ async def connect(namespace: str, kubeconfig: Path | None, context: str | None =
 
 
 def _plain(item: Any, kind: Kind) -> K8sObject:
-    """A plain dict that names its own kind, which items of a list do not."""
+    """Return a plain dict with `apiVersion` and `kind`, which items of a list do not have."""
     return {"apiVersion": kind.api_version, "kind": kind.kind} | dict(item)

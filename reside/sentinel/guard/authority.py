@@ -1,12 +1,13 @@
-"""What this Sentinel may do to live objects on its own: pure state.
+"""What this Sentinel process may do to live objects at present. Plain state.
 
-    starting   nobody has said yet whether another one leads: restore what is missing, change nothing
-    leading    the lease is ours: everything
-    orphaned   it was ours, and etcd is away: go on repairing, since etcd may be what must be restored
-    following  another one leads, and lives, since its lease did not run out: nothing
+    starting   it is not known whether another process leads: create missing objects, change nothing
+    leading    this process holds the lease: create and change
+    orphaned   this process held the lease, and etcd is unavailable: go on, because etcd may be what must be restored
+    following  another process leads and renews its lease: nothing
 
-Everything is idempotent, so two that repair at once do no harm but for work; two that wish differently would. That is
-why who has never led, or follows, restores at most what is missing.
+Repairs are idempotent, so two processes may repair towards the same desired state at once. Two that have different
+desired states would fight. Therefore a process that has never led creates missing objects at most, and one that follows
+does nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ State = Literal["starting", "leading", "orphaned", "following"]
 
 
 class Authority:
-    """The present state, and who is told of changes."""
+    """The present state, with listeners for its changes."""
 
     def __init__(self) -> None:
         self.state: State = "starting"
@@ -37,29 +38,29 @@ class Authority:
 
     @property
     def may_change(self) -> bool:
-        """Whether objects that exist may be changed back."""
+        """Whether drift of existing objects may be reverted."""
         return self.state in ("leading", "orphaned")
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Call ``listener`` after every change of state."""
+        """Call `listener` after every change of state."""
         self._listeners.append(listener)
 
     def lead(self) -> None:
-        """The lease is ours."""
+        """Note that this process holds the lease."""
         self._to("leading")
 
     def follow(self) -> None:
-        """Another one has the lease, and renews it."""
+        """Note that another process holds the lease and renews it."""
         self._to("following")
 
     def lose_etcd(self) -> None:
-        """Nobody can say who has the lease."""
+        """Note that the holder of the lease is unknown, because etcd is unavailable."""
         self._to("orphaned" if self.may_change else "starting")
 
     def _to(self, state: State) -> None:
         if state == self.state:
             return
-        _log.info("authority", before=self.state, now=state)
+        _log.info("authority changed", before=self.state, now=state)
         self.state = state
         for listener in self._listeners:
             listener()

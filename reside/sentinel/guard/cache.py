@@ -1,4 +1,4 @@
-"""The live objects of our namespace that carry our label, as the watches show them. Plain state, no tasks."""
+"""Cache of the live objects of our namespace that carry our label, filled by the watches. Plain state, no tasks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from reside.model.stacks import K8sObject
 
 
-"""While this object exists, with our label, the cluster is being destroyed: nothing is put back, applied or pruned."""
-
-
 class ObjectCache:
-    """Live objects by ``Kind/name``.
+    """Live objects by `Kind/name`.
 
-    Listeners are called with the key, the object before and the object now (None: there is none). They must not raise.
+    Listeners are called with the key, the object before and the object now (None: it does not exist). They must not
+    raise.
     """
 
     def __init__(self, kinds: Iterable[Kind] = KINDS) -> None:
@@ -30,37 +28,37 @@ class ObjectCache:
         self._listeners: list[Callable[[str, K8sObject | None, K8sObject | None], None]] = []
         self._listed: list[Callable[[Kind], None]] = []
         self.ready = asyncio.Event()
-        """Set once every kind was listed."""
+        """Set as soon as every kind has been listed."""
 
     @property
     def objects(self) -> Mapping[str, K8sObject]:
-        """All live objects; don't change them."""
+        """All live objects; read-only."""
         return self._objects
 
     @property
     def is_teardown(self) -> bool:
-        """Whether the cluster is being destroyed."""
+        """Whether the cluster is being destroyed: then nothing is repaired, applied or pruned."""
         return TEARDOWN_MARKER in self._objects
 
     def get(self, key: str) -> K8sObject | None:
-        """The live object, None if there is none with our label."""
+        """Return the live object; None if there is none with our label."""
         return self._objects.get(key)
 
     def knows(self, key: str) -> bool:
-        """Whether the key's kind was listed, so that a missing object is really missing."""
+        """Return whether the key's kind has been listed, so that an object absent from the cache does not exist."""
         return split_key(key)[0] not in self._missing
 
     def listen(self, listener: Callable[[str, K8sObject | None, K8sObject | None], None]) -> Callable[[], None]:
-        """Call ``listener`` at every change until what this returns is called."""
+        """Call `listener` at every change; return a function that unsubscribes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def listen_lists(self, listener: Callable[[Kind], None]) -> None:
-        """Call ``listener`` each time that a kind was listed: what is missing now is missing indeed."""
+        """Call `listener` after each list of a kind, when objects absent from the cache do not exist."""
         self._listed.append(listener)
 
     def replace(self, kind: Kind, objects: Iterable[K8sObject]) -> None:
-        """Take a list of all objects of a kind; every one of them, and every one that is gone, is told."""
+        """Replace all objects of a kind; notify listeners of each of them and of each that no longer exists."""
         found = {live_key(live): live for live in objects}
         gone = [key for key in self._objects if split_key(key)[0] == kind.kind and key not in found]
         self._missing.discard(kind.kind)
@@ -74,7 +72,7 @@ class ObjectCache:
             listener(kind)
 
     def note(self, event: str, live: K8sObject) -> None:
-        """Take one event of a watch."""
+        """Update the cache from one event of a watch."""
         self._put(live_key(live), None if event == "DELETED" else live, last=live)
 
     def _put(self, key: str, live: K8sObject | None, last: K8sObject | None = None) -> None:

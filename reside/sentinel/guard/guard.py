@@ -1,7 +1,7 @@
-"""The part of the Sentinel that needs nothing but the Kubernetes API and its volume: watches and the fast path.
+"""The guard: watches and drift repair, which need only the Kubernetes API and the Sentinel's volume.
 
-It runs from the start of the process to its end, before the login to Jazz as well, so that Jazz and etcd themselves
-come back when they are gone.
+It runs from the start of the process to its end, also before the login to Jazz, so that Jazz and etcd themselves are
+restored when they are lost.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Guard:
-    """What guards live objects, and what the leading Sentinel works with."""
+    """The parts of a guard; the leading Sentinel uses them, too."""
 
     api: KubernetesApi
     cache: ObjectCache
@@ -39,7 +39,7 @@ class Guard:
     repairer: DriftRepairer
 
     def reload(self) -> None:
-        """Read again what another Sentinel may have written to the volume."""
+        """Reload stacks and vault from the volume, because another Sentinel may have written them."""
         self.store.load()
         self.vault.load()
         self.repairer.reload()
@@ -47,10 +47,10 @@ class Guard:
 
 @asynccontextmanager
 async def guarding(settings: GuardSettings) -> AsyncIterator[Guard]:
-    """Watch and repair while the block is open; a failure of a watch or of the repair ends the block.
+    """Watch and repair while the block is open; an error of a watch or of the repairer ends the block.
 
     Raises:
-        InvalidInput: the Kubernetes API can't be reached with these settings, or the vault does not open.
+        InvalidInput: the Kubernetes API can't be reached with these settings, or the vault can't be decrypted.
     """
     settings.state_dir.mkdir(parents=True, exist_ok=True)
     async with connect(settings.namespace, settings.kubeconfig, settings.kube_context) as api:
@@ -68,7 +68,7 @@ async def guarding(settings: GuardSettings) -> AsyncIterator[Guard]:
 
 
 def assemble(api: KubernetesApi, settings: GuardSettings) -> Guard:
-    """The parts, put together, not running."""
+    """Return a guard that is not running."""
     cache, authority = ObjectCache(), Authority()
     store = StackStore(settings.stacks_dir)
     vault = Vault(settings.vault_file, settings.passphrase)

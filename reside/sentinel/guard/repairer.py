@@ -1,7 +1,7 @@
-"""The fast path: keeps live objects as the last validated stacks say, in milliseconds, without engine, Jazz or etcd.
+"""Repair drift: keep live objects as the last validated stacks desire, in milliseconds, without engine, Jazz or etcd.
 
-Level-triggered: every change in the cache adds the object's key; whoever handles it reads what stands in the store,
-the cache and the authority at that moment, and ``drift`` decides. While the engine works on a stack its keys wait.
+Level-triggered: every change in the cache queues the object's key. The handler reads the present state of store, cache
+and authority, and `reside.sentinel.guard.drift` decides. Objects of a stack on which the engine works are not repaired.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reside.model.errors import NotReady
 from reside.model.stacks import object_key
 from reside.sentinel.backoff import REPAIR_BACKOFF, RepairLimiter
 from reside.sentinel.errors import ClusterUnavailable, ForeignObjects, judge
-from reside.sentinel.guard.drift import Standing, decide, fingerprint, managers, taken_over
+from reside.sentinel.guard.drift import ObjectState, decide, fingerprint, managers, taken_over
 from reside.sentinel.objects.identity import is_finished_job, is_ours, split_key
 from reside.sentinel.objects.live import reported
 from reside.sentinel.objects.secrets import filled, live_value
@@ -41,30 +41,30 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 
-REPAIRS = Counter("reside_sentinel_repairs_total", "Objects put back.", ["kind", "action"])
-_AT_ONCE = 4
+REPAIRS = Counter("reside_sentinel_repairs_total", "Objects repaired.", ["kind", "action"])
+_WORKERS = 4
 _CALM_S = 120.0
-_PASSING_TRIES = 3
+_ATTEMPTS_BEFORE_REPORT = 3
 
 
 @dataclass(frozen=True)
 class _Desired:
-    """An object as a stored stack wants it; without a manifest, why there is none."""
+    """An object that a stored stack desires; `fault` says why it is None."""
 
     stack: str
-    manifest: K8sObject | None
+    object: K8sObject | None
     fault: str | None = None
 
 
 class DriftRepairer:
-    """Puts back what was changed or deleted.
+    """Restores deleted objects and reverts changes of others.
 
     Args:
         api: the Kubernetes API.
         cache: the live objects.
         store: the last validated stacks.
-        vault: values of secrets.
-        authority: what we may do at present.
+        vault: secret values.
+        authority: what this process may do at present.
     """
 
     def __init__(
@@ -78,24 +78,24 @@ class DriftRepairer:
         self._desired: dict[str, _Desired] = {}
         self._verified: dict[str, str] = {}
         self._held: set[str] = set()
-        self._tries: dict[str, int] = {}
+        self._attempts: dict[str, int] = {}
         self._limiter = RepairLimiter(REPAIR_BACKOFF, _CALM_S)
-        self._queue = WorkQueue("repair", self._handle, workers=_AT_ONCE, backoff=REPAIR_BACKOFF, judge=judge)
+        self._queue = WorkQueue("repair", self._handle, workers=_WORKERS, backoff=REPAIR_BACKOFF, judge=judge)
         self._listeners: list[Callable[[str], None]] = []
         self.problems: dict[str, str] = {}
-        """Why an object can't be put back, by ``Kind/name``."""
-        cache.listen(self._seen)
+        """Why an object can't be repaired, by `Kind/name`."""
+        cache.listen(self._object_changed)
         cache.listen_lists(self._examine_kind)
         authority.listen(self.examine_all)
         self.reload()
 
     def listen(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Call ``listener`` with each key whose problem, or end as a Job, is news; returns how to stop that."""
+        """Call `listener` with a key when its problem changes or its Job ends; return a function that unsubscribes."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def reload(self) -> None:
-        """Take all stacks as they stand in the store now."""
+        """Take over all stacks from the store, and examine their objects."""
         desired: dict[str, _Desired] = {}
         for stored in self._store.stacks.values():
             desired |= self._stack(stored)
@@ -103,18 +103,18 @@ class DriftRepairer:
         self.examine_all()
 
     def take(self, name: str) -> None:
-        """Take one stack as it stands in the store now."""
+        """Take over one stack from the store, and examine its objects."""
         self._replace(name)
         self.examine(name)
 
     def examine(self, name: str) -> None:
-        """Look at all objects of a stack."""
+        """Queue all objects of a stack."""
         for key, desired in self._desired.items():
             if desired.stack == name:
                 self._queue.add(key)
 
     def examine_all(self) -> None:
-        """Look at all objects of all stacks."""
+        """Queue all objects of all stacks."""
         for key in self._desired:
             self._queue.add(key)
 
@@ -125,7 +125,7 @@ class DriftRepairer:
 
     @contextmanager
     def hold(self, name: str) -> Iterator[None]:
-        """Leave a stack's objects alone inside of the block, and look at them after it."""
+        """Suspend repairs of a stack's objects while the block is open; then examine them."""
         self._held.add(name)
         try:
             yield
@@ -138,7 +138,7 @@ class DriftRepairer:
         await self._queue.run()
 
     async def settled(self) -> None:
-        """Wait until every object was looked at."""
+        """Wait until every queued object was examined."""
         await self._cache.ready.wait()
         await self._queue.wait_idle()
 
@@ -148,46 +148,46 @@ class DriftRepairer:
         self._desired = rest | (self._stack(stored) if stored else {})
 
     def _stack(self, stored: StoredStack) -> dict[str, _Desired]:
-        return {object_key(manifest): self._resolved(stored, manifest) for manifest in stored.objects}
+        return {object_key(obj): self._resolved(stored, obj) for obj in stored.objects}
 
-    def _resolved(self, stored: StoredStack, manifest: K8sObject) -> _Desired:
+    def _resolved(self, stored: StoredStack, obj: K8sObject) -> _Desired:
         def value_of(reference: Reference) -> str | None:
             kept = self._vault.get(stored.owner, reference.target)
             return kept if kept is not None else live_value(self._cache.get(reference.object), reference.key)
 
         try:
-            return _Desired(stored.name, as_applied(filled(manifest, value_of), self._api.namespace))
+            return _Desired(stored.name, as_applied(filled(obj, value_of), self._api.namespace))
         except NotReady as error:
             return _Desired(stored.name, None, str(error))
 
-    def _seen(self, key: str, before: K8sObject | None, live: K8sObject | None) -> None:
-        """Take a change of a live object."""
+    def _object_changed(self, key: str, before: K8sObject | None, live: K8sObject | None) -> None:
+        """Handle a change of a live object."""
         desired = self._desired.get(key)
         if desired is None:
             return
         ended = live or before
         if ended is not None and is_finished_job(ended):
             self._note_finished(desired.stack, key, ended)
-        if desired.manifest is None and live is not None and (stored := self._store.stacks.get(desired.stack)):
-            self._desired |= self._stack(stored)  # a live Secret may hold what was missing
+        if desired.object is None and live is not None and (stored := self._store.stacks.get(desired.stack)):
+            self._desired |= self._stack(stored)  # a live Secret may contain a value that was missing
         self._queue.add(key)
 
     def _note_finished(self, stack: str, key: str, job: K8sObject) -> None:
         if not self._authority.may_restore or self._is_noted(stack, key):
             return
         if not self._authority.may_change:
-            self._store.load()  # one that leads may have written it since we read it
+            self._store.load()  # the leader may have written it in the meantime
             if self._is_noted(stack, key):
                 return
         stored = self._store.stacks[stack]
         try:
             self._store.save(replace(stored, finished={**stored.finished, key: reported(job)}))
         except NotReady as error:
-            _log.error("the end of a job is not kept over a restart", object=key, error=str(error))
-        self._tell(key)
+            _log.error("end of job not stored; a restart forgets it", object=key, error=str(error))
+        self._notify(key)
 
     def _is_noted(self, stack: str, key: str) -> bool:
-        """Whether the end of a Job is known of a stack, or the stack is gone."""
+        """Return whether the end of a Job is stored, or its stack no longer exists."""
         stored = self._store.stacks.get(stack)
         return stored is None or key in stored.finished
 
@@ -195,31 +195,31 @@ class DriftRepairer:
         action = self._action(key)
         desired = self._desired.get(key)
         if action == "leave" or desired is None:
-            self._solved(key)
+            self._succeeded(key)
             return
         now = asyncio.get_running_loop().time()
         if (pause := self._limiter.wait(key, now)) > 0:
             self._queue.add(key, after=pause)
             return
         if not self._authority.may_change:
-            self._read_again(desired.stack)
+            self._reload_stack(desired.stack)
             if self._action(key) != action:
                 return
         try:
-            await self._put_back(key, self._desired[key], action)
+            await self._repair(key, self._desired[key], action)
         except Exception as error:
             self._failed(key, error)
             raise
-        self._solved(key)
+        self._succeeded(key)
 
-    def _read_again(self, name: str) -> None:
-        """Take a stack as it stands on the volume: one that leads may have written it since we read it."""
+    def _reload_stack(self, name: str) -> None:
+        """Read a stack from the volume again, because the leader may have written it in the meantime."""
         self._store.load()
         self._vault.load()
         self._replace(name)
 
     def _action(self, key: str) -> Action:
-        """What to do about an object, with what we may do taken into account."""
+        """Return what to do about an object, within our authority."""
         desired = self._desired.get(key)
         stored = self._store.stacks.get(desired.stack) if desired else None
         if desired is None or stored is None or desired.stack in self._held or not self._cache.knows(key):
@@ -228,31 +228,31 @@ class DriftRepairer:
             return "leave"
         live = self._cache.get(key)
         verified = self._verified.get(key)
-        action = decide(Standing(desired.manifest or {}, live, verified, key in stored.finished))
+        action = decide(ObjectState(desired.object or {}, live, verified, key in stored.finished))
         if action == "create":
             return action if self._authority.may_restore else "leave"
-        if action == "apply" and (not self._authority.may_change or key in stored.pending or desired.manifest is None):
+        if action == "apply" and (not self._authority.may_change or key in stored.pending or desired.object is None):
             return "leave"
         return action
 
-    async def _put_back(self, key: str, desired: _Desired, action: Action) -> None:
-        if desired.manifest is None:
-            raise NotReady(desired.fault or f"{key} has no manifest")
+    async def _repair(self, key: str, desired: _Desired, action: Action) -> None:
+        if desired.object is None:
+            raise NotReady(desired.fault or f"{key}: no desired object")
         before = self._cache.get(key) if action == "apply" else await self._unlabelled(key)
         if before is not None and (entries := taken_over(before)) is not None:
             await self._api.set_managers(before, entries)
-        live = await self._api.apply(desired.manifest)
-        self._verified[key] = fingerprint(desired.manifest, live)
-        if before is None or self._verified[key] != fingerprint(desired.manifest, before):
+        live = await self._api.apply(desired.object)
+        self._verified[key] = fingerprint(desired.object, live)
+        if before is None or self._verified[key] != fingerprint(desired.object, before):
             self._limiter.note(key, asyncio.get_running_loop().time())
-            REPAIRS.labels(desired.manifest["kind"], action).inc()
-            _log.info("put back", object=key, of=desired.stack, action=action)
+            REPAIRS.labels(desired.object["kind"], action).inc()
+            _log.info("repaired", object=key, of=desired.stack, action=action)
 
     async def _unlabelled(self, key: str) -> K8sObject | None:
-        """The object behind a name that shows no object of ours: None, or one that lost our label.
+        """Return the object of this name that lost our label; None if no object has the name.
 
         Raises:
-            ForeignObjects: it never was ours.
+            ForeignObjects: the object was never ours.
         """
         live = await self._api.get(key)
         if live is None or is_ours(live):
@@ -260,23 +260,24 @@ class DriftRepairer:
         names = managers(live)
         if FIELD_MANAGER not in names:
             raise ForeignObjects(
-                f"{key} was replaced by an object of {', '.join(names) or 'an unknown manager'}: delete that one"
+                f"{key} was replaced by an object of {', '.join(names) or 'an unknown manager'}: delete that object"
             )
         return live
 
     def _failed(self, key: str, error: Exception) -> None:
-        """Note a problem: at once where somebody must act, else only when it does not pass by itself."""
-        tries = self._tries[key] = self._tries.get(key, 0) + 1
-        if isinstance(error, ClusterUnavailable) or (tries < _PASSING_TRIES and not isinstance(error, ForeignObjects)):
+        """Note a problem: immediately if an operator must act, otherwise after several attempts."""
+        attempts = self._attempts[key] = self._attempts.get(key, 0) + 1
+        is_early = attempts < _ATTEMPTS_BEFORE_REPORT and not isinstance(error, ForeignObjects)
+        if isinstance(error, ClusterUnavailable) or is_early:
             return
         self.problems[key] = str(error)
-        self._tell(key)
+        self._notify(key)
 
-    def _solved(self, key: str) -> None:
-        self._tries.pop(key, None)
+    def _succeeded(self, key: str) -> None:
+        self._attempts.pop(key, None)
         if self.problems.pop(key, None) is not None:
-            self._tell(key)
+            self._notify(key)
 
-    def _tell(self, key: str) -> None:
+    def _notify(self, key: str) -> None:
         for listener in list(self._listeners):
             listener(key)

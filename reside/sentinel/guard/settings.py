@@ -1,4 +1,4 @@
-"""Settings of the guard: the cluster that it watches, and where it keeps what it restores."""
+"""Settings of the guard."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class GuardSettings:
     """Configure a guard.
 
     Attributes:
-        namespace: the namespace that is the cluster.
-        state_dir: folder on a volume; holds the last validated stacks and the vault.
+        namespace: Kubernetes namespace of the cluster.
+        state_dir: folder on a volume with the last validated stacks and the vault.
         passphrase: encrypts the vault.
-        kubeconfig: path, for use outside the cluster; None: the pod's service account.
+        kubeconfig: path, for use outside of the cluster; None: the pod's service account.
         kube_context: context of the kubeconfig; None: the current one.
     """
 

@@ -1,7 +1,8 @@
-"""One watch a kind: list, follow, list again when it ends; the result stands in the cache.
+"""Keep the object cache current: list and watch each kind, and list it again when the watch ends.
 
-An end is always an error and logged, but for the API server's wish to list again (410) and for our own: after a while
-without an event we list anew, so that a connection that died silently is noticed. Each kind is guarded by itself.
+The end of a watch is an error and is logged, with two exceptions: the API server asks for a new list (410 Gone), or no
+event arrived for `QUIET_S`, after which a new list detects a connection that was lost silently. Each kind has a task of
+its own.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 QUIET_S: Final = 300.0
-"""Seconds without an event after which a kind is listed again."""
+"""Seconds without an event after which a kind is listed again, in case the connection was lost silently."""
 WATCH_FAILURES = Counter("reside_sentinel_watch_failures_total", "Watches that ended by an error.", ["kind"])
 LAST_EVENT = Gauge("reside_sentinel_watch_last_event_seconds", "Unix time of a watch's last event or list.", ["kind"])
 
 
 async def follow(api: KubernetesApi, cache: ObjectCache, kind: Kind) -> None:
-    """Keep the cache's objects of a kind as they are, without end.
+    """Keep the cache's objects of one kind current until cancelled.
 
     Raises:
-        ClusterRefused: our credentials are no longer taken (401): only a new start reads new ones.
+        ClusterRefused: the API server rejects our credentials (401): only a restart reads new ones.
     """
     retries = Retries(CONNECT_BACKOFF)
     while True:
@@ -46,21 +47,21 @@ async def follow(api: KubernetesApi, cache: ObjectCache, kind: Kind) -> None:
             LAST_EVENT.labels(kind.kind).set_to_current_time()
             await _events(api, cache, kind, version)
             retries.succeeded()
-        except ResideError as error:  # whatever the Kubernetes API answers
+        except ResideError as error:  # every error of the Kubernetes API
             status = getattr(error, "status", 0)
             if status == HTTPStatus.UNAUTHORIZED:
                 raise
             if asyncio.get_running_loop().time() - began > CONNECT_BACKOFF.longest:
-                retries.succeeded()  # the watch had worked for a while
+                retries.succeeded()  # the watch worked for a while before it failed
             pause = retries.failed()
             if status != HTTPStatus.GONE:
                 WATCH_FAILURES.labels(kind.kind).inc()
-                _log.warning("watch ended", kind=kind.kind, seconds=pause, error=str(error))
+                _log.warning("watch failed; retrying", kind=kind.kind, seconds=pause, error=str(error))
             await asyncio.sleep(pause)
 
 
 async def _events(api: KubernetesApi, cache: ObjectCache, kind: Kind, version: str) -> None:
-    """Take events until the watch has been quiet for long."""
+    """Update the cache from events until the watch ends or is quiet for `QUIET_S`."""
     async with aclosing(api.watch(kind, version)) as events:
         while True:
             try:

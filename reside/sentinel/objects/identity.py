@@ -1,4 +1,4 @@
-"""Pure functions over Kubernetes objects: whose they are and what they are called."""
+"""Names and ownership of Kubernetes objects. Pure."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ if TYPE_CHECKING:
 
 
 def split_key(key: str) -> tuple[str, str]:
-    """Kind and name out of ``Kind/name``."""
+    """Return kind and name of `Kind/name`."""
     kind, _, name = key.partition("/")
     return kind, name
 
 
 def live_key(live: K8sObject) -> str:
-    """``Kind/name`` of a live object of one of our kinds."""
+    """Return `Kind/name` of a live object."""
     return object_key(live)
 
 
 def metadata(obj: K8sObject) -> dict[str, Any]:
-    """The object's metadata; empty when there is none."""
+    """Return the object's metadata; empty if there is none."""
     found = obj.get("metadata")
     return found if isinstance(found, dict) else {}
 
 
 def is_ours(live: K8sObject) -> bool:
-    """Whether the object carries our managed-by label."""
+    """Return whether the object carries our managed-by label."""
     return (metadata(live).get("labels") or {}).get(MANAGED_BY_LABEL) == FIELD_MANAGER
 
 
 def stack_of(live: K8sObject) -> str | None:
-    """Name of the stack that the object says it belongs to."""
+    """Return the stack's name in the object's label; None if there is none."""
     name = (metadata(live).get("labels") or {}).get(STACK_LABEL)
     return name if isinstance(name, str) else None
 
 
 def is_owned(live: K8sObject) -> bool:
-    """Whether another object controls this one, so that it comes and goes with that."""
+    """Return whether another object controls this one and determines its lifetime."""
     return any(owner.get("controller") for owner in metadata(live).get("ownerReferences") or ())
 
 
 def is_going(live: K8sObject) -> bool:
-    """Whether the object is being deleted."""
+    """Return whether the object is being deleted."""
     return "deletionTimestamp" in metadata(live)
 
 
 def is_finished_job(live: K8sObject) -> bool:
-    """Whether this is a Job that has completed or failed: running it again would do its work twice."""
+    """Return whether this is a Job that has completed or failed, and must not run again."""
     conditions = (live.get("status") or {}).get("conditions") or ()
     return live.get("kind") == "Job" and any(
         c.get("type") in ("Complete", "Failed") and c.get("status") == "True" for c in conditions

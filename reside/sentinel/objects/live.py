@@ -1,7 +1,7 @@
 """Live objects as the Sentinel reports them.
 
-Left out: bookkeeping of the API server (``managedFields``, ``resourceVersion``), so that a report changes only when
-the object does; values of Secrets; and kubectl's copy of the last applied manifest, which would repeat them.
+Removed are the API server's bookkeeping (`managedFields`, `resourceVersion`), so that a report changes only when the
+object does, values of Secrets, and kubectl's last-applied annotation, which repeats those values.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def reported(live: K8sObject) -> K8sObject:
-    """The live object as it may stand in Jazz."""
+    """Return the live object as it may be written to Jazz."""
     meta = {name: value for name, value in metadata(live).items() if name not in _BOOKKEEPING}
     if _LAST_APPLIED in (meta.get("annotations") or {}):
         meta["annotations"] = {name: text for name, text in meta["annotations"].items() if name != _LAST_APPLIED}

@@ -1,4 +1,4 @@
-"""What of Kubernetes objects is secret: the values to mask in messages, and objects as they may be shown."""
+"""Mask secrets: the secret values of Kubernetes objects, and objects as they may be shown."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def secret_values(objects: Iterable[K8sObject]) -> tuple[str, ...]:
-    """All secret values of the objects, plain and in base64, longest first so that parts do not survive."""
+    """Return all secret values of the objects, plain and in base64, longest first, as `mask` requires."""
     found: set[str] = set()
-    for manifest in objects:
-        if manifest.get("kind") != "Secret":
+    for obj in objects:
+        if obj.get("kind") != "Secret":
             continue
-        for value in (manifest.get("stringData") or {}).values():
+        for value in (obj.get("stringData") or {}).values():
             found |= {str(value), base64.b64encode(str(value).encode()).decode()}
-        for encoded in (manifest.get("data") or {}).values():
+        for encoded in (obj.get("data") or {}).values():
             found |= {str(encoded), *_decoded(str(encoded))}
     return tuple(sorted((value for value in found if len(value) >= SHORTEST), key=len, reverse=True))
 

@@ -1,7 +1,7 @@
-"""Secret references: where a Secret of a stack points to a value instead of holding it. Pure.
+"""Secret references: a Secret of a stack references a value instead of containing it. Pure.
 
-The annotation ``reside.io/secret-references`` maps data keys to ids of Jazz maps ``{value}``. Where a value comes from
-is a look-up handed in, so that the same code fills in values with and without Jazz.
+The annotation `reside.io/secret-references` maps data keys to ids of Jazz maps `{value}`. The caller passes a function
+that returns values, so that the same code works with and without Jazz.
 """
 
 from __future__ import annotations
@@ -25,23 +25,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reference:
-    """One data key of one Secret, and the map that holds its value."""
+    """One data key of one Secret, and the map that contains its value.
+
+    Attributes:
+        object: the Secret, as `Secret/name`.
+        key: the data key.
+        target: id of the Jazz map.
+    """
 
     object: str
     key: str
     target: str
 
 
-def references(manifest: K8sObject) -> list[Reference]:
-    """The references of an object; none for anything but a Secret.
+def references(obj: K8sObject) -> list[Reference]:
+    """Return the references of an object; only a Secret has any.
 
     Raises:
         InvalidInput: the annotation is malformed.
     """
-    text = (metadata(manifest).get("annotations") or {}).get(SECRET_REFERENCES_ANNOTATION)
-    if manifest.get("kind") != "Secret" or text is None:
+    text = (metadata(obj).get("annotations") or {}).get(SECRET_REFERENCES_ANNOTATION)
+    if obj.get("kind") != "Secret" or text is None:
         return []
-    name = object_key(manifest)
+    name = object_key(obj)
     try:
         found = json.loads(text)
     except (TypeError, ValueError):
@@ -54,33 +60,33 @@ def references(manifest: K8sObject) -> list[Reference]:
 
 
 def all_references(objects: Iterable[K8sObject]) -> list[Reference]:
-    """The references of all objects."""
-    return [reference for manifest in objects for reference in references(manifest)]
+    """Return the references of all objects."""
+    return [reference for obj in objects for reference in references(obj)]
 
 
-def filled(manifest: K8sObject, value_of: Callable[[Reference], str | None]) -> K8sObject:
-    """The manifest with the values of its references; the given one is not changed.
+def filled(obj: K8sObject, value_of: Callable[[Reference], str | None]) -> K8sObject:
+    """Return a copy of the object with the values of its references.
 
     Raises:
         NotReady: a value is unknown; the message names key and map.
     """
-    found = references(manifest)
+    found = references(obj)
     if not found:
-        return manifest
+        return obj
     values: dict[str, str] = {}
     for reference in found:
         value = value_of(reference)
         if value is None:
             raise NotReady(
-                f"{reference.object}: no value for its key {reference.key} ({reference.target}): neither Jazz, nor the "
-                "vault, nor a live Secret has it"
+                f"{reference.object}: no value for its key {reference.key} ({reference.target}) in Jazz, the vault or "
+                "a live Secret: write it to that map"
             )
         values[reference.key] = value
-    return manifest | {"stringData": (manifest.get("stringData") or {}) | values}
+    return obj | {"stringData": (obj.get("stringData") or {}) | values}
 
 
 def live_value(live: K8sObject | None, key: str) -> str | None:
-    """A value out of a live Secret."""
+    """Return a value of a live Secret; None if there is none, or it is not text."""
     encoded = ((live or {}).get("data") or {}).get(key)
     if not isinstance(encoded, str):
         return None

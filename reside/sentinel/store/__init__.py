@@ -1,1 +1,1 @@
-"""What the Sentinel keeps on its volume."""
+"""Storage on the Sentinel's volume: validated stacks and secret values."""

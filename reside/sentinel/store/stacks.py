@@ -1,7 +1,8 @@
-"""The last validated stacks on the Sentinel's volume: what the fast path restores, with or without Jazz.
+"""The last validated stacks, on the Sentinel's volume: what the guard restores, with or without Jazz.
 
-One JSON file a stack. Invariants: a file is replaced as a whole or not at all; only the leading Sentinel writes (and
-one that starts, that a Job has ended); values of referenced secrets never stand here (they are in the vault).
+Each stack has one JSON file. Invariants: a file is replaced atomically; only the leading Sentinel writes, with the
+exception that a Sentinel that starts may note the end of a Job; values of secret references are never here, but in the
+vault.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ class StoredStack:
 
     Attributes:
         name: name of the stack.
-        owner: the account that declared it first and alone may change it.
+        owner: the account that declared it first; only it may change the stack.
         objects: its objects, with references in place of secret values.
-        applied: revision that was last applied through the engine; None: none yet, or the apply failed.
-        finished: Jobs that have ended, with the last that was seen of them.
-        pending: objects that an apply is changing, or has failed to change: not to be put back to what stands here.
+        applied: revision that the engine applied last; None: none yet, or the apply failed.
+        finished: Jobs that have ended, in the last state that was seen.
+        pending: objects that an apply is changing or failed to change; they must not be reverted to `objects`.
         leaving: objects that the same apply deletes.
     """
 
@@ -46,26 +47,26 @@ class StoredStack:
 
     @property
     def settled(self) -> bool:
-        """Whether no apply is under way or has failed."""
+        """Whether no apply is running or has failed."""
         return not self.pending and not self.leaving
 
     def by_key(self) -> dict[str, K8sObject]:
-        """The objects by ``Kind/name``."""
-        return {object_key(manifest): manifest for manifest in self.objects}
+        """Return the objects by `Kind/name`."""
+        return {object_key(obj): obj for obj in self.objects}
 
     def keys(self) -> frozenset[str]:
-        """``Kind/name`` of every object."""
-        return frozenset(object_key(manifest) for manifest in self.objects)
+        """Return `Kind/name` of every object."""
+        return frozenset(object_key(obj) for obj in self.objects)
 
     def preparing(self, desired: DesiredStack) -> StoredStack:
-        """This stack as it is kept while a newer declaration is being applied."""
-        before, after = self.by_key(), {object_key(manifest): manifest for manifest in desired.objects}
+        """Return this stack as it is stored while `desired` is being applied."""
+        before, after = self.by_key(), {object_key(obj): obj for obj in desired.objects}
         changing = {key for key in after if before.get(key) != after[key]}
         leaving = (before.keys() | self.pending | self.leaving) - after.keys()
         return replace(self, pending=frozenset((self.pending | changing) - leaving), leaving=frozenset(leaving))
 
     def taking(self, desired: DesiredStack) -> StoredStack:
-        """This stack after a newer declaration was applied."""
+        """Return this stack as it is stored after `desired` was applied."""
         keys = set(desired.keys())
         finished = {key: live for key, live in self.finished.items() if key in keys}
         return StoredStack(self.name, self.owner, desired.objects, desired.revision, finished)
@@ -75,7 +76,7 @@ class StackStore:
     """The stored stacks by name, in memory and on the volume.
 
     Args:
-        folder: where the files are; made if it does not exist.
+        folder: folder of the files; created if it does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -85,15 +86,15 @@ class StackStore:
         self.load()
 
     def load(self) -> None:
-        """Read all files; another Sentinel may have written them."""
+        """Read all files again, because another Sentinel may have written them."""
         found = [_read(path) for path in sorted(self._folder.glob("*.json"))]
         self.stacks = {stored.name: stored for stored in found if stored is not None}
 
     def save(self, stored: StoredStack) -> None:
-        """Keep a stack, in memory even if the volume can't be written.
+        """Store a stack; in memory even if the volume can't be written.
 
         Raises:
-            NotReady: it can't.
+            NotReady: the volume can't be written.
         """
         self.stacks[stored.name] = stored
         document = {
@@ -108,10 +109,10 @@ class StackStore:
         write_file(self._path(stored.name), json.dumps(document, ensure_ascii=False, indent=1).encode())
 
     def remove(self, name: str) -> None:
-        """Forget a stack.
+        """Remove a stack.
 
         Raises:
-            NotReady: the volume can't be written; the stack stays as it was.
+            NotReady: the volume can't be written; the stack is unchanged.
         """
         path = self._path(name)
         try:
@@ -121,7 +122,7 @@ class StackStore:
         self.stacks.pop(name, None)
 
     def holder(self, key: str) -> str | None:
-        """Name of the stack that holds the object ``Kind/name``."""
+        """Return the name of the stack that contains the object `Kind/name`."""
         return next((stored.name for stored in self.stacks.values() if key in stored.keys()), None)  # noqa: SIM118 - not a dict
 
     def _path(self, name: str) -> Path:
@@ -129,7 +130,7 @@ class StackStore:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Replace a file as a whole, readable by its owner only, on the disk when this returns.
+    """Replace a file atomically, readable by its owner only, and sync it to the disk.
 
     Raises:
         NotReady: the volume can't be written at present.
@@ -141,16 +142,16 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def _unwritable(path: Path, error: OSError) -> NotReady:
-    return NotReady(f"{path} can't be written: {error.strerror}; is the volume full or read-only?")
+    return NotReady(f"{path} can't be written: {error.strerror}: check whether the volume is full or read-only")
 
 
 def _read(path: Path) -> StoredStack | None:
-    """The stack in a file; None if it is broken, or was removed since the folder was listed."""
+    """Return the stack in a file; None if the file is malformed, or was removed since the folder was listed."""
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
         objects = tuple(data["objects"])
-        for manifest in objects:
-            object_key(manifest)
+        for obj in objects:
+            object_key(obj)
         return StoredStack(
             name=data["name"],
             owner=data["owner"],
@@ -162,6 +163,10 @@ def _read(path: Path) -> StoredStack | None:
         )
     except FileNotFoundError:
         return None  # the leader has just removed the stack
-    except (ValueError, KeyError, TypeError) as error:  # a broken file is made anew from Jazz; the rest must work
-        _log.error("stored stack is unreadable and left alone", path=str(path), error=repr(error))
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+    ) as error:  # the leader writes the file again from Jazz; the other stacks must work
+        _log.error("ignoring unreadable stored stack", path=str(path), error=repr(error))
         return None

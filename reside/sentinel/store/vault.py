@@ -1,9 +1,9 @@
 """Values of referenced secrets, encrypted on the Sentinel's volume.
 
-Alpha forgets a replica's agent secret once its Secret is live; the Sentinel must still be able to put that Secret back,
-even while Jazz is away. The key is derived from the engine's passphrase (scrypt, a salt for each vault); each value is
-sealed on its own (XSalsa20-Poly1305). Invariant: a value is found only under the account that wrote it, so that no
-declarer can have another's value filled into a Secret of its own.
+Alpha deletes a replica's agent secret as soon as its Secret is live. The Sentinel must still be able to restore that
+Secret, even while Jazz is unavailable. The key is derived from the engine's passphrase (scrypt, one salt for each
+vault); each value is encrypted separately (XSalsa20-Poly1305). Invariant: a value is found only under the account that
+wrote it, so that no account can copy another account's value into a Secret of its own.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _SCRYPT_N: Final = 2**14
 
 
 class Vault:
-    """The sealed values.
+    """Encrypted values in one file.
 
     Args:
-        path: the vault's file; made at the first ``put``.
-        passphrase: what its key is derived from.
+        path: the vault's file; created by the first `put`.
+        passphrase: the key is derived from it.
 
     Raises:
-        InvalidInput: the file is no vault, or another passphrase has made it.
+        InvalidInput: the file is not a vault, or was encrypted with another passphrase.
     """
 
     def __init__(self, path: Path, passphrase: SecretStr) -> None:
@@ -52,7 +52,7 @@ class Vault:
         return f"<Vault {self._path} with {len(self._values)} values>"
 
     def load(self) -> None:
-        """Read the file; another Sentinel may have written it."""
+        """Read the file again, because another Sentinel may have written it."""
         document = _read(self._path)
         salt = base64.b64decode(document["salt"]) if document else self._salt or nacl.utils.random(_SALT_BYTES)
         if salt != self._salt:
@@ -61,18 +61,18 @@ class Vault:
         self._values = {name: self._open(name, sealed) for name, sealed in values.items()}
 
     def get(self, account: str, reference: str) -> str | None:
-        """The value that ``account`` wrote under a reference; None if it is not known."""
+        """Return the value that `account` wrote under a reference; None if it is unknown."""
         return self._values.get(_name(account, reference))
 
     def put(self, account: str, reference: str, value: str) -> None:
-        """Keep a value; nothing is written when it is kept already."""
+        """Store a value, unless it is stored already."""
         name = _name(account, reference)
         if self._values.get(name) != value:
             self._values[name] = value
             self._save()
 
     def keep_only(self, used: Collection[tuple[str, str]]) -> None:
-        """Forget all values but those of these (account, reference)."""
+        """Delete all values except those of these (account, reference) pairs."""
         names = {_name(account, reference) for account, reference in used}
         if not self._values.keys() <= names:
             self._values = {name: value for name, value in self._values.items() if name in names}
@@ -91,11 +91,13 @@ class Vault:
             inner, value = json.loads(self._box.decrypt(base64.b64decode(sealed)))
         except CryptoError:
             raise InvalidInput(
-                f"vault {self._path} was made with another passphrase: set RESIDE_ENGINE_PASSPHRASE to that one, or "
-                "delete the file, after which values are read again from Jazz and from live Secrets"
+                f"vault {self._path} was encrypted with another passphrase: set RESIDE_ENGINE_PASSPHRASE to that "
+                "passphrase, or delete the file; values are then read again from Jazz and from live Secrets"
             ) from None
         if inner != name:
-            raise InvalidInput(f"vault {self._path} was tampered with: the value of {name} belongs to another")
+            raise InvalidInput(
+                f"vault {self._path} was tampered with: the value of {name} belongs to another reference"
+            )
         return str(value)
 
 
@@ -117,6 +119,6 @@ def _read(path: Path) -> dict[str, Any] | None:
         document = None
     if not isinstance(document, dict) or not {"salt", "values"} <= document.keys():
         raise InvalidInput(
-            f"vault {path} is unreadable: delete the file; values are then read again from their sources"
+            f"vault {path} is unreadable: delete the file; values are then read again from Jazz and from live Secrets"
         )
     return document

@@ -1,1 +1,1 @@
-"""What the Sentinel does while it holds the lease: apply, preview, prune, report."""
+"""The work of the leading Sentinel: apply, preview, prune, report."""

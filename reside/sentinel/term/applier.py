@@ -1,7 +1,7 @@
-"""The slow path of one stack: read the present wish, check it, fill in secrets, let the engine work, keep the result.
+"""Apply one stack: read the desired stack, check it, resolve secret references, run the engine, store the result.
 
-Level-triggered: ``handle`` may run at any time, for any reason. A stack whose revision was applied already costs no
-engine run.
+Level-triggered: `handle` may run at any time, for any reason. A stack whose revision is already applied needs no
+operation of the engine.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 
-APPLY_SECONDS = Histogram("reside_sentinel_apply_seconds", "Time of an engine's apply.")
+APPLY_SECONDS = Histogram("reside_sentinel_apply_seconds", "Duration of an apply by the engine.")
 
 
 class Applier:
-    """Brings stacks to what is declared.
+    """Applies and removes stacks.
 
     Args:
-        context: the term's parts.
-        reporter: told of every result.
-        changed: called with a stack's name when its map or a value that it refers to changes.
+        context: the parts of the term.
+        reporter: receives every result.
+        changed: called with a stack's name when its map or a secret value that it references changes.
     """
 
     def __init__(self, context: TermContext, reporter: Reporter, changed: Callable[[str], None]) -> None:
@@ -48,16 +48,16 @@ class Applier:
         self._changed = changed
         self._watched: dict[str, dict[str, Callable[[], None]]] = {}
         self._resolved: dict[str, set[tuple[str, str]]] = {}
-        """Stack → (owner, map) of the secret values that the vault keeps for it, also before it is applied."""
+        """Stack → (owner, map) of the secret values that the vault keeps for it, even before it is applied."""
         self.unread: set[str] = set()
-        """Stacks that could not be read, and of which nothing is stored: what they hold is not known."""
+        """Stacks that could not be read and are not stored, so that their objects are unknown."""
 
     async def handle(self, name: str) -> None:
-        """Bring a stack to what is declared at this moment.
+        """Make the live objects of a stack equal to its present desired stack.
 
         Raises:
-            InvalidInput: only a change of the declaration helps.
-            ResideError, EngineError, JazzError, LockError: trying again may help.
+            InvalidInput: the desired stack must be changed.
+            ResideError, EngineError, JazzError, LockError: a retry may help.
         """
         try:
             await self._handle(name)
@@ -67,7 +67,7 @@ class Applier:
             raise
 
     def close(self) -> None:
-        """Stop being told of changes."""
+        """Unsubscribe."""
         for name in list(self._watched):
             self._watch(name, {})
 
@@ -78,7 +78,9 @@ class Applier:
             return
         if entry is None:
             if name in self._context.data.desired:
-                raise NotAllowed(f"stack {name}: no account that wrote it may declare anything")
+                raise NotAllowed(
+                    f"stack {name}: no account that wrote it has a permission to declare objects: grant one"
+                )
             return
         try:
             source, stack = await self._context.read(name, entry)
@@ -93,10 +95,10 @@ class Applier:
         objects, values = await resolve(self._context.replica.node, self._context.guard, stack)
         self._resolved[name] = _values_of(stack)
         self._watch(name, {source.id: source, **values})
-        await self._bring(stack, objects)
+        await self._apply(stack, objects)
         self._reporter.succeed(name)
 
-    async def _bring(self, stack: DesiredStack, objects: tuple[K8sObject, ...]) -> None:
+    async def _apply(self, stack: DesiredStack, objects: tuple[K8sObject, ...]) -> None:
         guard = self._context.guard
         stored = guard.store.stacks.get(stack.name)
         if stored is not None and stored.applied == stack.revision and stored.settled:
@@ -139,16 +141,16 @@ class Applier:
         self._reporter.remove(name)
 
     def _refuse_teardown(self) -> None:
-        """Go on only if the cluster is not being destroyed.
+        """Check that the cluster is not being destroyed.
 
         Raises:
-            NotReady: it is.
+            NotReady: it is being destroyed.
         """
         if self._context.guard.cache.is_teardown:
             raise NotReady(f"{TEARDOWN_MARKER} exists: the cluster is being destroyed; nothing is applied or deleted")
 
     def _watch(self, name: str, values: dict[str, CoMap]) -> None:
-        """Be told of changes of exactly these maps."""
+        """Subscribe to changes of exactly these maps."""
         present = self._watched.pop(name, {})
         for co_id in present.keys() - values.keys():
             present[co_id]()
@@ -163,5 +165,5 @@ class Applier:
 
 
 def _values_of(stack: DesiredStack | StoredStack) -> set[tuple[str, str]]:
-    """Owner and map of each secret value that a stack refers to."""
+    """Return owner and map of each secret value that a stack references."""
     return {(stack.owner, reference.target) for reference in all_references(stack.objects)}

@@ -1,4 +1,4 @@
-"""What the leading Sentinel has at hand for its term, and how it reads others' wishes."""
+"""The parts of a term, and how the leading Sentinel reads and checks desired stacks and candidates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TermContext:
-    """The parts of one term."""
+    """The parts of one term.
+
+    Attributes:
+        replica: context of the Sentinel's replica.
+        data: the Sentinel's data in Jazz.
+        guard: the running guard.
+        engine: the engine of this term.
+        lease: the lease that makes this process the leader.
+        serial: locks by stack; see `lane`.
+    """
 
     replica: Context
     data: SentinelData
@@ -38,11 +47,11 @@ class TermContext:
     serial: dict[str, asyncio.Lock] = field(default_factory=dict)
 
     def lane(self, stack: str) -> asyncio.Lock:
-        """The lock under which the engine works on a stack: an apply and a preview of it don't overlap."""
+        """Return the lock of a stack, under which the engine works, so that its apply and its preview don't overlap."""
         return self.serial.setdefault(stack, asyncio.Lock())
 
     def rights(self) -> Rights:
-        """Who may declare what at this moment."""
+        """Return who may declare what at this moment."""
         permissions = self.replica.rcb.permissions()
 
         def granted(account: str, name: str) -> bool:
@@ -51,53 +60,54 @@ class TermContext:
         return Rights(granted, self.guard.store.holder, self.replica.node.now_ms())
 
     def owner(self, stack: str) -> str | None:
-        """The account that a stack belongs to, once it was accepted."""
+        """Return the account that owns a stack; None if the stack was never accepted."""
         stored = self.guard.store.stacks.get(stack)
         return stored.owner if stored else None
 
     def entry(self, stack: str) -> Edit | None:
-        """The edit of the stack's entry in ``desired`` that counts."""
+        """Return the effective edit of the stack's entry in `desired`."""
         return in_force(self.data.desired.history(stack), self.owner(stack), self.rights())
 
     async def read(self, name: str | None, entry: Edit) -> tuple[CoMap, DesiredStack]:
-        """The stack that an entry points to, with its map; form and authors are checked, rights are not.
+        """Return the map that an entry points to, and its stack; check form and authors, but not permissions.
 
         Raises:
-            InvalidInput: it is no stack.
-            NotAllowed: its objects are another account's.
+            InvalidInput: it is not a stack.
+            NotAllowed: its objects were written by another account.
             NotReady: it can't be read now.
         """
         try:
             source = await self.replica.node.load_map(str(entry.value))
         except JazzError as error:
-            raise NotReady(f"stack {name or ''}: {entry.value} can't be read: {error}") from error
+            raise NotReady(f"stack {name or 'of a candidate'}: {entry.value} can't be read: {error}") from error
         return source, read_stack(name, entry, source.as_dict(), source.edit(OBJECTS))
 
     def check(self, stack: DesiredStack) -> None:
-        """Go on only if the stack's owner may declare it and no rule is broken.
+        """Check that the stack's owner may declare it and that it does not violate the policy.
 
         Raises:
             NotAllowed: a permission is missing.
-            PolicyViolated: rules are broken.
+            Conflict: an object belongs to another stack.
+            PolicyViolated: the stack violates rules.
         """
         check_rights(stack, self.rights())
         if broken := self.violations(stack):
             raise PolicyViolated(broken)
 
     def violations(self, stack: DesiredStack) -> tuple[str, ...]:
-        """The rules that a stack breaks, as sentences."""
+        """Return one sentence for each policy violation of a stack."""
         found = rules.check(stack.objects, rules.Context(self.guard.api.namespace))
         return tuple(str(violation) for violation in found)
 
     async def check_adoption(self, objects: tuple[K8sObject, ...]) -> None:
-        """Go on only if no object of the stack is somebody else's already.
+        """Check that no object of the stack exists already as an object that is not ours.
 
         Raises:
-            ForeignObjects: some are.
+            ForeignObjects: such objects exist.
         """
 
-        async def live(manifest: K8sObject) -> K8sObject | None:
-            return await self.guard.api.get(f"{manifest['kind']}/{manifest['metadata']['name']}")
+        async def live(obj: K8sObject) -> K8sObject | None:
+            return await self.guard.api.get(f"{obj['kind']}/{obj['metadata']['name']}")
 
         if refused := await check_adoption(objects, live):
             raise ForeignObjects("; ".join(str(refusal) for refusal in refused))

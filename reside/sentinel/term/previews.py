@@ -1,7 +1,7 @@
-"""Previews of candidate stacks: what an apply would do, broken rules included, before anybody approves.
+"""Preview candidates: what an apply would change, and policy violations, before an operator approves.
 
-A candidate is checked like a declared stack, but by the account that wrote its entry; a refusal is a result, too. A
-result is made once for each candidate; only what may pass by itself (no engine, no cluster) is tried again.
+A candidate is checked like a desired stack, for the account that wrote its entry. A refusal is a result, too. Each
+candidate has one result; only after a transient error (no engine, no cluster) is the preview retried.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from reside.model.sentinel_data import CANDIDATE
 from reside.model.stacks import StackPreview
 from reside.sentinel.contract.declared import check_rights, in_force
 from reside.sentinel.engine import EngineError, StackSpec
-from reside.sentinel.term.secret_values import resolve_loosely
+from reside.sentinel.term.secret_values import resolve_for_preview
 
 if TYPE_CHECKING:
     from reside.jazz import Edit
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 class Previewer:
-    """Makes the results of one term."""
+    """Writes the results of previews in one term."""
 
     def __init__(self, context: TermContext) -> None:
         self._context = context
 
     async def handle(self, key: str) -> None:
-        """Make the result of a candidate, or take it back with the candidate.
+        """Write the result of a candidate, or delete the result of a deleted candidate.
 
         Raises:
-            NotReady, EngineUnavailable: trying again may help.
+            NotReady, EngineUnavailable: a retry may help.
         """
         results = self._context.data.results
         entry = in_force(self._context.data.previews.history(key), None, self._context.rights())
@@ -67,7 +67,7 @@ class Previewer:
             return replace(result, error=str(error))
 
     async def _changes(self, stack: DesiredStack, result: StackPreview) -> StackPreview:
-        objects = await resolve_loosely(self._context.replica.node, self._context.guard, stack)
+        objects = await resolve_for_preview(self._context.replica.node, self._context.guard, stack)
         await self._context.check_adoption(objects)
         async with self._context.lane(stack.name):
             done = await self._context.engine.preview(StackSpec(stack.name, objects))
@@ -76,4 +76,4 @@ class Previewer:
     def _check_owner(self, stack: DesiredStack) -> None:
         owner = self._context.owner(stack.name)
         if owner not in (None, stack.owner):
-            raise NotAllowed(f"stack {stack.name} belongs to {owner}")
+            raise NotAllowed(f"stack {stack.name} belongs to {owner}: use another name")

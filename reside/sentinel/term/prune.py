@@ -1,7 +1,7 @@
-"""Deletes what carries our label and stands in no stack; in careful mode nothing.
+"""Delete live objects that carry our label and are in no stack. Careful mode turns this off.
 
-Invariant: an object is unknown only if every declared stack was read and neither declares nor holds it. What another
-object controls is that one's business.
+Invariant: an object is deleted only if every desired stack was read, and neither a desired nor a stored stack contains
+it. Objects that another object controls are left to Kubernetes' garbage collection.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 _LAST: Final = ("ServiceAccount", "Role", "RoleBinding")
-"""Deleted after the rest: a process that is being removed may still use them."""
+"""Kinds that are deleted last, because a pod that is being deleted may still use them."""
 _ALL: Final = "unknown objects"
-"""The queue's only key: each pass looks at all objects."""
+"""The queue's only key: each pass examines all objects."""
 
 
 def unknown(live: Mapping[str, K8sObject], known: Collection[str]) -> list[str]:
-    """Keys of the live objects to delete, in the order of their deletion."""
+    """Return the keys of the live objects to delete, in the order of their deletion."""
     found = [key for key, seen in live.items() if key not in known and not is_owned(seen) and not is_going(seen)]
     return sorted(found, key=lambda key: (key.startswith(_LAST), key))
 
 
 class Pruner:
-    """Deletes unknown objects of one term.
+    """Deletes unknown objects during one term.
 
     Args:
-        context: the term's parts.
-        stacks: the queue of stacks; nothing is deleted while one of them is being worked on.
+        context: the parts of the term.
+        stacks: the queue of stacks; nothing is deleted while it is busy.
         applier: knows which stacks could not be read.
-        reporter: knows what is declared.
+        reporter: knows the desired stacks.
     """
 
     def __init__(self, context: TermContext, stacks: WorkQueue, applier: Applier, reporter: Reporter) -> None:
@@ -60,16 +60,16 @@ class Pruner:
         )
 
     def wake(self) -> None:
-        """Look for unknown objects again, since something changed."""
+        """Queue a search for unknown objects."""
         self._queue.add(_ALL)
 
     def close(self) -> None:
-        """Hear of no further change."""
+        """Unsubscribe."""
         for unlisten in self._unlisten:
             unlisten()
 
     async def run(self) -> None:
-        """Delete what is unknown until cancelled."""
+        """Delete unknown objects until cancelled."""
         await self._queue.run()
 
     async def _prune(self, _: str) -> None:
@@ -83,7 +83,7 @@ class Pruner:
                 self.wake()
                 return
             await self._context.lease.check()
-            _log.info("deleting, since no stack knows it", object=key)
+            _log.info("deleting object that is in no stack", object=key)
             await self._context.guard.api.delete(key)
 
     def _known(self) -> set[str]:

@@ -1,4 +1,4 @@
-"""Writes the reports of stacks to Jazz whenever something about a stack changed; the leading Sentinel only."""
+"""Write the reports of stacks to Jazz after each change; runs in the leading Sentinel only."""
 
 from __future__ import annotations
 
@@ -16,71 +16,71 @@ if TYPE_CHECKING:
     from reside.model.stacks import DesiredStack, K8sObject
     from reside.sentinel.term.context import TermContext
 
-TRIES_BEFORE_REPORT: Final = 3
+ATTEMPTS_BEFORE_REPORT: Final = 3
 """Failed attempts in a row after which a transient error is reported."""
 
 
 class Reporter:
-    """The reports of one term."""
+    """Writes reports during one term."""
 
     def __init__(self, context: TermContext) -> None:
         self._context = context
         self.declared: dict[str, DesiredStack] = {}
-        """Stacks as declared last, as far as they could be read."""
+        """The latest desired stacks that could be read, by name."""
         self.faults: dict[str, Fault] = {}
-        self._tries: dict[str, int] = {}
+        self._attempts: dict[str, int] = {}
         self.queue = WorkQueue("report", self._write, workers=1, backoff=APPLY_BACKOFF, judge=judge)
         guard = context.guard
-        self._unlisten = (guard.cache.listen(self._seen), guard.repairer.listen(self._told))
+        self._unlisten = (guard.cache.listen(self._object_changed), guard.repairer.listen(self._problem_changed))
 
     def close(self) -> None:
-        """Hear of no further change."""
+        """Unsubscribe."""
         for unlisten in self._unlisten:
             unlisten()
 
     def touch(self, name: str) -> None:
-        """Something about a stack changed."""
+        """Queue the report of a stack."""
         self.queue.add(name)
 
     def take(self, stack: DesiredStack) -> None:
-        """A stack was declared."""
+        """Note a desired stack that was read."""
         self.declared[stack.name] = stack
         self.touch(stack.name)
 
     def fail(self, name: str, error: Exception) -> None:
-        """Report that a stack can't be applied; a transient error only after several attempts."""
-        tries = self._tries[name] = self._tries.get(name, 0) + 1
-        if is_transient(error) and tries < TRIES_BEFORE_REPORT:
+        """Report that a stack can't be applied; report a transient error only after several attempts."""
+        attempts = self._attempts[name] = self._attempts.get(name, 0) + 1
+        if is_transient(error) and attempts < ATTEMPTS_BEFORE_REPORT:
             return
-        blamed = getattr(error, "object", None)
-        self.faults[name] = Fault(str(error), blamed if isinstance(blamed, str) else None)
+        failed = getattr(error, "object", None)
+        self.faults[name] = Fault(str(error), failed if isinstance(failed, str) else None)
         self.touch(name)
 
     def succeed(self, name: str) -> None:
-        """A stack is applied."""
+        """Note that a stack is applied."""
         self.faults.pop(name, None)
-        self._tries.pop(name, None)
+        self._attempts.pop(name, None)
         self.touch(name)
 
     def remove(self, name: str) -> None:
-        """A stack is no more."""
+        """Note that a stack was removed."""
         self.declared.pop(name, None)
         self.faults.pop(name, None)
-        self._tries.pop(name, None)
+        self._attempts.pop(name, None)
         self.touch(name)
 
     def known(self) -> set[str]:
-        """Names of the stacks of which something was declared or went wrong."""
+        """Return the names of the stacks that are desired or have a fault."""
         return {*self.declared, *self.faults}
 
-    def _seen(self, key: str, before: K8sObject | None, live: K8sObject | None) -> None:
-        said = {stack_of(seen) for seen in (before, live) if seen is not None}
+    def _object_changed(self, key: str, before: K8sObject | None, live: K8sObject | None) -> None:
+        labelled = {stack_of(seen) for seen in (before, live) if seen is not None}
         holders = {stack.name for stack in self.declared.values() if key in stack.keys()}  # noqa: SIM118 - no dict
-        for name in said | holders | {self._context.guard.store.holder(key)}:
+        for name in labelled | holders | {self._context.guard.store.holder(key)}:
             if name is not None and self._known(name):
                 self.touch(name)
 
-    def _told(self, key: str) -> None:
+    def _problem_changed(self, key: str) -> None:
         name = self._context.guard.store.holder(key)
         if name is not None:
             self.touch(name)
@@ -112,10 +112,10 @@ class Reporter:
             target.delete(member)
 
     async def _target(self, reports: CoMap, name: str) -> CoMap:
-        """The stack's report map, made at its first report."""
+        """Return the stack's report map; create it at the first report."""
         found = reports.get(name)
         if isinstance(found, str):
             return await self._context.replica.node.load_map(found)
-        made = self._context.data.readers.create_map()
-        reports.set(name, made.id)
-        return made
+        created = self._context.data.readers.create_map()
+        reports.set(name, created.id)
+        return created

@@ -1,4 +1,4 @@
-"""What the Sentinel reports of a stack, composed by pure functions out of wishes and live state."""
+"""Compose the report of a stack from desired, stored and live objects. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fault:
-    """Why the last try to apply a stack failed, and the one object that is to blame, if there is one."""
+    """Why the last attempt to apply a stack failed, and the object that caused it, if it is known."""
 
     message: str
     object: str | None = None
@@ -26,15 +26,15 @@ class Fault:
 
 @dataclass(frozen=True)
 class StackState:
-    """All that a report is composed of.
+    """The input of a report.
 
     Attributes:
         name: name of the stack.
-        declared: the stack as declared last, as far as it could be read.
-        stored: the stack as validated and applied last.
-        fault: why the declared stack is not applied.
-        problems: why single objects can't be kept as they should be, by ``Kind/name``.
-        live: the live objects by ``Kind/name``.
+        declared: the latest desired stack that could be read.
+        stored: the stack that was validated and applied last.
+        fault: why the desired stack is not applied.
+        problems: why objects can't be repaired, by `Kind/name`.
+        live: the live objects by `Kind/name`.
     """
 
     name: str
@@ -46,8 +46,8 @@ class StackState:
 
 
 def compose(state: StackState) -> StackReport:
-    """The report of a stack: its objects are those declared, those applied, and those that are still to go."""
-    declared = {object_key(manifest): manifest for manifest in state.declared.objects} if state.declared else {}
+    """Return the report of a stack. Its objects are those desired, those applied, and those not yet deleted."""
+    declared = {object_key(obj): obj for obj in state.declared.objects} if state.declared else {}
     applied = state.stored.by_key() if state.stored else {}
     remaining = {key for key, live in state.live.items() if stack_of(live) == state.name}
     objects = {
@@ -72,7 +72,7 @@ def _object(state: StackState, key: str, desired: K8sObject | None, applied: K8s
 
 
 def difference(present: Mapping[str, Any], desired: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Members to set and members to delete so that ``present`` becomes ``desired``."""
+    """Return the members to set and the members to delete so that `present` becomes `desired`."""
     absent = object()
     to_set = {name: value for name, value in desired.items() if present.get(name, absent) != value}
     return to_set, [name for name in present if name not in desired]

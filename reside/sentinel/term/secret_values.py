@@ -1,7 +1,7 @@
-"""Where the values of secret references come from: Jazz, else the vault, else the live Secret.
+"""Resolve secret references: from Jazz, else from the vault, else from the live Secret.
 
-Invariant: a value out of Jazz counts only if the account that declares the stack wrote it. Otherwise anyone who may
-declare a Secret could have a value filled in that only the Sentinel can read.
+Invariant: a value from Jazz is used only if the owner of the stack wrote it. Otherwise an account that may declare
+Secrets could copy any value that the Sentinel can read into a Secret of its own.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 
-_WITHIN_S: Final = 5.0
+_LOAD_S: Final = 5.0
+"""Deadline in seconds for a value to arrive from Jazz."""
 PLACEHOLDER: Final = "not-yet-known"
 
 
 async def resolve(node: Node, guard: Guard, stack: DesiredStack) -> tuple[tuple[K8sObject, ...], dict[str, CoMap]]:
-    """The stack's objects with all values, which the vault keeps from now on, and the maps that they came from.
+    """Return the stack's objects with all secret values, and the maps of those values; store the values in the vault.
 
     Raises:
-        NotReady: a value is nowhere to be found.
+        NotReady: a value is in none of the sources.
         InvalidInput: an annotation is malformed.
     """
     found, sources = await _look_up(node, stack)
@@ -41,7 +42,7 @@ async def resolve(node: Node, guard: Guard, stack: DesiredStack) -> tuple[tuple[
     def value_of(reference: Reference) -> str | None:
         return _known(found, guard, stack.owner, reference)
 
-    objects = tuple(filled(manifest, value_of) for manifest in stack.objects)
+    objects = tuple(filled(obj, value_of) for obj in stack.objects)
     for reference in all_references(stack.objects):
         value = value_of(reference)
         if value is not None:
@@ -49,19 +50,19 @@ async def resolve(node: Node, guard: Guard, stack: DesiredStack) -> tuple[tuple[
     return objects, sources
 
 
-async def resolve_loosely(node: Node, guard: Guard, stack: DesiredStack) -> tuple[K8sObject, ...]:
-    """The stack's objects for a preview: what is not known yet is a placeholder, and nothing is kept."""
+async def resolve_for_preview(node: Node, guard: Guard, stack: DesiredStack) -> tuple[K8sObject, ...]:
+    """Return the stack's objects with placeholders for unknown secret values; store nothing."""
     found, _ = await _look_up(node, stack)
 
     def value_of(reference: Reference) -> str:
         known = _known(found, guard, stack.owner, reference)
         return known if known is not None else PLACEHOLDER
 
-    return tuple(filled(manifest, value_of) for manifest in stack.objects)
+    return tuple(filled(obj, value_of) for obj in stack.objects)
 
 
 def _known(found: Mapping[str, str], guard: Guard, owner: str, reference: Reference) -> str | None:
-    """The value of a reference; one that Jazz has counts also if it is empty."""
+    """Return the value of a reference. An empty value from Jazz is a value, too."""
     value = found.get(reference.target)
     if value is None:
         value = guard.vault.get(owner, reference.target)
@@ -69,7 +70,7 @@ def _known(found: Mapping[str, str], guard: Guard, owner: str, reference: Refere
 
 
 async def _look_up(node: Node, stack: DesiredStack) -> tuple[dict[str, str], dict[str, CoMap]]:
-    """Values by map id as far as Jazz has them now, and the maps."""
+    """Return the values that Jazz has now and the maps that could be loaded, both by map id."""
     targets = sorted({reference.target for reference in all_references(stack.objects)})
     sources = await asyncio.gather(*(_load(node, target) for target in targets))
     maps = {target: source for target, source in zip(targets, sources, strict=True) if source is not None}
@@ -79,7 +80,7 @@ async def _look_up(node: Node, stack: DesiredStack) -> tuple[dict[str, str], dic
         if edit is None or edit.deleted:
             continue
         if edit.by != stack.owner:
-            _log.warning("secret value of another account ignored", of=stack.name, map=target, by=edit.by)
+            _log.warning("ignoring secret value written by another account", of=stack.name, map=target, by=edit.by)
         elif isinstance(edit.value, str):
             values[target] = edit.value
     return values, maps
@@ -87,7 +88,7 @@ async def _look_up(node: Node, stack: DesiredStack) -> tuple[dict[str, str], dic
 
 async def _load(node: Node, target: str) -> CoMap | None:
     try:
-        return await node.load_map(target, timeout=_WITHIN_S)
+        return await node.load_map(target, timeout=_LOAD_S)
     except JazzError as error:
         _log.warning("secret value can't be read from Jazz", map=target, error=str(error))
         return None

@@ -1,4 +1,4 @@
-"""One term of the leading Sentinel: its queues and what feeds them."""
+"""One term of the leading Sentinel: its queues, and the subscriptions that add keys to them."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 LANES: Final = 4
-"""Stacks that are worked on at once. The engine bounds what costs more: see ``EngineSettings.processes``."""
+"""Stacks that are handled in parallel. `EngineSettings.processes` limits the engine's processes."""
 _DRAIN_S: Final = 10.0
-"""Seconds for running operations to end by themselves before the engine is told to stop."""
+"""Deadline in seconds for running operations to finish before the engine is stopped."""
 _REPORT_S: Final = 3.0
-"""Seconds for the last reports to be written."""
+"""Deadline in seconds for the last reports to be written."""
 
 
 class Term:
-    """What works while this Sentinel leads."""
+    """The queues that run while this Sentinel leads."""
 
     def __init__(self, context: TermContext) -> None:
         self._context = context
@@ -53,8 +53,8 @@ class Term:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Work while the block is open; leaving it cancels what runs."""
-        self.look_again()
+        """Handle stacks and candidates while the block is open; cancel what still runs at its end."""
+        self.examine_all()
         try:
             async with in_background(
                 stacks=self._stacks.run,
@@ -70,25 +70,25 @@ class Term:
             self._reporter.close()
             self._applier.close()
 
-    def look_again(self, after: float = 0.0) -> None:
-        """Look at every stack and candidate, in ``after`` seconds: permissions may have changed."""
+    def examine_all(self, after: float = 0.0) -> None:
+        """Queue every stack and candidate, in `after` seconds, because permissions may have changed."""
         self._declared(self._context.data.desired, after)
         self._candidates(self._context.data.previews, after)
 
     async def finish(self) -> None:
-        """Begin nothing new, let running operations end, report, and let the reports reach the sync server."""
+        """Start nothing more, let running operations finish, and write their reports."""
         try:
             async with asyncio.timeout(_DRAIN_S):
                 await asyncio.gather(self._stacks.drain(), self._previews.drain())
         except TimeoutError:
             running = self._stacks.statistics().running + self._previews.statistics().running
-            _log.warning("operations are still running and are stopped", seconds=_DRAIN_S, running=running)
+            _log.warning("operations exceeded the deadline; stopping them", seconds=_DRAIN_S, running=running)
         await self._context.engine.stop()
         try:
             async with asyncio.timeout(_REPORT_S):
                 await self._reporter.queue.wait_idle()
         except TimeoutError:
-            _log.warning("the last reports are not written; the next one to lead writes them")
+            _log.warning("last reports not written; the next leader writes them")
 
     async def _handle(self, name: str) -> None:
         try:
@@ -107,12 +107,12 @@ class Term:
 
 
 async def begin(context: Context, guard: Guard, engine: StackEngine, lease: Held) -> Term:
-    """A term on what stands in Jazz and on the volume now."""
+    """Start a term with the present data in Jazz and on the volume."""
     guard.reload()
     return Term(TermContext(context, await open_data(context), guard, engine, lease))
 
 
-async def _follow(value: CoMap, tell: Callable[[CoMap], None]) -> None:
+async def _follow(value: CoMap, handle: Callable[[CoMap], None]) -> None:
     async with value.watch() as changes:
         async for changed in changes:
-            tell(changed)
+            handle(changed)

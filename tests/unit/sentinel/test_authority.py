@@ -69,7 +69,7 @@ def test_a_stack_is_read() -> None:
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        (members(config_map("a"), name="else"), "must have that name"),
+        (members(config_map("a"), name="else"), "must be that name"),
         (members("nonsense"), "list of Kubernetes objects"),
         ({"name": "demo", "objects": []}, "member owner"),
         ({"owner": ALPHA, "objects": []}, "member name"),

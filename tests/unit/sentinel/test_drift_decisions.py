@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from reside.sentinel.guard.drift import Standing, decide, fingerprint, managers, taken_over
+from reside.sentinel.guard.drift import ObjectState, decide, fingerprint, managers, taken_over
 from reside.sentinel.objects.identity import is_finished_job
 
-WISH: dict[str, Any] = {
+DESIRED: dict[str, Any] = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
     "metadata": {"name": "web", "labels": {"a": "1"}},
@@ -22,46 +22,46 @@ OURS = entry("kubernetes-sentinel", {"f:spec": {"f:replicas": {}}}, "Apply", tim
 
 def live(*entries: dict[str, Any], spec: dict[str, Any] | None = None, **meta: Any) -> dict[str, Any]:
     return {
-        **WISH,
-        "metadata": {**WISH["metadata"], "resourceVersion": "1", "managedFields": list(entries), **meta},
+        **DESIRED,
+        "metadata": {**DESIRED["metadata"], "resourceVersion": "1", "managedFields": list(entries), **meta},
         "spec": spec or {"replicas": 1, "strategy": {}},
         "status": {"replicas": 1},
     }
 
 
 def test_what_no_stack_wants_is_left() -> None:
-    assert decide(Standing(None, live(OURS))) == "leave"
+    assert decide(ObjectState(None, live(OURS))) == "leave"
 
 
 def test_a_missing_object_is_created_unless_it_is_a_job_that_has_ended() -> None:
-    assert decide(Standing(WISH, None)) == "create"
-    assert decide(Standing(WISH, None, finished=True)) == "leave"
+    assert decide(ObjectState(DESIRED, None)) == "create"
+    assert decide(ObjectState(DESIRED, None, finished=True)) == "leave"
 
 
 def test_an_object_on_its_way_out_is_waited_for() -> None:
-    assert decide(Standing(WISH, live(OURS, deletionTimestamp="2026-01-01T00:00:00Z"))) == "leave"
+    assert decide(ObjectState(DESIRED, live(OURS, deletionTimestamp="2026-01-01T00:00:00Z"))) == "leave"
 
 
 def test_what_was_found_right_is_not_applied_again() -> None:
     found = live(OURS)
-    verified = fingerprint(WISH, found)
-    assert decide(Standing(WISH, found, verified)) == "leave"
-    assert decide(Standing(WISH, found)) == "apply"
-    assert decide(Standing({**WISH, "spec": {"replicas": 2}}, found, verified)) == "apply"
-    assert decide(Standing(WISH, live(OURS, spec={"replicas": 3}), verified)) == "apply"
+    verified = fingerprint(DESIRED, found)
+    assert decide(ObjectState(DESIRED, found, verified)) == "leave"
+    assert decide(ObjectState(DESIRED, found)) == "apply"
+    assert decide(ObjectState({**DESIRED, "spec": {"replicas": 2}}, found, verified)) == "apply"
+    assert decide(ObjectState(DESIRED, live(OURS, spec={"replicas": 3}), verified)) == "apply"
 
 
 def test_status_versions_and_what_controllers_annotate_are_no_drift() -> None:
     found = live(OURS)
     busy = live(OURS, entry("kube-controller-manager", {"f:status": {}}), resourceVersion="2", annotations={"rev": "1"})
     busy["status"] = {"replicas": 0}
-    assert fingerprint(WISH, busy) == fingerprint(WISH, found)
+    assert fingerprint(DESIRED, busy) == fingerprint(DESIRED, found)
 
 
 def test_a_changed_label_of_ours_and_a_persons_field_are_drift() -> None:
-    found = fingerprint(WISH, live(OURS))
-    assert fingerprint(WISH, live(OURS, labels={"a": "2"})) != found
-    assert fingerprint(WISH, live(OURS, entry("kubectl-edit", {"f:spec": {"f:paused": {}}}))) != found
+    found = fingerprint(DESIRED, live(OURS))
+    assert fingerprint(DESIRED, live(OURS, labels={"a": "2"})) != found
+    assert fingerprint(DESIRED, live(OURS, entry("kubectl-edit", {"f:spec": {"f:paused": {}}}))) != found
 
 
 def test_fields_of_people_become_ours_and_those_of_controllers_stay_theirs() -> None:

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.anyio
 async def test_a_broken_kubeconfig_is_named_with_the_cure_and_not_quoted(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "kubeconfig"
     path.write_bytes(content)
-    with pytest.raises(InvalidInput, match=r"kubeconfig is no kubeconfig.*RESIDE_KUBECONFIG") as caught:
+    with pytest.raises(InvalidInput, match=r"kubeconfig is not a kubeconfig.*RESIDE_KUBECONFIG") as caught:
         async with connect("reside", path):
             pass
     assert "hunter2" not in str(caught.value)
