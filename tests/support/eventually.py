@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -23,6 +23,24 @@ _LONGEST_PAUSE_SYNC_S = 0.2
 _NOTHING = "nothing, the first look did not return"
 
 
+@overload
+async def eventually(
+    what: str,
+    look: Callable[[], Awaitable[T]],
+    matches: Callable[[T], object] = ...,
+    *,
+    within: float = ...,
+    show: Callable[[T], str] = ...,
+) -> T: ...
+@overload
+async def eventually(
+    what: str,
+    look: Callable[[], T],
+    matches: Callable[[T], object] = ...,
+    *,
+    within: float = ...,
+    show: Callable[[T], str] = ...,
+) -> T: ...
 async def eventually(
     what: str,
     look: Callable[[], Awaitable[T] | T],

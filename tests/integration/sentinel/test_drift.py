@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ def leading(guard: Guard) -> Guard:
     return guard
 
 
-async def cached(guard: Guard, what: str, matches: Callable[[dict[str, Any]], object]) -> None:
+async def cached(guard: Guard, what: str, matches: Callable[[Mapping[str, Any]], object]) -> None:
     """Wait until the cache of live objects is as expected."""
     await eventually(what, lambda: guard.cache.objects, matches, show=lambda objects: str(sorted(objects)))
 
