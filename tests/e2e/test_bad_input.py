@@ -62,7 +62,12 @@ def test_a_registry_that_is_down_and_the_same_load_when_it_is_back(platform: Pla
     name = ("--name", "patient")
     with without_registry(platform):
         _refused(
-            platform, image, "registry.reside.internal", "can't be reached", "when the registry is back", args=name
+            platform,
+            image,
+            "registry.reside.internal",
+            "can't be reached",
+            "when the registry is available again",
+            args=name,
         )
     platform.load(image, *name)
 
