@@ -31,7 +31,7 @@ _NON_INTERACTIVE = "--non-interactive"
 
 
 class ResidentCommand(PulumiCommand):
-    """Runs Pulumi commands in a resident engine.
+    """A `PulumiCommand` that runs commands in a resident engine.
 
     Create one and share it between workspaces and threads. The engine starts with the first command. The stock command
     line runs the commands that the engine does not serve, such as `config`, `plugin`, and programs that are not inline.

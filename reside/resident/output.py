@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Lines:
-    """Splits one stream into lines, and passes each to a callback.
+    """A splitter of one stream into lines, each of which it passes to a callback.
 
     A callback that raises is not called again, and the command continues.
 

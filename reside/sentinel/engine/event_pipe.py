@@ -20,7 +20,7 @@ _END_SECONDS = 10.0
 
 
 class EventPipe:
-    """Reads the events of one operation on a thread of its own.
+    """A reader for the events of one operation on a thread of its own.
 
     Args:
         path: the path of the pipe; it is created if it does not exist.

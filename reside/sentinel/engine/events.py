@@ -40,7 +40,7 @@ class Complaint:
 
 @dataclass
 class EventReader:
-    """Collects the events of one command."""
+    """A collector of the events of one command."""
 
     complaints: list[Complaint] = field(default_factory=list)
     _changes: dict[str, ObjectChange] = field(default_factory=dict)

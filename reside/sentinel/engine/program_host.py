@@ -26,7 +26,7 @@ _INTERRUPTED = "the engine ended before it accepted all objects of the stack"
 
 
 class ProgramHost(language_pb2_grpc.LanguageRuntimeServicer):
-    """Serves programs at a loopback address.
+    """A server of programs at a loopback address.
 
     Args:
         parallel: how many programs may run at the same time.

@@ -62,7 +62,7 @@ class RunningCommand(Protocol):
 
 
 class CommandRunner(Protocol):
-    """Runs commands of the `pulumi` command line."""
+    """An executor of commands of the `pulumi` command line."""
 
     def start(self, arguments: Sequence[str], cwd: Path, program: Program | None = None) -> RunningCommand:
         """Start a command.

@@ -122,7 +122,7 @@ class StackOperation(Operation):
 
 
 class Preview(StackOperation):
-    """Computes what an apply would change; see `StackEngine.preview`."""
+    """Compute what an apply would change; see `StackEngine.preview`."""
 
     def run(self) -> ChangeSet:
         """Run the preview; the files of a stack that did not exist are removed."""
@@ -135,7 +135,7 @@ class Preview(StackOperation):
 
 
 class Apply(StackOperation):
-    """Makes the cluster contain exactly the objects of the stack; see `StackEngine.apply`."""
+    """Make the cluster contain exactly the objects of the stack; see `StackEngine.apply`."""
 
     def run(self) -> ChangeSet:
         """Run the apply.
@@ -155,7 +155,7 @@ class Apply(StackOperation):
 
 
 class Destroy(StackOperation):
-    """Deletes all objects of a stack, and its files; see `StackEngine.destroy`."""
+    """Delete all objects of a stack, and its files; see `StackEngine.destroy`."""
 
     def run(self) -> ChangeSet:
         """Run the destroy.

@@ -101,7 +101,9 @@ async def test_a_cancelled_operation_kills_its_engine(b: Bench) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert b.at_work(leader) == 0
+    assert b.settings.engine == "resident" or session(leader) == {}
+    # The resident engine counts a command until its client has the result, so the count may follow the cancellation
+    await eventually("no running operation", lambda: b.at_work(leader), lambda running: running == 0)
     await converges(b)
 
 
