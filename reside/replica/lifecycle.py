@@ -41,7 +41,7 @@ from reside.replica.rpc import RpcServer
 from reside.replica.serving import bind, serving
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterable, AsyncIterator
 
     from reside.jazz import CoMap, WritePolicy
     from reside.replica.declaration import Declaration
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 START_TIMEOUT_S = 300.0
-"""How long a start waits for the sync server; then the process fails, and Kubernetes restarts it."""
+"""Seconds for which a step waits for the sync server or etcd; then the process fails, and Kubernetes restarts it."""
 _PEERS_WITHIN_S = 10.0
 _CONNECTIONS = httpx.Limits(max_connections=64, max_keepalive_connections=16)
 
@@ -70,7 +70,9 @@ async def started(declaration: Declaration, settings: ReplicaSettings, *, serve:
                 endpoint = f"http://{settings.listen_host}:{listener.getsockname()[1]}"
             await http_server.enter_async_context(serving(build_app(health, rpc), listener))
         context = await _connect(stack, settings, health, declaration.writes)
-        await _publish(context, declaration, endpoint)
+        async for attempt in _attempts():
+            with attempt:
+                await _publish(context, declaration, endpoint)
         await _load_peer_profiles(context)
         stack.push_async_callback(_flush, context)
         await stack.enter_async_context(in_background(permissions=partial(run_permission_loop, context, declaration)))
@@ -90,7 +92,7 @@ async def _connect(
 ) -> Context:
     """Log in, load the control block, connect to the locks (steps 2 and 3)."""
     credentials = _credentials(settings)
-    async for attempt in stamina.retry_context(on=is_transient, attempts=None, timeout=START_TIMEOUT_S, wait_max=5.0):
+    async for attempt in _attempts():
         with attempt:
             async with AsyncExitStack() as one_try:
                 node = await one_try.enter_async_context(Node(settings.sync_server_url, credentials, policy=writes))
@@ -112,6 +114,11 @@ async def _connect(
         public=node.account.profile.group,
         http=http,
     )
+
+
+def _attempts() -> AsyncIterable[stamina.Attempt]:
+    """Return the attempts at a step of the start that needs the sync server or etcd."""
+    return stamina.retry_context(on=is_transient, attempts=None, timeout=START_TIMEOUT_S, wait_max=5.0)
 
 
 def _credentials(settings: ReplicaSettings) -> Credentials:

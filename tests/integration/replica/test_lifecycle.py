@@ -19,6 +19,7 @@ from support.registry import free_port
 from support.replicas import GREETING, endpoint_of, greeting_contract
 
 from reside.jazz import CoMap, InvalidCredentials, Node
+from reside.locks import LockService
 from reside.model.errors import InvalidInput
 from reside.replica import Context, Replica
 from reside.replica.profile import load_profile
@@ -120,6 +121,28 @@ async def test_a_start_waits_for_the_sync_server_and_reports_that(on: Servers, i
     finally:
         on.jazz.start()
     await starting
+
+
+async def test_a_start_waits_for_etcd_in_the_same_process(
+    on: Servers, identity: Identity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The data of a contract is created under a lock; etcd may be away for longer than a lock is waited for."""
+    monkeypatch.setitem(LockService.lock.__wrapped__.__kwdefaults__, "wait", 0.3)
+    replica, attempts = Replica(greeting_contract()), 0
+
+    @replica.data(GREETING)
+    async def create(context: Context) -> CoMap:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 3:
+            on.etcd.start()
+        async with context.transaction(context.node.unique_map_id(context.public.id, "greetings")):
+            return await context.node.unique_map(context.public, "greetings", {"schema": 1})
+
+    on.etcd.kill()
+    async with replica.start(identity.settings) as context:
+        assert context.data[GREETING]["schema"] == 1
+    assert attempts >= 3
 
 
 async def test_a_secret_of_another_account_is_refused_without_showing_it(around: World, identity: Identity) -> None:
