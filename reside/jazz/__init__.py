@@ -1,7 +1,7 @@
 """A native asyncio client for Jazz (CoJSON), interoperable with the official JavaScript packages (cojson 0.20.19).
 
-It knows nothing of ReSide. Servers relay whatever is signed and check no permissions, so this package validates every
-transaction itself: what a caller reads was allowed, by the roles of the owning group, at the time it was written.
+It is independent of ReSide. Servers relay every signed transaction and check no permissions. So this package validates
+each transaction itself: callers read only what the roles of the owning group allowed at the time of writing.
 
 Start at `Node`.
 """

@@ -1,6 +1,6 @@
 """The command line of the package: `python -m reside.jazz inspect URL ID`.
 
-Exit codes: 0 done, 1 another failure, 2 wrong arguments or credentials, 3 no such value, 4 no server.
+Exit codes: 0 success, 1 other failure, 2 wrong arguments or credentials, 3 value not found, 4 server unreachable.
 """
 
 import argparse
@@ -30,13 +30,13 @@ _SECRET_NAMES: Final = ("agentSecret", "accountSecret", "agent_secret")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command.
+    """Run a command.
 
     Args:
-        arguments: Those of the command line; None takes the process's.
+        arguments: the command-line arguments; None takes those of the process.
 
     Returns:
-        The exit code.
+        the exit code.
     """
     options = _parser().parse_args(arguments)
     try:
@@ -77,10 +77,10 @@ async def _inspect(url: str, co_id: str, credentials: Credentials, timeout: floa
 
 
 def _credentials(file: Path | None, environment: Mapping[str, str]) -> Credentials:
-    """The credentials of a file or the environment, or new ones that nobody knows.
+    """Return the credentials of a file or of the environment; if neither has any, generate new ones.
 
     Raises:
-        InvalidCredentials: They can't be read, are incomplete, or do not belong together.
+        InvalidCredentials: they can't be read, are incomplete, or do not belong together.
     """
     if file is not None:
         found = _read(file)

@@ -1,25 +1,25 @@
-"""What can go wrong in `reside.jazz`.
+"""The errors of `reside.jazz`.
 
 The tree::
 
     JazzError
-    ├── JazzUnavailable     transient: the sync server can't be reached; come back later
+    ├── JazzUnavailable     transient: the sync server can't be reached; retry later
     ├── JazzTimeout         transient: the server did not answer or acknowledge in time
-    ├── StoreFailed         terminal: the file of a local store can't be used (names it and the cure)
-    ├── NodeClosed          the node was left while something still waited for it
-    ├── ValueNotFound       terminal: the server has no such value
-    │   └── ValueDeleted    terminal: an admin of its group deleted it
-    ├── WrongKind           terminal: the value is of another kind than asked for
-    ├── NotPermitted        terminal: the account's role does not allow it (names value, group and role)
-    ├── InvalidContent      terminal: bytes from outside, or a value to write, break the protocol
-    ├── InvalidCredentials  terminal: an agent secret that is malformed or belongs to another account
-    └── TokenRefused        terminal: a request token that must not be believed (`reason` says why)
+    ├── StoreFailed         permanent: the file of a local store can't be used (names it and the cure)
+    ├── NodeClosed          the node was closed while an operation still waited for it
+    ├── ValueNotFound       permanent: the server does not have the value
+    │   └── ValueDeleted    permanent: an admin of the owning group deleted the value
+    ├── WrongKind           permanent: the value is of another kind than requested
+    ├── NotPermitted        permanent: the account's role does not allow it (names value, group and role)
+    ├── InvalidContent      permanent: received bytes, or a value to write, violate the protocol
+    ├── InvalidCredentials  permanent: an agent secret is malformed or belongs to another account
+    └── TokenRefused        permanent: a request token was refused (`reason` says why)
 
-The class attribute `transient` says the same to programs.
+The class attribute `transient` gives the same information to programs.
 
 No message ever contains a secret, a token or the content of a value.
 """
-# ruff: noqa: N818 - names say what happened, as in httpx; the common base says that they are errors
+# ruff: noqa: N818 - names say what happened, as in httpx; the base class marks them as errors
 
 from pathlib import Path
 from typing import ClassVar
@@ -29,7 +29,7 @@ class JazzError(Exception):
     """The base of all errors of this package.
 
     Attributes:
-        transient: Whether another attempt may succeed although nobody acts.
+        transient: whether another attempt may succeed although nothing is changed.
     """
 
     transient: ClassVar[bool] = False
@@ -48,14 +48,16 @@ class JazzTimeout(JazzError):
 
 
 class NodeClosed(JazzError):
-    """The node was closed (its `async with` block was left), or was never entered."""
+    """The node was closed (its `async with` block ended), or was never opened."""
 
 
 class StoreFailed(JazzError):
-    """The file of a local store can't be used: broken, of another account, open in another process, or out of reach.
+    """The file of a local store can't be used.
+
+    It is corrupt, belongs to another account, is open in another process, or is inaccessible.
 
     Attributes:
-        path: The file.
+        path: the file.
     """
 
     def __init__(self, path: Path, why: str) -> None:
@@ -64,11 +66,11 @@ class StoreFailed(JazzError):
 
 
 class ValueNotFound(JazzError):
-    """The server has no value of this id.
+    """The server has no value with this id.
 
     Attributes:
-        value: The id that was asked for.
-        why: Why it is not to be had.
+        value: the requested id.
+        why: why it is not available.
     """
 
     def __init__(self, value: str, why: str = "the sync server does not have it") -> None:
@@ -78,14 +80,14 @@ class ValueNotFound(JazzError):
 
 
 class ValueDeleted(ValueNotFound):
-    """An admin of the owning group deleted the value, for ever."""
+    """An admin of the owning group deleted the value permanently."""
 
     def __init__(self, value: str) -> None:
         super().__init__(value, "an admin of its group deleted it")
 
 
 class WrongKind(JazzError):
-    """A value is of another kind than the caller asked for."""
+    """A value is of another kind than the caller requested."""
 
     def __init__(self, value: str, *, expected: str, actual: str) -> None:
         super().__init__(f"{value} is a {actual}, not a {expected}")
@@ -95,12 +97,12 @@ class WrongKind(JazzError):
 
 
 class NotPermitted(JazzError):
-    """The account's role in the owning group does not allow the act.
+    """The account's role in the owning group does not allow the operation.
 
     Attributes:
-        value: Id of the value that was to be changed (the group itself for a change of membership).
-        group: Id of the owning group.
-        role: The account's role in that group, None for none.
+        value: id of the value to be changed; the group itself for a change of membership.
+        group: id of the owning group.
+        role: the account's role in that group; None if it has none.
     """
 
     def __init__(self, value: str, *, group: str, role: str | None, act: str, needs: str) -> None:
@@ -111,7 +113,7 @@ class NotPermitted(JazzError):
 
 
 class InvalidContent(JazzError):
-    """Something breaks the protocol: a header, a transaction, a message, or a value that is not JSON."""
+    """A header, a transaction or a message violates the protocol, or a value is not JSON."""
 
 
 class InvalidCredentials(JazzError):
@@ -122,8 +124,8 @@ class TokenRefused(JazzError):
     """A request token was refused.
 
     Attributes:
-        reason: One of `missing`, `malformed`, `receiver`, `method`, `path`, `body`, `expired`, `future`, `account`,
-            `signature`, `reused`, and `restarted`, which a new token cures.
+        reason: one of `missing`, `malformed`, `receiver`, `method`, `path`, `body`, `expired`, `future`, `account`,
+            `signature`, `reused` and `restarted`. After `restarted`, retry with a new token.
     """
 
     def __init__(self, reason: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Identifiers of the protocol: their kinds and their forms (docs/jazz-protocol.md, section 1)."""
+"""Identifiers of the protocol: their types and formats (docs/jazz-protocol.md, section 1)."""
 
 import re
 from typing import Any, Literal, NewType, TypeAlias
@@ -11,7 +11,7 @@ SessionId = NewType("SessionId", str)
 """Id of one writer's log, `<account or agent>_session_z…`."""
 
 AgentId = NewType("AgentId", str)
-"""A member without an account, `sealer_z…/signer_z…`: the public keys themselves."""
+"""A member without an account, `sealer_z…/signer_z…`: its public keys."""
 
 Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list or dict with str keys."""
@@ -28,7 +28,7 @@ Role: TypeAlias = Literal[
     "readerInvite",
     "writeOnlyInvite",
 ]
-"""A member's role in a group; `revoked` is shown as None."""
+"""A member's role in a group; `revoked` is represented as None."""
 
 Everyone: TypeAlias = Literal["everyone"]
 EVERYONE: Everyone = "everyone"
@@ -41,30 +41,30 @@ _MAX_ID_CHARACTERS = 256
 
 
 def is_co_id(text: object) -> bool:
-    """Whether something has the form of a value's id; everything from outside is asked this before it is used."""
+    """Return whether an object has the format of a value's id. Check every id from outside before its first use."""
     return isinstance(text, str) and _CO_ID.fullmatch(text) is not None
 
 
 def is_agent_id(text: object) -> bool:
-    """Whether something has the form of an agent id."""
+    """Return whether an object has the format of an agent id."""
     return isinstance(text, str) and len(text) <= _MAX_ID_CHARACTERS and _AGENT_ID.fullmatch(text) is not None
 
 
 def is_session_id(text: str) -> bool:
-    """Whether a text has the form of a session id."""
+    """Return whether a text has the format of a session id."""
     return len(text) <= _MAX_ID_CHARACTERS and _SESSION_ID.fullmatch(text) is not None
 
 
 def is_delete_session(session: str) -> bool:
-    """Whether a session is one that deletes its value."""
+    """Return whether a session deletes its value."""
     return session.endswith("$")
 
 
 def author_of(session_id: str) -> str:
-    """The account id or agent id that writes a session."""
+    """Return the account id or agent id that writes a session."""
     return session_id.split("_session", 1)[0]
 
 
 def is_account_id(author: str) -> bool:
-    """Whether an author or a member key is an account (and not an agent, a key or `everyone`)."""
+    """Return whether an author or a member key is an account, and not an agent, a key or `everyone`."""
     return author.startswith("co_")

@@ -1,9 +1,9 @@
-"""Inboxes: messages to an account from whoever may see its profile (docs/jazz-protocol.md, section 8).
+"""Inboxes: messages to an account from anyone who may read its profile (docs/jazz-protocol.md, section 8).
 
-An inbox is a feed that strangers may write to but not read, with the invite to it in the owner's public profile. A
-message is a map that sender and owner share: it names the payload, and takes the owner's answer. What the owner dealt
-with is noted in a feed of its own, by the place of the message in the sender's session, so that each is handled once,
-also after a restart. The form is that of jazz-tools, so both sides can be JavaScript.
+An inbox is a feed that others may write but not read. The invite to it is in the owner's public profile. A message is a
+map that sender and owner share: it refers to the payload and receives the owner's answer. The owner records handled
+messages in a separate feed, by session and index of the message, so that each is handled once, even after a restart.
+The format is that of jazz-tools, so either side can be JavaScript.
 """
 
 from reside.jazz.inbox.inbox import Inbox, make_inbox

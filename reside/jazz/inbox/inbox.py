@@ -18,10 +18,10 @@ _CONCURRENCY: Final = 10
 
 
 async def make_inbox(node: Node) -> None:
-    """Gives the own account an inbox, if it has none.
+    """Create an inbox for the node's account, if it has none.
 
     Raises:
-        NotPermitted: This account may not write its profile.
+        NotPermitted: this account may not write its profile.
     """
     profile = node.account.profile
     if profile.get("inbox") is not None:
@@ -34,7 +34,7 @@ async def make_inbox(node: Node) -> None:
 
 
 class Inbox:
-    """The own account's inbox; `open` gives one."""
+    """The inbox of the node's account; call `open` to get one."""
 
     def __init__(self, node: Node, messages: CoFeed, processed: CoFeed, failed: CoFeed) -> None:
         self._node = node
@@ -45,11 +45,11 @@ class Inbox:
 
     @staticmethod
     async def open(node: Node) -> "Inbox":
-        """Loads the inbox of the own account, or makes it.
+        """Load the inbox of the node's account, or create it.
 
         Raises:
-            ValueNotFound: The server lacks a part of it.
-            InvalidContent: The profile names something else as the inbox.
+            ValueNotFound: a part of it is missing on the server.
+            InvalidContent: the profile refers to something else as the inbox.
         """
         await make_inbox(node)
         root = await node.load_map(id_in(node.account.profile, "inbox"))
@@ -58,18 +58,18 @@ class Inbox:
         return Inbox(node, messages, processed, failed)
 
     async def serve(self, handler: Handler, *, concurrency: int = _CONCURRENCY) -> None:
-        """Handles the messages that were not handled yet, and those to come, until it is cancelled.
+        """Handle pending and new messages until cancelled.
 
-        A message is handled again if the process ends before the outcome reached the server, so a handler should bear
-        that. One that fails does not stop the others: the sender gets the text of a `MessageRefused`, of another error
-        its class only, and the log the rest.
+        A message is handled again if the process ends before the outcome reached the server, so the handler must be
+        idempotent. A failed message does not stop the others. The sender receives the text of a `MessageRefused`; of
+        any other error, the sender receives only the class and the log receives the rest.
 
         Args:
-            handler: Deals with one message.
-            concurrency: How many at once.
+            handler: handles one message.
+            concurrency: maximum number of messages handled at once.
 
         Raises:
-            NodeClosed: The node was closed.
+            NodeClosed: the node was closed.
         """
         slots = asyncio.Semaphore(concurrency)
         try:
@@ -109,7 +109,7 @@ class Inbox:
             self._note(entry, message, None)
 
     def _note(self, entry: FeedEntry, message: CoMap | None, error: str | None) -> None:
-        """Notes the outcome for us, and for the sender as far as we may."""
+        """Record the outcome for the owner, and for the sender if permitted."""
         self._processed.push(_key(entry))
         if error is not None:
             self._failed.push({"errors": [error], "value": entry.value})

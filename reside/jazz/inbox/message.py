@@ -1,4 +1,4 @@
-"""One message of an inbox, and how its handler answers it."""
+"""One message of an inbox, and the type of its handler."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from reside.jazz.values.comap import CoMap
 from reside.jazz.values.value import Value
 
 Handler: TypeAlias = Callable[["InboxMessage"], Awaitable[Value | None]]
-"""Deals with a message; what it gives is the answer to the sender. `MessageRefused` is an answer too."""
+"""Handles a message and returns the answer to the sender. Raising `MessageRefused` is an answer as well."""
 
 
 class MessageRefused(Exception):  # noqa: N818 - says what happened
-    """The owner of an inbox refuses a message; the sender gets the text."""
+    """The owner of an inbox refuses a message. The sender receives the text."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class InboxMessage:
     """One message.
 
     Attributes:
-        sender: The account that put it into the inbox; signed by it.
-        payload: What the sender named, which need not be its own: as in jazz-tools nobody checks that. Where it
-            matters, look at its group, or at who wrote it (`CoMap.edit`).
-        key: Its place: `<session>/<index>`.
+        sender: the account that put the message into the inbox; verified by its signature.
+        payload: the value that the sender named. It need not belong to the sender: like jazz-tools, the inbox does not
+            check. If ownership matters, check the payload's group, or who wrote it (`CoMap.edit`).
+        key: its position: `<session>/<index>`.
     """
 
     sender: AccountId
@@ -34,10 +34,10 @@ class InboxMessage:
 
 
 def id_in(holder: CoMap, key: str) -> CoId:
-    """Return the id of the value that a map names under a key.
+    """Return the id of the value that a map refers to under a key.
 
     Raises:
-        InvalidContent: It names none.
+        InvalidContent: the key holds no id.
     """
     value = holder.get(key)
     if not isinstance(value, str) or not is_co_id(value):

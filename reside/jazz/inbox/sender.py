@@ -12,7 +12,7 @@ from reside.jazz.values.owned import OwnedValue
 
 
 class InboxSender:
-    """Sends to another account's inbox; `open` gives one."""
+    """A sender to another account's inbox; call `open` to get one."""
 
     def __init__(self, node: Node, owner: AccountId, messages: CoFeed) -> None:
         self._node = node
@@ -21,11 +21,11 @@ class InboxSender:
 
     @staticmethod
     async def open(node: Node, owner: AccountId) -> "InboxSender":
-        """Joins the inbox of an account, by the invite in its profile.
+        """Join the inbox of an account with the invite in its profile.
 
         Raises:
-            InvalidContent: The account has no inbox that this one may see.
-            ValueNotFound: There is no such account.
+            InvalidContent: the account has no inbox, or this account may not see it.
+            ValueNotFound: the account does not exist.
         """
         profile = await (await node.load_account(owner)).load_profile()
         invite = profile.get("inboxInvite")
@@ -34,26 +34,28 @@ class InboxSender:
         messages = await node.accept_invite(invite)
         return InboxSender(node, owner, await node.load_feed(messages.id))
 
-    async def send(self, payload: OwnedValue, *, timeout: float = 60.0) -> CoId | None:  # noqa: ASYNC109 - tells who
-        """Sends a value, which the owner of the inbox becomes a writer of, and waits for the answer.
+    async def send(self, payload: OwnedValue, *, timeout: float = 60.0) -> CoId | None:  # noqa: ASYNC109 - raises our own error
+        """Send a value and wait for the answer.
+
+        The owner of the inbox becomes a writer of the payload's group.
 
         Args:
-            payload: What to send; its group gets the owner as a writer.
-            timeout: How long to wait for the answer, in seconds.
+            payload: the value to send.
+            timeout: how long to wait for the answer, in seconds.
 
         Returns:
-            Id of the value that the owner answered with, if any.
+            id of the value that the owner answered with; None if there is none.
 
         Raises:
-            MessageRefused: The owner answered with an error.
-            NotPermitted: This account may not add members to the payload's group.
-            JazzTimeout: There was no answer in time; the message stays in the inbox.
+            MessageRefused: the owner answered with an error.
+            NotPermitted: this account may not add members to the payload's group.
+            JazzTimeout: there was no answer in time; the message stays in the inbox.
         """
         group = payload.group
         if group.role_of(self._owner) not in ("admin", "manager", "writer"):
             await group.add_member(self._owner, "writer")
         message = group.create_map({"payload": payload.id, "processed": False})
-        await self._node.flush()  # the owner must find all of it once it sees the message
+        await self._node.flush()  # the owner must be able to load all of it as soon as it sees the message
         self._messages.push(message.id)
         try:
             async with asyncio.timeout(timeout), message.watch() as changes:

@@ -1,7 +1,7 @@
-"""Looking at a value from outside: what it is, who may do what, and for each transaction why it counts or does not.
+"""Inspection of a value: its kind, its members' roles, and for each transaction whether it counts, or why not.
 
-`python -m reside.jazz inspect URL ID` prints it. Whoever has no key for a value sees who wrote when, and whether it was
-allowed: that needs no key. What reveals keys is never shown.
+`python -m reside.jazz inspect URL ID` prints the result. An account without the key of a value sees authors, times and
+whether each write was permitted, since these need no key. Content that reveals keys is never shown.
 """
 
 from reside.jazz.inspect.inspection import inspect_value

@@ -27,11 +27,11 @@ _SECRET_STARTS: Final = ("keySecret_z", "sealed_U", "sealedForGroup_U", "encrypt
 
 
 async def inspect_value(node: Node, co_id: str, *, timeout: float = 30.0) -> Report:  # noqa: ASYNC109 - as Node.load
-    """Loads a value and tells all of it.
+    """Load a value and return a report of its header, owner, content and history.
 
     Raises:
-        ValueNotFound: The server does not have it.
-        JazzTimeout: It did not come in time.
+        ValueNotFound: the server does not have it.
+        JazzTimeout: it was not loaded in time.
     """
     host = node._host
     try:
@@ -100,7 +100,7 @@ def _report(item: Transaction, state: GroupState | None, outcome: Outcome, reaso
 
 
 def _masked(raw: Json) -> Json:
-    """JSON without what reveals keys."""
+    """Return JSON with everything that reveals keys masked."""
     if isinstance(raw, dict):
         return {key: _masked(value) for key, value in raw.items()}
     if isinstance(raw, list):

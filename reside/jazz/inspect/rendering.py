@@ -1,4 +1,4 @@
-"""A report as text for a terminal."""
+"""Rendering of a report as text for a terminal."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _MAX_SHOWN: Final = 100
 
 
 def render(report: Report) -> str:
-    """A report as text."""
+    """Return a report as text."""
     return "\n".join(_lines(report)) + "\n"
 
 

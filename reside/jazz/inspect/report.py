@@ -1,4 +1,4 @@
-"""What an inspection finds out, as data."""
+"""The result of an inspection, as data."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -13,16 +13,16 @@ class TransactionReport:
     """One transaction.
 
     Attributes:
-        session: Its log.
-        index: Its place in that log.
-        author: Account or agent.
-        role: The author's role in the owning group at that time; None for none.
-        made_at: The author's clock, ISO 8601; at most the end of the year 9999.
+        session: the session whose log contains it.
+        index: its position in that log.
+        author: account or agent id.
+        role: the author's role in the owning group at that time; None if it had none.
+        made_at: the author's clock, ISO 8601; limited to the end of the year 9999.
         privacy: `private` (encrypted) or `trusting`.
-        outcome: Whether it counts; `unreadable` if it would, but this account has no key.
-        reason: Why it does not count; None if it does.
-        changes: What it says; None if it can't be read.
-        meta: What it says to readers' machinery; None for nothing.
+        outcome: whether it counts; `unreadable` if it is permitted, but this account can't decrypt it.
+        reason: why it does not count; None if it does.
+        changes: its changes; None if they can't be read.
+        meta: its metadata; None if there is none.
     """
 
     session: str
@@ -39,15 +39,15 @@ class TransactionReport:
 
 @dataclass(frozen=True)
 class OwnerReport:
-    """A group.
+    """The group that owns a value.
 
     Attributes:
-        id: Its id.
-        name: Its name, if it has one.
+        id: id of the group.
+        name: its name; None if it has none.
         kind: `group` or `account`.
-        my_role: The role of the account that looks; None for none.
-        members: Account (or agent, or `everyone`) to role.
-        parents: Group to mapping.
+        my_role: the role of the account that inspects; None if it has none.
+        members: maps accounts, agents and `everyone` to roles.
+        parents: maps parent groups to the role that their members get, or `extend` for their own role.
     """
 
     id: str
@@ -63,13 +63,13 @@ class Report:
     """A value.
 
     Attributes:
-        id: Its id.
-        kind: What it is.
-        header: Its header, as it stands on the wire.
-        group: Its owner; itself if it is a group; None if it has none.
-        content: What a reader sees.
-        transactions: Its history in the order of time.
-        notes: What else should be known: logs that did not verify, authors that are not on the server.
+        id: id of the value.
+        kind: its kind.
+        header: its header, as on the wire.
+        group: its owner; the value itself if it is a group; None if it has none.
+        content: what a reader sees.
+        transactions: its history, ordered by time.
+        notes: further findings: logs that failed verification, authors missing on the server.
     """
 
     id: str

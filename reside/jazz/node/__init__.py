@@ -1,4 +1,4 @@
-"""The node: what callers use, the runtime under it, and the objects that it gives out."""
+"""The node: the public `Node`, the runtime below it, and the objects that it returns."""
 
 from reside.jazz.node.node import Node, now_ms
 

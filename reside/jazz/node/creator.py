@@ -1,4 +1,4 @@
-"""Making values: fresh ones, and those that everybody finds by their name in a group."""
+"""Creation of values: new ones, and unique ones, whose id follows from their name and group."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
@@ -21,12 +21,12 @@ _FILE_META: Final = {"type": "binary"}
 
 
 class Creator:
-    """Makes the values of one node.
+    """Create the values of one node.
 
     Args:
-        writer: Writes them.
-        objects: Their objects.
-        clock: Gives ms since the epoch.
+        writer: writes their transactions.
+        objects: maps them to their objects.
+        clock: returns ms since the epoch.
     """
 
     def __init__(self, writer: Writer, objects: IdentityMap, clock: Callable[[], int]) -> None:
@@ -35,41 +35,42 @@ class Creator:
         self._clock = clock
 
     def map(self, owner: Watchable, init: Mapping[str, Json]) -> CoMap:
-        """A new map; see `Group.create_map`."""
+        """Create a map; see `Group.create_map`."""
         value = self._make(owned_header("comap", owner.id, self._clock()), CoMap)
         value.update(init)
         return value
 
     def list(self, owner: Watchable, items: Iterable[Json], *, restrict_deletion: bool = False) -> CoList:
-        """A new list; see `Group.create_list`."""
+        """Create a list; see `Group.create_list`."""
         header = owned_header("colist", owner.id, self._clock(), restrict_deletion=restrict_deletion)
         value = self._make(header, CoList)
         value.extend(items)
         return value
 
     def feed(self, owner: Watchable) -> CoFeed:
-        """A new feed; see `Group.create_feed`."""
+        """Create a feed; see `Group.create_feed`."""
         return self._make(owned_header("costream", owner.id, self._clock()), CoFeed)
 
     def text(self, owner: Watchable, text: str) -> CoPlainText:
-        """A new text; see `Group.create_text`."""
+        """Create a text; see `Group.create_text`."""
         value = self._make(owned_header("coplaintext", owner.id, self._clock()), CoPlainText)
         value.append(text)
         return value
 
     def file(self, owner: Watchable, mime_type: str, *, name: str | None, size: int | None) -> FileStream:
-        """A new file that is started; see `Group.open_file`."""
+        """Create a file and write its description; see `Group.open_file`."""
         value = self._make(owned_header("costream", owner.id, self._clock(), meta=_FILE_META), FileStream)
         value._start(mime_type, name=name, size=size)
         return value
 
     def unique(self, header: Header, kind: type[V], changes: Sequence[Json]) -> V:
-        """The value of a unique header, made with its first content if it is not here yet.
+        """Return the value of a unique header. If it is not in memory, create it with its first content.
 
         Args:
-            header: See `unique_header`.
-            kind: The class of its object.
-            changes: The first content. Where two make it at once, only the earlier one's counts.
+            header: see `unique_header`.
+            kind: the class of the value's object.
+            changes: the first content. If several nodes create the value concurrently, only the earliest content
+                counts.
         """
         known = self._objects.here(header.co_id)
         if known is not None:

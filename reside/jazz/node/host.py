@@ -23,21 +23,21 @@ T = TypeVar("T", bound=Watchable)
 
 
 class NodeHost:
-    """What values and groups use of their node; the one implementation of `values.host.Host`.
+    """The operations that values and groups use of their node; the only implementation of `values.host.Host`.
 
     Args:
-        account_id: Who reads and writes.
-        store: All values' logs.
-        watches: The watchers of values.
-        writer: What writes.
-        loader: What loads.
-        flusher: What waits for acknowledgements.
-        clock: Gives ms since the epoch.
-        check_open: Raises if the node is closed.
+        account_id: the account that reads and writes.
+        store: the logs of all values.
+        watches: the watchers of values.
+        writer: writes transactions.
+        loader: loads values.
+        flusher: waits for acknowledgements.
+        clock: returns ms since the epoch.
+        check_open: raises an error if the node is closed.
 
     Attributes:
-        objects: The objects that callers hold.
-        creator: What makes new values.
+        objects: the objects that callers hold.
+        creator: creates values.
     """
 
     def __init__(
@@ -64,20 +64,20 @@ class NodeHost:
         self._check_open = check_open
 
     def now_ms(self) -> int:
-        """The node's clock: ms since the epoch."""
+        """Return the time of the node's clock in ms since the epoch."""
         return self._clock()
 
     def find(self, co_id: str) -> Value | None:
-        """A value that was loaded or made here; None if it was not. Asks nobody."""
+        """Return a value that was loaded or created here; None if there is none. It does not ask the server."""
         core = self.objects.here(co_id)
         return None if core is None else self.objects.of(core, Value)
 
     def has(self, value: Value) -> bool:
-        """Whether all of a value is here, and all that it needs: loading it again would not wait."""
+        """Return whether a value and its dependencies are completely in memory, so that loading it would not wait."""
         return self._loader.has(self.store.core(value.id))
 
     def object_of(self, core: Core, kind: type[T]) -> T:
-        """The object of a value that is here; `WrongKind` if it is of another kind."""
+        """Return the object of a value in memory; raise `WrongKind` if it is of another kind."""
         return self.objects.of(core, kind)
 
     async def load_as(
@@ -89,14 +89,15 @@ class NodeHost:
         grace: float = ABSENT_GRACE_S,
         whole: bool = True,
     ) -> T:
-        """Loads a value of a class; `WrongKind` if it is another. See `Node.load`.
+        """Load a value of a class; raise `WrongKind` if it is of another. See `Node.load`.
 
         Args:
-            co_id: The value's id.
-            kind: The class of its object.
-            timeout: In seconds.
-            grace: How long to wait for what the server does not have, in seconds: its writer may be uploading it.
-            whole: Wait for all of its content; if not, what is there at first may be the beginning of it only.
+            co_id: the value's id.
+            kind: the class of the value's object.
+            timeout: in seconds.
+            grace: how long to wait for a value that the server does not have, in seconds: its writer may be uploading
+                it.
+            whole: whether to wait for all content; if False, only the beginning may be present at first.
         """
         self._check_open()
         value = self.objects.of(await self._loader.load(co_id, timeout, grace, whole=whole), kind)
@@ -106,29 +107,29 @@ class NodeHost:
         return value
 
     async def load_account(self, co_id: str, *, timeout: float = 30.0) -> Account:  # noqa: ASYNC109 - as Node.load
-        """Loads an account; `WrongKind` if it is none. See `Node.load`."""
+        """Load an account; raise `WrongKind` if the value is none. See `Node.load`."""
         return await self.load_as(co_id, Account, timeout=timeout)
 
     def create_group(self, name: str | None = None) -> Group:
-        """A new group with this account as its admin; see `Node.create_group`."""
+        """Create a group with this account as its admin; see `Node.create_group`."""
         core = self.writer.create(group_header(self.account_id, name, self._clock()))
         group = self.objects.of(core, Group)
         group._initialise()
         return group
 
     async def uploaded(self, core: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
-        """Waits until the server acknowledged all that was written here to a value; see `Value.uploaded`."""
+        """Wait until the server acknowledged everything written here to a value; see `Value.uploaded`."""
         self._check_open()
         await self._flusher.uploaded(core, timeout)
 
     def write_trusting(
         self, core: Core, key: str, value: Json, *, latest: int, session: SessionId | None = None
     ) -> None:
-        """Sets one key of a group or an account; see `Writer.trusting`. All such writes of a node come through here."""
+        """Set one key of a group or an account; see `Writer.trusting`. All such writes of a node use this method."""
         self.writer.trusting(core, key, value, latest=latest, session=session)
 
     def write_private(
         self, core: Core, changes: Sequence[Json], *, latest: int, meta: dict[str, Json] | None = None
     ) -> None:
-        """Writes to a value that a group owns; see `Writer.private`. All such writes of a node come through here."""
+        """Write to a value that a group owns; see `Writer.private`. All such writes of a node use this method."""
         self.writer.private(core, changes, latest=latest, meta=meta)

@@ -1,4 +1,4 @@
-"""The objects that callers hold: one for each value of a node, of the class that the value's header says."""
+"""The identity map: one object for each value of a node, of the class that the value's header determines."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -24,14 +24,14 @@ T = TypeVar("T", bound=Watchable)
 
 
 _RECENT: Final = 128
-"""So many objects are kept although nobody holds them."""
+"""Number of last used objects that are kept although no caller refers to them."""
 
 
 class IdentityMap:
-    """The objects of one node: kept for as long as somebody holds them, and a while longer.
+    """The objects of one node. An object is kept while the caller refers to it, and while it is among the last used.
 
     Args:
-        host: The node, for the values.
+        host: the node, passed to the values.
     """
 
     def __init__(self, host: Host) -> None:
@@ -41,17 +41,17 @@ class IdentityMap:
         self._own: Value | None = None
 
     def of(self, core: Core, kind: type[T]) -> T:
-        """The object of a value.
+        """Return the object of a value; create it if necessary.
 
         Raises:
-            ValueNotFound: The value is not here.
-            WrongKind: It is of another kind.
+            ValueNotFound: the value is not in memory.
+            WrongKind: it is of another kind.
         """
         value = self._made.get(core.co_id)
         if value is None:
             if core.header is None:
                 raise ValueNotFound(core.co_id, "it was not loaded")
-            # What an earlier object, which nobody holds any more, made of the log went with it.
+            # The content that an earlier, discarded object built from the log is gone: build it again.
             core.stale = True
             value = self._made[core.co_id] = _class_of(core.header)(self._host, core)
         self._use(value)
@@ -60,29 +60,29 @@ class IdentityMap:
         return value
 
     def here(self, co_id: str) -> Core | None:
-        """A value if it is here, whether or not it has an object yet."""
+        """Return a value if it is in memory, whether or not it has an object."""
         core = self._host.store.cores.get(CoId(co_id))
         return None if core is None or core.header is None else core
 
     def held(self) -> Iterable[CoId]:
-        """The values whose object somebody holds."""
+        """Return the ids of all values that have an object."""
         return list(self._made.keys())
 
     def release(self) -> None:
-        """Forgets which objects were used last."""
+        """Forget which objects were used last."""
         self._recent.clear()
 
     def _use(self, value: Value) -> None:
         if value.id == CoId(self._host.account_id):
             self._own = value
-        # What is loaded again and again by its id is not built anew each time.
+        # Repeated loads by id must not rebuild the content each time.
         self._recent[value.id] = value
         self._recent.move_to_end(value.id)
         if len(self._recent) > _RECENT:
             self._recent.popitem(last=False)
 
     def find(self, co_id: str) -> Value | None:
-        """The object of a value if there is one already."""
+        """Return the existing object of a value; None if there is none."""
         return self._made.get(CoId(co_id))
 
 

@@ -1,6 +1,6 @@
 """A node: one account's view of the values on a sync server.
 
-Values are kept in memory, written locally at once, and synced in the background. All of it runs on one event loop.
+Values are kept in memory, written locally first, and synced in the background. All of it runs on one event loop.
 """
 
 import time
@@ -36,14 +36,14 @@ W = TypeVar("W", bound=OwnedValue)
 
 
 def now_ms() -> int:
-    """The clock: ms since the epoch."""
+    """Return the time in ms since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 class Node:
-    """One account's view: its values, and their sync with a server.
+    """One account's view of its values, synced with a server.
 
-    Use it as an async context manager; `register` or `login` comes next::
+    Use it as an async context manager, and then call `register` or `login`::
 
         async with Node(url, credentials) as node:
             await node.register("alice")
@@ -52,15 +52,15 @@ class Node:
             await node.flush()
 
     Args:
-        url: The sync server, `ws://…` or `wss://…`.
-        credentials: Who it is.
-        clock: Gives ms since the epoch.
-        store: A file that keeps what the node holds, so that the next one begins with it and asks for the difference.
-        connect_timeout: How long entering it waits for the first connection, in seconds.
-        policy: What it refuses besides what the roles forbid; None for nothing.
+        url: the sync server, `ws://…` or `wss://…`.
+        credentials: the account and its secret.
+        clock: returns ms since the epoch.
+        store: a file that keeps the node's values, so that the next node loads only the difference from the server.
+        connect_timeout: how long to wait for the first connection, in seconds.
+        policy: what the node refuses in addition to what roles forbid; None for nothing.
 
     Attributes:
-        account_id: The account of the credentials.
+        account_id: the account of the credentials.
     """
 
     def __init__(
@@ -80,12 +80,12 @@ class Node:
         self._host = self._runtime.host
 
     async def __aenter__(self) -> Self:
-        """Connects.
+        """Open the node and wait for the first connection.
 
         Raises:
-            JazzUnavailable: No connection within `connect_timeout`.
-            NodeClosed: It was entered before.
-            StoreFailed: The file of the local store can't be used.
+            JazzUnavailable: there was no connection within `connect_timeout`.
+            NodeClosed: the node was opened before.
+            StoreFailed: the file of the local store can't be used.
         """
         await self._runtime.open()
         return self
@@ -96,34 +96,34 @@ class Node:
         await self.close()
 
     async def close(self) -> None:
-        """Ends the connection. Everything that waits gets `NodeClosed`.
+        """Close the connection. Every pending operation raises `NodeClosed`.
 
-        What was not flushed is lost, but with a local store, from which the next node sends it.
+        Unflushed writes are lost, unless a local store keeps them: then the next node sends them.
         """
         await self._runtime.close()
 
     def now_ms(self) -> int:
-        """The node's clock: ms since the epoch."""
+        """Return the time of the node's clock in ms since the epoch."""
         return self._host.now_ms()
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection now; without one, writes wait for the next."""
+        """Whether the node is connected; if not, writes wait for the next connection."""
         return self._runtime.connected
 
     @property
     def statistics(self) -> Statistics:
-        """How much it holds and does now."""
+        """Current figures about the node."""
         return self._runtime.statistics
 
     # Accounts
 
     @property
     def account(self) -> Account:
-        """The own account, after `register` or `login`.
+        """The node's own account, available after `register` or `login`.
 
         Raises:
-            InvalidContent: Neither was done yet.
+            InvalidContent: neither was called yet.
         """
         value = self._host.objects.find(self.account_id)
         if not isinstance(value, Account):
@@ -131,10 +131,10 @@ class Node:
         return value
 
     async def register(self, name: str) -> Account:
-        """Publishes the account of the credentials, with a profile that everyone can read; loads it if it exists.
+        """Publish the account of the credentials with a profile that everyone can read. If the account exists, load it.
 
         Args:
-            name: The profile's name, for a new account.
+            name: the profile's name, for a new account.
         """
         try:
             account = await self._host.load_as(self.account_id, Account, grace=0.0)
@@ -153,11 +153,11 @@ class Node:
         return account
 
     async def login(self) -> Account:
-        """Loads the own account.
+        """Load the node's own account.
 
         Raises:
-            ValueNotFound: The server does not have it: `register` it first.
-            InvalidCredentials: It has no profile, so it was never completed: `register` it.
+            ValueNotFound: the server does not have it; call `register` first.
+            InvalidCredentials: it has no profile, so its registration is incomplete; call `register`.
         """
         account = await self._host.load_as(self.account_id, Account)
         if account.profile_id is None:
@@ -167,19 +167,19 @@ class Node:
         return account
 
     async def accept_invite(self, invite: Invite | str, *, timeout: float = 30.0) -> Value:  # noqa: ASYNC109 - as load
-        """Takes the role that an invite gives, unless this account has it, or a higher one, directly.
+        """Take the role that an invite gives, unless this account already has it, or a higher one, directly.
 
         Args:
-            invite: The invite, or its link.
-            timeout: How long to wait for the value and for the invite to arrive, in seconds.
+            invite: the invite, or its link.
+            timeout: how long to wait for the value and for the invite to arrive, in seconds.
 
         Returns:
-            What the invite leads to.
+            the value that the invite refers to.
 
         Raises:
-            NotPermitted: The invite was withdrawn.
-            InvalidContent: It is no invite, or leads to what belongs to no group.
-            ValueNotFound: The server does not have what it leads to.
+            NotPermitted: the invite was revoked.
+            InvalidContent: it is no invite, or it refers to a value without an owner group.
+            ValueNotFound: the server does not have the value that it refers to.
         """
         self._runtime.check_open()
         found = Invite.parse(invite) if isinstance(invite, str) else invite
@@ -188,72 +188,74 @@ class Node:
     # Loading
 
     async def load(self, co_id: str, *, timeout: float = 30.0) -> Value:  # noqa: ASYNC109 - raises our own error
-        """Loads a value completely, with its group, the parents of that, and all authors.
+        """Load a value completely, with its group, that group's parents, and all authors.
 
         Raises:
-            ValueNotFound: The server does not have it, or its owner.
-            JazzTimeout: It did not come in time.
+            ValueNotFound: the server does not have the value or its owner.
+            JazzTimeout: it was not loaded in time.
         """
         return await self._host.load_as(co_id, Value, timeout=timeout)
 
     async def load_map(self, co_id: str, *, timeout: float = 30.0) -> CoMap:  # noqa: ASYNC109 - as load
-        """Loads a map; `WrongKind` if it is none. See `load`."""
+        """Load a map; raise `WrongKind` if the value is none. See `load`."""
         return await self._host.load_as(co_id, CoMap, timeout=timeout)
 
     async def load_list(self, co_id: str, *, timeout: float = 30.0) -> CoList:  # noqa: ASYNC109 - as load
-        """Loads a list; `WrongKind` if it is none. See `load`."""
+        """Load a list; raise `WrongKind` if the value is none. See `load`."""
         return await self._host.load_as(co_id, CoList, timeout=timeout)
 
     async def load_feed(self, co_id: str, *, timeout: float = 30.0) -> CoFeed:  # noqa: ASYNC109 - as load
-        """Loads a feed; `WrongKind` if it is none. See `load`."""
+        """Load a feed; raise `WrongKind` if the value is none. See `load`."""
         return await self._host.load_as(co_id, CoFeed, timeout=timeout)
 
     async def load_text(self, co_id: str, *, timeout: float = 30.0) -> CoPlainText:  # noqa: ASYNC109 - as load
-        """Loads a text; `WrongKind` if it is none. See `load`."""
+        """Load a text; raise `WrongKind` if the value is none. See `load`."""
         return await self._host.load_as(co_id, CoPlainText, timeout=timeout)
 
     async def load_file(self, co_id: str, *, timeout: float = 30.0, max_bytes: int | None = None) -> FileStream:  # noqa: ASYNC109 - as load
-        """Loads a file and waits for its end; `WrongKind` if it is none. See `load` and `FileStream.until_finished`.
+        """Load a file and wait for its end; raise `WrongKind` if the value is none.
+
+        See `load` and `FileStream.until_finished`.
 
         Args:
-            co_id: The file's id.
-            timeout: In seconds, for each of the two.
-            max_bytes: Refuse it if it is larger than this, as soon as that is known.
+            co_id: the file's id.
+            timeout: in seconds, for each of the two steps.
+            max_bytes: maximum size; a larger file is refused as soon as its size is known.
         """
         file = await self.open_file(co_id, timeout=timeout)
         await file.until_finished(timeout=timeout, max_bytes=max_bytes)
         return file
 
     async def open_file(self, co_id: str, *, timeout: float = 30.0) -> FileStream:  # noqa: ASYNC109 - as load
-        """Loads a file that may still be on its way, or be written: `FileStream.chunks` gives its bytes as they come.
+        """Load a file that may be incomplete. `FileStream.chunks` yields its bytes as they arrive.
 
         Args:
-            co_id: The file's id.
-            timeout: In seconds, for the beginning.
+            co_id: the file's id.
+            timeout: how long to wait for the beginning, in seconds.
         """
         return await self._host.load_as(co_id, FileStream, timeout=timeout, whole=False)
 
     async def load_group(self, co_id: str, *, timeout: float = 30.0) -> Group:  # noqa: ASYNC109 - as load
-        """Loads a group; `WrongKind` if it is none. See `load`."""
+        """Load a group; raise `WrongKind` if the value is none. See `load`."""
         return await self._host.load_as(co_id, Group, timeout=timeout)
 
     async def load_account(self, co_id: str, *, timeout: float = 30.0) -> Account:  # noqa: ASYNC109 - as load
-        """Loads an account; `WrongKind` if it is none. See `load`."""
+        """Load an account; raise `WrongKind` if the value is none. See `load`."""
         return await self._host.load_as(co_id, Account, timeout=timeout)
 
     def find(self, co_id: str) -> Value | None:
-        """A value that was loaded or made here; None if it was not. Asks nobody."""
+        """Return a value that was loaded or created here; None if there is none. It does not ask the server."""
         return self._host.find(co_id)
 
     async def catch_up(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises our own error
-        """Waits until what the server had of all loaded values when asked is here.
+        """Wait until everything that the server had of all loaded values at the time of the call has arrived.
 
-        It is one round trip for a small value, the own profile. The server answers in order, so what it has
-        acknowledged to other writers before comes before the answer.
+        It costs one round trip, for the own profile, a small value. The server answers in order: everything that it
+        acknowledged to other writers before the request arrives before the answer.
 
         Raises:
-            JazzTimeout: The server did not answer in time.
-            InvalidContent: Neither `register` nor `login` was done yet.
+            JazzTimeout: the server did not answer in time.
+            InvalidContent: neither `register` nor `login` was called yet.
         """
         self._runtime.check_open()
         await self._runtime.catch_up(self._host.store.core(self.account.profile.id), timeout)
@@ -267,50 +269,51 @@ class Node:
     # Creating
 
     def create_group(self, name: str | None = None) -> Group:
-        """A new group with this account as its admin.
+        """Create a group with this account as its admin.
 
         Args:
-            name: Shown by tools; readable by everybody, never changes.
+            name: shown by tools; everyone can read it, and it never changes.
         """
         return self._host.create_group(name)
 
     def unique_map_id(self, owner: str, unique: Unique) -> CoId:
-        """The id of the one map of this name in a group: everybody computes the same."""
+        """Return the id of the unique map with a name in a group. Every node computes the same id."""
         return unique_header("comap", owner, unique).co_id
 
     async def find_unique_map(self, owner: str, unique: Unique) -> CoMap | None:
-        """Loads the map of a name in a group; None if nobody made it yet, `ValueDeleted` if it was deleted."""
+        """Load the unique map with a name in a group; None if there is none, `ValueDeleted` if it was deleted."""
         return await self._find_unique(unique_header("comap", owner, unique), CoMap)
 
     async def unique_map(self, owner: Group, unique: Unique, init: Mapping[str, Json] | None = None) -> CoMap:
-        """Loads the map of a name in a group, or makes it.
+        """Load the unique map with a name in a group; create it if there is none.
 
         Args:
-            owner: The owning group.
-            unique: The name: a text that is not empty, or texts by texts.
-            init: First content of a new map. Where two make it at once, only the earlier one's content counts.
+            owner: the owning group.
+            unique: the name: a non-empty text, or a mapping of texts to texts.
+            init: the first content of a new map. If several nodes create the map concurrently, only the earliest
+                content counts.
 
         Raises:
-            ValueDeleted: It was deleted, and can't be made again.
+            ValueDeleted: it was deleted and can't be created again.
         """
         changes = assigning(init or {})
         return await self._unique(unique_header("comap", owner.id, unique), CoMap, changes)
 
     async def find_unique_list(self, owner: str, unique: Unique) -> CoList | None:
-        """Loads the list of a name in a group; see `find_unique_map`."""
+        """Load the unique list with a name in a group; see `find_unique_map`."""
         return await self._find_unique(unique_header("colist", owner, unique), CoList)
 
     async def unique_list(self, owner: Group, unique: Unique, items: Iterable[Json] = ()) -> CoList:
-        """Loads the list of a name in a group, or makes it; see `unique_map`."""
+        """Load the unique list with a name in a group; create it if there is none. See `unique_map`."""
         changes = [{"op": "app", "value": item, "after": "start"} for item in items]
         return await self._unique(unique_header("colist", owner.id, unique), CoList, changes)
 
     async def find_unique_feed(self, owner: str, unique: Unique) -> CoFeed | None:
-        """Loads the feed of a name in a group; see `find_unique_map`."""
+        """Load the unique feed with a name in a group; see `find_unique_map`."""
         return await self._find_unique(unique_header("costream", owner, unique), CoFeed)
 
     async def unique_feed(self, owner: Group, unique: Unique, items: Iterable[Json] = ()) -> CoFeed:
-        """Loads the feed of a name in a group, or makes it; see `unique_map`."""
+        """Load the unique feed with a name in a group; create it if there is none. See `unique_map`."""
         return await self._unique(unique_header("costream", owner.id, unique), CoFeed, list(items))
 
     async def _find_unique(self, header: Header, kind: type[W]) -> W | None:
@@ -328,16 +331,17 @@ class Node:
     # Sending
 
     async def flush(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises our own error
-        """Waits until the server acknowledged everything written here so far, notes of removals among it.
+        """Wait until the server acknowledged everything written here so far, including the records of removals.
 
         Raises:
-            JazzTimeout: It did not in time; the writes stay queued.
+            JazzTimeout: it did not acknowledge in time; the writes stay queued.
         """
         await self._runtime.flush(timeout)
 
     async def drain(self) -> None:
-        """Waits while more than 100 kB wait to be sent: for writers that make more than the network carries.
+        """Wait while more than 100 kB are queued to be sent.
 
-        It returns at once without a connection: then nothing waits, and the next one starts from what the server has.
+        Use it in writers that produce more than the network carries. It returns immediately without a connection: the
+        queue is empty then, and the next connection starts from what the server has.
         """
         await self._runtime.drain()

@@ -1,7 +1,7 @@
-"""What runs under a node: its connection, its file, its memory, and the events between them.
+"""The runtime of a node: its connection, local store and memory, and the events between them.
 
-Everything happens on one event loop. What changes in one turn of it is looked after once, in the next: what was written
-is saved and sent, watchers are woken and their answers sent as well, and values that nobody holds leave the memory.
+Everything happens on one event loop. Changes made in one turn of the loop are processed once, in the next turn: writes
+are saved and sent, watchers are woken and the writes they make are sent as well, and unused values are evicted.
 """
 
 import asyncio
@@ -33,16 +33,16 @@ from reside.jazz.wire.crypto import Agent
 from reside.jazz.wire.header import account_header
 
 _EVICT_BEYOND: Final = 512
-"""Up to so many values are kept in memory whether anybody holds them or not."""
+"""Unused values are evicted only if more values than this are in memory."""
 
 
 class Runtime:
     """The connection, the local store, the memory and the events of one node; see `Node` for the arguments.
 
     Attributes:
-        account_header: The header of the account's value.
-        guard: Applies the policy; None if there is none.
-        host: The node as its values see it.
+        account_header: the header of the account's value.
+        guard: applies the policy; None if there is no policy.
+        host: the node as its values see it.
     """
 
     def __init__(
@@ -101,12 +101,12 @@ class Runtime:
         self._end: JazzError | None = NodeClosed("the node was not entered; use `async with Node(…)`")
 
     async def open(self) -> None:
-        """Connects.
+        """Open the local store and wait for the first connection.
 
         Raises:
-            JazzUnavailable: No connection within `connect_timeout`.
-            NodeClosed: It was entered before.
-            StoreFailed: The file of the local store can't be used.
+            JazzUnavailable: there was no connection within `connect_timeout`.
+            NodeClosed: the node was opened before.
+            StoreFailed: the file of the local store can't be used.
         """
         if self._opened:
             raise NodeClosed("a node can be entered once; make a new one")
@@ -125,9 +125,9 @@ class Runtime:
             raise
 
     async def close(self) -> None:
-        """Ends the connection. Everything that waits gets `NodeClosed`.
+        """Close the connection. Every pending operation raises `NodeClosed`.
 
-        What was not flushed is lost, but with a local store, from which the next node sends it.
+        Unflushed writes are lost, unless a local store keeps them: then the next node sends them.
         """
         runner, self._runner = self._runner, None
         if runner is not None:
@@ -136,23 +136,23 @@ class Runtime:
         self._finish(NodeClosed("the node was closed"))
 
     def check_open(self) -> None:
-        """Refuses to go on with a node that is closed, or was not entered.
+        """Raise an error if the node is not open.
 
         Raises:
-            NodeClosed: It was closed.
-            JazzError: What ended it.
+            NodeClosed: it was closed, or never opened.
+            JazzError: the error that ended it.
         """
         if self._end is not None:
             raise self._end
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection now; without one, writes wait for the next."""
+        """Whether the node is connected; if not, writes wait for the next connection."""
         return self._end is None and self._transport.connected.is_set()
 
     @property
     def statistics(self) -> Statistics:
-        """How much it holds and does now."""
+        """Current figures about the node."""
         return Statistics(
             len(self._store.cores),
             self._watches.count,
@@ -162,18 +162,18 @@ class Runtime:
         )
 
     async def catch_up(self, small: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
-        """Waits for one round trip to the server; see `Node.catch_up`."""
+        """Wait for one round trip to the server; see `Node.catch_up`."""
         await self._loader.catch_up(small, timeout)
 
     async def flush(self, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
-        """Waits until the server acknowledged everything written here; see `Node.flush`."""
+        """Wait until the server acknowledged everything written here; see `Node.flush`."""
         self.check_open()
         if self.guard is not None:
             self.guard.flush()
         await self._flusher.flush(timeout)
 
     async def drain(self) -> None:
-        """Waits while more than 100 kB wait to be sent; see `Node.drain`."""
+        """Wait while more than 100 kB are queued to be sent; see `Node.drain`."""
         self.check_open()
         self._writer.send()
         await self._transport.outbox.room()
@@ -212,7 +212,7 @@ class Runtime:
             self._turn.schedule()
 
     def _end_turn(self) -> None:
-        self._send_written()  # first, since others wait for it longer than watchers here do
+        self._send_written()  # first, since remote readers wait longer than local watchers
         if self._watches.wake():
             self._send_written()
         if self._has_too_many:
@@ -221,7 +221,7 @@ class Runtime:
     def _send_written(self) -> None:
         self._writer.send_due()
         if self._unsaved:
-            self._save()  # which signs and queues what a local store must have
+            self._save()  # also signs and queues the transactions that the local store needs
         self._transport.flush_due()
 
     def _save(self) -> None:
@@ -234,7 +234,7 @@ class Runtime:
 
     @property
     def _has_too_many(self) -> bool:
-        """Values that nobody holds go when there are twice as many as after the last time."""
+        """Whether to evict unused values: the number of values in memory doubled since the last eviction."""
         return len(self._store.cores) > self._evict_beyond and self._store.guard is None
 
     def _evict(self) -> None:
@@ -268,12 +268,12 @@ class Runtime:
             self._finish(closed)
 
     def _finish(self, end: JazzError) -> None:
-        """Nothing will come any more: everything that waits gets to know."""
+        """End the node: every pending operation raises `end`."""
         if self._end is None:
             self._end = end
         self._sync.disconnect()
         self._waiters.end(self._end)
-        self._transport.connected.set()  # whoever waits for a connection finds the node closed
+        self._transport.connected.set()  # wakes `wait_connected`, which then finds the node closed
         self._watches.close()
         persistence, self._persistence = self._persistence, None
         if persistence is not None:

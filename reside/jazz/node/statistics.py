@@ -1,18 +1,18 @@
-"""Figures about a node, for whoever watches it."""
+"""Statistics of a node, for monitoring."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """How much a node holds and does at one moment.
+    """The state of a node at one moment.
 
     Attributes:
-        values: Values in memory, with the groups and accounts that they need.
-        watchers: Subscribed iterators and callbacks.
-        loads: Values asked for and not answered.
-        buffered: Characters that wait to be sent.
-        unacknowledged: Values with writes that the server has not acknowledged.
+        values: number of values in memory, including the groups and accounts that they need.
+        watchers: number of subscribed iterators and callbacks.
+        loads: number of values requested but not yet answered.
+        buffered: number of characters queued to be sent.
+        unacknowledged: number of values with writes that the server has not acknowledged.
     """
 
     values: int

@@ -1,13 +1,13 @@
-"""Request tokens: an HTTP request that proves which account makes it.
+"""Request tokens: they prove which account makes an HTTP request.
 
-Two forms. The JavaScript form (jazz-tools `generateAuthToken`) names account and time only: whoever receives one can
-use it elsewhere for a minute. The bound form, for our own replicas, also covers receiver, method, path and body, and
-its receiver refuses a second use (`replay` says how far that reaches).
+There are two forms. The JavaScript form (jazz-tools `generateAuthToken`) contains only account and time: a receiver can
+reuse it elsewhere for a minute. The bound form, for our own replicas, also covers receiver, method, path and body. Its
+receiver refuses a second use; see `replay` for the limits.
 
     Authorization: Jazz <signature>~<account>~<ms>
     Authorization: Jazz-Bound <signature>~<account>~<ms>~<nonce>~<receiver>~<method>~<path hash>~<body hash>
 
-The signature of the bound form covers all the other fields, so a refusal can say which of them does not fit.
+The signature of the bound form covers all other fields, so a refusal can name the field that does not match.
 """
 
 from reside.jazz.tokens.replay import UsedTokens, UsedTokensInMemory, UsedTokensOnDisk

@@ -1,4 +1,4 @@
-"""The two forms of a request token as they stand in the Authorization header."""
+"""The two forms of a request token in the Authorization header."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ _FIELDS: Final = 8
 
 @dataclass(frozen=True)
 class Token:
-    """The fields of a token; those of the bound form are empty in the JavaScript form."""
+    """The fields of a token. In the JavaScript form, the fields from `nonce` on are empty."""
 
     signature: str = field(repr=False)
     account_id: AccountId
@@ -30,16 +30,16 @@ class Token:
     body_hash: str = ""
 
     def fields(self) -> list[str]:
-        """What the signature of the bound form covers, as it stands in the header."""
+        """Return the fields that the signature of the bound form covers, in the order of the header."""
         created = str(self.created_ms)
         return [self.account_id, created, self.nonce, self.receiver, self.method, self.path_hash, self.body_hash]
 
 
 def parse(header: str | None, scheme: str) -> Token:
-    """Return the token of a header.
+    """Parse the token in a header.
 
     Raises:
-        TokenRefused: The header is missing or malformed.
+        TokenRefused: the header is missing or malformed.
     """
     if not header:
         raise TokenRefused("missing", "the request has no Authorization header")

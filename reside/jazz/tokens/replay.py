@@ -1,9 +1,9 @@
-"""What a receiver of bound request tokens remembers, so that none is used twice (`RequestVerifier`).
+"""Replay protection: a receiver remembers bound request tokens, so that none is used twice (`RequestVerifier`).
 
-In memory, the default, it is one process's knowledge: a restart forgets it, and a second process of the same receiver
-does not share it. Against the restart the verifier refuses tokens made before it started. That leaves one gap: a caller
-whose clock is ahead of the receiver's by more than the receiver was down. On disk there is none, for all processes that
-share the file.
+In memory, the default, the record belongs to one process: it is lost on restart, and not shared with a second process
+of the same receiver. After a restart the verifier therefore refuses tokens made before it started. One gap remains: the
+caller's clock is ahead of the receiver's by more than the receiver's downtime. On disk there is no gap, for all
+processes that share the file.
 """
 
 import asyncio
@@ -16,31 +16,31 @@ _SWEEP_MS: Final = 60_000
 
 
 class UsedTokens(Protocol):
-    """The tokens that were used and are not too old yet.
+    """A record of used tokens that have not expired.
 
     Attributes:
-        lasts: Whether it outlives the process.
+        lasts: whether the record outlives the process.
     """
 
     @property
     def lasts(self) -> bool:
-        """Whether it outlives the process."""
+        """Whether the record outlives the process."""
 
     async def use(self, key: str, *, until_ms: int, now_ms: int) -> bool:
-        """Notes the use of a token; only signed tokens get here, so nobody can fill it up.
+        """Record the use of a token. Only tokens with a valid signature are recorded, so others can't fill the record.
 
         Args:
-            key: Names the token.
-            until_ms: When it may be forgotten, because it is too old anyway.
-            now_ms: The receiver's clock.
+            key: identifies the token.
+            until_ms: when the record may be dropped because the token has expired, in ms since the epoch.
+            now_ms: the receiver's clock, ms since the epoch.
 
         Returns:
-            Whether this was its first use.
+            whether this was its first use.
         """
 
 
 class UsedTokensInMemory:
-    """Remembers for as long as the process lives."""
+    """A record in memory, lost when the process ends."""
 
     lasts = False
 
@@ -63,10 +63,10 @@ class UsedTokensInMemory:
 
 
 class UsedTokensOnDisk:
-    """Remembers in an SQLite file, which several processes of one machine may share.
+    """A record in an SQLite file, which several processes of one machine may share.
 
     Args:
-        path: The file; made if it is not there. Close it with `close`.
+        path: the file; created if missing. Close it with `close`.
     """
 
     lasts = True
@@ -84,7 +84,7 @@ class UsedTokensOnDisk:
             return await asyncio.to_thread(self._use, key, until_ms, now_ms)
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._database.close()
 
     def _use(self, key: str, until_ms: int, now_ms: int) -> bool:

@@ -13,7 +13,7 @@ _NONCE_BYTES: Final = 16
 
 
 def sign_jazz_token(credentials: Credentials, *, now_ms: int) -> str:
-    """The Authorization header of the JavaScript form; for JavaScript receivers only, because it can be replayed."""
+    """Return the Authorization header of the JavaScript form, which can be replayed: for JavaScript receivers only."""
     text = stable_json(secure_hash({"id": credentials.account_id, "createdAt": now_ms}))
     signature = Agent.from_secret(credentials.agent_secret).sign(text)
     return f"{JAZZ}{signature}~{credentials.account_id}~{now_ms}"
@@ -29,16 +29,16 @@ def sign_request(
     now_ms: int,
     nonce: str | None = None,
 ) -> str:
-    """The Authorization header of the bound form.
+    """Return the Authorization header of the bound form.
 
     Args:
-        credentials: Who makes the request.
-        receiver: The account that will get it; no other accepts it.
+        credentials: those of the caller.
+        receiver: the only account that accepts the token.
         method: HTTP method.
-        path: Path with query, as it stands in the request line.
-        body: The body's bytes, empty for none.
-        now_ms: The caller's clock, ms since the epoch.
-        nonce: Random text that is never used again; None makes one.
+        path: path with query, as in the request line.
+        body: the bytes of the body; empty if there is none.
+        now_ms: the caller's clock, ms since the epoch.
+        nonce: random text that is never reused; None generates one.
     """
     nonce = nonce if nonce is not None else secrets.token_urlsafe(_NONCE_BYTES)
     token = Token(

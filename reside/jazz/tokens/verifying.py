@@ -15,10 +15,10 @@ _WINDOW_S: Final = 60
 
 
 async def verify_jazz_token(node: Node, header: str | None, *, now_ms: int, window_s: int = _WINDOW_S) -> AccountId:
-    """The account that made a token of the JavaScript form.
+    """Verify a token of the JavaScript form and return the account that made it.
 
     Raises:
-        TokenRefused: It is malformed, too old, from the future, or not signed by the account.
+        TokenRefused: it is malformed, too old, from the future, or not signed by the account.
     """
     token = parse(header, JAZZ)
     _check_time(token, now_ms, window_s)
@@ -28,25 +28,25 @@ async def verify_jazz_token(node: Node, header: str | None, *, now_ms: int, wind
 
 
 def read_request_account(header: str | None) -> AccountId:
-    """The account that a bound token claims; nothing is verified. For logs and look-ups.
+    """Return the account that a bound token names, without verification. Use it only for logs and look-ups.
 
     Raises:
-        TokenRefused: It is malformed.
+        TokenRefused: it is malformed.
     """
     return parse(header, BOUND).account_id
 
 
 class RequestVerifier:
-    """Checks bound tokens, and remembers those of the last window so that none is used twice.
+    """Verify bound tokens and refuse a second use of each.
 
     Args:
-        node: Loads the callers' accounts.
-        me: The receiver; tokens for others are refused.
-        window_s: How old a token may be, and how far ahead the caller's clock.
-        clock: Gives ms since the epoch; None takes the node's.
-        used: Remembers; None remembers in this process only, and refuses what was made before `since_ms`.
-        since_ms: When this receiver's process began, in ms since the epoch: its predecessor took no token made later.
-            None takes the time at which this verifier is made.
+        node: loads the callers' accounts.
+        me: the receiver's account; tokens for others are refused.
+        window_s: maximum age of a token, and maximum lead of the caller's clock, in seconds.
+        clock: returns ms since the epoch; None takes the node's clock.
+        used: the record of used tokens; None keeps one in this process and refuses tokens made before `since_ms`.
+        since_ms: when this receiver's process started, in ms since the epoch; its predecessor accepted no token made
+            later. None takes the time at which the verifier is created.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class RequestVerifier:
         self._earliest_ms = 0 if self._used.lasts else began
 
     async def verify(self, header: str | None, *, method: str, path: str, body: bytes) -> AccountId:
-        """The account that made this request, exactly this one, for us, now, for the first time.
+        """Verify that a token is valid for exactly this request and was not used; return the account that made it.
 
         Raises:
             TokenRefused: `reason` says why; the message never contains the token.

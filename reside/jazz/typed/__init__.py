@@ -1,6 +1,6 @@
-"""Typed values: classes with annotated fields declare schemas, with jazz-tools' conventions on the wire.
+"""Typed values: classes with annotated fields declare schemas. The wire format follows jazz-tools' conventions.
 
-Start at `CoMapModel`; docs/jazz.md has a page of it.
+Start at `CoMapModel`; docs/jazz.md has a section on it.
 """
 
 from reside.jazz.typed.base import Resolve, TypedValue

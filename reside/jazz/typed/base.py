@@ -1,7 +1,7 @@
-"""What all typed values share: they are drafts first, then views of a value of a node.
+"""The base class of typed values: each is a draft first, and then a view of a value of a node.
 
-A draft holds what is to be written; `create` writes it, and with it the drafts it refers to, and turns all of them
-into views. A view holds nothing but the value: it reads what is valid now, and writes at once.
+A draft contains what is to be written. `create` writes it and all drafts that it refers to, and turns them into views.
+A view contains nothing but the value: it reads the valid content and writes immediately.
 """
 
 from abc import ABC, abstractmethod
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Resolve: TypeAlias = Callable[[T], object] | Mapping[str, Any] | bool | None
-"""Which references to load: a function that reads them, or nested mappings as in jazz-tools."""
+"""Which references to load: a function that reads them, or nested mappings, as in jazz-tools."""
 
 
 class TypedValue(ABC):
-    """A typed view of a value, or the draft of one.
+    """A typed view of a value, or its draft.
 
     Attributes:
-        inline: See `Inline`.
+        inline: see `Inline`.
     """
 
     _value_class: ClassVar[type[OwnedValue]]
@@ -56,7 +56,7 @@ class TypedValue(ABC):
 
     @property
     def is_draft(self) -> bool:
-        """Whether it was not created yet."""
+        """Whether the value was not created yet."""
         return self._value is None
 
     @property
@@ -64,7 +64,7 @@ class TypedValue(ABC):
         """The value's id.
 
         Raises:
-            SchemaError: It is a draft.
+            SchemaError: the value is a draft.
         """
         return self._live().id
 
@@ -75,22 +75,22 @@ class TypedValue(ABC):
 
     @property
     def raw(self) -> Any:
-        """The untyped value: its history, its edits, what is not in the schema.
+        """The untyped value, for history, edits and content outside the schema.
 
         Raises:
-            SchemaError: It is a draft.
+            SchemaError: the value is a draft.
         """
         return self._live()
 
     def create(self, owner: "Group | Node") -> Self:
-        """Creates it, and all drafts that it refers to.
+        """Create the value and all drafts that it refers to.
 
         Args:
-            owner: The group that will own it; a node makes a new group.
+            owner: the group that will own it; a node creates a new group.
 
         Raises:
-            NotPermitted: This account may not write there.
-            SchemaMismatch: Something in it does not fit the schema.
+            NotPermitted: this account may not write there.
+            SchemaMismatch: a part of it does not fit the schema.
         """
         create(self, owner if isinstance(owner, Group) else owner.create_group())
         return self
@@ -104,36 +104,36 @@ class TypedValue(ABC):
         resolve: Resolve[Self] = None,
         timeout: float = 30.0,  # noqa: ASYNC109 - as Node.load
     ) -> Self:
-        """Loads a value, and of its references those that `resolve` reads.
+        """Load a value and those of its references that `resolve` reads.
 
         Args:
-            node: The node.
-            co_id: The value's id.
-            resolve: A function that reads the references to load, as `lambda task: (task.project, task.notes)`, or
-                nested mappings, as `{"project": {"tasks": {"$each": True}}}`.
-            timeout: For all of it, in seconds.
+            node: the node.
+            co_id: the value's id.
+            resolve: a function that reads the references to load, such as `lambda task: (task.project, task.notes)`; or
+                nested mappings, such as `{"project": {"tasks": {"$each": True}}}`.
+            timeout: for the whole load, in seconds.
 
         Raises:
-            ValueNotFound: The server does not have it, or what it refers to (`ReferenceNotFound`).
-            NotPermitted: This account may not read it.
-            SchemaMismatch: A value is of another kind than the schema says.
-            JazzTimeout: It did not come in time.
+            ValueNotFound: the server does not have the value, or one that it refers to (`ReferenceNotFound`).
+            NotPermitted: this account may not read it.
+            SchemaMismatch: a value is of another kind than the schema declares.
+            JazzTimeout: it was not loaded in time.
         """
         tree = await load_tree(node._host, cls, co_id, read_resolve(cls, resolve), timeout=timeout)
         return tree.root
 
     async def ensure(self, resolve: Resolve[Self], *, timeout: float = 30.0) -> Self:  # noqa: ASYNC109 - as load
-        """Loads more of its references; see `load`."""
+        """Load more of the value's references; see `load`."""
         model, host = type(self), self._live()._host
         tree = await load_tree(host, model, self.id, read_resolve(model, resolve), timeout=timeout)
         return tree.root
 
     @classmethod
     def subscribe(cls, node: "Node", co_id: str, *, resolve: Resolve[Self] = None) -> DeepWatch[Self]:
-        """Yields it once it and what `resolve` reads is loaded, and again after each change of any of that.
+        """Yield the value when it and everything that `resolve` reads is loaded, and after each change of any of it.
 
-        A slow consumer sees the latest state, never a backlog. Used as an async context manager, it is unsubscribed at
-        the end of the block::
+        A slow consumer gets the latest state, never a backlog. As an async context manager, it unsubscribes at the end
+        of the block::
 
             async with Project.subscribe(node, project_id, resolve=lambda project: project.tasks.each) as changes:
                 async for project in changes:
@@ -142,18 +142,18 @@ class TypedValue(ABC):
         return DeepWatch(node._host, cls, co_id, read_resolve(cls, resolve))
 
     def watch(self, resolve: Resolve[Self] = None) -> DeepWatch[Self]:
-        """As `subscribe`, for one that is here."""
+        """Watch this value and what `resolve` reads; see `subscribe`."""
         model = type(self)
         return DeepWatch(self._live()._host, model, self.id, read_resolve(model, resolve))
 
     @classmethod
     async def load_unique(cls, owner: Group, unique: Unique, *, resolve: Resolve[Self] = None) -> Self | None:
-        """Loads the one value of this kind and name in a group; None if nobody made it yet.
+        """Load the unique value of this kind with a name in a group; None if there is none.
 
         Args:
-            owner: The owning group.
-            unique: The name: a text, or a mapping of texts.
-            resolve: See `load`.
+            owner: the owning group.
+            unique: the name: a text, or a mapping of texts.
+            resolve: see `load`.
         """
         co_id = unique_header(cls._value_type, owner.id, unique).co_id
         spec = read_resolve(cls, resolve)
@@ -166,14 +166,14 @@ class TypedValue(ABC):
         return tree.root
 
     async def get_or_create_unique(self, owner: Group, unique: Unique, *, resolve: Resolve[Self] = None) -> Self:
-        """Loads the one value of this kind and name in a group, or makes it of this draft.
+        """Load the unique value of this kind with a name in a group; create it from this draft if there is none.
 
-        Where two make it at once, only the earlier one's content counts, everywhere.
+        If several nodes create it concurrently, only the earliest content counts, on all nodes.
 
         Args:
-            owner: The owning group.
-            unique: The name: a text, or a mapping of texts.
-            resolve: See `load`.
+            owner: the owning group.
+            unique: the name: a text, or a mapping of texts.
+            resolve: see `load`.
         """
         found = await type(self).load_unique(owner, unique, resolve=resolve)
         if found is not None:
@@ -187,7 +187,7 @@ class TypedValue(ABC):
         return self._value
 
     def _check_may_write(self, act: str) -> None:
-        """Before drafts are created: what may not refer to them shall not make them."""
+        """Check the permission before drafts are created: a failed write must not create them."""
         group = self.group
         role = group.my_role
         if role not in WRITERS:
@@ -195,10 +195,10 @@ class TypedValue(ABC):
 
     @classmethod
     def _view(cls, value: OwnedValue) -> Self:
-        """The view of a value.
+        """Return a view of a value.
 
         Raises:
-            NotPermitted: This account may not read it.
+            NotPermitted: this account may not read it.
         """
         group = value.group
         role = group.my_role
@@ -209,22 +209,22 @@ class TypedValue(ABC):
         return made
 
     def _bind(self, value: OwnedValue) -> None:
-        """Makes it the view of a value."""
+        """Turn this object into a view of a value."""
         self._value = value
 
     @classmethod
     def _references(cls) -> Mapping[str, RefCodec]:
-        """The references that a resolve may name, with their codecs; `EACH` for all items."""
+        """Return the references that a resolve may name, with their codecs; `EACH` means all items."""
         return {}
 
     def _refer(self, name: str) -> Iterable[tuple[str, Json]]:
-        """What such a name stands for here: labels for errors, and what the content says."""
+        """Return what a name refers to here: labels for errors, and the raw content."""
         raise SchemaError(f"{type(self).__name__} refers to nothing by the name {name}")
 
     @abstractmethod
     def _write_draft(self, target: WriteTarget) -> OwnedValue:
-        """Writes a draft.
+        """Write a draft.
 
         Args:
-            target: Where to.
+            target: where to write it.
         """

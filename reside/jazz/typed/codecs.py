@@ -1,6 +1,6 @@
-"""The wire form of fields and items: plain JSON, dates, references (docs/jazz-protocol.md, section 8).
+"""The wire format of fields and items: plain JSON, dates, references (docs/jazz-protocol.md, section 8).
 
-A codec knows nothing of fields: it says in words what it expects, and raises `Misfit` with what it found.
+A codec is independent of fields: it describes what it expects, and raises `Misfit` with what it found.
 """
 
 import json
@@ -16,10 +16,10 @@ from reside.jazz.typed.errors import describe
 
 
 class Misfit(Exception):  # noqa: N818 - never leaves this package
-    """Something does not fit.
+    """A value does not fit its codec.
 
     Attributes:
-        found: What was found, in words.
+        found: description of what was found.
     """
 
     def __init__(self, found: str) -> None:
@@ -28,33 +28,33 @@ class Misfit(Exception):  # noqa: N818 - never leaves this package
 
 
 class Codec(Protocol):
-    """Turns values of one type into JSON and back.
+    """Convert values of one type to JSON and back.
 
     Attributes:
-        expected: What fits, in words.
-        takes_none: Whether None is a value of the type.
+        expected: description of what fits.
+        takes_none: whether None is a value of the type.
     """
 
     @property
     def expected(self) -> str:
-        """What fits, in words."""
+        """Description of what fits."""
 
     @property
     def takes_none(self) -> bool:
         """Whether None is a value of the type."""
 
     def encode(self, value: Any) -> Json:
-        """The JSON of a value; `Misfit` if it is of another type."""
+        """Return the JSON of a value; raise `Misfit` if it is of another type."""
 
     def decode(self, raw: Json) -> Any:
-        """The value of a JSON; `Misfit` if it is of another type."""
+        """Return the value of a JSON document; raise `Misfit` if it is of another type."""
 
 
 _SCALARS: Final[dict[type, str]] = {str: "a text", bool: "a boolean", int: "an integer", float: "a number"}
 
 
 class ScalarCodec:
-    """Text, booleans and numbers, the frequent case."""
+    """The codec of texts, booleans and numbers, the most frequent types."""
 
     takes_none: ClassVar[bool] = False
 
@@ -74,21 +74,23 @@ class ScalarCodec:
         if self._kind is float and kind is int:
             return float(raw)
         if self._kind is int and kind is float and raw.is_integer():
-            return int(raw)  # JavaScript has one kind of number
+            return int(raw)  # JavaScript has only one number type
         if isinstance(raw, self._kind) and kind is not bool:
             return raw
         raise Misfit(describe(raw))
 
 
 class JsonCodec:
-    """Any type that pydantic can say in JSON: unions, literals, enumerations, lists, typed dicts, data classes.
+    """The codec of any type that pydantic can represent in JSON.
+
+    Examples are unions, literals, enumerations, lists, typed dicts and data classes.
 
     Args:
-        annotation: The type.
-        name: How to call it in errors.
+        annotation: the type.
+        name: the type's name in errors.
 
     Raises:
-        PydanticUserError: It has no form in JSON.
+        PydanticUserError: the type has no JSON form.
     """
 
     def __init__(self, annotation: Any, name: str) -> None:
@@ -121,7 +123,7 @@ class JsonCodec:
 
 
 class DateCodec:
-    """A point in time: an ISO 8601 text in UTC with milliseconds, as `Date.toISOString` writes it; None is null."""
+    """The codec of dates: ISO 8601 text in UTC with milliseconds, as `Date.toISOString` writes it. None is null."""
 
     def __init__(self, *, takes_none: bool) -> None:
         self.takes_none = takes_none
@@ -150,18 +152,18 @@ class DateCodec:
         try:
             at = datetime.fromisoformat(raw)
             return at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)
-        except (ValueError, OverflowError):  # the latter where it is beyond the calendar in UTC only
+        except (ValueError, OverflowError):  # the latter if only the UTC time exceeds the calendar
             raise Misfit(f"{describe(raw)} that is no date") from None
 
 
 class RefCodec:
-    """A reference to another value: its id. What stands behind it is the business of who reads it.
+    """The codec of references to other values: their ids. It does not check what an id refers to; readers do.
 
     Args:
-        targets: The classes it may be of; typed values, groups, accounts.
-        takes_none: Whether there may be none.
-        name: How to call it in errors.
-        choose: Chooses of several targets the one that a map fits; None if no one does.
+        targets: the permitted classes: typed values, groups, accounts.
+        takes_none: whether the reference may be None.
+        name: the targets' name in errors.
+        choose: returns the target that a value fits, of several; None if none fits.
     """
 
     def __init__(
@@ -173,7 +175,7 @@ class RefCodec:
         self.expected = f"a reference to a {name}"
 
     def adopt(self, draft: Any) -> None:
-        """Makes sure that a draft fits; one of a `ListOf` or the like learns here of what it is one."""
+        """Check that a draft fits. Give a draft of a generic collection such as `ListOf` its item type."""
         for target in self.targets:
             if isinstance(draft, target):
                 return
@@ -183,7 +185,7 @@ class RefCodec:
         raise Misfit(f"a draft of {type(draft).__name__}")
 
     def encode(self, value: Any) -> Json:
-        """The id of a value that has one; see `Codec`."""
+        """Return the id of a created value; see `Codec`."""
         if value is None and self.takes_none:
             return None
         co_id = getattr(value, "id", None) if isinstance(value, self.targets) else None
@@ -192,7 +194,7 @@ class RefCodec:
         return co_id
 
     def decode(self, raw: Json) -> Any:
-        """The id; see `Codec`."""
+        """Return the id; see `Codec`."""
         if raw is None and self.takes_none:
             return None
         if not is_co_id(raw):

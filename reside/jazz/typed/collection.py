@@ -1,4 +1,4 @@
-"""What lists, records and feeds share: one type of item, named in brackets, `ListOf[Task]`."""
+"""The base class of lists, records and feeds: one type of items, given in brackets: `ListOf[Task]`."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, Generic, TypeVar
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Collection(TypedValue, Generic[T]):
-    """A typed value of items of one type."""
+    """A typed value with items of one type."""
 
     _origin: ClassVar[type | None] = None
     _item: ClassVar[Any] = None
@@ -27,7 +27,7 @@ class Collection(TypedValue, Generic[T]):
 
     def __class_getitem__(cls, item: Any) -> Any:
         if isinstance(item, TypeVar):
-            return super().__class_getitem__(item)  # type: ignore[misc] # Generic's, which mypy does not see
+            return super().__class_getitem__(item)  # type: ignore[misc] # that of Generic, which mypy does not see
         key = (cls, item)
         if key not in Collection._made:
             name = item if isinstance(item, str) else getattr(item, "__name__", str(item))
@@ -37,14 +37,14 @@ class Collection(TypedValue, Generic[T]):
 
     @classmethod
     def _item_codec(cls) -> Codec:
-        """The codec of the items."""
+        """Return the codec of the items."""
         found: Codec | None = vars(cls).get("_codec")
         if found is None:
             if cls._item is None:
                 raise SchemaError(f"say what it is of: {cls.__name__}[str], for example")
             label = f"{cls.__name__}[…]"
             found = codec_of(read_annotation(cls._item, cls, label), label)
-            cls._codec = found  # type: ignore[attr-defined] # read by vars() above, for each class its own
+            cls._codec = found  # type: ignore[attr-defined] # each class has its own, which vars() above reads
         return found
 
     @classmethod
@@ -54,17 +54,17 @@ class Collection(TypedValue, Generic[T]):
         return {EACH: codec} if isinstance(codec, RefCodec) else {}
 
     def _specialise(self, target: type) -> None:
-        """Makes the draft one of a class that says what it is of."""
-        self.__class__ = target  # a subclass that adds nothing but the type of items
+        """Give the draft a class with an item type."""
+        self.__class__ = target  # a subclass that adds only the item type
         self._check_draft()
 
     @abstractmethod
     def _check_draft(self) -> None:
-        """Makes sure that the items of a draft fit."""
+        """Check that the items of a draft fit."""
 
     @property
     def each(self) -> T:
-        """In a resolve function: all items."""
+        """All items, in a resolve function."""
         raise SchemaError("`each` stands for all items in a resolve function; iterate over the value itself")
 
     def _read(self, raw: Any, place: object) -> T:

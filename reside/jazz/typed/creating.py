@@ -1,7 +1,8 @@
-"""Creating values of drafts: children before the values that refer to them, each with the owner that its class says.
+"""Creation of values from drafts: children before the values that refer to them.
 
-By default a child gets a new group that extends the owner of the value that refers to it, as in jazz-tools. A child of
-a unique value with the same owner is unique itself; its name is that of its parent with the field behind it.
+Each value gets the owner that its class sets. By default, a child gets a new group that extends the owner of the value
+that refers to it, as in jazz-tools. A child of a unique value with the same owner is unique as well: its name is its
+parent's name with the field appended.
 """
 
 from collections.abc import Sequence
@@ -20,19 +21,19 @@ from reside.jazz.wire.header import Unique, ValueType, unique_header
 
 Inline: TypeAlias = Literal["extend", "same", "new", "reader", "writer", "manager", "admin"]
 """Who owns a draft that is created with the value that refers to it: a new group that extends the owner of that value,
-with the roles there (`extend`) or one role for all; the same owner; or a new group of its own."""
+with the same roles (`extend`) or one role for all; the same owner (`same`); or a separate new group (`new`)."""
 
 K = TypeVar("K", bound=OwnedValue)
 
 
 @dataclass(frozen=True)
 class WriteTarget:
-    """Where drafts and values are written to.
+    """Where to write drafts and values.
 
     Attributes:
-        owner: The group that owns the value that is written.
-        unique: That value's unique name, while it is created; None for a fresh one.
-        value: The value, once it is there, for errors.
+        owner: the group that owns the written value.
+        unique: the unique name of the value during its creation; None for a value that is not unique.
+        value: the value if it exists, for errors.
     """
 
     owner: Group
@@ -45,16 +46,16 @@ class WriteTarget:
         return self.owner._host
 
     def encode(self, codec: Codec, value: Any, label: str, key: str) -> Json:
-        """The JSON of a value; a draft is created on the way.
+        """Return the JSON of a value; create the value first if it is a draft.
 
         Args:
-            codec: How it stands on the wire.
-            value: The value.
-            label: The field, for errors.
-            key: The key or index, for the unique names of children.
+            codec: the codec of the value.
+            value: the value.
+            label: the field's name in errors.
+            key: the key or index, for the unique names of children.
 
         Raises:
-            SchemaMismatch: It does not fit.
+            SchemaMismatch: it does not fit.
         """
         check(codec, value, label, self.value)
         if isinstance(codec, RefCodec) and is_draft(value):
@@ -64,37 +65,37 @@ class WriteTarget:
         return codec.encode(value)
 
     def unique_value(self, value_type: ValueType, kind: type[K], changes: Sequence[Json]) -> K:
-        """The value of the unique name, made with its first content if it is not here yet."""
+        """Return the value with the unique name. If it is not in memory, create it with its first content."""
         header = unique_header(value_type, self.owner.id, self.unique or "")
         value: K = self.host.creator.unique(header, kind, changes)
         return value
 
 
 class Draft(Protocol):
-    """The draft of a typed value: `TypedValue`."""
+    """The draft of a typed value; implemented by `TypedValue`."""
 
     @property
     def inline(self) -> Inline:
-        """Who owns it if it is created with the value that refers to it."""
+        """Who owns the value if it is created with the value that refers to it."""
 
     @property
     def is_draft(self) -> bool:
-        """Whether it was not created yet."""
+        """Whether the value was not created yet."""
 
     def _write_draft(self, target: WriteTarget) -> OwnedValue:
-        """Writes it."""
+        """Write the draft."""
 
     def _bind(self, value: OwnedValue) -> None:
-        """Makes it the view of a value."""
+        """Turn this object into a view of a value."""
 
 
 def create(draft: Draft, owner: Group, unique: Unique | None = None) -> None:
-    """Creates a draft, which is a view afterwards.
+    """Create the value of a draft and turn the draft into a view.
 
     Args:
-        draft: The draft.
-        owner: Who owns it.
-        unique: Its unique name; None for a fresh value.
+        draft: the draft.
+        owner: the owner of the value.
+        unique: the unique name of the value; None for a value that is not unique.
     """
     if not draft.is_draft:
         raise SchemaError(f"{draft!r} was created before")
@@ -102,10 +103,10 @@ def create(draft: Draft, owner: Group, unique: Unique | None = None) -> None:
 
 
 def check(codec: Codec, value: Any, label: str, container: Value | None = None) -> None:
-    """Makes sure that a value fits, before anything is written.
+    """Check that a value fits, before anything is written.
 
     Raises:
-        SchemaMismatch: It does not.
+        SchemaMismatch: it does not.
     """
     try:
         if isinstance(codec, RefCodec) and is_draft(value):
@@ -117,7 +118,7 @@ def check(codec: Codec, value: Any, label: str, container: Value | None = None) 
 
 
 def is_draft(value: Any) -> bool:
-    """Whether something is a draft of a typed value."""
+    """Return whether an object is a draft of a typed value."""
     return hasattr(type(value), "_value_class") and bool(value.is_draft)
 
 

@@ -1,15 +1,15 @@
-"""What can go wrong in the typed layer, besides what can go wrong below it.
+"""The errors of the typed layer, in addition to those of `reside.jazz.errors`.
 
 The tree::
 
     JazzError
     ├── SchemaMismatch       content, or a value to write, does not fit the schema
-    ├── NotLoaded            a reference was read whose value is not here yet
-    ├── SchemaError          a class declares something that can't be
+    ├── NotLoaded            a reference was read whose value is not loaded
+    ├── SchemaError          a class declares or does something impossible
     └── ValueNotFound
         └── ReferenceNotFound  a value that a field refers to is not on the server
 
-Messages say what was found, never its content: that may be a secret.
+Messages describe what was found, but never contain content, which may be secret.
 """
 # ruff: noqa: N818 - names say what happened, as in `reside.jazz.errors`
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 
 class SchemaError(JazzError):
-    """A class declares a field, or is used in a way, that has no meaning on the wire."""
+    """A class declares a field that has no wire format, or is used in an invalid way."""
 
 
 class NotLoaded(JazzError):
     """A reference was read whose value was not loaded.
 
     Attributes:
-        value: Id of the value that is not here.
-        field: The field that refers to it, as `Task.project`.
+        value: id of the value that is not loaded.
+        field: the field that refers to it, such as `Task.project`.
     """
 
     def __init__(self, value: str, field: str) -> None:
@@ -43,15 +43,15 @@ class NotLoaded(JazzError):
 
 
 class SchemaMismatch(JazzError):
-    """Content of a value does not fit the schema, or a value to write does not.
+    """The content of a value, or a value to write, does not fit the schema.
 
     Attributes:
-        field: The field, as `Task.due`.
-        value: Id of the value; None for one that was not created yet.
-        group: Id of the owning group, None if there is none.
-        role: The account's role in that group, None for none.
-        expected: What the schema says, in words.
-        found: What was found, in words.
+        field: the field, such as `Task.due`.
+        value: id of the value; None if it was not created yet.
+        group: id of the owning group; None if there is none.
+        role: the account's role in that group; None if it has none.
+        expected: description of what the schema expects.
+        found: description of what was found.
     """
 
     def __init__(self, field: str, expected: str, found: str, value: "Value | None" = None) -> None:
@@ -69,8 +69,8 @@ class ReferenceNotFound(ValueNotFound):
     """A value that a field refers to is not on the server.
 
     Attributes:
-        path: Where it is referred to, from the value that was loaded, as `Task.project.tasks[3]`.
-        referrer: Id of the value that refers to it.
+        path: the reference, starting at the loaded value, such as `Task.project.tasks[3]`.
+        referrer: id of the value that refers to it.
     """
 
     def __init__(self, error: ValueNotFound, path: str, referrer: str) -> None:
@@ -80,7 +80,7 @@ class ReferenceNotFound(ValueNotFound):
 
 
 def describe(raw: Any) -> str:
-    """What a value is, without telling its content."""
+    """Describe a value without its content."""
     if raw is None or isinstance(raw, bool):
         return "null" if raw is None else "a boolean"
     if isinstance(raw, int | float):

@@ -1,4 +1,4 @@
-"""Feeds with a type of items, as `co.feed` in jazz-tools."""
+"""Feeds with an item type, like `co.feed` in jazz-tools."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ class FeedItem(Generic[T]):
     """One item of a feed.
 
     Attributes:
-        by: The account (or agent) that pushed it.
-        at: The author's clock; the last date that there is, if it says a later one.
-        raw: The item as it stands on the wire.
+        by: the account or agent that pushed it.
+        at: the author's clock; limited to the last date that `datetime` supports.
+        raw: the item as on the wire.
     """
 
     by: str
@@ -34,11 +34,11 @@ class FeedItem(Generic[T]):
 
     @property
     def value(self) -> T:
-        """The item.
+        """The decoded item.
 
         Raises:
-            SchemaMismatch: It does not fit.
-            NotLoaded: It is a reference to what is not here.
+            SchemaMismatch: it does not fit.
+            NotLoaded: it is a reference to a value that is not loaded.
         """
         return self._feed._read(self.raw, f"by {self.by}")
 
@@ -66,24 +66,24 @@ class FeedOf(Collection[T]):
         return iter(self.items())
 
     def items(self) -> list[FeedItem[T]]:
-        """All items in the order of their authors' clocks."""
+        """Return all items, ordered by their authors' clocks."""
         return [self._item_of(entry) for entry in self._entries()]
 
     def latest(self) -> FeedItem[T] | None:
-        """The latest item of all; None of an empty feed."""
+        """Return the latest item; None if the feed is empty."""
         entries = self._entries()
         return self._item_of(entries[-1]) if entries else None
 
     def by_account(self) -> dict[AccountId, FeedItem[T]]:
-        """The latest item of each account: what jazz-tools calls `perAccount`."""
+        """Return the latest item of each account, like `perAccount` in jazz-tools."""
         return {AccountId(entry.by): self._item_of(entry) for entry in self._entries()}
 
     def push(self, item: T) -> None:
-        """Adds an item; a draft is created.
+        """Add an item. If it is a draft, it is created.
 
         Raises:
-            NotPermitted: This account may not write here.
-            SchemaMismatch: It does not fit.
+            NotPermitted: this account may not write here.
+            SchemaMismatch: it does not fit.
         """
         check(self._item_codec(), item, f"{type(self).__name__}[…]", self._value)
         if self._value is None:

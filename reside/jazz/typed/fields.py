@@ -1,6 +1,6 @@
-"""What a class declares: its fields, and the codecs of their annotations.
+"""The schema of a class: its fields, and the codecs of their annotations.
 
-Annotations are read when a schema is first used, not when the class is made: so classes may refer to each other, and
+Annotations are read when a schema is first used, not when the class is created. So classes may refer to each other, and
 to themselves, by name.
 """
 
@@ -30,17 +30,17 @@ class _Missing:
 
 
 MISSING: Final[Any] = _Missing()
-"""Stands for no default, and for an absent key."""
+"""Marker of a missing default and of an absent key."""
 
 
 @dataclass(frozen=True)
 class FieldSpec:
-    """What `field` was told.
+    """The arguments of `field`.
 
     Attributes:
-        default: Value of a field that is not given; `MISSING` for none.
-        default_factory: Makes the default; None for none.
-        key: The key on the wire; None takes the field's name.
+        default: the value of a field that is not given; `MISSING` if there is none.
+        default_factory: returns the default; None if there is none.
+        key: the key on the wire; None for the field's name.
     """
 
     default: Any = MISSING
@@ -49,12 +49,12 @@ class FieldSpec:
 
 
 def field(*, default: Any = MISSING, default_factory: Callable[[], Any] | None = None, key: str | None = None) -> Any:
-    """Says more of a field than its annotation does.
+    """Specify more about a field than its annotation does.
 
     Args:
-        default: Written where a new value does not give the field, and read where the key is absent.
-        default_factory: Makes the default, for one that can be changed.
-        key: The key on the wire, where it differs from the name: `created_at: datetime = field(key="createdAt")`.
+        default: written if a new value does not give the field; read if the key is absent.
+        default_factory: returns the default; use it for mutable defaults.
+        key: the key on the wire, if it differs from the name: `created_at: datetime = field(key="createdAt")`.
     """
     return FieldSpec(default, default_factory, key)
 
@@ -64,11 +64,11 @@ class Field:
     """A field of a schema.
 
     Attributes:
-        label: Class and name, for errors.
-        name: The attribute.
-        key: The key on the wire.
-        codec: How it stands there.
-        spec: Its default.
+        label: names of class and field, for errors.
+        name: name of the attribute.
+        key: the key on the wire.
+        codec: the codec of its type.
+        spec: the arguments of `field`.
     """
 
     label: str
@@ -84,24 +84,24 @@ class Field:
 
     @property
     def is_optional(self) -> bool:
-        """Whether None means that it is absent."""
+        """Whether None means that the field is absent."""
         return self.spec.default is None
 
     @property
     def is_literal(self) -> bool:
-        """Whether it tells the maps of a union apart."""
+        """Whether the field distinguishes the maps of a union."""
         return isinstance(self.codec, JsonCodec) and self.codec.is_literal
 
     def default(self) -> Any:
-        """The default; `MISSING` if it is required."""
+        """Return the default; `MISSING` if the field is required."""
         return self.spec.default_factory() if self.spec.default_factory is not None else self.spec.default
 
 
 def fields_of(model: type["TypedValue"], specs: dict[str, FieldSpec]) -> dict[str, Field]:
-    """The fields of a class, by name.
+    """Return the fields of a class, by name.
 
     Raises:
-        SchemaError: An annotation can't be read, or has no form on the wire.
+        SchemaError: an annotation can't be read, or its type has no wire format.
     """
     hints = _hints(model, specs)
     return {
@@ -111,14 +111,14 @@ def fields_of(model: type["TypedValue"], specs: dict[str, FieldSpec]) -> dict[st
 
 
 def codec_of(annotation: Any, label: str) -> Codec:
-    """The codec of an annotation.
+    """Return the codec of an annotation.
 
     Args:
-        annotation: The type of a field or an item, read already.
-        label: The field, for errors.
+        annotation: the type of a field or an item, with all names resolved.
+        label: the field's name in errors.
 
     Raises:
-        SchemaError: It has no form on the wire.
+        SchemaError: the type has no wire format.
     """
     members, takes_none = _members(annotation)
     if annotation in (str, bool, int, float):
@@ -140,15 +140,16 @@ def codec_of(annotation: Any, label: str) -> Codec:
 
 
 def read_annotation(annotation: Any, model: type, label: str) -> Any:
-    """An annotation that may be, or contain, the name of a class.
+    """Resolve an annotation that is, or contains, the name of a class.
 
     Args:
-        annotation: The annotation.
-        model: Where it stands: names mean what they mean in its module, or beside it in the same function.
-        label: The field, for errors.
+        annotation: the annotation.
+        model: the class that contains it. Names are looked up in its module, and among the classes of the same
+            function.
+        label: the field's name in errors.
 
     Raises:
-        SchemaError: It contains an unknown name.
+        SchemaError: it contains an unknown name.
     """
     holder = types.SimpleNamespace(__annotations__={"it": annotation})
     module = sys.modules.get(model.__module__)
@@ -161,7 +162,7 @@ def read_annotation(annotation: Any, model: type, label: str) -> Any:
 
 
 def _named_items_read(annotation: Any, model: type, label: str) -> Any:
-    """An annotation whose `ListOf["Task"]` and the like know the class behind the name."""
+    """Resolve the names of item types in an annotation, such as `ListOf["Task"]`."""
     members, takes_none = _members(annotation)
     read = tuple(_item_read(member, model, label) for member in members)
     if all(one is member for one, member in zip(read, members, strict=True)):
@@ -186,7 +187,7 @@ def _hints(model: type, names: Container[str]) -> dict[str, Any]:
 
 
 def _members(annotation: Any) -> tuple[tuple[Any, ...], bool]:
-    """The members of a union (or the one type) without None, and whether None is one of them."""
+    """Return the members of a union (or the only type) without None, and whether None is one of them."""
     union = get_origin(annotation) in (Union, types.UnionType)
     members = get_args(annotation) if union else (annotation,)
     rest = tuple(member for member in members if member is not type(None))
@@ -225,7 +226,7 @@ _MODELS: "WeakValueDictionary[tuple[str, str, str], type]" = WeakValueDictionary
 
 
 def register(model: type) -> None:
-    """Makes a class known to those beside it: annotations can't see the names of a function's classes."""
+    """Make a class known to classes of the same scope: annotations can't see the names of classes in a function."""
     _MODELS[model.__module__, *_place(model)] = model
 
 

@@ -1,4 +1,4 @@
-"""Files, as `co.fileStream` in jazz-tools."""
+"""Files, like `co.fileStream` in jazz-tools."""
 
 from typing import ClassVar
 
@@ -13,12 +13,12 @@ from reside.jazz.wire.header import ValueType
 class File(TypedValue):
     """A file in a field: `File(data, mime_type="image/png")` is a draft, `await file.read()` waits for its end.
 
-    `raw` is the stream itself, which can also be read while it is being written.
+    `raw` is the stream, which can be read while it is being written.
 
     Args:
-        data: Its content.
-        mime_type: For example `image/png`.
-        name: The file's name.
+        data: the content.
+        mime_type: for example `image/png`.
+        name: the file's name.
     """
 
     _value_class: ClassVar[type[OwnedValue]] = FileStream
@@ -35,22 +35,22 @@ class File(TypedValue):
 
     @property
     def info(self) -> FileInfo | None:
-        """What its writer said of it; None before its start."""
+        """The writer's description; None if the file was not started."""
         if self._value is None:
             data, mime_type, name = self._draft
             return FileInfo(mime_type, name, len(data))
         return self.stream.info
 
     async def read(self, *, timeout: float = 30.0, max_bytes: int | None = None) -> bytes:  # noqa: ASYNC109 - as Node.load
-        """All bytes, once all of them are here.
+        """Wait for the whole file and return all bytes.
 
         Args:
-            timeout: In seconds.
-            max_bytes: Refuse it if it is larger than this.
+            timeout: in seconds.
+            max_bytes: maximum size; a larger file is refused.
 
         Raises:
-            InvalidContent: It is larger, or malformed.
-            JazzTimeout: Its writer did not end it in time.
+            InvalidContent: it is larger, or malformed.
+            JazzTimeout: its writer did not end it in time.
         """
         if self._value is None:
             return self._draft[0]

@@ -1,4 +1,4 @@
-"""Lists with a type of items, as `co.list` in jazz-tools."""
+"""Lists with an item type, like `co.list` in jazz-tools."""
 
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, TypeVar, overload
@@ -54,20 +54,20 @@ class ListOf(Collection[T]):
             self._value_raw.remove(index)
 
     def append(self, item: T) -> None:
-        """Adds an item at the end; a draft is created.
+        """Add an item at the end. If it is a draft, it is created.
 
         Raises:
-            NotPermitted: This account may not write here.
-            SchemaMismatch: It does not fit.
+            NotPermitted: this account may not write here.
+            SchemaMismatch: it does not fit.
         """
         self.extend([item])
 
     def extend(self, items: Iterable[T]) -> None:
-        """Adds items at the end, in one transaction; drafts are created.
+        """Add items at the end, in one transaction. Drafts are created.
 
         Raises:
-            NotPermitted: This account may not write here.
-            SchemaMismatch: One does not fit; nothing is written.
+            NotPermitted: this account may not write here.
+            SchemaMismatch: an item does not fit; nothing is written.
         """
         added = list(items)
         self._check(added)
@@ -77,11 +77,11 @@ class ListOf(Collection[T]):
             self._value_raw.extend(self._encode(added))
 
     def insert(self, index: int, item: T) -> None:
-        """Inserts an item before the one at `index`, with the meaning of `list.insert`.
+        """Insert an item before the item at `index`. The index has the meaning that it has in `list.insert`.
 
         Raises:
-            NotPermitted: This account may not write here.
-            SchemaMismatch: It does not fit.
+            NotPermitted: this account may not write here.
+            SchemaMismatch: it does not fit.
         """
         self._check([item])
         if self._value is None:
@@ -90,7 +90,7 @@ class ListOf(Collection[T]):
             self._value_raw.insert(index, self._encode([item])[0])
 
     def loaded(self) -> list[T]:
-        """The items that are loaded, where some references could not be had (`tolerate`)."""
+        """Return the items that are loaded; some references may be unavailable (`tolerate`)."""
         if self._value is None:
             return list(self._draft)
         found = []
@@ -102,7 +102,7 @@ class ListOf(Collection[T]):
         return found
 
     def ids(self) -> list[str | None]:
-        """What a list of references holds, loaded or not."""
+        """Return the ids in a list of references, loaded or not."""
         return [raw if isinstance(raw, str) else None for raw in self._value_raw]
 
     def _refer(self, name: str) -> Iterable[tuple[str, Json]]:

@@ -1,4 +1,4 @@
-"""Loading a value with its references, as deep as a resolve says, all of one depth at once."""
+"""Loading of a value with its references, to the depth given by a resolve; each level is loaded concurrently."""
 
 import asyncio
 from collections.abc import Coroutine, Iterator, Sequence
@@ -22,11 +22,11 @@ _GRACE_S = 2.0
 
 @dataclass
 class Tree(Generic[T]):
-    """A value and what was loaded below it.
+    """A value and the values loaded below it.
 
     Attributes:
-        root: The value.
-        values: All values of the tree that are here, by id.
+        root: the view of the value.
+        values: all loaded values of the tree, by id.
     """
 
     root: T
@@ -42,15 +42,15 @@ async def load_tree(
     timeout: float = 30.0,  # noqa: ASYNC109 - as Node.load
     grace: float = _GRACE_S,
 ) -> Tree[T]:
-    """Loads a value and what a resolve says.
+    """Load a value and the references that a resolve names.
 
     Args:
-        host: The node.
-        model: The value's class.
-        co_id: Its id.
-        spec: What to load below it.
-        timeout: For all of it, in seconds.
-        grace: How long to wait for a root that the server does not have, in seconds.
+        host: the node.
+        model: the value's class.
+        co_id: the value's id.
+        spec: what to load below the value.
+        timeout: for the whole load, in seconds.
+        grace: how long to wait for a root that the server does not have, in seconds.
     """
     loading = _Loading(host, asyncio.get_running_loop().time() + timeout)
     root = await loading.value(co_id, grace)
@@ -62,12 +62,12 @@ async def load_tree(
 
 
 def read(codec: Codec, raw: Json, label: str, container: OwnedValue) -> Any:
-    """What a field or an item is, of its JSON.
+    """Decode the JSON of a field or an item.
 
     Raises:
-        SchemaMismatch: It does not fit.
-        NotLoaded: It is a reference to what is not here.
-        NotPermitted: It is a reference to what this account may not read.
+        SchemaMismatch: it does not fit.
+        NotLoaded: it is a reference to a value that is not loaded.
+        NotPermitted: it is a reference to a value that this account may not read.
     """
     try:
         decoded = codec.decode(raw)
@@ -83,7 +83,7 @@ def read(codec: Codec, raw: Json, label: str, container: OwnedValue) -> Any:
 
 
 def view_of(codec: RefCodec, value: Value, label: str, container: OwnedValue) -> Any:
-    """A value as the class that a reference says: a typed view, or the group or untyped value itself."""
+    """Return a value as the class of a reference: as a typed view, or the group or untyped value itself."""
     target: Any = codec.choose(value)
     if target is not None and not hasattr(target, "_value_class") and isinstance(value, target):
         return value
@@ -93,11 +93,11 @@ def view_of(codec: RefCodec, value: Value, label: str, container: OwnedValue) ->
 
 
 class _Loading:
-    """One load.
+    """One load operation.
 
     Args:
-        host: The node.
-        deadline: When it must be over, by the loop's clock.
+        host: the node.
+        deadline: when it must be finished, by the event loop's clock.
     """
 
     def __init__(self, host: Host, deadline: float) -> None:
@@ -106,18 +106,18 @@ class _Loading:
         self.values: dict[CoId, Value] = {}
 
     async def value(self, co_id: str, grace: float) -> Value:
-        """One value."""
+        """Load one value."""
         left = max(0.0, self._deadline - asyncio.get_running_loop().time())
         value = await self._host.load_as(co_id, Value, timeout=left, grace=grace)
         self.values[value.id] = value
         return value
 
     async def below(self, view: View, spec: Spec, path: str) -> None:
-        """What a resolve says below a value."""
+        """Load what a resolve names below a value."""
         await _all(list(self._absent(view, spec, path)))
 
     def _absent(self, view: View, spec: Spec, path: str) -> Iterator[Coroutine[Any, Any, None]]:
-        """Takes what is here already, however deep, and gives the loads of the rest."""
+        """Take values that are in memory, at any depth, and yield the loads of all others."""
         for name, below in spec.names.items():
             codec = _codec(view, name)
             for label, raw in view._refer(name) if codec is not None else ():
@@ -160,7 +160,7 @@ class _Loading:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a reference stands: in which value, how, the way to it for errors, and what to load below it."""
+    """A reference: the value that contains it, its codec, its path for errors, and what to load below it."""
 
     container: OwnedValue
     codec: RefCodec
@@ -175,7 +175,7 @@ class _Place:
 
 
 async def _all(pending: Sequence[Any]) -> None:
-    """Runs all; the first failure ends the others and is raised as it is."""
+    """Run coroutines concurrently. The first failure cancels the others and is raised unchanged."""
     if len(pending) == 1:
         await pending[0]
         return

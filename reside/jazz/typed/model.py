@@ -1,4 +1,4 @@
-"""Maps with a schema: a class with annotated fields, as `co.map` in jazz-tools."""
+"""Maps with a schema: classes with annotated fields, like `co.map` in jazz-tools."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, dataclass_transform, get_origin
@@ -36,19 +36,19 @@ class CoMapModel(TypedValue):
         project = Project(name="Jazz", tasks=ListOf([Task(title="Write")])).create(group)
         project.tasks[0].done = True
 
-    Constructed, it is a draft; `create` writes it. Of a draft that is there, reading an attribute reads the value, and
-    assigning it writes. What the types of fields mean on the wire:
+    A new object is a draft; `create` writes it. Then reading an attribute reads the value, and assigning it writes. The
+    types of fields on the wire:
 
-    * text, numbers, booleans, literals, enumerations, lists, dicts and so on (whatever pydantic can say in JSON): JSON;
+    * text, numbers, booleans, literals, enumerations, lists, dicts and other types that pydantic can represent: JSON;
     * `datetime`: ISO 8601 text in UTC with milliseconds;
     * another model, `ListOf`, `RecordOf`, `FeedOf`, `Text`, `File`, `Group`, `Account`: a reference, the id.
 
-    `X | None` without a default is a field that may be null. With the default None it may be absent: None then writes
-    JavaScript's undefined (for dates and references null, as jazz-tools does). Any other default is written where a new
-    value does not give the field, and read where the key is absent.
+    `X | None` without a default is a field that may be null. With the default None it may be absent: None is then
+    written as JavaScript's undefined, but as null for dates and references, as in jazz-tools. Any other default is
+    written if a new value does not give the field, and read if the key is absent.
 
     Class arguments:
-        inline: Who owns drafts of this class that are created with what refers to them; see `Inline`.
+        inline: who owns drafts of this class that are created with the value that refers to them; see `Inline`.
     """
 
     _value_class: ClassVar[type[OwnedValue]] = CoMap
@@ -88,10 +88,10 @@ class CoMapModel(TypedValue):
 
     @classmethod
     def _schema(cls) -> Mapping[str, Field]:
-        """The fields by name.
+        """Return the fields by name.
 
         Raises:
-            SchemaError: The class declares what can't be.
+            SchemaError: a declaration of the class is invalid.
         """
         if cls._field_cache is None:
             cls._field_cache = fields_of(cls, cls._specs)
@@ -104,16 +104,16 @@ class CoMapModel(TypedValue):
 
     @classmethod
     def _matches(cls, value: Any) -> bool:
-        """Whether a map is one of this class, among the members of a union: its literals fit."""
+        """Return whether a map is of this class, among the members of a union: its literals must fit."""
         literals = [found for found in cls._schema().values() if found.is_literal]
         return isinstance(value, CoMap) and all(_fits(found, value) for found in literals)
 
     def update(self, **values: Any) -> None:
-        """Assigns several fields in one transaction: readers see all or nothing of it.
+        """Assign several fields in one transaction: readers see all of the assignments or none.
 
         Raises:
-            NotPermitted: This account may not write here.
-            SchemaMismatch: A value does not fit; nothing is written.
+            NotPermitted: this account may not write here.
+            SchemaMismatch: a value does not fit; nothing is written.
         """
         fields = self._schema()
         for name, value in values.items():
@@ -134,10 +134,10 @@ class CoMapModel(TypedValue):
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """All fields and their values; references as their ids, None where there is none.
+        """Return all fields and their values. References are returned as ids; None if there is none.
 
         Raises:
-            SchemaMismatch: A field does not fit.
+            SchemaMismatch: a field does not fit.
         """
         return {
             name: self._id_of(found) if isinstance(found.codec, RefCodec) else self.get(name)
@@ -145,7 +145,7 @@ class CoMapModel(TypedValue):
         }
 
     def get(self, name: str) -> Any:
-        """A field by name; what reading the attribute gives."""
+        """Return a field by name, like reading the attribute."""
         found = self._schema()[name]
         if self._value is None:
             return self._draft[name]
@@ -160,14 +160,14 @@ class CoMapModel(TypedValue):
         raise SchemaMismatch(found.label, found.codec.expected, "nothing: the key is absent", raw)
 
     def id_of(self, name: str) -> str | None:
-        """The id that a reference holds, loaded or not; None if it holds none."""
+        """Return the id in a reference, loaded or not; None if there is none."""
         return self._id_of(self._schema()[name])
 
     def unset(self, name: str) -> None:
-        """Deletes a field's key, `del` of the attribute.
+        """Delete a field's key, like `del` of the attribute.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         found = self._schema()[name]
         if self._value is None:
@@ -220,7 +220,7 @@ class CoMapModel(TypedValue):
 
 
 class _Attribute:
-    """Reads and writes one field; of the class it gives itself."""
+    """Read and write one field of an instance. On the class, return the descriptor itself."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -236,7 +236,7 @@ class _Attribute:
 
 
 def _is_undefined(found: Field, value: Any) -> bool:
-    """Whether a value is written as undefined; jazz-tools writes null for dates and references."""
+    """Return whether a value is written as undefined. For dates and references jazz-tools writes null."""
     return value is None and found.is_optional and not isinstance(found.codec, RefCodec | DateCodec)
 
 

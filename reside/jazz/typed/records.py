@@ -1,4 +1,4 @@
-"""Maps with any keys and one type of values, as `co.record` in jazz-tools."""
+"""Maps with arbitrary keys and one type of values, like `co.record` in jazz-tools."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar, TypeVar
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class RecordOf(Collection[T]):
-    """A map of texts to JSON values, dates or references. `RecordOf({...})` is a draft."""
+    """A map from texts to JSON values, dates or references. `RecordOf({...})` is a draft."""
 
     _value_class: ClassVar[type[OwnedValue]] = CoMap
     _value_type: ClassVar[ValueType] = "comap"
@@ -52,23 +52,23 @@ class RecordOf(Collection[T]):
             self._map.delete(key)
 
     def get(self, key: str) -> T | None:
-        """The value of a key; None without one."""
+        """Return the value of a key; None if the key is absent."""
         return self[key] if self.__contains__(key) else None
 
     def keys(self) -> Iterator[str]:
-        """The keys that have a value."""
+        """Return the keys that have a value."""
         return iter(list(self._draft)) if self._value is None else self._map.keys()
 
     def items(self) -> Iterator[tuple[str, T]]:
-        """The keys and their values."""
+        """Return the keys and their values."""
         return ((key, self[key]) for key in self.keys())
 
     def update(self, values: Mapping[str, T]) -> None:
-        """Assigns several keys in one transaction; drafts are created.
+        """Assign several keys in one transaction. Drafts are created.
 
         Raises:
-            NotPermitted: This account may not write here.
-            SchemaMismatch: A value does not fit; nothing is written.
+            NotPermitted: this account may not write here.
+            SchemaMismatch: a value does not fit; nothing is written.
         """
         self._check(values)
         if self._value is None:

@@ -1,12 +1,12 @@
-"""Which references to load: read from a function or from nested mappings, and checked against the schema.
+"""Which references to load: a *resolve*, read from a function or nested mappings and checked against the schema.
 
-The function gets a stand-in for the value, on which every reference can be read: what it reads is loaded. So a type
-checker knows all names in it::
+The function receives a stand-in for the value. Each reference that it reads is loaded. So type checkers know all names
+in it::
 
     lambda project: (project.owner, project.tasks.each.assignee)
 
-The mappings are jazz-tools': `{"owner": True, "tasks": {"$each": {"assignee": True}}}`. `tolerate` (or
-`"$onError": "catch"`) lets a reference stay unloaded that can't be had.
+The mappings are those of jazz-tools: `{"owner": True, "tasks": {"$each": {"assignee": True}}}`. With `tolerate` (or
+`"$onError": "catch"`), an unavailable reference stays unloaded instead of raising an error.
 """
 
 from collections.abc import Mapping
@@ -27,20 +27,20 @@ class Spec:
     """What to load below a value.
 
     Attributes:
-        names: For each reference (`EACH` for all items) what to load below it.
-        tolerant: Whether it may stay unloaded.
+        names: maps each reference (`EACH` for all items) to what to load below it.
+        tolerant: whether the reference may stay unloaded.
     """
 
     names: "dict[str, Spec]" = field(default_factory=dict)
     tolerant: bool = False
 
     def below(self, name: str) -> "Spec":
-        """What to load below a reference, made if it is new."""
+        """Return what to load below a reference; add the reference if it is new."""
         return self.names.setdefault(name, Spec())
 
 
 def tolerate(reference: T) -> T:
-    """In a resolve function: this reference may stay unloaded, if it can't be had or may not be read."""
+    """Let a reference stay unloaded if it is unavailable or may not be read. Use it in a resolve function."""
     if not isinstance(reference, _PathRecorder):
         raise SchemaError("tolerate() belongs around a reference in a resolve function")
     spec: Spec = object.__getattribute__(reference, "_spec")
@@ -49,10 +49,10 @@ def tolerate(reference: T) -> T:
 
 
 def read_resolve(model: type[HasReferences], resolve: Any) -> Spec:
-    """What a resolve says.
+    """Parse a resolve.
 
     Raises:
-        SchemaError: It names what is no reference.
+        SchemaError: it names something that is not a reference.
     """
     spec = Spec()
     if callable(resolve):
@@ -76,7 +76,7 @@ def _read(spec: Spec, models: tuple[type, ...], resolve: Any, label: str) -> Non
 
 
 def _targets(models: tuple[type, ...], name: str, label: str) -> tuple[str, tuple[type, ...]]:
-    """The classes behind a reference, with its name as the schema has it."""
+    """Return a reference's name in the schema, and its target classes."""
     known: list[str] = []
     for model in models:
         references = cast("type[HasReferences]", model)._references() if hasattr(model, "_references") else {}
@@ -91,7 +91,7 @@ def _targets(models: tuple[type, ...], name: str, label: str) -> tuple[str, tupl
 
 
 class _PathRecorder:
-    """Stands for a value in a resolve function, and notes what is read of it."""
+    """A stand-in for a value in a resolve function; it records what is read."""
 
     def __init__(self, models: tuple[type, ...], spec: Spec, label: str) -> None:
         self._models, self._spec, self._label = models, spec, label

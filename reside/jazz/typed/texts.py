@@ -1,4 +1,4 @@
-"""Texts that several writers may change at once, as `co.plainText` in jazz-tools."""
+"""Texts that several writers may change concurrently, like `co.plainText` in jazz-tools."""
 
 from typing import ClassVar
 
@@ -10,9 +10,9 @@ from reside.jazz.wire.header import ValueType
 
 
 class Text(TypedValue):
-    """A text in a field of its own: `Text("…")` is a draft, `str(text)` reads, `apply` writes what changed.
+    """A text in a field: `Text("…")` is a draft, `str(text)` reads, `apply` writes the changes.
 
-    `raw` has the edits by place: `text.raw.insert(0, "…")`.
+    `raw` has edits by position: `text.raw.insert(0, "…")`.
     """
 
     _value_class: ClassVar[type[OwnedValue]] = CoPlainText
@@ -34,10 +34,10 @@ class Text(TypedValue):
         return plain
 
     def apply(self, text: str) -> None:
-        """Makes it equal to `text` with the fewest changes, so that what others write meanwhile keeps its place.
+        """Make it equal to `text` with the fewest changes, so that concurrent edits of others keep their position.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         if self._value is None:
             self._draft = text

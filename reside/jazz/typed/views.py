@@ -1,4 +1,4 @@
-"""What the typed layer asks of a typed value, whatever its kind: protocols, all kept by `TypedValue`."""
+"""What the typed layer needs of a typed value of any kind: protocols, all implemented by `TypedValue`."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Protocol, Self
@@ -13,7 +13,7 @@ class HasReferences(Protocol):
 
     @classmethod
     def _references(cls) -> Mapping[str, RefCodec]:
-        """The references that a resolve may name, with their codecs; `EACH` for all items."""
+        """Return the references that a resolve may name, with their codecs; `EACH` means all items."""
 
 
 class View(HasReferences, Protocol):
@@ -27,7 +27,7 @@ class View(HasReferences, Protocol):
 
     @classmethod
     def _view(cls, value: OwnedValue) -> Self:
-        """The view of a value; `NotPermitted` if this account may not read it."""
+        """Return a view of a value; raise `NotPermitted` if this account may not read it."""
 
     def _refer(self, name: str) -> Iterable[tuple[str, Json]]:
-        """What the name of a reference stands for here: labels for errors, and what the content says."""
+        """Return what the name of a reference refers to here: labels for errors, and the raw content."""

@@ -1,4 +1,4 @@
-"""Watching a value and what it refers to: an iterator that holds no queue, and looks at the state as it is."""
+"""Watching of a value and what it refers to: an iterator without a queue that reads the current state."""
 
 import asyncio
 from types import TracebackType
@@ -16,9 +16,9 @@ T = TypeVar("T", bound=View)
 
 
 class DeepWatch(Generic[T]):
-    """An async iterator over the states of a value and of what a resolve names below it.
+    """An async iterator over the states of a value and of everything that a resolve names below it.
 
-    References that change are followed: what they point to now is loaded before the next state is given.
+    It follows references that change: their new values are loaded before the next state is yielded.
     """
 
     def __init__(self, host: Host, model: type[T], co_id: str, spec: Spec) -> None:
@@ -36,11 +36,12 @@ class DeepWatch(Generic[T]):
         return self
 
     async def __anext__(self) -> T:
-        """The value once anything of it differs from what was last given.
+        """Return the value when any part of it differs from the last state returned.
 
         Raises:
-            NodeClosed: The node was closed: nothing will ever change again.
-            JazzError: It, or what it refers to, can't be loaded; see `TypedValue.load`. Iterating on tries again.
+            NodeClosed: the node was closed, so no further change can arrive.
+            JazzError: the value, or one that it refers to, can't be loaded; see `TypedValue.load`. The next iteration
+                tries again.
         """
         while True:
             await self._woken.wait()
@@ -69,17 +70,17 @@ class DeepWatch(Generic[T]):
         self.close()
 
     def close(self) -> None:
-        """Unsubscribes; an iteration that waits ends."""
+        """Unsubscribe; a waiting iteration ends."""
         self._closed = True
         self._follow({})
         self._woken.set()
 
     def _wake(self) -> None:
-        """Makes the iterator look again."""
+        """Make the iterator check the state again."""
         self._woken.set()
 
     def _follow(self, values: dict[CoId, Value]) -> None:
-        """Watches these values and no others."""
+        """Watch exactly these values."""
         if self._closed:
             values = {}
         for co_id in self._watched.keys() - values.keys():

@@ -1,1 +1,1 @@
-"""The values that a group owns as callers use them, and how their content is built of valid transactions."""
+"""The values that a group owns: their public classes, and how valid transactions become their content."""

@@ -1,4 +1,4 @@
-"""CoFeed: a stream to which everybody only adds (docs/jazz-protocol.md, section 7)."""
+"""CoFeed: an append-only stream with any number of writers (docs/jazz-protocol.md, section 7)."""
 
 from bisect import insort_right
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,15 @@ from reside.jazz.wire.session import Transaction
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """One item: who pushed it, when (the author's clock, ms), what, and by which transaction of the session."""
+    """One item.
+
+    Attributes:
+        by: the account or agent that pushed it.
+        at: the author's clock, ms since the epoch.
+        session: the session that it was pushed in.
+        value: the item.
+        index: index of its transaction in the session.
+    """
 
     by: str
     at: int
@@ -28,18 +36,18 @@ def _when(entry: FeedEntry) -> tuple[int, str]:
 
 
 class FeedView:
-    """The items in the order of time."""
+    """The items, ordered by time."""
 
     def __init__(self) -> None:
         self.items: list[FeedEntry] = []
 
     def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
-        """Builds all anew."""
+        """Rebuild the view."""
         self.items = []
         self.extend([item for item in transactions if item.order not in losers])
 
     def extend(self, transactions: Sequence[Transaction]) -> None:
-        """Takes in more transactions, in their order of arrival."""
+        """Add transactions in their order of arrival."""
         for item in transactions:
             for value in item.changes or ():
                 entry = FeedEntry(author(item), item.at, item.session, value, item.index)
@@ -65,15 +73,15 @@ class CoFeed(OwnedValue):
         return iter(self.entries())
 
     def entries(self) -> list[FeedEntry]:
-        """All items in the order of their authors' clocks."""
+        """Return all items, ordered by their authors' clocks."""
         return list(self._items())
 
     def push(self, value: Json) -> None:
-        """Adds an item.
+        """Add an item.
 
         Raises:
-            NotPermitted: This account may not write here.
-            InvalidContent: The value is not JSON.
+            NotPermitted: this account may not write here.
+            InvalidContent: the value is not JSON.
         """
         self._write([value])
 

@@ -1,6 +1,6 @@
-"""CoList: an ordered list that several writers may change at once (docs/jazz-protocol.md, section 7).
+"""CoList: an ordered list that several writers may change concurrently (docs/jazz-protocol.md, section 7).
 
-How the order comes about is in `listview`; here is what lists and texts have in common, and the list of JSON values.
+`listview` computes the order. This module has the base class of lists and texts, and the list of JSON values.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,14 @@ from reside.jazz.wire.session import Transaction
 
 @dataclass(frozen=True, slots=True)
 class ListEdit:
-    """One visible item: its value, who inserted it, and when (ms)."""
+    """One visible item.
+
+    Attributes:
+        by: the account or agent that inserted it.
+        at: the author's clock, ms since the epoch.
+        session: the session that it was inserted in.
+        value: the item.
+    """
 
     by: str
     at: int
@@ -29,7 +36,7 @@ class ListEdit:
 
 
 class Ordered(OwnedValue):
-    """What lists and texts have in common: items in an order."""
+    """The base class of lists and texts: values with ordered items."""
 
     def __init__(self, host: Host, core: Core) -> None:
         self._view = ListView(self._may_delete)
@@ -39,17 +46,17 @@ class Ordered(OwnedValue):
         return len(self._items())
 
     def edits(self) -> list[ListEdit]:
-        """All items with their authors."""
+        """Return all items with their authors."""
         return [
             ListEdit(author(item.transaction), item.transaction.at, item.transaction.session, item.value)
             for item in self._items()
         ]
 
     def clear(self) -> None:
-        """Removes all items, in one transaction.
+        """Remove all items, in one transaction.
 
         Raises:
-            NotPermitted: This account may not write here, or deletion is restricted to admins and managers.
+            NotPermitted: this account may not write here, or deletion is restricted to admins and managers.
         """
         self._change([Patch(0, len(self._items()), ())])
 
@@ -59,7 +66,7 @@ class Ordered(OwnedValue):
         return self._view.items()
 
     def _change(self, found: Sequence[Patch[Json]]) -> None:
-        """Writes patches in one transaction: all deletions, then all insertions."""
+        """Write patches in one transaction: first all deletions, then all insertions."""
         items = self._items()
         deleted = [{"op": "del", "insertion": op_id(item.key)} for patch in found for item in _removed(items, patch)]
         if deleted:
@@ -100,68 +107,68 @@ class CoList(Ordered):
         return iter(self.as_list())
 
     def as_list(self) -> list[Json]:
-        """All values; the list is the caller's, the values in it are shared."""
+        """Return all items. The caller owns the list, but its items are shared: do not modify them."""
         return [item.value for item in self._items()]
 
     def append(self, value: Json) -> None:
-        """Adds an item at the end.
+        """Add an item at the end.
 
         Raises:
-            NotPermitted: This account may not write here.
-            InvalidContent: The value is not JSON.
+            NotPermitted: this account may not write here.
+            InvalidContent: the value is not JSON.
         """
         self.extend([value])
 
     def extend(self, values: Iterable[Json]) -> None:
-        """Adds items at the end, in one transaction.
+        """Add items at the end, in one transaction.
 
         Raises:
-            NotPermitted: This account may not write here.
-            InvalidContent: A value is not JSON.
+            NotPermitted: this account may not write here.
+            InvalidContent: a value is not JSON.
         """
         count = len(self)
         self._change([Patch(count, count, list(values))])
 
     def insert(self, index: int, value: Json) -> None:
-        """Inserts an item before the one at `index`, with the meaning of `list.insert`.
+        """Insert an item before the item at `index`. The index has the meaning that it has in `list.insert`.
 
         Raises:
-            NotPermitted: This account may not write here.
-            InvalidContent: The value is not JSON.
+            NotPermitted: this account may not write here.
+            InvalidContent: the value is not JSON.
         """
         start, _, _ = slice(index, None).indices(len(self))
         self._change([Patch(start, start, [value])])
 
     def remove(self, index: int) -> None:
-        """Removes the item at an index.
+        """Remove the item at an index.
 
         Raises:
-            NotPermitted: This account may not write here, or deletion is restricted to admins and managers.
-            IndexError: There is no such item.
+            NotPermitted: this account may not write here, or deletion is restricted to admins and managers.
+            IndexError: there is no such item.
         """
         place = self._place(index)
         self._change([Patch(place, place + 1, ())])
 
     def replace(self, index: int, value: Json) -> None:
-        """Puts a value in place of the item at an index, in one transaction.
+        """Replace the item at an index, in one transaction.
 
         Raises:
-            NotPermitted: This account may not write here, or deletion is restricted to admins and managers.
-            InvalidContent: The value is not JSON.
-            IndexError: There is no such item.
+            NotPermitted: this account may not write here, or deletion is restricted to admins and managers.
+            InvalidContent: the value is not JSON.
+            IndexError: there is no such item.
         """
         key = self._items()[index].key
         self._check_may_delete()
         self._write([{"op": "app", "value": value, "after": op_id(key)}, {"op": "del", "insertion": op_id(key)}])
 
     def move(self, index: int, to: int) -> None:
-        """Moves an item so that it stands at `to` afterwards, in one transaction: `insert(to, pop(index))`.
+        """Move an item to the index `to`, in one transaction: `insert(to, pop(index))`.
 
-        Where two move the same item at once it is there twice: the protocol knows no moves.
+        The protocol has no moves: an item that two writers move concurrently is in the list twice.
 
         Raises:
-            NotPermitted: This account may not write here, or deletion is restricted to admins and managers.
-            IndexError: There is no such item.
+            NotPermitted: this account may not write here, or deletion is restricted to admins and managers.
+            IndexError: there is no such item.
         """
         place, items = self._place(index), self._items()
         target, _, _ = slice(to, None).indices(len(items) - 1)
@@ -173,21 +180,21 @@ class CoList(Ordered):
         self._write([*_inserting(items, anchor, [items[place].value]), deletion])
 
     def splice(self, start: int, stop: int, values: Iterable[Json] = ()) -> None:
-        """Puts values in place of the items from `start` to before `stop`, in one transaction: `items[start:stop] = …`.
+        """Replace the items from `start` to before `stop`, in one transaction: `items[start:stop] = values`.
 
         Raises:
-            NotPermitted: This account may not write here, or deletion is restricted to admins and managers.
-            InvalidContent: A value is not JSON.
+            NotPermitted: this account may not write here, or deletion is restricted to admins and managers.
+            InvalidContent: a value is not JSON.
         """
         first, last, _ = slice(start, stop).indices(len(self))
         self._change([Patch(first, max(first, last), list(values))])
 
     def apply(self, values: Iterable[Json]) -> None:
-        """Makes the list equal to `values`, in one transaction, with the fewest changes: equal items stay as they are.
+        """Make the list equal to `values` with the fewest changes, in one transaction. Equal items are kept.
 
         Raises:
-            NotPermitted: This account may not write here, or deletion is restricted to admins and managers.
-            InvalidContent: A value is not JSON.
+            NotPermitted: this account may not write here, or deletion is restricted to admins and managers.
+            InvalidContent: a value is not JSON.
         """
         present = [stable_json(value) for value in self.as_list()]
         texts = patches(present, [stable_json(value) for value in values])
@@ -198,9 +205,9 @@ class CoList(Ordered):
 
 
 def _inserting(items: Sequence[Item], place: int, values: Sequence[Json]) -> list[dict[str, Json]]:
-    """The changes that insert values, in their order, before the item at a place (or at the end).
+    """Return the changes that insert values in their order before the item at a position, or at the end.
 
-    Siblings stand latest first, so what goes beside an item is written in reverse.
+    Of siblings, the latest is first: values inserted next to the same item are therefore written in reverse.
     """
     if not items:
         return [{"op": "app", "value": value, "after": "start"} for value in values]

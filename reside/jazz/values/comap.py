@@ -1,4 +1,4 @@
-"""CoMap: keys with values, the last writer of each key wins (docs/jazz-protocol.md, section 7)."""
+"""CoMap: a map in which the last writer of each key wins (docs/jazz-protocol.md, section 7)."""
 
 from bisect import insort_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,11 +21,11 @@ class Edit:
     """One assignment of a key.
 
     Attributes:
-        by: The account (or agent) that made it.
-        at: The author's clock, ms since the epoch.
-        session: The session it was made in.
-        value: What was assigned; None if the key was deleted.
-        deleted: Whether the key was deleted.
+        by: the account or agent that made it.
+        at: the author's clock, ms since the epoch.
+        session: the session that it was made in.
+        value: the assigned value; None if the key was deleted.
+        deleted: whether the key was deleted.
     """
 
     by: str
@@ -37,17 +37,17 @@ class Edit:
 
 @dataclass(slots=True)
 class MapView:
-    """The assignments of every key in the order of time."""
+    """The assignments of each key, ordered by time."""
 
     entries: dict[str, list[_Entry]]
 
     def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
-        """Builds all anew."""
+        """Rebuild the view."""
         self.entries = {}
         self.extend([item for item in transactions if item.order not in losers] if losers else transactions)
 
     def extend(self, transactions: Sequence[Transaction]) -> None:
-        """Takes in more transactions, in their order of arrival."""
+        """Add transactions in their order of arrival."""
         known = self.entries
         for item in transactions:
             for change in item.changes or ():
@@ -56,7 +56,7 @@ class MapView:
                 key, op = change.get("key"), change.get("op")
                 if not isinstance(key, str) or op not in ("set", "del"):
                     continue
-                # An undefined value is a missing member in JSON, and an absent key to a reader.
+                # In JSON, an undefined value is a missing member; readers treat it as an absent key.
                 entry = (item, op == "del" or "value" not in change, change.get("value"))
                 entries = known.get(key)
                 if entries is None:
@@ -77,7 +77,7 @@ class CoMap(OwnedValue):
         super().__init__(host, core, self._view)
 
     def get(self, key: str, default: Json = None) -> Json:
-        """The value of a key. Treat it as frozen: it is the one that other readers see."""
+        """Return the value of a key. Other readers share it: do not modify it."""
         entries = self._entries().get(key)
         return default if not entries or entries[-1][1] else entries[-1][2]
 
@@ -98,36 +98,36 @@ class CoMap(OwnedValue):
         return self.keys()
 
     def keys(self) -> Iterator[str]:
-        """The keys that have a value."""
+        """Return the keys that have a value."""
         return (key for key, entries in list(self._entries().items()) if not entries[-1][1])
 
     def items(self) -> Iterator[tuple[str, Json]]:
-        """The keys and their values."""
+        """Return the keys and their values."""
         return ((key, entries[-1][2]) for key, entries in list(self._entries().items()) if not entries[-1][1])
 
     def as_dict(self) -> dict[str, Json]:
-        """All keys and values; the dict is the caller's, the values in it are shared."""
+        """Return all keys and values. The caller owns the dict, but its values are shared: do not modify them."""
         return dict(self.items())
 
     def set(self, key: str, value: Json) -> None:
-        """Assigns a key.
+        """Assign a key.
 
         Raises:
-            NotPermitted: This account may not write here.
-            InvalidContent: The value is not JSON, or the key is no text.
+            NotPermitted: this account may not write here.
+            InvalidContent: the value is not JSON, or the key is not a text.
         """
         self.update({key: value})
 
     def update(self, values: Mapping[str, Json], *, unset: Iterable[str] = ()) -> None:
-        """Assigns several keys in one transaction: readers see all or nothing of it.
+        """Assign several keys in one transaction: readers see all of the assignments or none.
 
         Args:
-            values: The keys and their new values.
-            unset: Keys to set to JavaScript's `undefined`, which a reader takes for absent.
+            values: the keys and their new values.
+            unset: keys to set to JavaScript's `undefined`, which a reader treats as absent.
 
         Raises:
-            NotPermitted: This account may not write here.
-            InvalidContent: A value is not JSON.
+            NotPermitted: this account may not write here.
+            InvalidContent: a value is not JSON.
         """
         changes = assigning(values)
         changes += [{"op": "set", "key": key} for key in unset]
@@ -135,20 +135,20 @@ class CoMap(OwnedValue):
             self._write(changes)
 
     def delete(self, key: str) -> None:
-        """Removes a key.
+        """Remove a key.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         self._write([{"op": "del", "key": key}])
 
     def edit(self, key: str) -> Edit | None:
-        """Who made the assignment in force, when; None for a key that was never assigned."""
+        """Return the current assignment of a key; None if the key was never assigned."""
         entries = self._entries().get(key)
         return _edit(entries[-1]) if entries else None
 
     def history(self, key: str) -> list[Edit]:
-        """All valid assignments of a key, oldest first."""
+        """Return all valid assignments of a key, oldest first."""
         return [_edit(entry) for entry in self._entries().get(key, ())]
 
     def _entries(self) -> dict[str, list[_Entry]]:
@@ -158,10 +158,10 @@ class CoMap(OwnedValue):
 
 
 def assigning(values: Mapping[str, Json]) -> list[dict[str, Json]]:
-    """The changes that assign these keys.
+    """Return the changes that assign these keys.
 
     Raises:
-        InvalidContent: A key is no text.
+        InvalidContent: a key is not a text.
     """
     for key in values:
         if not isinstance(key, str):

@@ -1,9 +1,9 @@
-"""The valid, readable transactions of a value that a group owns, and the view that is built of them.
+"""The valid, readable transactions of a value that a group owns, and the view that is built from them.
 
-Nothing reaches a caller but through here: a transaction is taken only if its author's role allowed it at its time. When
-the owning group or a parent of it changed at a time that concerns one of them, or gave a key that one of them lacked,
-all are judged again. When a key may have come out of what does not count any more, all are decrypted again: whoever was
-here before sees what a new reader sees.
+Callers read content only through this module. A transaction counts only if its author's role permitted it at its time.
+All transactions are validated again if the owning group or a parent changed at a time that concerns one of them, or
+revealed a key that one of them lacked. All are decrypted again if a key may have come from a transaction that no longer
+counts. So a node that was present before sees the same content as a new reader.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,22 +20,22 @@ from reside.jazz.wire.session import Transaction
 
 
 class View(Protocol):
-    """What is built of a value's valid transactions; it keeps the order of time by itself."""
+    """What is built from a value's valid transactions; the view orders them by time."""
 
     def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
-        """Builds all anew; `losers` are the orders of arrival of transactions that lost to a first writer."""
+        """Rebuild the view. `losers` are the orders of arrival of transactions that lost to a first writer."""
 
     def extend(self, transactions: Sequence[Transaction]) -> None:
-        """Takes in more transactions, in their order of arrival."""
+        """Add transactions in their order of arrival."""
 
 
 class Content:
     """The valid content of one value.
 
     Args:
-        store: Where the owning group is.
-        core: The value.
-        view: Gets the valid transactions.
+        store: contains the owning group.
+        core: the value.
+        view: receives the valid transactions.
     """
 
     def __init__(self, store: Store, core: Core, view: View) -> None:
@@ -54,7 +54,7 @@ class Content:
         self.latest = 0
 
     def refresh(self) -> None:
-        """Brings the view up to date with the log and the permissions."""
+        """Update the view from the log and the permissions."""
         core = self._core
         if not core.stale or core.header is None:
             return
@@ -88,7 +88,7 @@ class Content:
             self._extend(accepted)
 
     def refusals(self) -> list[tuple[Transaction, str | None]]:
-        """Each transaction of the log with the reason why it does not count, None if it does."""
+        """Return each transaction of the log with the reason why it does not count; None if it does."""
         self.refresh()
         header = self._core.header
         owner = None if header is None else self._store.owner_of(header)
@@ -103,7 +103,7 @@ class Content:
         return found
 
     def _delete(self, core: Core) -> None:
-        """The value was deleted: nothing that was written counts; or that was no deletion after all."""
+        """Empty the content of a deleted value; restore it if the deletion turned out to be invalid."""
         self._owner_revision = -1
         self._rejudge([])
         if core.deleted != self._deleted:
@@ -111,7 +111,7 @@ class Content:
             core.revision += 1
 
     def _is_concerned(self, owner_id: str | None) -> bool:
-        """Whether what is new in the owning group may change the verdict on a transaction that was judged."""
+        """Return whether news in the owning group may change the verdict on a validated transaction."""
         if owner_id is None or self._owner_revision < 0:
             return True
         changed_since = self._store.core(owner_id).changed_since(self._owner_revision)
@@ -129,10 +129,10 @@ class Content:
         self._core.revision += 1
 
     def _rejudge(self, valid: list[Transaction], *, anew: bool = False) -> None:
-        """Takes these for all that is valid; `anew` if the same transactions may say something else than before."""
+        """Replace the valid transactions; with `anew`, the same transactions may have other content than before."""
         header = self._core.header
         if not anew and valid == self._valid and (header is None or not header.restrict_deletion):
-            return  # where deletion is restricted, the same transactions may mean less or more than before
+            return  # if deletion is restricted, the same transactions may delete fewer or more items than before
         self._valid = valid
         self.latest = max((item.made_at for item in valid), default=0)
         self._reset()
@@ -143,7 +143,10 @@ class Content:
         self._view.reset(self._valid, self._losers)
 
     def _permitted(self, transactions: Iterable[Transaction], owner: GroupState | None) -> list[Transaction]:
-        """Those that `_refusal` lets pass. Many in a row have one author, whose role is looked up once."""
+        """Return the transactions that `_refusal` permits.
+
+        Consecutive transactions often have one author, whose role is looked up once.
+        """
         if owner is None or self._core.deletions:
             return [item for item in transactions if self._refusal(item, owner) is None]
         found = []
@@ -172,13 +175,13 @@ class Content:
 
 
 def _losers(valid: Sequence[Transaction]) -> frozenset[int]:
-    """Transactions that name a first-writer-wins key that an earlier one won."""
+    """Return the transactions that name a first-writer-wins key that an earlier one won."""
     winners: dict[str, Transaction] = {}
     losers = set()
     naming = [(item, item.meta_value["fww"]) for item in valid if item.meta_value and "fww" in item.meta_value]
     for item, named in sorted(naming, key=lambda pair: pair[0].when):
         if isinstance(named, dict | list):
-            continue  # to JavaScript each of these is a name of its own
+            continue  # JavaScript compares these by identity, so none equals another
         key = stable_json(named)
         if key in winners:
             losers.add(item.order)

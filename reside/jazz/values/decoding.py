@@ -1,7 +1,7 @@
-"""Reading what transactions say: decrypting and parsing their changes, many at a time.
+"""Decryption and parsing of transactions' changes, in batches.
 
-What was read once stays with its transaction, until its key may be wrong. What can't be read, because its key is not
-here (yet) or because it is malformed, is left out, and tried again when it is asked for again.
+The result is stored with the transaction until its key may be wrong. A transaction that can't be read, because its key
+is not known (yet) or because it is malformed, is skipped, and tried again on the next request.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,11 +19,11 @@ from reside.jazz.wire.session import Transaction
 
 
 class Decoder:
-    """Reads the transactions of one value.
+    """Decode the transactions of one value.
 
     Args:
-        store: Where the keys are.
-        core: The value.
+        store: contains the keys.
+        core: the value.
     """
 
     def __init__(self, store: Store, core: Core) -> None:
@@ -32,7 +32,7 @@ class Decoder:
         self._lacking: set[str] = set()
 
     def readable(self, transactions: Sequence[Transaction]) -> list[Transaction]:
-        """Those of the transactions that can be read; they have their changes then."""
+        """Decode transactions; return those that can be read."""
         private: dict[str, list[Transaction]] = {}
         for item in transactions:
             if item.changes is None and item.key_used is None:
@@ -53,13 +53,16 @@ class Decoder:
         return self._core.sessions[item.session].transactions[item.index - 1] if item.index else None
 
     def forget(self) -> None:
-        """Takes back what was read with a key."""
+        """Discard everything that was decrypted."""
         for item in self._core.transactions:
             if item.is_private:
                 item.changes = item.meta_value = item.origin = None
 
     def forget_branch_pointers(self) -> bool:
-        """Takes back what was read beside branch pointers, which counts by the author's role; whether there was any."""
+        """Discard everything read next to branch pointers; return whether there was any.
+
+        Branch pointers count by the author's role.
+        """
         found = [
             item
             for item in self._core.transactions
@@ -70,7 +73,7 @@ class Decoder:
         return bool(found)
 
     def has_new_key(self) -> bool:
-        """Whether one of the keys that were lacking is here now."""
+        """Return whether a missing key has become known."""
         lacking, self._lacking = self._lacking, set()
         return bool([key_id for key_id in lacking if self._secret(key_id) is not None])
 

@@ -1,7 +1,7 @@
-"""The difference of two sequences: the fewest deletions and insertions that make one of the other.
+"""The difference of two sequences: the fewest deletions and insertions that turn one into the other.
 
-Myers' algorithm ("An O(ND) Difference Algorithm and Its Variations", 1986), after the common ends are taken off. Where
-two sequences have too little in common, what is between their common ends is replaced as a whole.
+The algorithm is Myers' ("An O(ND) Difference Algorithm and Its Variations", 1986), after common ends are removed. If
+two sequences have too little in common, everything between their common ends is replaced.
 """
 
 from collections.abc import Hashable, Sequence
@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar
 T = TypeVar("T", bound=Hashable)
 
 _MAX_EDITS: Final = 1_000
-"""The search takes the square of this in time and memory."""
+"""The search takes time and memory in proportion to the square of this number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,14 @@ class Patch(Generic[T]):
 
 
 def patches(old: Sequence[T], new: Sequence[T], *, max_edits: int = _MAX_EDITS) -> list[Patch[T]]:
-    """What turns `old` into `new`; places are those of `old`, ascending, with kept items between any two.
+    """Return the patches that turn `old` into `new`.
+
+    Their positions refer to `old` and ascend; between any two are kept items.
 
     Args:
-        old: What is.
-        new: What shall be.
-        max_edits: With more deletions and insertions than this, the difference is one patch.
+        old: the present sequence.
+        new: the desired sequence.
+        max_edits: if more deletions and insertions are necessary, the difference is one patch.
     """
     head = 0
     while head < len(old) and head < len(new) and old[head] == new[head]:
@@ -47,9 +49,10 @@ def patches(old: Sequence[T], new: Sequence[T], *, max_edits: int = _MAX_EDITS) 
 
 
 def _search(old: Sequence[T], new: Sequence[T], max_edits: int) -> list[list[int]] | None:
-    """For each number of edits the farthest place in `old` on each diagonal; None if there are too many edits.
+    """Return the farthest position in `old` on each diagonal for each number of edits; None if there are too many.
 
-    Diagonal k holds the places x of `old` and x - k of `new`; the list of d edits holds the diagonals -d, -d + 2, … d.
+    Diagonal k contains the positions x of `old` and x - k of `new`. The list of d edits contains the diagonals -d, -d +
+    2, … d.
     """
     trace: list[list[int]] = []
     for edits in range(min(max_edits, len(old) + len(new)) + 1):
@@ -68,14 +71,14 @@ def _search(old: Sequence[T], new: Sequence[T], max_edits: int) -> list[list[int
 
 
 def _entry(previous: list[int], edits: int, step: int) -> int:
-    """Where a diagonal is entered: by an insertion from the one above, or by a deletion from the one below."""
+    """Return where a diagonal is entered: by an insertion from the one above, or by a deletion from the one below."""
     if step == 0 or (step < edits and previous[step - 1] < previous[step]):
         return previous[step]
     return previous[step - 1] + 1
 
 
 def _steps(trace: list[list[int]], x: int, y: int) -> list[tuple[int, int, bool]]:
-    """The edits in ascending order: (place in old, place in new, whether it inserts)."""
+    """Return the edits in ascending order: position in old, position in new, whether it is an insertion."""
     found = []
     for edits in range(len(trace) - 1, 0, -1):
         previous = trace[edits - 1]
@@ -88,7 +91,7 @@ def _steps(trace: list[list[int]], x: int, y: int) -> list[tuple[int, int, bool]
 
 
 def _joined(steps: list[tuple[int, int, bool]], new: Sequence[T], offset: int) -> list[Patch[T]]:
-    """Edits with nothing kept between them, as one patch each."""
+    """Join edits with no kept item between them into one patch each."""
     found: list[list[int]] = []
     for x, y, inserts in steps:
         if not found or found[-1][1] != x or found[-1][3] != y:

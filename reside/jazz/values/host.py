@@ -1,6 +1,6 @@
-"""What a value needs of the node that holds it: `Node` is the one that there is.
+"""The interface of the node that values need; `NodeHost` implements it.
 
-A protocol, so that values know nothing of connections.
+It is a protocol, so that values do not depend on connections.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,38 +17,39 @@ T = TypeVar("T", bound=Watchable)
 
 
 class ValueCreator(Protocol):
-    """What makes new values: `Creator`, which says more of each.
+    """Create values; `Creator` implements it and has the documentation.
 
-    Their classes know their host, so the host does not know them: who asks for a value says what it is.
+    The classes of values depend on the host, so the host does not depend on them: the caller annotates the result's
+    type.
     """
 
     def map(self, owner: Watchable, init: Mapping[str, Json]) -> Any:
-        """A new `CoMap`."""
+        """Create a `CoMap`."""
 
     def list(self, owner: Watchable, items: Iterable[Json], *, restrict_deletion: bool = False) -> Any:
-        """A new `CoList`."""
+        """Create a `CoList`."""
 
     def feed(self, owner: Watchable) -> Any:
-        """A new `CoFeed`."""
+        """Create a `CoFeed`."""
 
     def text(self, owner: Watchable, text: str) -> Any:
-        """A new `CoPlainText`."""
+        """Create a `CoPlainText`."""
 
     def file(self, owner: Watchable, mime_type: str, *, name: str | None, size: int | None) -> Any:
-        """A new `FileStream` that is started."""
+        """Create a `FileStream` and write its description."""
 
     def unique(self, header: Header, kind: type[Any], changes: Sequence[Json]) -> Any:
-        """The value of a unique header, of that class."""
+        """Return the value of a unique header, as an object of that class."""
 
 
 class Host(Protocol):
     """A node as its values see it.
 
     Attributes:
-        account_id: Who reads and writes.
-        store: All values' logs.
-        watches: The watchers of values.
-        writer: What writes.
+        account_id: the account that reads and writes.
+        store: the logs of all values.
+        watches: the watchers of values.
+        writer: writes transactions.
     """
 
     account_id: AccountId
@@ -58,19 +59,19 @@ class Host(Protocol):
 
     @property
     def creator(self) -> ValueCreator:
-        """What makes new values."""
+        """The creator of values."""
 
     def now_ms(self) -> int:
-        """The node's clock: ms since the epoch."""
+        """Return the time of the node's clock in ms since the epoch."""
 
     def find(self, co_id: str) -> Watchable | None:
-        """The object of a value that was loaded or made here; None if it was not."""
+        """Return the object of a value that was loaded or created here; None if there is none."""
 
     def has(self, value: Any) -> bool:
-        """Whether all of a value is here, and all that it needs."""
+        """Return whether a value and its dependencies are completely in memory."""
 
     def object_of(self, core: Core, kind: type[T]) -> T:
-        """The one object of a value that is here; `WrongKind` if it is of another kind."""
+        """Return the only object of a value in memory; raise `WrongKind` if it is of another kind."""
 
     async def load_as(
         self,
@@ -80,23 +81,23 @@ class Host(Protocol):
         timeout: float = 30.0,  # noqa: ASYNC109 - as Node.load
         grace: float = 2.0,
     ) -> T:
-        """Loads a value of a kind; see `Node.load_as`."""
+        """Load a value of a class; see `NodeHost.load_as`."""
 
     async def load_account(self, co_id: str, *, timeout: float = 30.0) -> Watchable:  # noqa: ASYNC109 - as Node.load
-        """Loads an account; see `Node.load_account`."""
+        """Load an account; see `Node.load_account`."""
 
     def create_group(self, name: str | None = None) -> Any:
-        """A new group; see `Node.create_group`."""
+        """Create a group; see `Node.create_group`."""
 
     async def uploaded(self, core: Core, timeout: float) -> None:  # noqa: ASYNC109 - as Node.load
-        """Waits for the server's acknowledgement; see `Value.uploaded`."""
+        """Wait for the server's acknowledgement; see `Value.uploaded`."""
 
     def write_trusting(
         self, core: Core, key: str, value: Json, *, latest: int, session: SessionId | None = None
     ) -> None:
-        """Sets one key of a group or an account; see `Writer.trusting`."""
+        """Set one key of a group or an account; see `Writer.trusting`."""
 
     def write_private(
         self, core: Core, changes: Sequence[Json], *, latest: int, meta: dict[str, Json] | None = None
     ) -> None:
-        """Writes to a value that a group owns; see `Writer.private`."""
+        """Write to a value that a group owns; see `Writer.private`."""

@@ -1,12 +1,12 @@
-"""The items of a list as its valid transactions build them, in exactly the JavaScript library's order.
+"""The items of a list, built from its valid transactions in exactly the order of the JavaScript library.
 
-Every insertion names the item that it goes after or before; a deletion names an insertion. Items that go after the same
-item stand latest first. The list is flattened from its two ends by a walk over these trees (docs/jazz-protocol.md,
-section 7).
+Each insertion names the item that it goes after or before; a deletion names an insertion. Of the items that go after
+the same item, the latest is first. The list is flattened by a walk over the trees of its two ends
+(docs/jazz-protocol.md, section 7).
 
 Invariants:
-    The outcome depends on the transactions alone, not on their arrival: whoever has the same ones sees the same list.
-    The flat list, once asked for, is kept up to date by small changes and built anew after large or unusual ones.
+    The result depends only on the transactions, not on their order of arrival: nodes with the same transactions have
+    the same list. Once it was read, the flat list is updated by small changes and rebuilt after large or unusual ones.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ from reside.jazz.wire.merging import BRANCH, session_key
 from reside.jazz.wire.session import Transaction
 
 OpKey: TypeAlias = tuple[str, int, int]
-"""An insertion: its session (with the branch that it comes from), transaction and change."""
+"""An insertion: its session (with the branch that it comes from), index of the transaction, index of the change."""
 
 _NEVER: Final = (0, "")
 _MAX_SEARCHES: Final = 32
-"""Where more changes at once than this need a search for their place, building all anew is cheaper."""
+"""If more changes of one update than this need a search for their position, rebuilding the list is cheaper."""
 
 
 @dataclass(slots=True, eq=False)
@@ -30,12 +30,12 @@ class Item:
     """One insertion.
 
     Attributes:
-        key: Names it.
-        value: What was inserted.
-        transaction: Where.
-        visible: False for what a loser of a first-writer-wins race inserted: others may still stand next to it.
-        before: Items inserted before it, in the order of time.
-        after: Items inserted after it, in the order of time.
+        key: identifies it.
+        value: the inserted value.
+        transaction: the transaction that inserted it.
+        visible: False if its transaction lost a first-writer-wins race; other items may still refer to it.
+        before: items inserted before it, ordered by time.
+        after: items inserted after it, ordered by time.
     """
 
     key: OpKey
@@ -50,7 +50,7 @@ class ListView:
     """The insertions and deletions of a list.
 
     Args:
-        may_delete: Whether a transaction with deletions counts.
+        may_delete: returns whether a transaction with deletions counts.
     """
 
     def __init__(self, may_delete: Callable[[Transaction], bool]) -> None:
@@ -66,7 +66,7 @@ class ListView:
         self._searches = 0
 
     def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
-        """Builds all anew; what losers of a first-writer-wins race inserted stays as invisible anchors."""
+        """Rebuild the view. Items inserted by losers of a first-writer-wins race remain as invisible anchors."""
         self._all = list(transactions)
         self._items, self._deleted = {}, set()
         self._start, self._end = [], []
@@ -76,7 +76,7 @@ class ListView:
         self._latest = ordered[-1].when if ordered else _NEVER
 
     def extend(self, transactions: Sequence[Transaction]) -> None:
-        """Takes in more transactions; builds all anew if one is older than what is there."""
+        """Add transactions; rebuild the view if one is older than those present."""
         ordered = sorted(transactions, key=_when)
         self._all.extend(transactions)
         if not ordered:
@@ -89,7 +89,7 @@ class ListView:
         self._latest = ordered[-1].when
 
     def items(self) -> list[Item]:
-        """The visible items in order; the list is the view's own."""
+        """Return the visible items in order. The view owns the list: do not modify it."""
         if self._flat is None:
             self._flat = [item for root in (*self._start, *self._end) for item in _walk(root) if self._shows(item)]
         return self._flat
@@ -120,7 +120,7 @@ class ListView:
             self._items[key] = inserted
 
     def _link(self, item: Item, reference: Json, *, after: bool) -> None:
-        """Puts an item into the trees; one with an unknown neighbour stays out of them."""
+        """Insert an item into the trees, unless its neighbour is unknown."""
         if reference == ("start" if after else "end"):
             (self._start if after else self._end).append(item)
             self._show_last(item, is_last=not after or not self._end)
@@ -147,7 +147,7 @@ class ListView:
         if self._flat is None or not self._shows(item):
             return
         if not self._shows(neighbour):
-            self._flat = None  # nothing in the flat list tells where it is
+            self._flat = None  # the flat list does not contain the position
             return
         place = self._find(neighbour)
         if place is not None and self._flat is not None:
@@ -161,7 +161,7 @@ class ListView:
                 del self._flat[place]
 
     def _find(self, item: Item) -> int | None:
-        """The place of an item in the flat list; changes come in rows, so it is most often near the last one."""
+        """Return the position of an item in the flat list. Changes come in rows, so it is usually near the last one."""
         flat = self._flat
         if flat is None:
             return None
@@ -172,21 +172,21 @@ class ListView:
         self._searches += 1
         if self._searches > _MAX_SEARCHES:
             self._flat = None
-        elif item in flat:  # else it, or one that it stands next to, has an unknown neighbour
+        elif item in flat:  # otherwise it, or an item next to it, has an unknown neighbour
             self._hint = flat.index(item)
             return self._hint
         return None
 
 
 def op_id(key: OpKey) -> dict[str, Json]:
-    """An insertion's name as it stands on the wire."""
+    """Return the wire form of an insertion's key."""
     session, index, place = key
     session, _, branch = session.partition(BRANCH)
     return {"sessionID": session, "txIndex": index, "changeIdx": place, **({"branch": branch} if branch else {})}
 
 
 def op_key(raw: Json) -> OpKey | None:
-    """The insertion that a change names; None if it names none."""
+    """Return the key of the insertion that a change names; None if it names none."""
     if not isinstance(raw, dict):
         return None
     session, index, place = raw.get("sessionID"), raw.get("txIndex"), raw.get("changeIdx")
@@ -196,7 +196,7 @@ def op_key(raw: Json) -> OpKey | None:
 
 
 def _walk(root: Item) -> Iterator[Item]:
-    """A tree in list order: what goes before an item, the item, what goes after it; of siblings the latest first."""
+    """Yield the items of a tree in list order: items before it, the item, items after it; the latest sibling first."""
     todo = [root]
     opened: set[OpKey] = set()
     while todo:
@@ -212,7 +212,7 @@ def _walk(root: Item) -> Iterator[Item]:
 
 
 def _head(item: Item) -> Item:
-    """The first of what an item and all that was inserted before it amount to."""
+    """Return the first item, in list order, of an item and everything inserted before it."""
     while item.before:
         item = item.before[-1]
     return item

@@ -1,4 +1,4 @@
-"""Values that belong to a group: what maps, lists and feeds have in common."""
+"""The base class of values that belong to a group, such as maps, lists and feeds."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -16,7 +16,7 @@ _FIRST: Final[dict[str, Json]] = {"fww": "init"}
 
 
 class OwnedValue(Value):
-    """A value that belongs to a group (or an account), whose roles say who may read and write it."""
+    """A value that belongs to a group (or an account), whose roles define who may read and write it."""
 
     def __init__(self, host: Host, core: Core, view: View) -> None:
         super().__init__(host, core)
@@ -24,7 +24,7 @@ class OwnedValue(Value):
 
     @property
     def has_owner(self) -> bool:
-        """Whether a group owns it; a value without one can't be written here."""
+        """Whether a group owns the value. A value without owner can't be written here."""
         return self._core.header is not None and self._core.header.owner is not None
 
     @property
@@ -36,18 +36,18 @@ class OwnedValue(Value):
         return self._host.object_of(self._host.store.core(owner_id), Group)
 
     def _refresh(self) -> int:
-        """Brings the content up to date; the number it gives grows with every change of the valid content."""
+        """Update the content; return a number that grows with every change of the valid content."""
         self._content.refresh()
         return super()._refresh()
 
     def refusals(self) -> list[tuple[SessionId, int, str | None]]:
-        """For each transaction of the log (session, index) the reason why it does not count; None if it does."""
+        """Return session and index of each transaction of the log, and why it does not count; None if it does."""
         return [(item.session, item.index, refusal) for item, refusal in self._content.refusals()]
 
     def _write_first(self, changes: Sequence[Json]) -> None:
-        """Writes the first content of a unique value: of several writers the earliest wins.
+        """Write the first content of a unique value. Of several writers, the earliest wins.
 
-        Its header tells no time of creation, so even without content there is a transaction, which everybody can read.
+        The header has no time of creation, so a transaction is written even without content; everyone can read it.
         """
         if changes:
             self._write(changes, _FIRST)
@@ -56,17 +56,17 @@ class OwnedValue(Value):
 
     @property
     def deleted(self) -> bool:
-        """Whether an admin of the group deleted it: it is empty then, and can't be written any more."""
+        """Whether an admin of the group deleted the value. It is then empty and can't be written."""
         return self._core.deleted
 
     def destroy(self) -> None:
-        """Deletes the value for everybody and for ever; what others write at the same time is lost as well.
+        """Delete the value permanently for everyone. Concurrent writes of others are lost as well.
 
-        Servers and readers drop its content; who kept a copy has it still. A unique value can't be made again. Does
-        nothing if it is deleted already. `Node.flush` waits until the server knows.
+        Servers and readers drop its content, but other copies may exist. A unique value can't be created again.
+        Deleting a deleted value does nothing. `Node.flush` waits until the server acknowledged the deletion.
 
         Raises:
-            NotPermitted: This account is not an admin of the group.
+            NotPermitted: this account is not an admin of the group.
         """
         if self._core.deleted:
             return
@@ -89,5 +89,5 @@ class OwnedValue(Value):
 
 
 def author(transaction: Transaction) -> str:
-    """The account or agent that made a transaction."""
+    """Return the account or agent that made a transaction."""
     return author_of(transaction.session)

@@ -1,7 +1,7 @@
-"""FileStream: a file as a start with its description, chunks of bytes, and an end (docs/jazz-protocol.md, section 7).
+"""FileStream: a file, written as description, chunks of bytes, and end (docs/jazz-protocol.md, section 7).
 
-Whoever reads may begin before the writer has ended. One session writes a file, as a rule; where several did, the one
-that began first comes first, so that all readers see the same bytes.
+Readers may start before the writer has ended. Usually one session writes a file. If several did, the session that
+started first comes first, so that all readers see the same bytes.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from reside.jazz.wire.encoding import b64decode, b64encode
 from reside.jazz.wire.session import Transaction
 
 _CHUNK_BYTES: Final = 102_400
-"""What the JavaScript library puts into a chunk; one transaction holds one chunk."""
+"""The chunk size of the JavaScript library; one transaction contains one chunk."""
 _PREFIX: Final = "binary_U"
 _CHUNKS_IN_FLIGHT: Final = 40
 
@@ -27,12 +27,12 @@ _Key: TypeAlias = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """What the writer said of a file at its start; nothing proves it.
+    """The description that the writer gave at the start of a file; it is not verified.
 
     Attributes:
-        mime_type: For example `image/png`.
-        name: The file's name, None if it was not told.
-        size: In bytes, None if it was not told.
+        mime_type: for example `image/png`.
+        name: the file's name; None if not given.
+        size: size in bytes; None if not given.
     """
 
     mime_type: str
@@ -47,7 +47,7 @@ class _Chunk:
 
     @property
     def size(self) -> int:
-        """In bytes, by the length of the text."""
+        """Size in bytes, computed from the length of the text."""
         digits = len(self.text.rstrip("=")) - len(_PREFIX)
         return max(0, digits * 3 // 4)
 
@@ -58,20 +58,20 @@ class _Chunk:
 
 
 class StreamView:
-    """The parts of a file in the order of its sessions."""
+    """The parts of a file, ordered by session."""
 
     def __init__(self) -> None:
         self._sessions: dict[str, list[Transaction]] = {}
         self._clear()
 
     def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
-        """Builds all anew."""
+        """Rebuild the view."""
         self._sessions = {}
         self._clear()
         self.extend([item for item in transactions if item.order not in losers])
 
     def extend(self, transactions: Sequence[Transaction]) -> None:
-        """Takes in more transactions, in their order of arrival."""
+        """Add transactions in their order of arrival."""
         for item in transactions:
             self._sessions.setdefault(item.session, []).append(item)
         if len(self._sessions) == 1:
@@ -118,24 +118,24 @@ class FileStream(OwnedValue):
 
     @property
     def info(self) -> FileInfo | None:
-        """What the writer said of it; None before its start."""
+        """The writer's description; None if the file was not started."""
         return self._fresh().info
 
     @property
     def finished(self) -> bool:
-        """Whether the writer has ended it, and all of it is here."""
+        """Whether the writer has ended the file, and all of it was received."""
         return self._fresh().ended
 
     @property
     def received(self) -> int:
-        """How many bytes are here."""
+        """Number of bytes received."""
         return sum(chunk.size for chunk in self._fresh().chunks)
 
     def read(self) -> bytes:
-        """All bytes.
+        """Return all bytes.
 
         Raises:
-            InvalidContent: The writer has not ended it yet, or wrote no file, or another size than it said.
+            InvalidContent: the writer has not ended it yet, never started it, or declared another size.
         """
         view = self._fresh()
         if not view.ended or view.info is None:
@@ -145,16 +145,16 @@ class FileStream(OwnedValue):
         return data
 
     async def until_finished(self, *, timeout: float = 30.0, max_bytes: int | None = None) -> None:  # noqa: ASYNC109 - raises our own error
-        """Waits until all of it is here.
+        """Wait until the whole file was received.
 
         Args:
-            timeout: In seconds.
-            max_bytes: Refuse it if it is larger than this.
+            timeout: in seconds.
+            max_bytes: maximum size; a larger file is refused.
 
         Raises:
-            InvalidContent: It is larger.
-            ValueDeleted: It was deleted.
-            JazzTimeout: Its writer did not end it in time.
+            InvalidContent: it is larger than `max_bytes`.
+            ValueDeleted: it was deleted.
+            JazzTimeout: its writer did not end it in time.
         """
         try:
             async with asyncio.timeout(timeout), self.watch() as changes:
@@ -168,13 +168,13 @@ class FileStream(OwnedValue):
             raise JazzTimeout(f"the file {self.id} was not ended by its writer within {timeout:g} s") from None
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The bytes, chunk by chunk, as they arrive; ends with the file.
+        """Yield the bytes in chunks as they arrive, until the file ends.
 
         Raises:
-            InvalidContent: What was read already does not count any more, because its writer lost the right to write
-                at that time; or the size is another than was said, or a chunk is malformed.
-            ValueDeleted: It was deleted meanwhile.
-            NodeClosed: The node was closed before the end.
+            InvalidContent: bytes that were already yielded no longer count, because their writer lost the right to
+                write at that time; or the size differs from the declared one; or a chunk is malformed.
+            ValueDeleted: it was deleted during the iteration.
+            NodeClosed: the node was closed before the end.
         """
         read: list[_Key] = []
         total = 0
@@ -196,11 +196,11 @@ class FileStream(OwnedValue):
                     return
 
     def _start(self, mime_type: str, *, name: str | None = None, size: int | None = None) -> None:
-        """Writes the description; chunks and the end follow.
+        """Write the description; chunks and the end follow.
 
         Raises:
-            NotPermitted: This account may not write here.
-            InvalidContent: It was started already.
+            NotPermitted: this account may not write here.
+            InvalidContent: it was already started.
         """
         if self.info is not None:
             raise InvalidContent(f"the file {self.id} was started already; a new one needs a new value")
@@ -208,11 +208,11 @@ class FileStream(OwnedValue):
         self._write([{"type": "start", **{key: value for key, value in told.items() if value is not None}}])
 
     def push(self, data: bytes) -> None:
-        """Writes bytes, in chunks of at most 100 KiB.
+        """Write bytes, in chunks of at most 100 KiB.
 
         Raises:
-            NotPermitted: This account may not write here.
-            InvalidContent: It was not started, or was ended already.
+            NotPermitted: this account may not write here.
+            InvalidContent: it was not started, or was already ended.
         """
         if self.info is None or self.finished:
             state = "was ended already" if self.finished else "was not started"
@@ -222,12 +222,14 @@ class FileStream(OwnedValue):
             self._write([{"type": "chunk", "chunk": chunk}])
 
     async def push_all(self, source: AsyncIterable[bytes]) -> None:
-        """Writes what a source yields and ends the file; never more than 4 MB ahead of the server.
+        """Write everything that a source yields, and end the file.
+
+        It is never more than 4 MB ahead of the server.
 
         Raises:
-            NotPermitted: This account may not write here.
-            InvalidContent: It was not started, or was ended already.
-            JazzTimeout: The server did not acknowledge what was written in time; what was read is written.
+            NotPermitted: this account may not write here.
+            InvalidContent: it was not started, or was already ended.
+            JazzTimeout: the server did not acknowledge in time; everything read from the source so far is written.
         """
         waiting = bytearray()
         pushed = 0
@@ -240,16 +242,16 @@ class FileStream(OwnedValue):
                 if pushed % _CHUNKS_IN_FLIGHT == 0:
                     await self.uploaded()
                 else:
-                    await asyncio.sleep(0)  # lets others run
+                    await asyncio.sleep(0)  # let other tasks run
         self.push(bytes(waiting))
         self.end()
 
     def end(self) -> None:
-        """Writes the end.
+        """Write the end.
 
         Raises:
-            NotPermitted: This account may not write here.
-            InvalidContent: It was not started, or has another size than was said at its start.
+            NotPermitted: this account may not write here.
+            InvalidContent: it was not started, or its size differs from the size declared at the start.
         """
         info = self.info
         if info is None:

@@ -1,8 +1,8 @@
-"""CoPlainText: a text that several writers may change at once, grapheme by grapheme (docs/jazz-protocol.md, section 7).
+"""CoPlainText: a text that several writers may change concurrently (docs/jazz-protocol.md, section 7).
 
-On the wire it is a list of grapheme clusters, what a reader calls characters: a family emoji or an é of two code points
-is one item, so nobody's edit falls into the middle of it. Where clusters end follows Unicode; a different Unicode
-version at another writer changes no text, only where it can be cut.
+On the wire it is a list of grapheme clusters, which readers perceive as characters. A family emoji, or an é of two code
+points, is one item, so no edit can split it. Unicode defines where clusters end. A writer with a different Unicode
+version sees the same text, but may split it elsewhere.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
     import regex
 
 _CHUNK: Final = 512
-"""Graphemes in one transaction, as the JavaScript library has it."""
+"""Maximum number of graphemes in one transaction, as in the JavaScript library."""
 
 
 @cache
 def _cluster() -> "regex.Pattern[str]":
-    import regex  # noqa: PLC0415 - a tenth of the start of a program that has no such text
+    import regex  # noqa: PLC0415 - takes a tenth of the start-up time of programs that need no texts
 
     return regex.compile(r"\X")
 
 
 def graphemes(text: str) -> list[str]:
-    """The extended grapheme clusters of a text (Unicode Standard Annex #29)."""
+    """Return the extended grapheme clusters of a text (Unicode Standard Annex #29)."""
     if text.isascii() and "\r" not in text:
         return list(text)
-    # Two halves of a surrogate pair are one character to JavaScript, however they came together.
+    # To JavaScript, adjacent halves of a surrogate pair are one character, even if they were inserted separately.
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     return _cluster().findall(whole)
 
 
 class CoPlainText(Ordered):
-    """A text; places and lengths count grapheme clusters."""
+    """A text. Positions and lengths count grapheme clusters."""
 
     kind: ClassVar[str] = "text"
 
@@ -47,53 +47,53 @@ class CoPlainText(Ordered):
         return iter(self.graphemes())
 
     def graphemes(self) -> list[str]:
-        """The grapheme clusters; what is no text, which only a faulty writer inserts, is shown as nothing."""
+        """Return the grapheme clusters. A faulty writer may insert items that are no text; they become empty texts."""
         return [item.value if isinstance(item.value, str) else "" for item in self._items()]
 
     def insert(self, index: int, text: str) -> None:
-        """Inserts before the grapheme at `index`, with the meaning of `list.insert`.
+        """Insert a text before the grapheme at `index`. The index has the meaning that it has in `list.insert`.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         start, _, _ = slice(index, None).indices(len(self))
         self._insert(start, graphemes(text))
 
     def insert_before(self, index: int, text: str) -> None:
-        """Inserts before the grapheme at `index`: the same as `insert`."""
+        """Insert a text before the grapheme at `index`; the same as `insert`."""
         self.insert(index, text)
 
     def insert_after(self, index: int, text: str) -> None:
-        """Inserts after the grapheme at `index`.
+        """Insert a text after the grapheme at `index`.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         start, _, _ = slice(index, None).indices(len(self))
         self.insert(start + 1, text)
 
     def append(self, text: str) -> None:
-        """Adds text at the end.
+        """Add a text at the end.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         self._insert(len(self), graphemes(text))
 
     def delete_range(self, start: int, stop: int) -> None:
-        """Deletes the graphemes from `start` to before `stop`, in one transaction: `del text[start:stop]`.
+        """Delete the graphemes from `start` to before `stop`, in one transaction: `del text[start:stop]`.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         first, last, _ = slice(start, stop).indices(len(self))
         self._change([Patch(first, max(first, last), ())])
 
     def apply(self, text: str) -> None:
-        """Makes it equal to `text` with the fewest changes, so that what others write meanwhile keeps its place.
+        """Make it equal to `text` with the fewest changes, so that concurrent edits of others keep their position.
 
         Raises:
-            NotPermitted: This account may not write here.
+            NotPermitted: this account may not write here.
         """
         changed = patches(self.graphemes(), graphemes(text))
         if sum(len(patch.inserted) for patch in changed) <= _CHUNK:

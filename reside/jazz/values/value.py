@@ -1,4 +1,4 @@
-"""What all loaded values have in common: identity, and being watched."""
+"""The base class of all loaded values: identity and watching."""
 
 from collections.abc import Callable
 from typing import ClassVar, Self
@@ -10,9 +10,9 @@ from reside.jazz.values.host import Host
 
 
 class Value:
-    """A value of a node; there is one object of this class for each id and node.
+    """A value of a node. There is one object for each id and node.
 
-    Reads are synchronous and give validated content only. Use it on the event loop of its node.
+    Reads are synchronous and return only validated content. Use it on the event loop of its node.
     """
 
     kind: ClassVar[str] = "value"
@@ -31,30 +31,30 @@ class Value:
         return self._core.co_id
 
     def _refresh(self) -> int:
-        """Brings the content up to date; the number it gives grows with every change of the valid content."""
+        """Update the content; return a number that grows with every change of the valid content."""
         self._core.stale = False
         return self._core.revision
 
     def _hold(self, place: str, value: "Value") -> None:
-        """Keeps another value in memory for as long as this one refers to it at a place."""
+        """Keep another value in memory as long as this value refers to it at a position."""
         self._holds[place] = value
 
     async def uploaded(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises our own error
-        """Waits until the server acknowledged everything written here to this value so far.
+        """Wait until the server acknowledged everything written here to this value so far.
 
         Args:
-            timeout: In seconds.
+            timeout: in seconds.
 
         Raises:
-            JazzTimeout: It did not in time; the writes stay queued.
+            JazzTimeout: it did not acknowledge in time; the writes stay queued.
         """
         await self._host.uploaded(self._core, timeout)
 
     def watch(self) -> Watch[Self]:
-        """Yields this value at once, and again after each change of its valid content.
+        """Yield this value immediately, and again after each change of its valid content.
 
-        A slow consumer sees the latest state, never a backlog. Used as an async context manager, it is unsubscribed at
-        the end of the block; without one, when the iterator is dropped::
+        A slow consumer gets the latest state, never a backlog. As an async context manager, it unsubscribes at the end
+        of the block; otherwise when the iterator is dropped::
 
             async with value.watch() as changes:
                 async for value in changes:
@@ -63,5 +63,9 @@ class Value:
         return Watch(self, self._host.watches)
 
     def on_change(self, callback: Callable[[Self], None]) -> Callable[[], None]:
-        """Calls back on the event loop after each change of the valid content; call what it gives to unsubscribe."""
+        """Call a function on the event loop after each change of the valid content.
+
+        Returns:
+            a function that unsubscribes it.
+        """
         return self._host.watches.add_callback(self, callback)
