@@ -1,4 +1,4 @@
-"""``reside account``: Jazz accounts of the operator, made offline; they reach a cluster at their first use."""
+"""`reside account`: Jazz accounts of the operator, created offline; a cluster learns of them at their first use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ app = typer.Typer(no_args_is_help=True, help="Jazz accounts of the operator.")
 
 
 def create_account(name: str) -> config.Account:
-    """Make an account and keep it in the configuration.
+    """Create an account and save it in the configuration.
 
     Raises:
         InvalidInput: the name is empty or taken.
@@ -34,7 +34,7 @@ def create_account(name: str) -> config.Account:
 
 
 def credentials_of(account: config.Account) -> Credentials:
-    """The account's credentials, decrypted with this user's key."""
+    """Return the account's credentials, decrypted with this user's key."""
     secret = Vault().decrypt(account.encrypted_agent_secret, f"account {account.name!r}")
     return Credentials.from_secret(secret)
 

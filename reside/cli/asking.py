@@ -1,6 +1,6 @@
-"""Questions to the person at the command line, asked while the session with the cluster lives on.
+"""Questions to the person at the command line, asked while the session with the cluster stays open.
 
-Not by a thread that reads: Ctrl-C could not end it, and the command would hang until Enter is pressed.
+No thread reads the standard input: Ctrl-C could not end it, and the command would hang until Enter is pressed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ _YES, _NO = ("y", "yes"), ("", "n", "no")
 
 
 async def confirm(question: str) -> bool | None:
-    """The answer to a question of yes or no (no, if just Enter is pressed); None if the input ends without one."""
+    """Ask a yes-or-no question.
+
+    Returns:
+        the answer; False if only Enter is pressed, None if the input ends without an answer.
+    """
     while True:
         output.console.print(f"{question} [y/N]: ", end="", markup=False, highlight=False)
         line = await _line()
@@ -27,11 +31,11 @@ async def confirm(question: str) -> bool | None:
 
 
 async def _line() -> str:
-    """The next line of the standard input; an empty text at its end."""
+    """Return the next line of the standard input; an empty string at its end."""
     loop, readable = asyncio.get_running_loop(), asyncio.Event()
     try:
         loop.add_reader(sys.stdin, readable.set)
-    except PermissionError:  # a file or /dev/null, which is always readable
+    except PermissionError:  # a regular file or /dev/null, which is always readable
         return sys.stdin.readline()
     try:
         await readable.wait()

@@ -1,9 +1,9 @@
-"""`reside build`: an image out of a folder with a manifest.
+"""`reside build`: build an image from a folder with a manifest.
 
-A folder with ``contract.yaml`` becomes an image without layers. One with ``replica.yaml`` becomes one layer, its files,
-on the runtime image, and runs ``main.py``. Neither needs Docker, nor root, nor to fetch the runtime. Only a replica
-with a Dockerfile of its own, or one whose runtime lies in another registry, is built by Docker. Either way the label
-``io.reside.manifest`` is made from the YAML file: never forgotten, always encoded right.
+A folder with `contract.yaml` becomes an image without layers. A folder with `replica.yaml` becomes the runtime image
+with one more layer, which holds the folder's files, and runs `main.py`. Neither needs Docker, root or a download of the
+runtime. Docker builds only replicas that have a Dockerfile or whose runtime is in another registry. In all cases the
+label `io.reside.manifest` is generated from the YAML file, so that it is never missing or wrongly encoded.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 RUNTIME: Final = f"{RESIDE_REGISTRY}/reside/runtime:latest"
 ENTRYPOINT: Final = ("/opt/reside/.venv/bin/python", "-m", "main")
-PLACE: Final = "app"  # the folder of a replica's code, below the root
+PLACE: Final = "app"  # folder of a replica's code, relative to the root
 
 
 @dataclass(frozen=True)
 class Built:
-    """What came out.
+    """The result of a build.
 
     Args:
-        type: ``replica`` or ``contract``.
-        identity: The image's full name without tag and digest.
-        tag: Its tag.
-        digest: Its digest; None for an image that lies in Docker's store only.
-        pushed: Whether its registry has it.
+        type: `replica` or `contract`.
+        identity: the image's full name without tag and digest.
+        tag: the image's tag.
+        digest: the image's digest; None for an image that is only in Docker's store.
+        pushed: whether the image was pushed to its registry.
     """
 
     type: str
@@ -52,7 +52,7 @@ class Built:
 
     @property
     def image(self) -> str:
-        """How to name the image from now on."""
+        """The image's reference: by digest if there is one, else by tag."""
         return f"{self.identity}@{self.digest}" if self.digest else f"{self.identity}:{self.tag}"
 
 
@@ -86,22 +86,22 @@ def build_folder(
     mirrors: Mapping[str, str],
     progress: Callable[[str], None] = lambda _line: None,
 ) -> Built:
-    """Build a folder's image, and push it if told to.
+    """Build a folder's image, and push it if `push` is true.
 
-    Not to be called from a running event loop: give it a thread.
+    It runs an event loop: call it in a thread if a loop is running already.
 
     Args:
-        folder: Holds ``replica.yaml`` or ``contract.yaml``.
-        tag: The image's tag.
-        push: Whether the image goes to its registry.
-        runtime: What a replica's image is built on.
-        mirrors: Registry host → the plain address that serves it.
-        progress: Called with one line for each step.
+        folder: contains `replica.yaml` or `contract.yaml`.
+        tag: the image's tag.
+        push: whether to push the image to its registry.
+        runtime: the base image of a replica without a Dockerfile.
+        mirrors: registry host → address of its mirror.
+        progress: called with one line for each step.
 
     Raises:
-        InvalidInput: the folder or its manifest is not right.
-        RegistryError: a registry does not have the runtime, or does not take the image.
-        LocalError: Docker is needed and can't be used, or can't build it.
+        InvalidInput: the folder or its manifest is invalid.
+        RegistryError: a registry lacks the runtime or refuses the image.
+        LocalError: Docker is required but not available, or its build failed.
     """
     source = read_source(folder, tag)
     progress(f"{'pushing' if push else 'building'} {source.reference}")
@@ -126,7 +126,7 @@ def build_folder(
 def _build_layer(
     source: Source, below: ImageReference, mirrors: Mapping[str, str], push: bool, _progress: Callable[[str], None]
 ) -> str:
-    """One layer of the folder's files on the runtime, put together here; returns the image's digest."""
+    """Add one layer with the folder's files to the runtime, without Docker; return the image's digest."""
     extension = Extension(source.labels, f"/{PLACE}", ENTRYPOINT, "reside build")
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "layer.tar"
@@ -144,7 +144,7 @@ def _build_by_docker(
 
 
 def write_layer(source: Source, path: Path) -> None:
-    """Write the files of a folder as a layer that puts them into ``/app``."""
+    """Write the files of a folder as a layer that puts them into `/app`."""
     with path.open("wb") as file:
         context = Context(file)
         context.folder(PLACE)

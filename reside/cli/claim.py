@@ -1,4 +1,4 @@
-"""Becoming super admin: the first account that shows the one-time code of the bootstrap, once a cluster."""
+"""Claim super admin, once for each cluster, for the first account that shows the bootstrap's one-time code."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 async def find_cluster(name: str, namespace: str, where: Mapping[str, Any]) -> Cluster:
-    """Describe a cluster that was bootstrapped by a manifest, by what its Kubernetes says.
+    """Describe a cluster that the output of `reside cluster manifest` bootstrapped, from Alpha's Secret.
 
     Raises:
-        InvalidInput: there is no ReSide in that namespace.
+        InvalidInput: the namespace contains no ReSide.
     """
     target = Target(namespace, where["access"], where["kubeconfig"], where["kube_context"], DEADLINE)
     async with connect(target) as client:
@@ -40,8 +40,8 @@ async def claim(config: Config, context: str) -> None:
     """Claim super admin for a context's account.
 
     Raises:
-        InvalidInput: the bootstrap left no code.
-        ResideError: Alpha refused; a second claim always is.
+        InvalidInput: there is no Secret with the one-time code.
+        ResideError: Alpha refused the claim. It refuses every claim but the first.
     """
     cluster = config.cluster(config.context(context).cluster)
     async with connect(target_of(cluster)) as client:
@@ -54,10 +54,10 @@ async def claim(config: Config, context: str) -> None:
 
 
 async def claim_if_free(config: Config, context: str) -> bool:
-    """Claim super admin unless somebody has it; returns whether it was claimed now.
+    """Claim super admin unless this account has it already; return whether it was claimed now.
 
     Raises:
-        InvalidInput: somebody else has it already.
+        InvalidInput: another account has it already.
     """
     async with open_session(config, context) as session:
         holder = session.data.get(SUPER_ADMIN_ACCOUNT)
@@ -70,10 +70,10 @@ async def claim_if_free(config: Config, context: str) -> bool:
 
 
 async def until_answering(http: httpx.AsyncClient, endpoint: str, deadline: float) -> None:
-    """Wait until Alpha's Service has a pod that answers.
+    """Wait until a pod of Alpha's Service is ready.
 
     Raises:
-        NotReady: it has none after ``deadline`` seconds.
+        NotReady: no pod is ready after `deadline` seconds.
     """
 
     async def look() -> None:

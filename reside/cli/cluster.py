@@ -1,4 +1,4 @@
-"""``reside cluster``: bring clusters up, describe them, become their first administrator."""
+"""`reside cluster`: bring clusters up, describe them, claim super admin."""
 
 from __future__ import annotations
 

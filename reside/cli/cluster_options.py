@@ -1,4 +1,4 @@
-"""What a cluster is to be, as options of the commands that bring one up or describe how."""
+"""Options of the commands that bootstrap a cluster or print the objects that bootstrap it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reside.model.errors import InvalidInput
 from reside.seed import settings as stack_settings
 
 IMAGES = "images.json"
-"""Name of the file of the images' digests in the state folder."""
+"""Name of the file in the state folder that contains the images' digests."""
 
 Kubeconfig = Annotated[Path | None, typer.Option(help="Kubeconfig; the usual one if not given.")]
 KubeContext = Annotated[str | None, typer.Option(help="Context of the kubeconfig; the current one if not given.")]
@@ -25,7 +25,7 @@ LocalName = Annotated[
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """A cluster to be."""
+    """The options of a cluster to bootstrap."""
 
     namespace: Annotated[str, typer.Option(help="Kubernetes namespace of the cluster.")] = "reside"
     kubeconfig: Kubeconfig = None
@@ -44,7 +44,7 @@ class ClusterOptions:
     ] = None
 
     def settings(self, kube_context: str | None = None) -> stack_settings.BootstrapSettings:
-        """The bootstrap's settings.
+        """Return the bootstrap's settings.
 
         Raises:
             InvalidInput: an option is malformed, or two contradict each other.
@@ -79,7 +79,7 @@ def _mirror(entry: str) -> tuple[str, str]:
 
 
 def default_local(kubeconfig: Path | None, kube_context: str | None) -> str | None:
-    """The embedded default cluster, if it exists and no other one was named."""
+    """Return the name of the default embedded cluster if it exists and the arguments name no other cluster."""
     if kubeconfig is not None or kube_context is not None:
         return None
     try:

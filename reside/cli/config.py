@@ -1,7 +1,7 @@
-"""The operator's configuration: contexts, clusters and accounts, in ``config.yaml`` (docs/model.md, section 9).
+"""The operator's configuration: contexts, clusters and accounts, in `config.yaml` (docs/model.md, section 9).
 
-Invariants: the file has mode 0600 and is replaced as a whole, so that a reader never sees half of it; agent secrets
-stand in it only encrypted (reside.cli.vault); names are unique within their list.
+Invariants: the file has mode 0600 and is replaced atomically, so that a reader never sees a partial file; it contains
+agent secrets only in encrypted form (`reside.cli.vault`); names are unique within their list.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Account(_Entry):
 
 
 class Cluster(_Entry):
-    """A cluster: where it is, and the account of its Alpha (``alphaReplicaId``), by which everything else is found."""
+    """A cluster: where it is, and the account of its Alpha (`alphaReplicaId`), from which all its data is found."""
 
     name: str
     namespace: str
@@ -50,7 +50,7 @@ class Cluster(_Entry):
 
 
 class Context(_Entry):
-    """Which account is used with which cluster."""
+    """A cluster and the account that is used with it."""
 
     name: str
     cluster: str
@@ -58,7 +58,7 @@ class Context(_Entry):
 
 
 class Config(_Entry):
-    """The whole file; changes give a new value."""
+    """The content of the file. It is immutable: the methods that change it return a copy."""
 
     current_context: str | None = None
     contexts: tuple[Context, ...] = ()
@@ -66,7 +66,7 @@ class Config(_Entry):
     accounts: tuple[Account, ...] = Field(default=())
 
     def account(self, name: str) -> Account:
-        """The account of this name.
+        """Return the account with this name.
 
         Raises:
             InvalidInput: there is none.
@@ -74,7 +74,7 @@ class Config(_Entry):
         return _find(self.accounts, name, "account", "create it with `reside account create`")
 
     def cluster(self, name: str) -> Cluster:
-        """The cluster of this name.
+        """Return the cluster with this name.
 
         Raises:
             InvalidInput: there is none.
@@ -82,7 +82,7 @@ class Config(_Entry):
         return _find(self.clusters, name, "cluster", "create it with `reside cluster bootstrap`")
 
     def context(self, name: str | None = None) -> Context:
-        """The context of this name, or the current one.
+        """Return the context with this name, or the current one.
 
         Raises:
             InvalidInput: there is none.
@@ -93,7 +93,7 @@ class Config(_Entry):
         return _find(self.contexts, wanted, "context", "`reside cluster bootstrap` makes one a cluster")
 
     def with_account(self, account: Account) -> Config:
-        """With one more account.
+        """Return a copy with one more account.
 
         Raises:
             InvalidInput: its name is taken.
@@ -103,7 +103,7 @@ class Config(_Entry):
         return self.model_copy(update={"accounts": (*self.accounts, account)})
 
     def with_cluster(self, cluster: Cluster, account: str) -> Config:
-        """With this cluster added or replaced, and a context of the same name made the current one."""
+        """Return a copy with this cluster added or replaced, and a context of the same name as the current one."""
         self.account(account)
         context = Context(name=cluster.name, cluster=cluster.name, account=account)
         return self.model_copy(
@@ -124,22 +124,22 @@ def _find(entries: tuple[_Named, ...], name: str, what: str, cure: str) -> _Name
 
 
 def config_folder() -> Path:
-    """The folder of the configuration: ``$RESIDE_CONFIG``, or ``~/.config/reside`` by the XDG rules."""
+    """Return the folder of the configuration: `$RESIDE_CONFIG`, or `~/.config/reside` as in the XDG specification."""
     if given := os.environ.get("RESIDE_CONFIG"):
         return Path(given)
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "reside"
 
 
 def config_path() -> Path:
-    """The configuration file."""
+    """Return the path of the configuration file."""
     return config_folder() / "config.yaml"
 
 
 def load() -> Config:
-    """The configuration; an empty one if there is no file yet.
+    """Return the configuration; an empty one if the file does not exist.
 
     Raises:
-        InvalidInput: the file is not YAML or has members that do not belong there.
+        InvalidInput: the file is not YAML or not a valid configuration.
     """
     path = config_path()
     try:
@@ -155,6 +155,6 @@ def load() -> Config:
 
 
 def save(config: Config) -> None:
-    """Write the configuration in one step."""
+    """Write the configuration atomically."""
     document = config.model_dump(mode="json", by_alias=True, exclude_none=True)
     write_private(config_path(), yaml.safe_dump(document, sort_keys=False, allow_unicode=True), make_folder=True)

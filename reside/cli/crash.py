@@ -1,8 +1,8 @@
-"""After a killed engine: what it left in the state of the root's stack, and how that is taken away.
+"""Clean up the state of the root's stack after an engine was killed.
 
-A killed `pulumi up` leaves its lock file, maybe a half-written file, and a pending operation. The lock file names the
-process that took it; on this machine that process is dead if no `pulumi` of that id runs. Clearing a pending create is
-right because every create of the bootstrap finds what an earlier one made.
+A killed `pulumi up` leaves its lock file, possibly a partially written file, and a pending operation. The lock file
+names the process that created it; on this machine that process is dead if no `pulumi` process with this id runs. A
+pending create may be cleared because every create of the bootstrap finds what an earlier one created.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def remove_dead_locks(state: Path, stack: str, processes: Path = Path("/proc")) -> bool:
-    """Remove the lock files of engines that are no more; returns whether there were any.
+    """Remove the lock files of engines that no longer run; return whether there were any.
 
     Args:
         state: folder of the file backend.
-        stack: the stack's name.
-        processes: the folder of running processes; another one in tests.
+        stack: name of the stack.
+        processes: folder of running processes; another one in tests.
     """
     dead = [path for path in _locks(state, stack) if not _lives(path, processes)]
     for path in dead:
@@ -35,10 +35,10 @@ def remove_dead_locks(state: Path, stack: str, processes: Path = Path("/proc")) 
 
 
 def wait_for_others(state: Path, stack: str, deadline: float, processes: Path = Path("/proc")) -> None:
-    """Wait until no living engine works on the stack: one whose command was killed may still be on its way out.
+    """Wait until no running engine works on the stack: one whose command was killed may still be shutting down.
 
     Raises:
-        Conflict: one works longer than ``deadline`` seconds.
+        Conflict: an engine works on it for more than `deadline` seconds.
     """
     if not wait_until(lambda: not any(_lives(path, processes) for path in _locks(state, stack)), deadline):
         raise Conflict(f"another bootstrap works on stack {stack} for more than {deadline:.0f} s: let it end first")
@@ -52,23 +52,23 @@ def _lives(lock: Path, processes: Path) -> bool:
     try:
         holder = json.loads(lock.read_text()).get("pid")
     except (ValueError, FileNotFoundError):
-        return False  # torn by the same crash, or given back by now
+        return False  # partially written before the same crash, or released in the meantime
     return is_engine(processes, str(holder))
 
 
 def forget_other_cluster(state: Path, stack: str, uid: str | None) -> bool:
-    """Put a stack's state aside if it speaks of another Kubernetes than the one that answers now.
+    """Rename a stack's state if it describes another Kubernetes cluster than the one that answers now.
 
-    An embedded cluster that was deleted and made anew has the same address; with the old state the bootstrap would find
-    everything in place. The bootstrap itself never needs an old state: it finds what stands in the cluster.
+    An embedded cluster that was deleted and created again has the same address. With the old state the bootstrap would
+    assume that all objects exist. It never needs an old state, because it finds the objects that exist.
 
     Args:
         state: folder of the file backend.
-        stack: the stack's name.
-        uid: what tells the Kubernetes that answers from others; None if it is not known.
+        stack: name of the stack.
+        uid: unique id of the Kubernetes cluster that answers; None if it is not known.
 
     Returns:
-        whether a state was put aside.
+        whether a state was renamed.
     """
     note = state / f"{stack}.cluster"
     known = note.read_text().strip() if note.exists() else None
@@ -84,10 +84,10 @@ def forget_other_cluster(state: Path, stack: str, uid: str | None) -> bool:
 
 
 def mend_files(state: Path) -> None:
-    """Remove what a kill left of half-written files: drafts, and descriptions (``.attrs``) that are no JSON.
+    """Remove partially written files of a killed engine: temporary files, and attribute files that are not JSON.
 
-    The checkpoint itself is replaced in one step, but its description is written in place; an empty one makes every
-    later run fail with "failed to load checkpoint: EOF". Without it the checkpoint is read all the same.
+    The checkpoint is replaced atomically, but its attribute file (`.attrs`) is written in place. An empty one makes
+    every later run fail with "failed to load checkpoint: EOF". The checkpoint can be read without it.
     """
     folder = state / ".pulumi"
     for draft in folder.glob("**/*.tmp"):
@@ -100,7 +100,7 @@ def mend_files(state: Path) -> None:
 
 
 def clear_pending(stack: Stack) -> None:
-    """Take pending operations out of a stack's state."""
+    """Remove pending operations from a stack's state."""
     exported = stack.export_stack()
     deployment = dict(exported.deployment or {})
     if deployment.pop("pending_operations", None):

@@ -1,4 +1,4 @@
-"""The system's keyring as a place for secrets ; `reside.cli.vault` uses it."""
+"""The operating system's keyring as a store of secrets for `reside.cli.vault`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class KeyringStore:
     """The operating system's keyring."""
 
     def read(self, name: str) -> str | None:
-        """The value of this name, or None."""
+        """Return the value with this name, or None."""
         return keyring.get_password(SERVICE, name)
 
     def create(self, name: str, value: str) -> str:
-        """Keep ``value`` unless there is one already."""
+        """Store `value` unless there is one already; return the one that is stored."""
         kept = self.read(name)
         if kept is None:
             keyring.set_password(SERVICE, name, value)
@@ -26,7 +26,7 @@ class KeyringStore:
 
 
 def keyring_works() -> bool:
-    """Whether this machine has a keyring that answers; a headless one has none."""
+    """Return whether this machine has a usable keyring; a headless machine has none."""
     if isinstance(keyring.get_keyring(), keyring.backends.fail.Keyring):
         return False
     try:

@@ -1,8 +1,8 @@
-"""The way of one image as its operator sees it: request, what it asks for, approval, and the version until it runs.
+"""The load of one image as its operator sees it: request, preview, approval, and the new version until it runs.
 
-A load survives a restart of Alpha. What is read comes from Jazz. Of the calls, ``create-load-request`` may be repeated
-after a lost answer, since Alpha makes one load request of a request value; and so may ``approve-load-request``, since
-a request is approved once, as the revision that the call names. ``reject-load-request`` is not repeated.
+A load survives a restart of Alpha. All reads come from Jazz. Two calls may be retried after a lost answer:
+`create-load-request`, because Alpha creates one load request for each load request value, and `approve-load-request`,
+because a request is approved once, as the revision that the call names. `reject-load-request` is not retried.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 VALIDATION_S = 120.0
 """Seconds for Alpha to validate a request and for the Sentinel to preview it."""
 RUNNING_S = 300.0
-"""Seconds for a version to run. How long a oneshot then takes to complete is its own affair."""
+"""Seconds until a version runs. A oneshot that runs may take any time to complete."""
 APPROVALS = 3
-"""How often a preview that the world overtook is shown and approved again."""
+"""Maximum number of attempts to approve a request, if cluster state changes after each preview."""
 
 
 async def create_request(session: Session, wish: LoadRequestSpec) -> tuple[int, CoMap]:
-    """Write the request value and have Alpha make a load request of it; returns its id and map."""
+    """Write the load request value and let Alpha create a load request from it; return its id and map."""
     group = session.node.create_group()
     await group.add_member(session.alpha, "reader")
     value = group.create_map(wish.document())
@@ -50,11 +50,12 @@ async def create_request(session: Session, wish: LoadRequestSpec) -> tuple[int, 
 
 
 async def wait_validated(request: CoMap, tell: Callable[[str], None]) -> LoadRequest:
-    """Wait until a request can be decided on.
+    """Wait until a request requires approval.
 
     Raises:
         LoadRefused: it is invalid; the message is Alpha's reason.
-        NotReady: that was not known in time.
+        Conflict: somebody else approved or rejected it.
+        NotReady: the validation took too long.
     """
     async for current in _states(request, VALIDATION_S, "validation"):
         tell(f"request {current.id}: {current.status}")
@@ -75,22 +76,22 @@ async def approve(
     decide: Callable[[LoadRequest], Awaitable[None]],
     tell: Callable[[str], None],
 ) -> LoadRequest:
-    """Approve a request as it was seen; if the world moved in between, let it be seen again, at most a few times.
+    """Approve a request as it was shown; show it again if cluster state changed in between, up to `APPROVALS` times.
 
     Args:
-        session: with the cluster.
-        request: the request's map.
-        seen: what stands in it.
-        decide: shows a request and lets it be decided on; raises if it shall not be approved.
-        tell: gets remarks on what is going on.
+        session: session with the cluster.
+        request: map of the request.
+        seen: content of the map, as it was read last.
+        decide: shows a request and asks for a decision; raises if the request must not be approved.
+        tell: called with remarks on the progress.
 
     Returns:
         the request with its new version.
 
     Raises:
         LoadRefused: it was approved, but can't be carried out; the message is Alpha's reason.
-        Conflict: somebody else decided, or the world does not stand still.
-        NotReady: the version was not made in time.
+        Conflict: somebody else decided, or cluster state changed each time.
+        NotReady: the version was not created in time.
     """
     for attempt in range(APPROVALS):
         await decide(seen)
@@ -112,12 +113,12 @@ async def approve(
 
 
 async def _approve_as_seen(session: Session, request: CoMap, seen: LoadRequest) -> None:
-    """Approve the revision that was seen.
+    """Approve the revision that was shown.
 
-    Alpha refuses a repeated approval if it carried out the one whose answer was lost. Then the request is approved.
+    Alpha refuses the retry of an approval that it carried out and whose answer was lost. This counts as success.
 
     Raises:
-        Conflict: another revision is to be approved, or somebody else decided.
+        Conflict: the request has another revision now, or somebody else decided.
     """
     body: dict[str, Any] = {"id": seen.id, "revision": _revision(seen), "choices": {}}
     lost = False
@@ -134,7 +135,7 @@ async def _approve_as_seen(session: Session, request: CoMap, seen: LoadRequest) 
 
 
 async def _is_approved(session: Session, request: CoMap, seen: LoadRequest) -> bool:
-    """Whether a request has been approved as it was seen, even if it could not be carried out then."""
+    """Return whether a request was approved as it was shown, even if it could not be carried out afterwards."""
     await session.node.catch_up()
     current = LoadRequest.model_validate(request.as_dict())
     return current.status in ("approved", "invalid") and _revision(current) == _revision(seen)
@@ -145,9 +146,9 @@ def _revision(request: LoadRequest) -> str | None:
 
 
 def _repeated() -> AsyncIterable[stamina.Attempt]:
-    """The attempts at a call that may be repeated after a lost answer.
+    """Return the attempts at a call that may be retried after a lost answer.
 
-    Through a port-forward, a container that starts again looks like this: kubectl takes each connection and drops it.
+    Through a port-forward, a restarting container looks the same: kubectl accepts each connection and drops it.
     """
     return stamina.retry_context(on=AnswerLost, attempts=None, timeout=ALPHA_WITHIN_S)
 
@@ -157,11 +158,11 @@ def _refused(request: LoadRequest) -> LoadRefused:
 
 
 async def follow_version(session: Session, name: str, version: int, tell: Callable[[Row], None]) -> Row:
-    """Follow a version until it runs, or failed; a oneshot until it completed.
+    """Follow a version until it runs or fails; a oneshot until it completes or fails.
 
     Raises:
         NotReady: it does not run in time.
-        Conflict: another version has taken its place.
+        Conflict: another version replaced it.
     """
     last = "nothing"
     try:
@@ -184,7 +185,7 @@ async def follow_version(session: Session, name: str, version: int, tell: Callab
 
 
 def is_reached(row: Row) -> bool:
-    """Whether a replica's current version has come to where a load ends."""
+    """Return whether a load is finished: the version runs, completed (a oneshot) or failed."""
     return row["status"] in ("completed", "error") or (row["status"] == "running" and row["class"] != "oneshot")
 
 
@@ -201,7 +202,7 @@ async def _states(request: CoMap, seconds: float, what: str) -> AsyncIterator[Lo
 
 
 def described(request: LoadRequest) -> RenderableType:
-    """A request that requires approval, for a person: identity, requirements, permissions, preview."""
+    """Render a request that requires approval: identity, requirements, permissions, preview."""
     wanted = request.approve_request
     if wanted is None:
         raise InvalidInput(f"load request {request.id} has nothing to approve")

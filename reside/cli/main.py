@@ -1,6 +1,6 @@
-"""The ``reside`` command: its parts, and the one place where errors become a line and an exit code.
+"""The `reside` command: its subcommands, and the only place that turns errors into a message and an exit code.
 
-Exit codes: 0 done, 1 refused or failed, 2 a usage that the command line does not know, 130 interrupted.
+Exit codes: 0 success, 1 refused or failed, 2 invalid usage, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _PARTS: Final = {
 
 
 def known() -> tuple[type[Exception], ...]:
-    """What is a user's mistake or the world's state; anything else is a bug, and its traceback is wanted."""
+    """Return the errors that users or the environment cause. All others are bugs and print their traceback."""
     from reside.access.errors import AccessError  # noqa: PLC0415
-    from reside.jazz import JazzError  # noqa: PLC0415 - they are needed when something went wrong only
+    from reside.jazz import JazzError  # noqa: PLC0415 - needed only after an error
     from reside.local import LocalError  # noqa: PLC0415
     from reside.locks import LockError  # noqa: PLC0415
     from reside.model.errors import ResideError  # noqa: PLC0415
@@ -41,7 +41,7 @@ def known() -> tuple[type[Exception], ...]:
 
 
 def command(arguments: Sequence[str]) -> typer.Typer:
-    """The command with the part that the arguments name, or with all: to import those takes a second."""
+    """Return the command with the subcommand that the arguments name, or with all: importing all takes a second."""
     app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
 
     @app.callback()
@@ -59,7 +59,7 @@ def command(arguments: Sequence[str]) -> typer.Typer:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit code."""
+    """Run the command; return its exit code."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         command(given)(args=given)
@@ -75,16 +75,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def line_of(error: Exception) -> str:
-    """An error as one sentence."""
+    """Return an error as one sentence."""
     if isinstance(error, OSError):
         return f"{error.filename or 'the network'}: {error.strerror or error}"
     return str(error)
 
 
 def main() -> None:
-    """Entry point of the ``reside`` script; standard output is for results, so that logs go elsewhere."""
+    """Run the `reside` script. Logs go to standard error, because standard output is for results."""
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-    stamina.instrumentation.set_on_retry_hooks([])  # a command that gives up says why; how often it tried is noise
+    stamina.instrumentation.set_on_retry_hooks([])  # the error of the last attempt is enough; do not log retries
     sys.exit(run())
 
 

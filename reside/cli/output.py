@@ -1,7 +1,7 @@
 """What the command prints: tables for people, JSON for programs, one line for an error.
 
-Invariant: what others wrote (a manifest, an error of a server) is shown as it is, and never as markup or as commands of
-the terminal, or an image could hide what it asks for from who approves it.
+Invariant: text from others (a manifest, an error of a server) is printed literally, never as markup or as terminal
+control sequences. Otherwise an image could hide its requirements from the operator who approves it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 PIPED_WIDTH = 240
-"""Columns of a table that no terminal limits: in a pipe or a file nothing may be cut off."""
+"""Width of the output in a pipe or a file, in columns: wide enough that no cell is truncated."""
 
 
 def _console(*, stderr: bool) -> Console:
@@ -31,14 +31,14 @@ errors = _console(stderr=True)
 
 
 class Output(StrEnum):
-    """Form of a listing."""
+    """Format of a listing."""
 
     table = "table"
     json = "json"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> Table:
-    """A table; None prints as nothing."""
+    """Return a table; None becomes an empty cell."""
     built = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for column in columns:
         built.add_column(column, overflow="fold")
@@ -48,7 +48,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | No
 
 
 def listing(records: Sequence[dict[str, Any]], columns: Sequence[str], form: Output) -> None:
-    """Print records: the named members as a table, or all of them as a JSON array."""
+    """Print records: the named members as a table, or all members as a JSON array."""
     if form is Output.json:
         console.print_json(json.dumps(records))
         return
@@ -56,7 +56,7 @@ def listing(records: Sequence[dict[str, Any]], columns: Sequence[str], form: Out
 
 
 def record(values: dict[str, Any], form: Output) -> None:
-    """Print one record, member by member or as JSON."""
+    """Print one record: as a table with one row for each member, or as JSON."""
     if form is Output.json:
         console.print_json(json.dumps(values))
         return
@@ -64,11 +64,11 @@ def record(values: dict[str, Any], form: Output) -> None:
 
 
 def fail(message: str) -> None:
-    """Print an error on standard error, in one line."""
+    """Print an error to standard error in one line."""
     line = Text.assemble(("error:", "bold red"), " ", printable(" ".join(message.split())))
     errors.print(line, highlight=False, soft_wrap=True)
 
 
 def printable(text: str) -> str:
-    """The text with each character that a terminal would not show written as its escape."""
+    """Return the text with each unprintable character replaced by its escape sequence."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

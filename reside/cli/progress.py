@@ -1,4 +1,4 @@
-"""What a long command is doing: one live line on a terminal, one line a step otherwise, and where the time went."""
+"""Progress of a long command: one live line on a terminal, otherwise one line for each step; and each step's time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Steps:
-    """Tells about named steps; ``seconds`` says how long each took. Used as a context manager."""
+    """Context manager that prints the progress of named steps; `seconds` contains how long each took."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -25,7 +25,7 @@ class Steps:
         self.seconds: dict[str, float] = {}
 
     def tell(self, step: str, what: str) -> None:
-        """Tell that a step ``begins``, is ``done`` or ``is unchanged``; anything else is a remark."""
+        """Report that a step `begins`, is `done` or `is unchanged`; any other text is a remark."""
         step = output.printable(step)
         now = time.monotonic()
         if what == "begins":

@@ -1,10 +1,10 @@
-"""The bootstrap program run by the command: `pulumi up` at the root, with progress and one clear error.
+"""Run the bootstrap program as `pulumi up` in the root does, with progress and one clear error.
 
-One run of Pulumi's Automation API over the root project, in place: the same program, the same state (``.state``, unless
-``RESIDE_STATE`` says otherwise) and therefore the same stack that `pulumi up` by hand works on.
+Pulumi's Automation API runs the root project in place: the same program, the same state (`.state`, unless
+`RESIDE_STATE` names another folder) and therefore the same stack as a manual `pulumi up`.
 
-Invariants: the passphrase never stands in an argument or in the output; the encryption salt that Pulumi would leave in
-the stack's tracked configuration file is taken out again, because the state holds it as well.
+Invariants: the passphrase never appears in an argument or in the output; the encryption salt that Pulumi adds to the
+stack's tracked configuration file is removed after the run, because the state contains it as well.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ _COMPONENT = "reside:bootstrap:"
 _TELLING = re.compile(r"(?:Exception calling application|error): (?:Exception calling application: )?(.+)")
 _UNTELLING = ("update failed", "preview failed", "resource operation failed")
 SALT = "encryptionsalt:"
-"""How the line begins that Pulumi adds to a stack's configuration file."""
+"""Prefix of the line that Pulumi adds to a stack's configuration file."""
 
 
 class BootstrapFailedError(ResideError):
-    """The bootstrap program did not come to its end; running it again goes on where it stopped."""
+    """The bootstrap program failed; another run continues where it stopped."""
 
 
 def project_root() -> Path:
-    """The folder of the bootstrap program.
+    """Return the folder of the bootstrap program.
 
     Raises:
-        ResideError: this installation has none.
+        ResideError: this installation does not contain the program.
     """
     if not (ROOT / "Pulumi.yaml").exists():
         raise ResideError(f"{ROOT} has no Pulumi.yaml: bootstrap from a checkout, or apply `reside cluster manifest`")
@@ -58,25 +58,25 @@ def project_root() -> Path:
 
 
 def state_folder() -> Path:
-    """The folder of the bootstrap's state and the images' digests: ``RESIDE_STATE``, else the project's ``.state``."""
+    """Return the folder of the bootstrap's state and the images' digests: `RESIDE_STATE`, else `.state` in the root."""
     folder = os.environ.get("RESIDE_STATE")
     return Path(folder).absolute() if folder else ROOT / ".state"
 
 
 def make_state_folder() -> Path:
-    """The folder of the state, made if it is missing; only this user may read it."""
+    """Return the state folder; create it if it is missing, so that only this user may read it."""
     state = state_folder()
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     return state
 
 
 def backend_url() -> str:
-    """Where Pulumi keeps the state, without attribute files: those are not written atomically."""
+    """Return the URL of Pulumi's state, without attribute files: those are not written atomically."""
     return f"file://{state_folder()}?metadata=skip"
 
 
 def engine_environment(settings: BootstrapSettings, stack: str) -> dict[str, str]:
-    """Environment of Pulumi's engine for this stack; writes the settings where the program reads them."""
+    """Write the settings to the file that the program reads; return the environment of Pulumi's engine for a stack."""
     file = config_folder() / "bootstrap" / f"{stack}.json"
     write_private(file, settings.to_json(), make_folder=True)
     return {
@@ -92,7 +92,7 @@ def engine_environment(settings: BootstrapSettings, stack: str) -> dict[str, str
 
 
 def up(settings: BootstrapSettings, stack: str, tell: Callable[[str, str], None]) -> dict[str, Any]:
-    """Run the bootstrap to its end; ``tell`` gets resource and what happens to it.
+    """Run the bootstrap to its end; call `tell` with each resource and what happens to it.
 
     Returns:
         the stack's outputs.
@@ -158,7 +158,7 @@ def _explained() -> Iterator[None]:
 
 
 def reason(text: str) -> str:
-    """What went wrong, out of the engine's output: the messages of its error lines, each once."""
+    """Return what failed according to the engine's output: the messages of its error lines, without duplicates."""
     found = [match.group(1).strip() for line in text.splitlines() if (match := _TELLING.search(line))]
     telling = [message for message in dict.fromkeys(found) if message not in _UNTELLING]
     return "; ".join(telling) or " ".join(text.split()[-40:])
@@ -175,7 +175,7 @@ def _narrator(tell: Callable[[str, str], None]) -> Callable[[EngineEvent], None]
 
 
 def step_name(urn: str) -> str | None:
-    """``phase resource`` of a URN; None for what only groups: the stack, its components, the provider."""
+    """Return `phase resource` for a URN; None for the stack, its components and the provider, which are no steps."""
     path, _, name = urn.rpartition("::")
     kinds = path.rpartition("::")[2].split("$")
     if kinds[-1].startswith(("pulumi:", _COMPONENT)):

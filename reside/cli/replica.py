@@ -1,4 +1,4 @@
-"""``reside replica``: load images into a cluster and list what runs there."""
+"""`reside replica`: load images into a cluster and list its replicas."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def load(
 
 
 async def load_image(context: str | None, wish: LoadRequestSpec, *, auto_approve: bool) -> Row:
-    """The whole way of one image.
+    """Load an image: create a request, approve it, and follow its version until it runs (a oneshot: completes).
 
     Raises:
-        ResideError: refused, invalid, rejected by the operator, or the version failed.
+        ResideError: the request is refused, invalid or rejected by the operator, or the version failed.
     """
     known = config.load()
     async with open_session(known, context) as session:
@@ -62,7 +62,7 @@ async def load_image(context: str | None, wish: LoadRequestSpec, *, auto_approve
 
 
 async def _decide(session: Session, auto_approve: bool, request: LoadRequest) -> None:
-    """Show a request; go on only if it may be approved."""
+    """Show a request; return only if it may be approved."""
     output.console.print(loading.described(request))
     if not auto_approve:
         await _ask(session, request.id)
@@ -73,15 +73,15 @@ def _remark(line: str) -> None:
 
 
 async def _ask(session: Session, number: int) -> None:
-    """Go on only if the operator approves; otherwise the request is rejected, so that it holds its name no longer.
+    """Return only if the operator approves; otherwise reject the request, so that its name becomes available.
 
     Raises:
-        ResideError: the answer is no, or there is none.
+        ResideError: the answer is no, or there is no answer.
     """
     answer: bool | None = None
     try:
         answer = await confirm("Approve?")
-    finally:  # also if Ctrl-C is the answer
+    finally:  # also after Ctrl-C
         if not answer:
             reason = "nobody answered" if answer is None else "rejected by the operator"
             await session.call(REJECT_LOAD_REQUEST, {"id": number, "reason": reason})

@@ -1,4 +1,4 @@
-"""The replicas of a cluster, read from Alpha's data: rows for ``reside replica list``."""
+"""The replicas of a cluster, read from Alpha's data, as rows for `reside replica list`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 COLUMNS = ("id", "name", "version", "status", "image")
 SETTLE_S = 0.1
-"""How long changes are gathered before the list is read again."""
+"""Seconds for which changes are collected before the list is read again."""
 
 Row = dict[str, Any]
 
 
 class ReplicaView:
-    """Alpha's replicas with their versions, loaded once and then followed."""
+    """Alpha's replicas with their versions. Each value is loaded once; its changes then arrive by subscription."""
 
     def __init__(self, node: Node, data: CoMap) -> None:
         self._node = node
@@ -30,7 +30,7 @@ class ReplicaView:
         self._followed: set[str] = set()
 
     async def rows(self) -> list[Row]:
-        """One row a replica, by id.
+        """Return one row for each replica, sorted by id.
 
         Raises:
             NotAllowed: the account may not read replicas.
@@ -40,7 +40,7 @@ class ReplicaView:
         return sorted(rows, key=lambda row: row["id"])
 
     async def changes(self) -> AsyncIterator[list[Row]]:
-        """The rows now and after each change."""
+        """Yield the rows now and after each change."""
         while True:
             self._changed.clear()
             yield await self.rows()

@@ -1,7 +1,7 @@
-"""A private folder for the temporary files of one run of the bootstrap, gone with the run.
+"""A private folder for the temporary files of one run of the bootstrap, deleted at the end of the run.
 
-The Kubernetes provider copies a kubeconfig that it was given into a temporary file and never deletes it; the Sentinel
-inside the seed keeps its throw-away state in one. What a killed run left is removed by the next run of the same stack.
+The Kubernetes provider copies its kubeconfig to a temporary file and never deletes it; the Sentinel inside the seed
+keeps its temporary state there. The next run of the same stack removes the files of a killed run.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _NAME = "tmp"
 
 @contextmanager
 def folder(state: Path, stack: str, processes: Path = Path("/proc")) -> Iterator[Path]:
-    """A fresh folder that only this user may read, named after the stack and this process.
+    """Create a folder that only this user may read, named after the stack and this process; delete it at the end.
 
     Args:
-        state: the folder of the bootstrap's state.
-        stack: the stack that this process works on, alone.
-        processes: the folder of running processes; another one in tests.
+        state: folder of the bootstrap's state.
+        stack: name of the stack; no other process works on it.
+        processes: folder of running processes; another one in tests.
     """
     parent = state / _NAME
     parent.mkdir(mode=0o700, exist_ok=True)
@@ -39,4 +39,4 @@ def folder(state: Path, stack: str, processes: Path = Path("/proc")) -> Iterator
     try:
         yield own
     finally:
-        shutil.rmtree(own, ignore_errors=True)  # a plugin may still be on its way out; the next run takes the rest away
+        shutil.rmtree(own, ignore_errors=True)  # a plugin may still be shutting down; the next run removes the rest

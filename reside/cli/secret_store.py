@@ -1,4 +1,4 @@
-"""Where secrets of this user are kept: the interface, and private files for machines without a keyring.
+"""Where secrets of this user are stored: the interface, and private files for machines without a keyring.
 
 Invariant: a file has mode 0600 and is never overwritten.
 """
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SERVICE: Final = "reside"
-"""The name under which a keyring stores our values."""
+"""The service name under which a keyring stores our values."""
 
 
 class Store(Protocol):
-    """Where values of this user are kept."""
+    """A store of this user's values."""
 
     def read(self, name: str) -> str | None:
-        """The value of this name, or None."""
+        """Return the value with this name, or None."""
 
     def create(self, name: str, value: str) -> str:
-        """Keep ``value`` unless there is one already; returns the one that is kept."""
+        """Store `value` unless there is one already; return the one that is stored."""
 
 
 class FileStore:
@@ -34,14 +34,14 @@ class FileStore:
         self._folder = folder
 
     def path(self, name: str) -> Path:
-        """The file that holds the value of this name."""
+        """Return the file that contains the value with this name."""
         return self._folder / f"{name}.key"
 
     def read(self, name: str) -> str | None:
-        """The value of this name, or None.
+        """Return the value with this name, or None.
 
         Raises:
-            InvalidInput: others than its owner may read the file.
+            InvalidInput: other users may read the file.
         """
         path = self.path(name)
         try:
@@ -53,9 +53,9 @@ class FileStore:
         return path.read_text().strip()
 
     def create(self, name: str, value: str) -> str:
-        """Keep ``value`` unless there is one already; the file appears complete or not at all."""
+        """Store `value` atomically unless there is one already; return the one that is stored."""
         while not create_private(self.path(name), value + "\n"):
             kept = self.read(name)
-            if kept is not None:  # else it was removed in between
+            if kept is not None:  # else it was removed in the meantime
                 return kept
         return value

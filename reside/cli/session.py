@@ -1,7 +1,7 @@
-"""A session of the command with one cluster: Jazz logged in, Alpha found by its account, its methods called.
+"""A session of the command with one cluster: a Jazz node, Alpha's data, and calls of Alpha's methods.
 
-Reads come from Jazz and are validated there; writes are a request value of our own and calls of Alpha's methods, each
-with a token that only Alpha takes and only for that call.
+All reads come from Jazz, which validates them. A write is a request value in Jazz or a call of a method of Alpha. Each
+call has its own token, which only Alpha accepts, and only for this call.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 DEADLINE = 60.0
 """Seconds to wait for the cluster's Services and for Alpha's data."""
 ALPHA_WITHIN_S = 120.0
-"""Seconds for which a call is tried again while Alpha is away or starting: as long as its start may take."""
+"""Seconds for which a call is retried while Alpha is not available or starting: as long as its start may take."""
 
 
 @dataclass(frozen=True)
 class Session:
-    """What a command works with while it is connected."""
+    """An open connection to one cluster with one account."""
 
     node: Node
     credentials: Credentials
@@ -46,11 +46,11 @@ class Session:
     http: httpx.AsyncClient
 
     async def call(self, method: str, body: dict[str, Any]) -> Any:
-        """Call a method of Alpha; while Alpha restarts, wait for it.
+        """Call a method of Alpha; wait while Alpha restarts.
 
         Raises:
-            AnswerLost: Alpha may have carried the call out, and its answer did not arrive.
-            ResideError: what Alpha answered, or that it can't be reached.
+            AnswerLost: Alpha may have carried out the call, but its answer did not arrive.
+            ResideError: the error that Alpha returned, or Alpha can't be reached.
         """
         return await call_method(
             self.http,
@@ -64,7 +64,7 @@ class Session:
 
 
 def target_of(cluster: Cluster) -> Target:
-    """How the Kubernetes API of a configured cluster is reached."""
+    """Return how the Kubernetes API of a configured cluster is reached."""
     return Target(cluster.namespace, cluster.access, cluster.kubeconfig, cluster.kube_context, DEADLINE)
 
 
@@ -73,8 +73,8 @@ async def open_session(config: Config, context: str | None = None) -> AsyncItera
     """Connect to a context's cluster with its account.
 
     Raises:
-        InvalidInput: the configuration lacks something.
-        NotReady: Jazz or Alpha is not there.
+        InvalidInput: the configuration lacks the context, its cluster or its account.
+        NotReady: Jazz or Alpha is not available.
     """
     chosen = config.context(context)
     cluster, account = config.cluster(chosen.cluster), config.account(chosen.account)

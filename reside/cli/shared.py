@@ -1,4 +1,4 @@
-"""Options that several commands have, declared once: as the fields of a dataclass."""
+"""Options that several commands share, defined once as the fields of a dataclass."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def takes(kind: type[Any]) -> Callable[[Command], Command]:
-    """Give a command each field of a dataclass as an option, with its ``typer.Option`` and its default.
+    """Add each field of a dataclass to a command as an option, with its `typer.Option` and its default.
 
-    The command itself has a parameter ``options`` instead, which is a value of the dataclass.
+    The command itself has one parameter `options` instead, whose value is an object of the dataclass.
     """
     hints = get_type_hints(kind, include_extras=True)
     shared = [
@@ -35,6 +35,6 @@ def takes(kind: type[Any]) -> Callable[[Command], Command]:
             return command(**{name: value for name, value in given.items() if name not in names}, options=options)
 
         called.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]  # typer reads it
-        return called  # type: ignore[return-value]  # the same command to whoever calls it by options
+        return called  # type: ignore[return-value]  # callers pass options by name
 
     return decorate

@@ -1,7 +1,7 @@
-"""What a shell needs for `pulumi` at the root: the commands that `reside cluster env` prints.
+"""What a shell needs for `pulumi` in the root: the commands that `reside cluster env` prints.
 
-Invariants: none of them holds the passphrase; after a run, neither credentials in temporary files nor the encryption
-salt in a tracked file are left. Bash, zsh and dash understand them.
+Invariants: no command contains the passphrase. A run leaves neither credentials in temporary files nor the encryption
+salt in a tracked file. The commands work in bash, zsh and dash.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ pulumi() (
   trap 'rm -rf "$TMPDIR"; sed -i "/^{salt}/d" "$tracked"' EXIT
   command pulumi "$@"
 )"""
-"""The Kubernetes provider writes the kubeconfig into a temporary file and leaves it; Pulumi writes the salt, which the
-state holds as well, into the stack's file. Both are taken away when the command ends, however it ends."""
+"""The Kubernetes provider writes the kubeconfig to a temporary file and does not delete it. Pulumi writes the salt,
+which the state contains as well, to the stack's file. Both are removed when the command ends, even if it fails."""
 
 
 def lines() -> list[str]:
-    """Shell commands after which `pulumi` at the root works on the same stacks as `reside cluster bootstrap`.
+    """Return shell commands after which `pulumi` in the root works on the same stacks as `reside cluster bootstrap`.
 
-    Makes the state's folder, without which Pulumi refuses its backend, and the passphrase.
+    Create the passphrase and the state folder, without which Pulumi refuses its backend.
     """
     project.make_state_folder()
     file = project.ROOT / "stacks/Pulumi.local.yaml"

@@ -1,7 +1,8 @@
-"""``make up``: a whole ReSide on the embedded Kubernetes, with an example replica in it (``python -m reside.cli.up``).
+"""`make up`: a complete ReSide on the embedded Kubernetes, with an example replica (`python -m reside.cli.up`).
 
-Local cluster → images → bootstrap (`pulumi up`) → the greeter built and loaded. Every step finds what is there already,
-so that running it again changes nothing, and running it after an interruption goes on. Ends with where the time went.
+Embedded cluster → images → bootstrap (`pulumi up`) → the greeter is built and loaded. Each step detects what exists
+already: a second run changes nothing, and a run after an interruption continues. At the end, the time of each phase is
+printed.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ EXAMPLES = ("examples/contracts/greeting.v1", "examples/replicas/greeter")
 
 
 class Timing:
-    """Where the time went, phase by phase."""
+    """How long each phase took."""
 
     def __init__(self) -> None:
         self.phases: list[tuple[str, float]] = []
@@ -98,7 +99,7 @@ ReSide is up. Next:
 
 
 def start_kubernetes(local: str) -> ClusterInfo:
-    """The embedded cluster, up and ready."""
+    """Start the embedded cluster and wait until it is ready; return how to reach it."""
     with Steps("kubernetes") as steps:
 
         def tell(event: Event) -> None:
@@ -108,7 +109,7 @@ def start_kubernetes(local: str) -> ClusterInfo:
 
 
 def build_images(info: ClusterInfo) -> Path:
-    """Build what the registry lacks; returns the file that the digests were noted in."""
+    """Build the images that the registry lacks; return the file that contains the digests."""
     digests = project.state_folder() / IMAGES
     digests.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     command = [sys.executable, str(ROOT / "images/build.py"), "--push", str(info.registry_loopback)]
@@ -120,7 +121,7 @@ def build_images(info: ClusterInfo) -> Path:
 
 
 def build_example(local: str) -> str:
-    """Build and push the example's contract and replica; returns the replica's image by digest."""
+    """Build and push the example's contract and replica; return the replica's image by digest."""
     mirrors = registry_mirrors(local)
     with Steps("build") as steps:
         built = [
@@ -133,7 +134,7 @@ def build_example(local: str) -> str:
 
 
 async def load_example(context: str, image: str) -> list[Row]:
-    """Load the greeter unless it runs from this image already; returns the replicas."""
+    """Load the greeter unless it runs from this image already; return the replicas."""
     rows = await list_rows(context)
     identity = image.partition("@")[0]
     known = next((row for row in rows if row["identity"] == identity), None)
@@ -145,7 +146,7 @@ async def load_example(context: str, image: str) -> list[Row]:
 
 
 async def list_rows(context: str) -> list[Row]:
-    """The cluster's replicas."""
+    """Return the cluster's replicas."""
     async with open_session(config.load(), context) as session:
         return await ReplicaView(session.node, session.data).rows()
 

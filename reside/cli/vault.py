@@ -1,7 +1,9 @@
-"""Secrets at rest on the operator's machine: one key a user, in the system keyring or, without one, in a private file.
+"""Encryption of secrets on the operator's machine, with one key for each user.
 
-Invariants: the file has mode 0600 and is never overwritten; whoever held a key before keeps it, so nothing encrypted
-becomes unreadable because a keyring appeared later.
+The key is in the system keyring or, without one, in a private file.
+
+Invariants: the file has mode 0600 and is never overwritten. An existing key file is used even if a keyring becomes
+available later, so that encrypted values stay readable.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def store() -> Store:
-    """The store of this user: files that exist win, then the keyring, then files."""
+    """Return the store of this user: files if a key file exists, else the keyring if it works, else files."""
     files = FileStore(config_folder())
     if any(config_folder().glob("*.key")):
         return files
@@ -32,20 +34,20 @@ def store() -> Store:
 
 
 class Vault:
-    """Encrypts and decrypts with this user's key (XSalsa20-Poly1305), made at first use."""
+    """Encryption and decryption with this user's key (XSalsa20-Poly1305), which is created at first use."""
 
     def __init__(self, values: Store | None = None) -> None:
         self._store = values or store()
 
     def encrypt(self, secret: str) -> str:
-        """Base64 of nonce, tag and cipher text."""
+        """Return nonce, tag and cipher text in base64."""
         return base64.b64encode(bytes(self._box().encrypt(secret.encode()))).decode()
 
     def decrypt(self, encrypted: str, what: str) -> str:
-        """The secret back.
+        """Return the decrypted secret.
 
         Raises:
-            InvalidInput: it was encrypted with another key; ``what`` names it in the message.
+            InvalidInput: it was encrypted with another key; the message names it by `what`.
         """
         try:
             return self._box().decrypt(base64.b64decode(encrypted)).decode()
@@ -62,12 +64,12 @@ class Vault:
 
 
 def passphrase_file() -> Path | None:
-    """The file that holds the root passphrase; None if the keyring does."""
+    """Return the file that contains the root passphrase; None if the keyring contains it."""
     kept = store()
     return kept.path("passphrase") if isinstance(kept, FileStore) else None
 
 
 def root_passphrase(values: Store | None = None) -> str:
-    """The passphrase of the root stacks' state, made at first use."""
+    """Return the passphrase of the root stacks' state, which is created at first use."""
     kept = values or store()
     return kept.read("passphrase") or kept.create("passphrase", base64.b64encode(random(24)).decode())

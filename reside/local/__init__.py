@@ -1,4 +1,7 @@
-"""The embedded Kubernetes: real upstream binaries, started and stopped by us.
+"""The embedded Kubernetes: upstream binaries that this package starts and stops on this machine.
+
+In this package an *instance* is one embedded cluster with a name and a state folder. It is a *whole cluster*, with a
+node, or a *control plane alone*.
 
 >>> cluster = LocalCluster("default")
 >>> cluster.up().kubeconfig  # doctest: +SKIP

@@ -1,6 +1,6 @@
 """The Kubernetes objects that every whole cluster has from the start: DNS and a StorageClass.
 
-`objects` is pure; `apply` writes them with server-side apply, so writing them again changes nothing.
+`objects` is pure. `Api.apply` writes each object with server-side apply, so that a second write changes nothing.
 """
 
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ DNS_LABELS = {"k8s-app": "kube-dns"}
 
 @dataclass(frozen=True)
 class ApiObject:
-    """A Kubernetes object and where it is kept.
+    """A Kubernetes object and its path in the API.
 
     Args:
-        path: Its path in the API.
-        manifest: The object.
+        path: path of the object in the API.
+        manifest: the object.
     """
 
     path: str
@@ -30,9 +30,9 @@ def objects(layout: Layout, dns_image: str, *, forwards: bool) -> list[ApiObject
     """Return the objects of every cluster.
 
     Args:
-        layout: The instance.
+        layout: layout of the instance.
         dns_image: CoreDNS's image, which is on the node already.
-        forwards: Whether the machine has a resolver for names outside the cluster.
+        forwards: whether the machine has a resolver for names outside the cluster.
     """
     rbac = "/apis/rbac.authorization.k8s.io/v1"
     system = "/api/v1/namespaces/kube-system"
@@ -105,7 +105,7 @@ def _dns_role_binding() -> dict[str, Any]:
 
 
 def corefile(layout: Layout, *, forwards: bool) -> str:
-    """Return CoreDNS's configuration; names outside the cluster are unknown where the machine has no resolver."""
+    """Return CoreDNS's configuration; without `forwards`, names outside the cluster are not resolved."""
     forward = "    forward . /etc/resolv.conf\n" if forwards else ""
     return f""".:{DNS_PORT} {{
     errors

@@ -1,4 +1,4 @@
-"""The few calls that this package makes to its own API server, as the administrator."""
+"""A client for the few requests that this package sends to an instance's API server, as its administrator."""
 
 import ssl
 from collections.abc import Iterator
@@ -18,28 +18,28 @@ _TIMEOUT = 15.0
 
 
 class ApiError(LocalError):
-    """The API server refused or was not reached; the message has the reason."""
+    """The API server refused a request or could not be reached; the message contains the reason."""
 
 
 class Api:
     """A client of one instance's API server.
 
     Args:
-        client: An HTTP client that trusts the server and identifies itself.
+        client: HTTP client that trusts the server's CA and has a client certificate.
     """
 
     def __init__(self, client: httpx.Client) -> None:
         self._client = client
 
     def get(self, path: str) -> dict[str, Any] | None:
-        """Read an object; None if there is none."""
+        """Return an object; None if it does not exist."""
         answer = self._send("GET", path)
         if answer.status_code == httpx.codes.NOT_FOUND:
             return None
         return self._checked(answer)
 
     def apply(self, wanted: ApiObject) -> None:
-        """Create or change an object to what is wanted, whoever wrote it before."""
+        """Create or update an object by a server-side apply that takes over fields of other managers."""
         answer = self._send(
             "PATCH",
             wanted.path,
@@ -75,7 +75,7 @@ def connect(layout: Layout) -> Iterator[Api]:
 
 
 def is_ready(client: Api, path: str) -> bool:
-    """Tell whether an object has the condition Ready; one that can't be read just now has not."""
+    """Return whether an object has the condition Ready; False if it can't be read at the moment."""
     try:
         return has_condition(client.get(path), "Ready")
     except ApiError:
@@ -83,6 +83,6 @@ def is_ready(client: Api, path: str) -> bool:
 
 
 def has_condition(document: dict[str, Any] | None, kind: str) -> bool:
-    """Tell whether an object's status says that a condition is true."""
+    """Return whether a condition is true in an object's status."""
     conditions = ((document or {}).get("status") or {}).get("conditions") or []
     return any(item["type"] == kind and item["status"] == "True" for item in conditions)

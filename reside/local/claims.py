@@ -1,12 +1,13 @@
-"""Gives every instance on this machine a number of its own.
+"""Reserve a unique number for every instance on this machine.
 
-A number decides an instance's network or ports (see `layout`), so two instances must never share one. The claims
-of one kind lie in one folder, guarded by one lock: a file a number, holding the claimant's state folder.
-A claim is dead when that folder no longer says that it is this number's instance.
+The number determines an instance's network or ports (see `layout`), so two instances must never share one. All
+reservations of one kind are in one folder with one lock. Each is a file with the number as its name and the path of the
+instance's state folder as its content. A reservation is invalid if that folder does not contain an instance with this
+number.
 
-Whole clusters (root) claim in a folder that outlives a reboot, because their objects hold addresses of their network.
-Control planes alone claim in a folder of the user; that another user's may have the same number is caught by asking
-whether the ports are free.
+Reservations of whole clusters (root) are in a folder that survives a reboot, because their Kubernetes objects contain
+addresses of their network. Reservations of control planes alone are in a folder of the user. The control plane of
+another user may have the same number, so the ports are checked as well.
 """
 
 import fcntl
@@ -27,18 +28,18 @@ MACHINE_CLAIMS = Path("/var/lib/reside/instances")
 
 
 def user_claims() -> Path:
-    """Return the folder of the present user's claims of control planes."""
+    """Return the folder of the current user's reservations for control planes."""
     return Path(tempfile.gettempdir()) / f"reside-{os.getuid()}" / "instances"
 
 
 @dataclass(frozen=True)
 class Instance:
-    """What an instance is, for as long as its state exists.
+    """The properties of an instance that do not change while its state exists.
 
     Args:
-        name: Its name.
-        index: Its number on the machine.
-        control_plane_only: Its kind, which never changes.
+        name: name of the instance.
+        index: its number on this machine.
+        control_plane_only: whether it has no node.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Instance:
 
 
 def read_instance(state: Path) -> Instance | None:
-    """Read which instance a state folder belongs to; None for a new folder."""
+    """Return the instance that a state folder belongs to; None for a new folder."""
     path = state / INSTANCE_FILE
     if not path.exists():
         return None
@@ -59,7 +60,7 @@ def read_instance(state: Path) -> Instance | None:
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file, waiting for it; the system frees it should this process die."""
+    """Wait for an exclusive lock on a file and hold it; the kernel releases it if this process dies."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with path.open("a") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -68,25 +69,25 @@ def file_lock(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Claims:
-    """The numbers given out in one folder.
+    """The reservations in one folder.
 
     Args:
-        folder: Where the claims lie.
+        folder: the folder.
     """
 
     folder: Path
 
     def claim(self, name: str, state: Path, usable: Callable[[int], bool], *, control_plane_only: bool) -> Instance:
-        """Return the instance of this state folder, giving it a number if it has none or lost its own.
+        """Return the instance of this state folder; reserve a number if it has none or lost its reservation.
 
         Args:
-            name: The instance's name, for a new one.
-            state: Its state folder; its instance file is written.
-            usable: Whether a free number would do: its network or ports are not used by somebody else.
-            control_plane_only: The kind of a new instance.
+            name: name of a new instance.
+            state: state folder of the instance; the instance file is written there.
+            usable: returns whether a free number is usable: nothing else uses its network or ports.
+            control_plane_only: whether a new instance has no node.
 
         Raises:
-            UsageError: No number is free, or the state folder is a copy of another instance's.
+            UsageError: no number is free, or the state folder is a copy of another instance's.
         """
         self._secure()
         with file_lock(self.folder / ".lock"):
@@ -109,9 +110,9 @@ class Claims:
             return instance
 
     def lost(self, name: str, state: Path) -> Instance | None:
-        """Return the instance whose state folder was deleted without taking it down; None if there is none."""
+        """Return the instance whose state folder was deleted before it was taken down; None if there is none."""
         if not os.access(self.folder, os.R_OK | os.X_OK) or read_instance(state) is not None:
-            return None  # the claims of root are not a user's business
+            return None  # a user can't read the reservations of root and does not need them
         for index in INDEXES:
             path = self.folder / str(index)
             if path.exists() and path.read_text() == str(state):
@@ -119,7 +120,7 @@ class Claims:
         return None
 
     def release(self, index: int, state: Path) -> None:
-        """Give the number back, if it is this state folder's."""
+        """Release a number if this state folder holds its reservation."""
         self._secure()
         with file_lock(self.folder / ".lock"):
             path = self.folder / str(index)
@@ -127,7 +128,7 @@ class Claims:
                 path.unlink()
 
     def _secure(self) -> None:
-        """Make the folder; refuse one that somebody else prepared in a shared place."""
+        """Create the folder; refuse one that another user created in a shared location."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for folder in (self.folder, self.folder.parent):
             if folder.lstat().st_uid != os.getuid():

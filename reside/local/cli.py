@@ -1,7 +1,7 @@
 """`reside local`: the embedded Kubernetes from the command line.
 
-Exit codes: 0 done, 1 the user's mistake or a component that failed (one clear message on stderr, no traceback).
-`status` exits with 1 if anything is not running.
+Exit codes: 0 success, 1 a usage error or a failed component (one clear message on standard error, no traceback).
+`status` exits with 1 if a component is not running.
 """
 
 import json
@@ -30,7 +30,7 @@ State = Annotated[Path | None, typer.Option("--state", help="The folder of its s
 
 
 class Output(StrEnum):
-    """How results are printed."""
+    """Format of results."""
 
     TEXT = "text"
     JSON = "json"
@@ -113,7 +113,7 @@ def logs(
         if not log.exists():
             raise LocalError(f"{component} has never run: there is no {log}.")
     if follow:
-        # tail follows the file also where it is put aside and begun anew; it ends with Ctrl-C
+        # tail also follows the file when it is rotated; Ctrl-C ends it
         raise typer.Exit(subprocess.call(["tail", "-n", "100", "-F", str(log)]))
     with log.open(errors="replace") as handle:
         shutil.copyfileobj(handle, sys.stdout)
@@ -147,7 +147,7 @@ def info(name: Name = "default", state: State = None, output: OutputOption = Out
 
 
 def _console(output: Output) -> Console:
-    """Return where progress goes: never into a JSON document."""
+    """Return the console for progress: standard error if standard output contains JSON."""
     return Console(stderr=output is Output.JSON)
 
 

@@ -1,8 +1,8 @@
-"""The embedded Kubernetes of one name: up, down, status.
+"""The embedded Kubernetes with one name: up, down, status.
 
-The thin shell around the pure parts: `layout` says where things are, `components` what runs, `supervise` runs it.
-Everything is level-triggered: `up` compares what should be with what is, and does the rest, so it is a no-op on a
-healthy cluster and the repair of a broken one.
+This module connects the others: `layout` derives addresses and paths, `components` describes processes, `supervise`
+runs them. `up` is level-triggered: it compares the required state with the current one and makes up the difference. It
+does nothing on a healthy cluster and repairs a broken one.
 """
 
 import os
@@ -36,10 +36,10 @@ from reside.local.supervise import Supervisor, end_processes
 from reside.local.toolchain import Toolchain
 
 STRAY_SECONDS = 2.0
-"""How long processes that no record tells of may take to end."""
+"""Seconds that processes without a record have to end."""
 
 POD_SECONDS = 5.0
-"""How long the processes of pods may take to end when the cluster goes down."""
+"""Seconds that the processes of pods have to end when the cluster is taken down."""
 
 
 def default_state(name: str) -> Path:
@@ -52,17 +52,17 @@ def default_state(name: str) -> Path:
 
 
 class LocalCluster:
-    """A Kubernetes of real upstream binaries on this machine.
+    """A Kubernetes cluster of upstream binaries on this machine.
 
     Args:
-        name: The instance's name: at most 32 lower-case letters, digits and hyphens.
-        state_dir: The folder of all its durable state; `default_state(name)` if None.
-        control_plane_only: Only etcd, API server and controller-manager, on loopback, which needs no root.
-            An instance that exists keeps its kind.
-        toolchain: Where binaries are looked for; the usual places if None.
+        name: name of the instance: at most 32 lower-case letters, digits and hyphens.
+        state_dir: folder of all durable state; `default_state(name)` if None.
+        control_plane_only: run only etcd, API server and controller-manager, on loopback, which needs no root.
+            Ignored for an instance that exists.
+        toolchain: where to look for binaries; `Toolchain.default()` if None.
 
     Raises:
-        UsageError: The name is not one.
+        UsageError: the name is invalid, or the state folder belongs to an instance with another name.
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class LocalCluster:
     # Reading
 
     def info(self) -> ClusterInfo:
-        """Tell how to reach the cluster; it need not run.
+        """Return how to reach the cluster, even if it does not run.
 
         Raises:
-            NoSuchInstanceError: It was never up.
+            NoSuchInstanceError: the instance was never up.
         """
         found = info.read_info(self.state)
         if found is None:
@@ -94,10 +94,10 @@ class LocalCluster:
         return found
 
     def status(self) -> list[ComponentStatus]:
-        """Tell how every component is.
+        """Return the status of every component.
 
         Raises:
-            NoSuchInstanceError: The instance was never up.
+            NoSuchInstanceError: the instance was never up.
         """
         layout = self._existing_layout()
         supervisor = self._supervisor(layout)
@@ -107,7 +107,7 @@ class LocalCluster:
         """Return the log file of a component.
 
         Raises:
-            UnknownComponentError: There is no such component.
+            UnknownComponentError: there is no such component.
         """
         layout = self._existing_layout()
         known = components.names(self._components(layout, Path))
@@ -115,14 +115,14 @@ class LocalCluster:
             raise UnknownComponentError(component, known)
         return self._supervisor(layout).log(component)
 
-    # Doing
+    # Up and down
 
     def up(self, progress: Progress = silent) -> ClusterInfo:
         """Bring the cluster up, or repair it; return when it is usable.
 
         Raises:
-            UsageError: The user can cure it: no root, a tool is missing.
-            ComponentFailedError: A component does not start.
+            UsageError: the user can solve it: root is required, a tool is missing.
+            ComponentFailedError: a component does not start.
         """
         clock = Clock(progress)
         with claims.file_lock(self._lock_file()):
@@ -135,11 +135,11 @@ class LocalCluster:
         return result
 
     def down(self, delete_state: bool = False, progress: Progress = silent) -> None:
-        """End every process of the instance and remove what it made outside its state folder.
+        """Stop every process of the instance and remove what it created outside its state folder.
 
         Args:
-            delete_state: Also forget everything: the state folder is removed.
-            progress: Called with every step.
+            delete_state: whether to delete the state folder and release the number as well.
+            progress: called with every step.
         """
         clock = Clock(progress)
         if claims.read_instance(self.state) is None and not self._lost():
@@ -154,23 +154,23 @@ class LocalCluster:
                 self._claims().release(layout.index, self.state)
                 shutil.rmtree(self.state)
 
-    # The parts of it
+    # Implementation
 
     def _lock_file(self) -> Path:
-        """Return a lock beside the state folder, so that it outlives the folder's deletion."""
+        """Return the lock file. It is beside the state folder, so that it remains when the folder is deleted."""
         return self.state.parent / f".{self.state.name}.lock"
 
     def _claims(self) -> claims.Claims:
         return claims.Claims(claims.user_claims() if self.control_plane_only else claims.MACHINE_CLAIMS)
 
     def _end_lost(self, clock: Clock) -> None:
-        """End what still runs of an instance whose state folder somebody deleted, and forget it."""
+        """Stop what remains of an instance whose state folder was deleted, and release its number."""
         for held, lost in self._lost():
             self._stop_all(self._layout(lost), clock)
             held.release(lost.index, self.state)
 
     def _lost(self) -> list[tuple[claims.Claims, claims.Instance]]:
-        """Return what is still claimed for this state folder although nothing is in it any more."""
+        """Return the reservations of this state folder that remain although its content was deleted."""
         folders = (claims.Claims(claims.user_claims()), claims.Claims(claims.MACHINE_CLAIMS))
         found = [(held, held.lost(self.name, self.state)) for held in folders]
         return [(held, instance) for held, instance in found if instance is not None]
@@ -200,7 +200,7 @@ class LocalCluster:
 
     @staticmethod
     def _components(layout: Layout, find: Find) -> list[Component]:
-        """Return what the instance consists of; who only wants names and health checks needs no binaries."""
+        """Return the components of the instance; names and health checks do not depend on `find`."""
         whole = [] if layout.control_plane_only else [*node.node(layout, find), *node.after_objects(layout)]
         return [*components.control_plane(layout, find), *whole]
 
@@ -244,7 +244,7 @@ class LocalCluster:
     def _stop_all(self, layout: Layout, clock: Clock) -> None:
         supervisor = Supervisor(self.state, layout.pids, layout.logs, self._toolchain.search)
         if not layout.control_plane_only:
-            supervisor.stop(["kubelet"])  # first, as it would start again what ends
+            supervisor.stop(["kubelet"])  # first, because it would restart the pods
             clock.tell("pods", "stopping")
             end_processes(cgroups.processes(layout.cgroup), POD_SECONDS)
             clock.tell("pods", "stopped")

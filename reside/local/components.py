@@ -1,6 +1,6 @@
-"""The control plane as data: what each component is started with, and when it is healthy.
+"""The control plane as data: the command, health check and dependencies of each component.
 
-Pure: nothing here starts a process. `node` has the components of a node.
+Nothing here starts a process or writes a file. `node` defines the components of a node.
 """
 
 import socket
@@ -14,19 +14,19 @@ from reside.local.pki import ETCD_CA, KUBERNETES_CA, SERVICE_ACCOUNT_KEY, certif
 
 ISSUER = f"https://kubernetes.default.svc.{CLUSTER_DOMAIN}"
 FEATURE_GATES = "DeploymentReplicaSetTerminatingReplicas=true"
-"""Deployments tell of pods on their way out, which a replica that must stop first is waited for by; on from 1.35."""
-_DOCUMENTATION_ADDRESS = "192.0.2.1"  # RFC 5737: belongs to nobody
+"""Deployments report terminating pods; a rollout that stops old pods first waits for them. On by default from 1.35."""
+_DOCUMENTATION_ADDRESS = "192.0.2.1"  # RFC 5737: reserved for documentation
 
 
 @dataclass(frozen=True)
 class HttpHealth:
-    """Healthy when the URL answers 200.
+    """Healthy if a GET of the URL returns 200.
 
     Args:
-        url: What is asked.
-        ca: The authority of an https server.
-        certificate: The client certificate to show.
-        key: Its key.
+        url: URL of the health endpoint.
+        ca: certificate of the CA of an https server.
+        certificate: client certificate.
+        key: key of the client certificate.
     """
 
     url: str
@@ -37,7 +37,7 @@ class HttpHealth:
 
 @dataclass(frozen=True)
 class SocketHealth:
-    """Healthy when a unix socket accepts a connection."""
+    """Healthy if a Unix socket accepts a connection."""
 
     path: Path
 
@@ -50,12 +50,12 @@ class Component:
     """One process of an instance.
 
     Args:
-        name: Its name in statuses and logs.
-        argv: Binary and arguments.
-        health: How to tell that it is ready.
-        needs: Components that must be healthy before it is started.
-        env: Environment beside PATH and the instance's mark.
-        in_node: Whether it runs in the namespaces of the instance's node.
+        name: name in statuses and logs.
+        argv: binary and arguments.
+        health: health check.
+        needs: names of the components that must be healthy before this one is started.
+        env: environment in addition to PATH and the instance's mark.
+        in_node: whether it runs in the namespaces of the instance's node.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Component:
 
 
 Find = Callable[[str], Path]
-"""From a binary's name to its path."""
+"""Returns the path of a binary with this name."""
 
 CONTROL_PLANE_TOOLS = ("etcd", "kube-apiserver", "kube-controller-manager")
 
@@ -83,22 +83,22 @@ def control_plane(layout: Layout, find: Find) -> list[Component]:
 
 
 def own_address() -> str:
-    """Return an address of this machine that is not loopback, which the API server insists on advertising.
+    """Return an address of this machine that is not loopback: the API server refuses to advertise a loopback address.
 
-    Nothing is sent: connecting a datagram socket only asks the routing table.
+    Nothing is sent: connecting a datagram socket only looks up a route.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((_DOCUMENTATION_ADDRESS, 9))
         except OSError:
-            return _DOCUMENTATION_ADDRESS  # no network at all: nobody uses the address then
+            return _DOCUMENTATION_ADDRESS  # no network at all: the address is not used
         return str(probe.getsockname()[0])
 
 
 def _etcd(layout: Layout, find: Find) -> Component:
     pki = layout.pki
     client = f"https://{layout.node_address}:{layout.etcd_port}"
-    peer = f"https://127.0.0.1:{layout.etcd_peer_port}"  # there are no peers; strangers are kept out all the same
+    peer = f"https://127.0.0.1:{layout.etcd_peer_port}"  # there are no peers, but TLS still refuses other clients
     options: dict[str, object] = {
         "name": "reside",
         "data-dir": layout.state / "etcd",
@@ -119,7 +119,7 @@ def _etcd(layout: Layout, find: Find) -> Component:
         "log-level": "warn",
     }
     if layout.control_plane_only:
-        options["unsafe-no-fsync"] = "true"  # tests only: fsync costs more than everything else together
+        options["unsafe-no-fsync"] = "true"  # tests only: fsync takes longer than everything else together
     health = HttpHealth(
         f"{client}/health",
         certificate_path(pki, ETCD_CA),
@@ -155,7 +155,7 @@ def _api_server(layout: Layout, find: Find) -> Component:
         "kubelet-certificate-authority": certificate_path(pki, KUBERNETES_CA),
         "kubelet-client-certificate": certificate_path(pki, "kubelet-client"),
         "kubelet-client-key": key_path(pki, "kubelet-client"),
-        "kubelet-preferred-address-types": "InternalIP",  # the node's name is in no DNS
+        "kubelet-preferred-address-types": "InternalIP",  # DNS does not resolve the node's name
     }
     health = HttpHealth(
         f"{layout.api_url}/readyz",
@@ -191,13 +191,13 @@ def _controller_manager(layout: Layout, find: Find) -> Component:
 
 
 def serving(layout: Layout, component: str) -> dict[str, object]:
-    """Return the options that controller-manager and scheduler share: who they are and how they serve health."""
+    """Return the options that controller-manager and scheduler share: identity, health endpoint, leader election."""
     return {
         "kubeconfig": component_kubeconfig(layout, component),
         "bind-address": layout.node_address,
         "tls-cert-file": certificate_path(layout.pki, component),
         "tls-private-key-file": key_path(layout.pki, component),
-        "leader-elect": "false",  # there is one of each: a successor need not wait for a dead leader's lease
+        "leader-elect": "false",  # there is only one of each; after a restart it would wait for the old lease to expire
     }
 
 
@@ -207,7 +207,7 @@ def serving_health(layout: Layout, port: int) -> HttpHealth:
 
 
 def stop_order(running: Sequence[str]) -> list[list[str]]:
-    """Return which components to stop together, one group after the other: who serves others stops after them."""
+    """Return groups of components to stop one after the other: a server stops after its clients."""
     last = ["kube-apiserver", "etcd"]
     groups = [[name for name in running if name not in last], *([name] for name in last if name in running)]
     return [group for group in groups if group]

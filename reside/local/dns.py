@@ -1,4 +1,4 @@
-"""Asks a DNS server one question, to prove that the cluster's network and DNS work from end to end."""
+"""Send one query to a DNS server, to check that the cluster's network and DNS work end to end."""
 
 import secrets
 import socket
@@ -12,7 +12,7 @@ _HEADER = struct.Struct("!HHHHHH")
 
 
 def resolves(server: str, name: str) -> bool:
-    """Ask `server` (UDP, port 53) for the IPv4 address of `name`; tell whether it has one."""
+    """Query `server` (UDP, port 53) for the IPv4 address of `name`; return whether there is one."""
     query_id = secrets.randbelow(1 << 16)
     labels = b"".join(bytes([len(label)]) + label.encode() for label in name.rstrip(".").split("."))
     header = _HEADER.pack(query_id, _RECURSION_DESIRED, 1, 0, 0, 0)
@@ -24,7 +24,7 @@ def resolves(server: str, name: str) -> bool:
             connection.send(query)
             answer = connection.recv(4096)
         except OSError:
-            return False  # nobody there yet
+            return False  # the server is not reachable yet
     if len(answer) < _HEADER.size:
         return False
     answer_id, flags, _, answers, _, _ = _HEADER.unpack_from(answer)

@@ -1,17 +1,17 @@
-"""What can go wrong with the embedded Kubernetes.
+"""The errors of the embedded Kubernetes.
 
 ::
 
     LocalError
-    ├── UsageError            the user can cure it: the message says how (exit code 1, one line)
+    ├── UsageError            the user can solve it: the message says how (exit code 1, one line)
     │   ├── NeedsRootError
     │   ├── ToolMissingError
     │   ├── UnknownComponentError
     │   └── NoSuchInstanceError
-    ├── ComponentFailedError  a component ended or did not become healthy in time; carries its log's end
-    ├── StuckProcessError     a process outlived SIGKILL
+    ├── ComponentFailedError  a component ended or did not become healthy in time; contains the end of its log
+    ├── StuckProcessError     a process still exists after SIGKILL
     ├── CommandFailedError    a system command failed (`shell`)
-    ├── ApiError              the API server refused or was not reached (`api`)
+    ├── ApiError              the API server refused a request or could not be reached (`api`)
     └── NotReadyError         node or DNS did not become ready in time (`workload`)
 """
 
@@ -23,11 +23,11 @@ class LocalError(Exception):
 
 
 class UsageError(LocalError):
-    """A mistake that the user can cure; the message names the cure."""
+    """An error that the user can solve; the message says how."""
 
 
 class NeedsRootError(UsageError):
-    """A whole cluster was asked for by a user who may not make interfaces and mounts."""
+    """A whole cluster needs root, to create network interfaces and mounts."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -40,7 +40,7 @@ class ToolMissingError(UsageError):
     """A binary was not found.
 
     Attributes:
-        tool: The binary's name.
+        tool: name of the binary.
     """
 
     def __init__(self, tool: str, cure: str) -> None:
@@ -49,7 +49,7 @@ class ToolMissingError(UsageError):
 
 
 class UnknownComponentError(UsageError):
-    """A component that this instance does not have."""
+    """This instance has no component with this name."""
 
     def __init__(self, component: str, known: list[str]) -> None:
         super().__init__(f"There is no component {component!r}; this instance has: {', '.join(known)}.")
@@ -57,7 +57,7 @@ class UnknownComponentError(UsageError):
 
 
 class NoSuchInstanceError(UsageError):
-    """The named instance was never brought up, or its state was deleted."""
+    """The instance with this name was never up, or its state was deleted."""
 
     def __init__(self, name: str, state: Path) -> None:
         super().__init__(f"There is no local cluster {name!r} in {state}: run `reside local up` first.")
@@ -65,7 +65,7 @@ class NoSuchInstanceError(UsageError):
 
 
 class StuckProcessError(LocalError):
-    """Processes are still there long after SIGKILL: they hang in the kernel."""
+    """Processes still exist long after SIGKILL: they hang in the kernel."""
 
     def __init__(self, pids: list[int]) -> None:
         super().__init__(f"These processes did not end after SIGKILL, they hang in the kernel: {pids}")
@@ -75,8 +75,8 @@ class ComponentFailedError(LocalError):
     """A component ended, or did not become healthy in time.
 
     Attributes:
-        component: Its name.
-        log: Where its whole output is.
+        component: name of the component.
+        log: file that contains its whole output.
     """
 
     def __init__(self, component: str, reason: str, log: Path, tail: str) -> None:

@@ -1,4 +1,4 @@
-"""What happens while a cluster comes up or goes down, as data for whoever shows it."""
+"""Events of an instance that is brought up or taken down, and statuses of its components, as data to display."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ Phase = Literal["starting", "ready", "unchanged", "stopping", "stopped"]
 
 @dataclass(frozen=True)
 class Event:
-    """One step of one part of the cluster.
+    """A change of one component or step.
 
     Args:
-        component: A process, or a step such as `certificates`, `network`, `node`, `dns`.
-        phase: What happened to it; `unchanged` means that it was fine already.
-        seconds: Since the command began.
+        component: name of a component, or of a step such as `certificates`, `network`, `node`, `dns`.
+        phase: what happened to it; `unchanged` means that it was ready already.
+        seconds: time since the command began.
     """
 
     component: str
@@ -24,23 +24,23 @@ class Event:
 
 
 Progress = Callable[[Event], None]
-"""Called with every event, in the caller's thread."""
+"""Callback for every event, called in the thread of the caller."""
 
 
 def silent(event: Event) -> None:
-    """Show nothing."""
+    """Ignore an event."""
     del event
 
 
 @dataclass(frozen=True)
 class ComponentStatus:
-    """How one component is.
+    """The status of one component.
 
     Args:
-        name: Its name.
-        state: `running` is healthy, `unhealthy` runs without answering its health check, `stopped` does not run.
-        pid: Its process, if it runs.
-        log: Where its output is.
+        name: name of the component.
+        state: `running` is healthy, `unhealthy` runs but fails its health check, `stopped` does not run.
+        pid: process id, if it runs.
+        log: path of the file that contains its output.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Asks components whether they are healthy."""
+"""Check whether components are healthy."""
 
 import socket
 import ssl
@@ -8,11 +8,11 @@ import httpx
 
 from reside.local.components import Health, HttpHealth
 
-_TIMEOUT = 3.0  # seconds; everything asked is on this machine
+_TIMEOUT = 3.0  # seconds; all components are on this machine
 
 
 def is_healthy(health: Health) -> bool:
-    """Ask once. What does not answer, or not with success, is not healthy."""
+    """Run a health check once. A component that does not answer, or not with success, is not healthy."""
     if isinstance(health, HttpHealth):
         return _answers(health)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
@@ -34,7 +34,7 @@ def _answers(health: HttpHealth) -> bool:
 
 
 def _stamp(health: HttpHealth) -> int:
-    """Tell when the authority was written: it is new after a deleted state."""
+    """Return when the CA was written: if the state was deleted, the CA is a new one."""
     return health.ca.stat().st_mtime_ns if health.ca else 0
 
 

@@ -1,7 +1,7 @@
-"""Makes container images out of single static binaries, without a registry and without Docker.
+"""Build container images from single static binaries, without a registry and without Docker.
 
-An image is an OCI archive: a layer with the binary at its root, a configuration and an index, written so that the same
-binary always gives the same image.
+An image is an OCI archive: a layer with the binary at its root, a configuration and an index. The build is
+reproducible: the same binary always results in the same image.
 """
 
 import hashlib
@@ -22,8 +22,8 @@ class BinaryImage:
     """An image that holds one static binary.
 
     Args:
-        reference: The image's full name with tag.
-        binary: The binary on this machine; it is `/<its name>` in the image.
+        reference: full name of the image with its tag.
+        binary: path of the binary on this machine; in the image it is in the root folder.
     """
 
     reference: str
@@ -31,17 +31,17 @@ class BinaryImage:
 
     @property
     def entrypoint(self) -> str:
-        """The binary's path in the image."""
+        """Path of the binary in the image."""
         return f"/{self.binary.name}"
 
 
 @dataclass(frozen=True)
 class BuiltImage:
-    """An image's parts.
+    """The parts of an image.
 
     Args:
-        manifest: The manifest document.
-        blobs: Layer and configuration by digest.
+        manifest: the OCI manifest.
+        blobs: layer and configuration by digest.
     """
 
     manifest: bytes
@@ -49,7 +49,7 @@ class BuiltImage:
 
 
 def build(image: BinaryImage) -> BuiltImage:
-    """Make the image's manifest and blobs."""
+    """Build the image's OCI manifest and blobs."""
     layer = _layer(image)
     config = _json(
         {
@@ -87,7 +87,7 @@ def write_archive(image: BinaryImage, archive: Path) -> None:
 
 
 def binary_tag(binary: Path) -> str:
-    """Return a tag that changes with the binary."""
+    """Return a tag that depends on the binary's content."""
     with binary.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()[:16]
 

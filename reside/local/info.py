@@ -1,4 +1,4 @@
-"""What other parts of the system need to know of a local cluster, kept as JSON in its state folder."""
+"""How to reach an embedded cluster, stored as JSON in its state folder for other packages."""
 
 import dataclasses
 import json
@@ -15,16 +15,16 @@ INFO_FILE = "info.json"
 
 @dataclass(frozen=True)
 class ClusterInfo:
-    """How to reach a local cluster.
+    """How to reach an embedded cluster.
 
     Args:
-        name: The instance's name.
-        kubeconfig: A kubeconfig with an administrator's client certificate.
-        context: That kubeconfig's context.
-        api_url: The API server.
-        bridge_address: The machine's own address as pods reach it; None for a control plane alone.
-        service_range: Addresses of Services (CIDR); reachable from the machine of a whole cluster.
-        registry_host: The image registry's name in image references.
+        name: name of the instance.
+        kubeconfig: kubeconfig with the administrator's client certificate.
+        context: context in this kubeconfig.
+        api_url: URL of the API server.
+        bridge_address: address under which pods reach the machine; None for a control plane alone.
+        service_range: addresses of Services (CIDR); the machine of a whole cluster can reach them.
+        registry_host: name of the image registry in image references.
         registry_loopback: `host:port` of the registry for the machine itself (plain HTTP); None without a node.
         registry_bridge: `host:port` of the registry for pods (plain HTTP); None without a node.
     """
@@ -45,12 +45,12 @@ class ClusterInfo:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "ClusterInfo":
-        """Read the JSON form."""
+        """Return the value of a JSON form."""
         return cls(**{**data, "kubeconfig": Path(data["kubeconfig"])})
 
 
 def describe(layout: Layout) -> ClusterInfo:
-    """Tell how to reach the instance with this layout."""
+    """Return how to reach the instance with this layout."""
     whole = not layout.control_plane_only
     return ClusterInfo(
         name=layout.name,
@@ -66,12 +66,12 @@ def describe(layout: Layout) -> ClusterInfo:
 
 
 def write_info(state: Path, info: ClusterInfo) -> None:
-    """Keep the description in the state folder, replacing an older one at once."""
+    """Write the description to the state folder; an older one is replaced atomically."""
     write_private(state / INFO_FILE, json.dumps(info.to_json(), indent=2) + "\n")
 
 
 def read_info(state: Path) -> ClusterInfo | None:
-    """Read the description back; None if the instance was never up."""
+    """Return the description in a state folder; None if the instance was never up."""
     path = state / INFO_FILE
     if not path.exists():
         return None

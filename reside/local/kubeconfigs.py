@@ -1,4 +1,4 @@
-"""Writes self-contained kubeconfigs: one for the administrator, one for each component."""
+"""Write self-contained kubeconfigs: one for the administrator, one for each component."""
 
 import base64
 from pathlib import Path
@@ -13,7 +13,7 @@ COMPONENTS = ("kube-controller-manager", "kube-scheduler", "kube-proxy", "kubele
 
 
 def component_kubeconfig(layout: Layout, component: str) -> Path:
-    """Return the file of a component's kubeconfig."""
+    """Return the path of a component's kubeconfig."""
     return layout.config / f"{component}.kubeconfig"
 
 

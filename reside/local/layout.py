@@ -1,13 +1,14 @@
-"""Where one instance lives: its addresses, ports and paths, all derived from its name, index and state folder.
+"""Addresses, ports and paths of one instance, all derived from its name, index and state folder.
 
-Every instance has an index that is unique on the machine (see `claims`). A whole cluster with index *i* owns the
-network `10.(100+i).0.0/16` and a network namespace of its own, so its ports are the usual ones:
+Every instance has an index that is unique on the machine (see `claims`). A whole cluster with index *i* has the
+network `10.N.0.0/16` with *N* = 100 + *i*, and its own network namespace, so that its components use their default
+ports:
 
-* `10.N.0.0/24` pods,
-* `10.N.128.0/18` Services, of which `10.N.128.1` is the API and `10.N.128.10` the DNS,
+* `10.N.0.0/24` are pods,
+* `10.N.128.0/18` are Services; `10.N.128.1` is the API and `10.N.128.10` the DNS,
 * `10.N.255.1` is the machine's end and `10.N.255.2` the node's end of the link between them.
 
-A control plane alone lives on the machine's loopback with a block of ports of its own.
+A control plane alone listens on the machine's loopback and has its own block of ports.
 """
 
 import re
@@ -17,11 +18,11 @@ from pathlib import Path
 from reside.local.errors import UsageError
 
 REGISTRY_HOST = "registry.reside.internal"
-"""The name under which images are known, in the cluster and outside; it never reaches a real DNS."""
+"""The registry host in the names of images, inside and outside of the cluster; it is never looked up in public DNS."""
 
 CLUSTER_DOMAIN = "cluster.local"
 INDEXES = range(100)
-"""One index for each instance on a machine; bounded by the private networks 10.100 to 10.199."""
+"""One index for each instance on a machine; limited by the private networks 10.100 to 10.199."""
 
 _FIRST_OCTET = 100
 _CONTROL_PLANE_PORTS = 22000
@@ -32,10 +33,10 @@ RUNTIME_ROOT = Path("/run/reside")
 
 
 def check_name(name: str) -> str:
-    """Return the instance's name if it is a DNS label of at most 32 characters.
+    """Return a name if it is a DNS label of at most 32 characters.
 
     Raises:
-        UsageError: It is not; the message says what a name looks like.
+        UsageError: it is not.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(
@@ -49,10 +50,10 @@ class Layout:
     """The names, addresses and paths of one instance.
 
     Args:
-        name: The instance's name, a DNS label.
-        index: Its number on this machine, one of `INDEXES`.
-        state: The folder that holds all its durable state.
-        control_plane_only: Whether it is a control plane on loopback, without a node.
+        name: name of the instance, a DNS label.
+        index: its number on this machine, one of `INDEXES`.
+        state: folder of all durable state.
+        control_plane_only: whether it is a control plane on loopback, without a node.
     """
 
     name: str
@@ -73,163 +74,163 @@ class Layout:
 
     @property
     def network(self) -> str:
-        """All addresses of a whole cluster."""
+        """Network of all addresses of a whole cluster (CIDR)."""
         return f"{self._net}.0.0/16"
 
     @property
     def host_address(self) -> str:
-        """The machine's own address on the link to the node: what pods use to reach the machine."""
+        """Address of the machine on the link to the node; pods reach the machine under it."""
         return f"{self._net}.255.1"
 
     @property
     def node_address(self) -> str:
-        """Where API server, kubelet and the other components listen."""
+        """Address on which API server, kubelet and the other components listen."""
         return "127.0.0.1" if self.control_plane_only else f"{self._net}.255.2"
 
     @property
     def pod_range(self) -> str:
-        """Addresses of pods."""
+        """Addresses of pods (CIDR)."""
         return f"{self._net}.0.0/24"
 
     @property
     def pod_gateway(self) -> str:
-        """The node's address as pods see it."""
+        """Address of the node in the pods' network."""
         return f"{self._net}.0.1"
 
     @property
     def service_range(self) -> str:
-        """Addresses of Services."""
+        """Addresses of Services (CIDR)."""
         return "10.96.0.0/16" if self.control_plane_only else f"{self._net}.128.0/18"
 
     @property
     def api_service_address(self) -> str:
-        """The address of the Service `kubernetes`: the first of the range."""
+        """Address of the Service `kubernetes`: the first of the range."""
         return "10.96.0.1" if self.control_plane_only else f"{self._net}.128.1"
 
     @property
     def dns_address(self) -> str:
-        """The address of the cluster's DNS."""
+        """Address of the cluster's DNS."""
         return f"{self._net}.128.10"
 
     # Ports
 
     @property
     def api_port(self) -> int:
-        """Of the API server."""
+        """Port of the API server."""
         return self._port(0, 6443)
 
     @property
     def etcd_port(self) -> int:
-        """Of etcd, for clients."""
+        """Port of etcd for clients."""
         return self._port(1, 2379)
 
     @property
     def etcd_peer_port(self) -> int:
-        """Of etcd, for other members; there are none."""
+        """Port of etcd for other members; there are none."""
         return self._port(2, 2380)
 
     @property
     def controller_manager_port(self) -> int:
-        """Of the controller-manager's health endpoint."""
+        """Port of the controller-manager's health endpoint."""
         return self._port(3, 10257)
 
     @property
     def loopback_ports(self) -> list[int]:
-        """All ports of the machine's loopback that this instance needs."""
+        """All ports that this instance needs on the machine's loopback."""
         if self.control_plane_only:
             return [self.api_port, self.etcd_port, self.etcd_peer_port, self.controller_manager_port]
         return [self.registry_loopback_port]
 
     @property
     def registry_loopback_port(self) -> int:
-        """Of the image registry on the machine's loopback."""
+        """Port of the image registry on the machine's loopback."""
         return _REGISTRY_PORTS + self.index
 
     @property
     def registry_bridge_port(self) -> int:
-        """Of the image registry on the link to the node: the same, as 5000 is every registry's default."""
+        """Port of the image registry on the link to the node: the same, because other registries often use 5000."""
         return self.registry_loopback_port
 
     # Names
 
     @property
     def node_name(self) -> str:
-        """The Kubernetes node."""
+        """Name of the Kubernetes node."""
         return f"reside-{self.name}"
 
     @property
     def context(self) -> str:
-        """The kubeconfig's context."""
+        """Name of the kubeconfig's context."""
         return f"reside-{self.name}"
 
     @property
     def namespace(self) -> str:
-        """The network namespace."""
+        """Name of the network namespace."""
         return f"reside{self.index}"
 
     @property
     def link(self) -> str:
-        """The machine's interface to the node."""
+        """Name of the machine's network interface to the node."""
         return f"reside{self.index}"
 
     @property
     def cgroup(self) -> str:
-        """The control group above all pods, without a leading slash."""
+        """Path of the parent control group of all pods, without a leading slash."""
         return f"reside{self.index}"
 
     @property
     def api_url(self) -> str:
-        """The API server as the machine reaches it."""
+        """URL under which the machine reaches the API server."""
         return f"https://{self.node_address}:{self.api_port}"
 
     # Paths
 
     @property
     def pki(self) -> Path:
-        """Certificates and keys."""
+        """Folder of certificates and keys."""
         return self.state / "pki"
 
     @property
     def config(self) -> Path:
-        """Written configuration files and the components' kubeconfigs."""
+        """Folder of generated configuration files and the components' kubeconfigs."""
         return self.state / "config"
 
     @property
     def logs(self) -> Path:
-        """One log file a component."""
+        """Folder of logs, one file for each component."""
         return self.state / "logs"
 
     @property
     def pids(self) -> Path:
-        """One record of a running process a component."""
+        """Folder of records of running processes, one file for each component."""
         return self.state / "run"
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's kubeconfig."""
+        """Path of the administrator's kubeconfig."""
         return self.state / "kubeconfig"
 
     @property
     def runtime(self) -> Path:
-        """Sockets and namespaces of a whole cluster: short, because a socket's path has at most 107 bytes."""
+        """Folder of a whole cluster's sockets and namespaces; short, because a socket's path has at most 107 bytes."""
         return RUNTIME_ROOT / str(self.index)
 
     @property
     def containerd_socket(self) -> Path:
-        """Of this instance's containerd."""
+        """Socket of this instance's containerd."""
         return self.runtime / "containerd.sock"
 
     @property
     def network_namespace_file(self) -> Path:
-        """Where the network namespace is pinned."""
+        """File that pins the network namespace."""
         return Path("/run/netns") / self.namespace
 
     @property
     def mount_namespace_file(self) -> Path:
-        """Where the mount namespace is pinned."""
+        """File that pins the mount namespace."""
         return self.runtime / "pins" / "mnt"
 
     @property
     def kubelet_root(self) -> Path:
-        """The kubelet's folder as the kubelet sees it: `state / "kubelet"`, mounted under a short name."""
+        """The kubelet's folder in its mount namespace: `state / "kubelet"`, mounted under a short path."""
         return self.runtime / "kubelet"

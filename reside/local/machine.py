@@ -1,4 +1,4 @@
-"""What a whole cluster needs of the machine before its components start, and how that is given back."""
+"""Set up what a whole cluster needs on the machine before its components start, and remove it."""
 
 import secrets
 import shutil
@@ -15,7 +15,7 @@ _RESOLVERS = (Path("/run/systemd/resolve/resolv.conf"), Path("/etc/resolv.conf")
 
 
 def ensure(layout: Layout, find: Find) -> bool:
-    """Make control group, namespaces, link and configuration files; tell whether something was missing."""
+    """Create control group, namespaces, link and configuration files; return whether something changed."""
     layout.runtime.mkdir(parents=True, exist_ok=True, mode=0o700)
     cgroups.ensure(layout.cgroup)
     made = namespaces.ensure(layout)
@@ -25,7 +25,7 @@ def ensure(layout: Layout, find: Find) -> bool:
 
 
 def remove(layout: Layout) -> None:
-    """Remove all of it but the files in the state folder. No process of the instance must be left."""
+    """Remove everything but the files in the state folder. No process of the instance may still run."""
     network.remove(layout)
     namespaces.remove(layout)
     cgroups.remove(layout.cgroup)
@@ -34,7 +34,7 @@ def remove(layout: Layout) -> None:
 
 
 def nameservers() -> list[str]:
-    """Return the machine's resolvers that pods can use, too: not those on its loopback."""
+    """Return the machine's resolvers that pods can use as well: those that are not on loopback."""
     for path in _RESOLVERS:
         if path.exists():
             words = [line.split() for line in path.read_text().splitlines()]

@@ -1,10 +1,10 @@
-"""The network namespace and the mount namespace in which an instance's node lives.
+"""The network namespace and the mount namespace of an instance's node.
 
-Both are pinned by files, so that they outlive any process, and joined by every component. Because all interfaces,
-packet filter rules (kube-proxy's chains too, which two nodes in one namespace would take from each other) and mounts
-of the node are inside them, they are gone with the namespaces: taking a cluster down needs no list of what it made.
+Files pin both namespaces, so that they exist without a process. Every component of the node joins them. They contain
+all interfaces, packet filter rules and mounts of the node, which are deleted with the namespaces: taking a cluster down
+needs no list of them. Two nodes in one namespace would overwrite each other's kube-proxy chains.
 
-Some paths cannot be configured in the upstream programs; the mount namespace puts folders of the instance there:
+Some paths can't be configured in the upstream programs. The mount namespace mounts folders of the instance there:
 
 * `/var/log/containers` the kubelet's links to logs,
 * `/var/lib/cni` caches of the CNI library,
@@ -20,7 +20,7 @@ from reside.local.shell import run, succeeds
 
 
 def entry(layout: Layout) -> list[str]:
-    """Return what precedes a command that runs in the node's namespaces."""
+    """Return the prefix of a command that runs in the node's namespaces."""
     return [
         "nsenter",
         f"--net={layout.network_namespace_file}",
@@ -30,13 +30,13 @@ def entry(layout: Layout) -> list[str]:
 
 
 def token(layout: Layout) -> str:
-    """Return a text that is another one as soon as one of the namespaces is another one."""
+    """Return a text that identifies the present namespaces: it changes when one of them is created again."""
     pins = (layout.network_namespace_file, layout.mount_namespace_file)
     return "-".join(str(path.stat().st_ino) if path.exists() else "none" for path in pins)
 
 
 def ensure(layout: Layout) -> bool:
-    """Make the namespaces if they are missing or were made with other folders; tell whether something was made."""
+    """Create namespaces and mounts that are missing; return whether something was created."""
     made = _ensure_network(layout)
     made = _ensure_mounts(layout) or made
     for source, target in binds(layout).items():
@@ -49,7 +49,7 @@ def ensure(layout: Layout) -> bool:
 
 
 def binds(layout: Layout) -> dict[Path, Path]:
-    """Return the folders of the instance that appear somewhere else in its mount namespace."""
+    """Return the folders of the instance, each with its mount point in the mount namespace."""
     return {
         layout.runtime / "container-logs": Path("/var/log/containers"),
         layout.runtime / "cni": Path("/var/lib/cni"),
@@ -59,7 +59,7 @@ def binds(layout: Layout) -> dict[Path, Path]:
 
 
 def remove(layout: Layout) -> None:
-    """Unpin the namespaces; with their last process they are gone. Nothing must run in them any more."""
+    """Unpin the namespaces, so that the kernel deletes them. No process may still run in them."""
     pins = layout.mount_namespace_file.parent
     for path in (layout.mount_namespace_file, pins):
         while succeeds("mountpoint", "-q", str(path)) or _is_pinned(path):
@@ -72,7 +72,7 @@ def _ensure_network(layout: Layout) -> bool:
     path = layout.network_namespace_file
     if _is_pinned(path):
         return False
-    path.unlink(missing_ok=True)  # an empty file, left by a half-done attempt
+    path.unlink(missing_ok=True)  # an empty file, left by an incomplete attempt
     run("ip", "netns", "add", layout.namespace)
     return True
 
@@ -83,7 +83,7 @@ def _ensure_mounts(layout: Layout) -> bool:
         return False
     pin.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not succeeds("mountpoint", "-q", str(pin.parent)):
-        # The kernel refuses to pin a mount namespace on a mount that propagates into that namespace
+        # The kernel refuses to pin a mount namespace to a mount that propagates into this namespace
         run("mount", "--bind", str(pin.parent), str(pin.parent))
         run("mount", "--make-private", str(pin.parent))
     pin.touch()
@@ -92,5 +92,5 @@ def _ensure_mounts(layout: Layout) -> bool:
 
 
 def _is_pinned(path: Path) -> bool:
-    """Tell whether the file holds a namespace: it then is a mount, and so lies on another device than its folder."""
+    """Return whether the file pins a namespace: then it is a mount, on another device than its folder."""
     return path.exists() and path.stat().st_dev != path.parent.stat().st_dev

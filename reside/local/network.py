@@ -1,12 +1,13 @@
-"""The link between the machine and an instance's node, its routes, and the machine's few packet filter rules for it.
+"""The link between the machine and an instance's node, its routes, and its packet filter rules on the machine.
 
-One pair of virtual interfaces: the machine's end bears `layout.host_address`, the node's end `layout.node_address`.
-The machine routes all of the instance's addresses to the node, so pods and Services are reachable from the machine,
-and nothing for a cluster address leaves it while the link is up. Inside the node, addresses that nobody has are
-unreachable rather than sent back.
+The link is one pair of virtual interfaces: the machine's end has `layout.host_address`, the node's end
+`layout.node_address`. The machine routes all of the instance's addresses to the node. Therefore the machine reaches
+pods and Services, and packets for a cluster address do not leave it while the link is up. On the node, unused addresses
+are unreachable; without this route, the node would send their packets back to the machine.
 
-The rules on the machine let pods reach the world (behind the machine's address) and keep the world, and other
-instances, away from the pods and from what listens on the link. They carry the instance's number as a comment.
+The rules on the machine let pods reach other networks (with the machine's address as source), and keep other networks
+and other instances away from the pods and from what listens on the link. Each rule has a comment with the instance's
+number.
 """
 
 import json
@@ -27,9 +28,9 @@ class Rule:
     """One iptables rule.
 
     Args:
-        table: Its table.
-        chain: Its chain.
-        spec: What it matches and does.
+        table: name of the table.
+        chain: name of the chain.
+        spec: match and target.
     """
 
     table: str
@@ -37,17 +38,17 @@ class Rule:
     spec: tuple[str, ...]
 
     def command(self, action: str) -> list[str]:
-        """Return the command that checks (`-C`) or inserts (`-I`) it."""
+        """Return the command that checks (`-C`) or inserts (`-I`) the rule."""
         return ["iptables", "-w", "-t", self.table, action, self.chain, *self.spec]
 
 
 def comment(layout: Layout) -> str:
-    """Return what marks the rules of an instance: its number, as names may repeat in other state folders."""
+    """Return the comment of an instance's rules. It contains the number, because names are not unique on a machine."""
     return f"reside-local:{layout.index}"
 
 
 def rules(layout: Layout) -> list[Rule]:
-    """Return the machine's rules for an instance; of each chain the last one is to stand first."""
+    """Return the machine's rules for an instance, in the order of insertion: the last one becomes its chain's first."""
     note = ("-m", "comment", "--comment", comment(layout))
     strangers = ("-m", "addrtype", "!", "--src-type", "LOCAL")
     net, link, port = layout.network, layout.link, str(layout.registry_bridge_port)
@@ -60,13 +61,13 @@ def rules(layout: Layout) -> list[Rule]:
             "FORWARD",
             ("-o", link, "-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED", *note, "-j", "ACCEPT"),
         ),
-        # A machine whose firewall drops what is not allowed still serves its registry to pods
+        # Pods reach the registry even if the machine's firewall drops by default
         Rule(
             "filter",
             "INPUT",
             ("-i", link, "-d", layout.host_address, "-p", "tcp", "--dport", port, *note, "-j", "ACCEPT"),
         ),
-        # Linux answers for any of its addresses on any interface: keep strangers from the link's address
+        # Linux accepts packets for all of its addresses on any interface: drop those that do not come over the link
         Rule(
             "filter",
             "INPUT",
@@ -76,28 +77,28 @@ def rules(layout: Layout) -> list[Rule]:
 
 
 def ensure(layout: Layout) -> bool:
-    """Make link, addresses, routes and rules if they are missing; tell whether the link was made."""
+    """Create link, addresses, routes and rules if they are missing; return whether the link was created."""
     if _FORWARDING.read_text().strip() != "1":
         _FORWARDING.write_text("1")
     made = _ensure_link(layout)
     for command in _addresses_and_routes(layout):
         run(*command)
     if not all(succeeds(*rule.command("-C")) for rule in rules(layout)):
-        _remove_rules(layout)  # their order matters: rather all anew than one in the wrong place
+        _remove_rules(layout)  # their order matters, so insert all of them again
         for rule in rules(layout):
             run(*rule.command("-I"))
     return made
 
 
 def remove(layout: Layout) -> None:
-    """Remove link, routes (they go with it) and rules."""
+    """Remove the link, with which its routes disappear, and the rules."""
     if succeeds("ip", "link", "show", layout.link):
         run("ip", "link", "delete", layout.link)
     _remove_rules(layout)
 
 
 def _remove_rules(layout: Layout) -> None:
-    """Remove every rule with the instance's comment, also those that a former version of this module made."""
+    """Remove every rule with the instance's comment, including those of earlier versions of this module."""
     for table in ("nat", "filter"):
         for line in run("iptables", "-w", "-t", table, "-S").splitlines():
             words = shlex.split(line)
@@ -106,7 +107,7 @@ def _remove_rules(layout: Layout) -> None:
 
 
 def is_used_by_others(layout: Layout) -> bool:
-    """Tell whether the machine has a route or an interface of its own inside the instance's network."""
+    """Return whether the machine has a route or an interface in the instance's network already."""
     prefix = layout.network.removesuffix(".0.0/16") + "."
     routes = json.loads(run("ip", "-j", "route", "show", "table", "all"))
     return any(str(route.get("dst", "")).startswith(prefix) for route in routes)
@@ -132,6 +133,6 @@ def _addresses_and_routes(layout: Layout) -> Iterator[list[str]]:
     yield [*node, "link", "set", _NODE_INTERFACE, "up"]
     yield [*node, "route", "replace", "default", "via", layout.host_address]
     yield [*node, "route", "replace", "unreachable", layout.network]
-    # A process of the node needs some route to a Service, or the packet never gets to kube-proxy's rules
+    # Processes of the node need a route to Services, or their packets never reach kube-proxy's rules
     yield [*node, "route", "replace", layout.service_range, "dev", _NODE_INTERFACE]
     yield ["ip", "route", "replace", layout.network, "via", layout.node_address, "dev", layout.link]

@@ -1,7 +1,8 @@
 """A node as data: scheduler, containerd, kubelet, kube-proxy and the image registry, with their configuration files.
 
-Pure, like `components`. The registry is the only part that runs outside the node's namespaces, because the machine's
-own tools push to it over loopback: two processes, one for each address that it listens on, with one store.
+Nothing here starts a process or writes a file. The registry runs outside of the node's namespaces, because tools on the
+machine push to it over loopback. It has two processes, one for each address that it listens on, with one store. The
+volume provisioner runs outside as well.
 """
 
 import json
@@ -54,7 +55,7 @@ _API_SERVER = ("kube-apiserver",)
 
 
 def node(layout: Layout, find: Find) -> list[Component]:
-    """Return what makes a control plane a whole cluster."""
+    """Return the components that a whole cluster has in addition to the control plane."""
     registries = {"registry-loopback": "127.0.0.1", "registry-bridge": layout.host_address}
     return [
         *(_registry(layout, find, name, address) for name, address in registries.items()),
@@ -99,7 +100,7 @@ def node(layout: Layout, find: Find) -> list[Component]:
 
 
 def after_objects(layout: Layout) -> list[Component]:
-    """Return what can only work once the objects of every cluster (its role) are there."""
+    """Return the components that start after the objects of `addons`, which contain their role."""
     return [
         Component(
             VOLUME_PROVISIONER,
@@ -137,10 +138,10 @@ def config_files(layout: Layout, find: Find, registry_secret: str, nameservers: 
     """Return every configuration file with its content.
 
     Args:
-        layout: The instance.
-        find: Where binaries are.
-        registry_secret: Signs the registry's upload sessions, which both of its processes must understand.
-        nameservers: The machine's own, for names outside the cluster.
+        layout: layout of the instance.
+        find: returns the path of a binary.
+        registry_secret: key that signs the registry's upload sessions; both of its processes must accept them.
+        nameservers: resolvers of the machine, for names outside the cluster.
     """
     config = layout.config
     return {
@@ -156,7 +157,7 @@ def config_files(layout: Layout, find: Find, registry_secret: str, nameservers: 
 
 
 def containerd_config(layout: Layout, runc: Path) -> str:
-    """Return containerd's configuration: own root, state and socket, nothing shared with another containerd."""
+    """Return containerd's configuration, which shares nothing with another containerd on the machine."""
     runtime = "io.containerd.runc.v2"
     cri = 'plugins."io.containerd.grpc.v1.cri"'
     return f"""version = 2
@@ -200,7 +201,7 @@ config_path = "{layout.config}/registries"
 
 
 def registry_hosts(layout: Layout) -> str:
-    """Return containerd's map from the registry's name to the plain HTTP of this machine."""
+    """Return containerd's mapping from the registry's name to its plain HTTP address on this machine."""
     address = f"http://{layout.host_address}:{layout.registry_bridge_port}"
     return f"""server = "{address}"
 
@@ -210,10 +211,10 @@ capabilities = ["pull", "resolve"]
 
 
 def cni_config(layout: Layout) -> dict[str, Any]:
-    """Return the pods' network: a routed pair of interfaces each.
+    """Return the configuration of the pods' network: a routed pair of interfaces for each pod.
 
-    Routed and not bridged: between two pods on a bridge, answers of a Service would take a short cut past its
-    address translation, unless the kernel shows bridged packets to the packet filter, which not every machine's does.
+    It is not a bridge: between two pods on a bridge, responses of a Service bypass the address translation, unless the
+    kernel passes bridged packets to the packet filter. Not every machine's kernel does.
     """
     return {
         "cniVersion": "0.4.0",
@@ -257,11 +258,11 @@ def kubelet_config(layout: Layout) -> dict[str, Any]:
         "clusterDomain": CLUSTER_DOMAIN,
         "resolvConf": str(layout.config / "resolv.conf"),
         "failSwapOn": False,
-        "oomScoreAdj": 0,  # a lower one needs CAP_SYS_RESOURCE
+        "oomScoreAdj": 0,  # a lower score requires CAP_SYS_RESOURCE
         "podLogsDir": str(layout.state / "pod-logs"),
         "volumePluginDir": str(layout.state / "volume-plugins"),
         "serializeImagePulls": False,
-        # A user's disk is often nearly full, and images here can't be had again from anywhere: never collect them
+        # Do not collect images: a user's disk is often nearly full, and these images can't be pulled again
         "imageGCHighThresholdPercent": 100,
         "evictionHard": {
             "memory.available": "50Mi",
@@ -285,8 +286,8 @@ def proxy_config(layout: Layout) -> dict[str, Any]:
         "healthzBindAddress": f"{layout.node_address}:{PROXY_HEALTH_PORT}",
         "metricsBindAddress": "127.0.0.1:10249",
         "oomScoreAdj": 0,
-        "iptables": {"minSyncPeriod": "100ms"},  # one node with few Services: be quick
-        # The machine-wide limits can't be set from a network namespace of one's own
+        "iptables": {"minSyncPeriod": "100ms"},  # one node has few Services, so frequent syncs are cheap
+        # The limits apply to the whole machine and can't be set in a network namespace
         "conntrack": {
             "maxPerCore": 0,
             "min": 0,
@@ -297,7 +298,7 @@ def proxy_config(layout: Layout) -> dict[str, Any]:
 
 
 def registry_config(layout: Layout, address: str, secret: str) -> dict[str, Any]:
-    """Return the configuration of one of the registry's processes; no cache, as the other one writes, too."""
+    """Return the configuration of one of the registry's processes; without a cache, because both write."""
     return {
         "version": "0.1",
         "log": {"level": "warn", "accesslog": {"disabled": True}},

@@ -1,9 +1,9 @@
-"""The instance's own certificate authorities, and every certificate issued by them.
+"""The certificate authorities (CAs) of an instance, and all certificates that they issue.
 
-Two authorities: one for Kubernetes, one for etcd, so that no Kubernetes client can speak to etcd.
-`certificates` is the whole list as data; `ensure` writes what is missing, wrong or soon to expire and leaves the rest.
-Keys are files of mode 0600. Certificates are issued for ten years like the authorities: the cluster is local, and its
-authority's key lies in the same folder.
+There are two CAs, one for Kubernetes and one for etcd, so that a Kubernetes client can't connect to etcd.
+`certificates` returns the complete list as data; `ensure` writes only what is missing, wrong or about to expire.
+Keys are files with mode 0600. Certificates are valid for ten years, like the CAs: the cluster is local, and a shorter
+time would not protect it, because the keys of the CAs are in the same folder.
 """
 
 import datetime as dt
@@ -36,13 +36,13 @@ class Certificate:
     """One certificate to issue.
 
     Args:
-        name: Its file name, without ending.
-        common_name: The subject's name: the user, for a client of Kubernetes.
-        organization: The subject's organization: the user's group, for a client of Kubernetes.
+        name: file name without extension.
+        common_name: common name of the subject; for a client of Kubernetes, the user.
+        organization: organization of the subject; for a client of Kubernetes, the user's group.
         names: DNS names and IP addresses of a server.
-        authority: Who issues it.
-        server: Whether it is good for servers.
-        client: Whether it is good for clients.
+        authority: name of the CA that issues it.
+        server: whether a server may use it.
+        client: whether a client may use it.
     """
 
     name: str
@@ -91,25 +91,25 @@ def _component(name: str, layout: Layout) -> Certificate:
 
 
 def certificate_path(folder: Path, name: str) -> Path:
-    """Return the file of a certificate."""
+    """Return the path of a certificate."""
     return folder / f"{name}.crt"
 
 
 def key_path(folder: Path, name: str) -> Path:
-    """Return the file of a private key."""
+    """Return the path of a private key."""
     return folder / f"{name}.key"
 
 
 def ensure(folder: Path, wanted: Sequence[Certificate], now: dt.datetime | None = None) -> list[str]:
-    """Write the authorities, certificates and keys that are missing, wrong or soon to expire.
+    """Write the CAs, certificates and keys that are missing, wrong or about to expire.
 
     Args:
-        folder: Where they lie; made with mode 0700.
-        wanted: The certificates to have.
-        now: The present time; the clock's by default.
+        folder: folder of the files; created with mode 0700.
+        wanted: the required certificates.
+        now: the current time; read from the clock if None.
 
     Returns:
-        The names of what was written.
+        the names of the certificates and keys that were written.
     """
     now = now or dt.datetime.now(dt.UTC)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -162,11 +162,11 @@ def _read_certificate(folder: Path, name: str) -> x509.Certificate:
 
 
 def _is_valid_pair(folder: Path, name: str, now: dt.datetime) -> bool:
-    """Tell whether key and certificate are there, readable, belong together and will last for a while."""
+    """Return whether key and certificate exist, are readable, match and do not expire soon."""
     try:
         certificate, key = _read_certificate(folder, name), _read_key(folder, name)
     except (FileNotFoundError, ValueError, TypeError):
-        return False  # missing or half-written: it is written anew
+        return False  # missing or partially written: it is written again
     if certificate.public_key() != key.public_key():
         return False
     return certificate.not_valid_after_utc - _RENEW_BEFORE > now
@@ -178,7 +178,7 @@ def _matches(found: x509.Certificate, wanted: Certificate, issuer: x509.Certific
     try:
         found.verify_directly_issued_by(issuer)
     except (InvalidSignature, ValueError, TypeError):
-        return False  # an older authority's, or of another kind of key
+        return False  # issued by an older CA, or with another type of key
     names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value if wanted.names else None
     return names is None or names == _alternative_names(wanted.names)
 

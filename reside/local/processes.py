@@ -1,7 +1,7 @@
-"""The processes of an instance, found by a mark in their environment.
+"""Find the processes of an instance by a mark in their environment.
 
-Every process that we start has the instance's state folder in its environment (`MARK`), and its children inherit it. So
-no process of an instance is ever lost, even if our records are.
+Every process that this package starts has the instance's state folder in its environment (`MARK`), and its children
+inherit it. All processes of an instance are found, even if the records of them are lost.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ MARK = "RESIDE_LOCAL_INSTANCE"
 
 
 def marked(state: Path) -> Iterator[ProcessId]:
-    """Yield every living process that carries the mark of this state folder."""
+    """Yield every running process with the mark of this state folder."""
     needle = f"{MARK}={state}".encode()
     for pid in _all_pids():
         process = identify(pid)
@@ -22,7 +22,7 @@ def marked(state: Path) -> Iterator[ProcessId]:
 
 
 def leads_session(pid: int) -> bool:
-    """Tell whether the process leads a session: of our processes, those that we started and none of their children."""
+    """Return whether a process leads a session: in an instance, only the processes that this package starts do."""
     stat = read_stat(pid)
     return stat is not None and stat.session == pid
 
@@ -35,4 +35,4 @@ def _environment(pid: int) -> list[bytes]:
     try:
         return (PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return []  # gone in the meantime, or of another user and so not ours
+        return []  # ended in the meantime, or of another user and therefore not of this instance

@@ -1,4 +1,4 @@
-"""Shows a cluster coming up or going down: a line a component with its time."""
+"""Show the progress of an instance that is brought up or taken down: one line with its time for each component."""
 
 import time
 from types import TracebackType
@@ -14,10 +14,10 @@ _ONGOING = {"starting": "ready", "stopping": "stopped"}
 
 
 class LiveProgress:
-    """Shows events as they come; on a terminal with running seconds, elsewhere one line an event that ends a step.
+    """Display of events: one line for each finished step, and on a terminal also the running steps with their time.
 
     Args:
-        console: Where to show them.
+        console: console to print to.
 
     >>> with LiveProgress(Console()) as progress:  # doctest: +SKIP
     ...     LocalCluster().up(progress)

@@ -1,4 +1,4 @@
-"""Runs a system command to its end."""
+"""Run a system command and wait until it ends."""
 
 import os
 import subprocess
@@ -11,17 +11,17 @@ _TIMEOUT = 60.0  # seconds; each of these commands takes milliseconds
 
 
 class CommandFailedError(LocalError):
-    """A system command ended with an error; the message has the command and what it printed."""
+    """A system command failed; the message contains the command and its output."""
 
     def __init__(self, argv: Sequence[str], output: str) -> None:
         super().__init__(f"`{' '.join(argv)}` failed: {output.strip() or 'without a message'}")
 
 
 def run(*argv: str) -> str:
-    """Run a command and return what it printed.
+    """Run a command and return its standard output.
 
     Raises:
-        CommandFailedError: It ended with an error.
+        CommandFailedError: it failed or did not end in time.
     """
     try:
         done = _run(argv)
@@ -33,12 +33,12 @@ def run(*argv: str) -> str:
 
 
 def succeeds(*argv: str) -> bool:
-    """Run a command that answers a question by its exit code."""
+    """Run a command and return whether its exit code is 0."""
     return _run(argv).returncode == 0
 
 
 def _run(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    # A root shell opened with `su` has no sbin on its PATH
+    # The PATH of a root shell opened with `su` does not contain sbin
     environment = {**os.environ, "PATH": default_search()}
     return subprocess.run(
         argv,

@@ -1,4 +1,4 @@
-"""Starts what does not run and restarts what is not well, each component as soon as what it needs is healthy."""
+"""Start components that do not run and restart unhealthy ones, each as soon as its dependencies are healthy."""
 
 import time
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ from reside.local.events import Event, Phase, Progress
 from reside.local.supervise import Supervisor
 
 START_SECONDS = 180.0
-"""How long a component may take to become healthy: two slow cores shared with builds."""
+"""Seconds that the components have to become healthy; enough for two slow cores that builds use as well."""
 
 PATIENCE_SECONDS = 10.0
-"""How long a component that runs already may be unhealthy before it is restarted."""
+"""Seconds for which a component that runs already may be unhealthy before it is restarted."""
 
 
 @dataclass
 class Clock:
-    """Turns steps into events with the time since the command began."""
+    """Report of steps as events with the time since the command began."""
 
     progress: Progress
     began: float = field(default_factory=time.monotonic)
@@ -31,12 +31,12 @@ class Clock:
 
 @dataclass
 class Starter:
-    """One start of an instance's components, which may be done in several parts.
+    """One start of an instance's components, by one or more calls of `start`.
 
     Args:
-        supervisor: Knows what runs.
-        clock: Is told each step.
-        healthy: The names of what is known to be well.
+        supervisor: supervisor of the instance's processes.
+        clock: reports each step.
+        healthy: names of the components that are known to be healthy.
     """
 
     supervisor: Supervisor
@@ -44,10 +44,10 @@ class Starter:
     healthy: set[str] = field(default_factory=set)
 
     def start(self, wanted: Sequence[Component]) -> None:
-        """Return when all these components are healthy.
+        """Start these components and wait until all are healthy.
 
         Raises:
-            ComponentFailedError: One ended, or did not become healthy in time.
+            ComponentFailedError: one ended, or did not become healthy in time.
         """
         waiting = [component for component in wanted if not self._is_well(component)]
         starting: list[Component] = []

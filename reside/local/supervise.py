@@ -1,8 +1,8 @@
-"""Starts and stops the processes of one instance.
+"""Start and stop the processes of one instance.
 
-A process is started in a session of its own, so that it outlives the command that started it. A record tells which
-process it is and what it was started with. It counts as running only if exactly that process lives, was started with
-exactly the present arguments, and is in the instance's present namespaces; otherwise it is stopped and started anew.
+A process is started in its own session, so that it continues after the command that started it ends. A record contains
+the process's identity and a digest of its arguments. A component is current only if exactly this process runs, was
+started with the present arguments, and is in the present namespaces of the instance; otherwise it is restarted.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ TERM_SECONDS = 10.0
 KILL_SECONDS = 10.0
 _TAIL_LINES = 15
 _TAIL_BYTES = 16_000
-_LOG_LIMIT = 50_000_000  # bytes; a longer log is put aside at the next start
+_LOG_LIMIT = 50_000_000  # bytes; a longer log is rotated at the next start
 _PASSED_ON = ("PATH", "HOME", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
@@ -36,8 +36,8 @@ class Record:
     """A process that was started for a component.
 
     Args:
-        process: Which one.
-        digest: What it was started with.
+        process: identity of the process.
+        digest: digest of what it was started with.
     """
 
     process: ProcessId
@@ -49,12 +49,12 @@ class Supervisor:
     """The processes of one instance.
 
     Args:
-        state: The instance's state folder: the mark of its processes.
-        pids: Where records lie.
-        logs: Where logs lie.
+        state: state folder of the instance: the mark of its processes.
+        pids: folder of records.
+        logs: folder of logs.
         search: PATH of the processes.
-        enter: What precedes the arguments of a component in the node's namespaces.
-        namespaces: A token of the present namespaces, so that a process of former ones is not taken for a good one.
+        enter: prefix of commands that run in the node's namespaces.
+        namespaces: token of the present namespaces; a process in older ones is not current.
     """
 
     state: Path
@@ -69,12 +69,12 @@ class Supervisor:
         return self.logs / f"{component}.log"
 
     def running(self, name: str) -> ProcessId | None:
-        """Return the living process of a component, whatever it was started with."""
+        """Return the running process of a component, even if it was started with other arguments."""
         record = self._record(name)
         return record.process if record is not None and is_alive(record.process) else None
 
     def is_current(self, component: Component) -> bool:
-        """Tell whether the component runs as it would be started now."""
+        """Return whether the component runs with the arguments that it would be started with now."""
         record = self._record(component.name)
         return record is not None and is_alive(record.process) and record.digest == self._digest(component)
 
@@ -103,10 +103,10 @@ class Supervisor:
         self._write(component.name, Record(process, self._digest(component)))
 
     def stop(self, names: Iterable[str]) -> list[str]:
-        """Stop these components together: SIGTERM, and SIGKILL for what is still there after a while.
+        """Stop these components together: SIGTERM, then SIGKILL after a deadline.
 
         Returns:
-            The names of those that ran.
+            the names of those that ran.
         """
         found = {name: process for name in names if (process := self.running(name)) is not None}
         end_processes(found.values())
@@ -115,13 +115,13 @@ class Supervisor:
         return list(found)
 
     def end_strays(self) -> None:
-        """End processes that were started for this instance and of which no record tells."""
+        """End processes that were started for this instance and have no record."""
         recorded = {record.process for path in self.pids.glob("*.json") if (record := self._record(path.stem))}
         strays = [found for found in marked(self.state) if found not in recorded and leads_session(found.pid)]
         end_processes(strays)
 
     def failure(self, name: str, reason: str) -> ComponentFailedError:
-        """Make the error of a component that ended or is not healthy, with the end of its log."""
+        """Return the error of a component that ended or is not healthy, with the end of its log."""
         log = self.log(name)
         tail = ""
         if log.exists():
@@ -156,18 +156,18 @@ class Supervisor:
             data = json.loads(path.read_text())
             return Record(ProcessId(**data["process"]), data["digest"])
         except (ValueError, TypeError, KeyError):
-            return None  # not ours or broken: its process is found by its mark
+            return None  # broken or not written by this package: the process is found by its mark
 
 
 def end_processes(processes: Iterable[ProcessId], term_seconds: float = TERM_SECONDS) -> None:
     """End exactly these processes: SIGTERM, then SIGKILL after a deadline.
 
     Args:
-        processes: Which.
-        term_seconds: How long they may take to end by themselves; 0 kills at once.
+        processes: processes to end.
+        term_seconds: seconds between SIGTERM and SIGKILL; 0 sends only SIGKILL.
 
     Raises:
-        StuckProcessError: One is still there long after SIGKILL.
+        StuckProcessError: a process still exists long after SIGKILL.
     """
     left = list(processes)
     for number, seconds in ((signal.SIGTERM, term_seconds), (signal.SIGKILL, KILL_SECONDS)):
@@ -187,11 +187,11 @@ def _all_ended(processes: Sequence[ProcessId]) -> bool:
 
 def _signal(process: ProcessId, number: signal.Signals) -> None:
     if is_alive(process):
-        with suppress(ProcessLookupError):  # it ended in this very moment
+        with suppress(ProcessLookupError):  # it ended in the meantime
             os.kill(process.pid, number)
 
 
 def _lives(process: ProcessId) -> bool:
-    with suppress(ChildProcessError):  # not a child of ours, so not ours to reap
+    with suppress(ChildProcessError):  # not a child of this process, so another process reaps it
         os.waitpid(process.pid, os.WNOHANG)
     return is_alive(process)

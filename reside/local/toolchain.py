@@ -1,7 +1,7 @@
-"""Finds the binaries that a cluster is made of.
+"""Find the binaries of an embedded cluster.
 
-Looked for in this order: the folder named by `RESIDE_TOOLS`; `.tools/bin` of the checkout that this package lies in
-(made by tools/build.py); PATH with the system folders.
+The search order is: the folder in `RESIDE_TOOLS`; `.tools/bin` of the checkout that contains this package (created by
+tools/build.py); PATH; the system folders.
 """
 
 import os
@@ -27,40 +27,40 @@ DEBIAN_PACKAGES: Mapping[str, str] = {
     "mount": "mount",
     "umount": "mount",
 }
-"""Binaries that come from Debian, each with its package."""
+"""Debian package of each binary that comes from Debian."""
 
 
 def checkout_tools() -> Path:
-    """Return `.tools/bin` of the checkout that this package lies in, whether it exists or not."""
+    """Return `.tools/bin` of the checkout that contains this package; it may not exist."""
     return Path(__file__).resolve().parents[2] / ".tools/bin"
 
 
 def default_search(environ: Mapping[str, str] = os.environ) -> str:
-    """Return the folders to look in, as a PATH."""
+    """Return the folders to search, in the format of PATH."""
     folders = [environ.get("RESIDE_TOOLS", ""), str(checkout_tools()), environ.get("PATH", ""), _SYSTEM_FOLDERS]
     return os.pathsep.join(folder for folder in folders if folder)
 
 
 @dataclass(frozen=True)
 class Toolchain:
-    """The folders in which binaries are looked for.
+    """The folders that are searched for binaries.
 
     Args:
-        search: Folders joined as in PATH.
+        search: folders in the format of PATH.
     """
 
     search: str
 
     @classmethod
     def default(cls) -> "Toolchain":
-        """Look in the usual places of this process."""
+        """Return a toolchain that searches the default folders of this process."""
         return cls(default_search())
 
     def find(self, tool: str) -> Path:
-        """Return the binary's path.
+        """Return the path of a binary.
 
         Raises:
-            ToolMissingError: It is nowhere; the message names the command that brings it.
+            ToolMissingError: it was not found; the message names the command that installs it.
         """
         found = shutil.which(tool, path=self.search)
         if found is None:
@@ -68,10 +68,10 @@ class Toolchain:
             cure = f"run `apt-get install {package}` as root" if package else "run `make tools` in the checkout"
             raise ToolMissingError(tool, f"{cure}, or name its folder in RESIDE_TOOLS.")
         real = Path(found).resolve()
-        # Links into the cache are followed, so that two checkouts start the very same thing; a link whose target has
-        # another name is a program that asks for its own name, such as iptables
+        # Follow links into the cache, so that two checkouts start the same file. Do not follow a link to a file with
+        # another name: a program such as iptables depends on the name under which it is called.
         return real if real.name == tool else Path(found)
 
     def find_all(self, tools: Iterable[str]) -> dict[str, Path]:
-        """Return the paths of all these binaries; the first that is missing raises `ToolMissingError`."""
+        """Return the paths of all these binaries; raise `ToolMissingError` for the first one that is missing."""
         return {tool: self.find(tool) for tool in tools}

@@ -1,4 +1,4 @@
-"""A unix socket whose only answer is that it takes connections: a process's sign of being ready."""
+"""A Unix socket that accepts connections as soon as a process is ready, for its health check."""
 
 import socket
 import threading
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def answer_connections(path: Path, ready: threading.Event) -> None:
-    """Wait for `ready`, then take connections on a unix socket for ever, closing each at once."""
+    """Wait for `ready`, then accept connections on a Unix socket forever and close each immediately."""
     ready.wait()
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:

@@ -1,9 +1,11 @@
-"""The provisioner of the StorageClass `standard`: a folder on this machine for every claim.
+"""The provisioner of the StorageClass `standard`: a folder on this machine for every volume claim.
 
-Runs as a component of a whole cluster: `python -m reside.local.provision`. The controller-manager's own host path
-provisioner is for root only (its folders can't be written by a pod that runs as another user) and puts data in /tmp.
+It runs as a component of a whole cluster (`python -m reside.local.provision`). The host path provisioner of the
+controller-manager works only for pods that run as root, because others can't write to its folders, and it stores data
+in /tmp.
 
-Level-triggered: any change of claims or volumes leads to one look at all of them; `decide` says what is to be done.
+It is level-triggered: each change of volume claims or volumes starts a reconciliation of all of them. `decide` is pure
+and returns the actions.
 """
 
 import logging
@@ -27,7 +29,7 @@ _ASKED_FOR = "volume.kubernetes.io/storage-provisioner"
 _CLAIMS = "/api/v1/persistentvolumeclaims"
 _VOLUMES = "/api/v1/persistentvolumes"
 TIMEOUT = httpx.Timeout(15.0)
-_WATCH_TIMEOUT = httpx.Timeout(15.0, read=None)  # a quiet watch is a good watch; the API server ends it in time
+_WATCH_TIMEOUT = httpx.Timeout(15.0, read=None)  # a watch may be without events; the API server ends it after a time
 _log = logging.getLogger("reside.local.volumes")
 
 Document = Mapping[str, Any]
@@ -35,11 +37,11 @@ Document = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Create:
-    """Make a folder and a volume for a claim.
+    """Create a folder and a volume for a volume claim.
 
     Args:
-        folder: The folder's name.
-        manifest: The volume; its path is still to be filled in.
+        folder: name of the folder.
+        manifest: the PersistentVolume, without its path.
     """
 
     folder: str
@@ -48,11 +50,11 @@ class Create:
 
 @dataclass(frozen=True)
 class Remove:
-    """Remove a volume that nobody claims any more, and its folder.
+    """Remove a volume whose claim was deleted, and its folder.
 
     Args:
-        volume: The volume's name.
-        path: Where its data is.
+        volume: name of the volume.
+        path: folder of its data.
     """
 
     volume: str
@@ -60,7 +62,7 @@ class Remove:
 
 
 def decide(claims: Iterable[Document], volumes: Iterable[Document]) -> list[Create | Remove]:
-    """Return what must be done, given all claims and all volumes."""
+    """Return the required actions for all volume claims and all volumes."""
     present = {volume["metadata"]["name"]: volume for volume in volumes}
     creates = [_create(claim) for claim in claims if _waits_for_us(claim)]
     removes = [
@@ -112,18 +114,18 @@ def _create(claim: Document) -> Create:
 
 @dataclass(frozen=True)
 class Provisioner:
-    """Carries out what `decide` says.
+    """Carries out the actions that `decide` returns.
 
     Args:
-        client: An HTTP client of the API server.
-        base: The folder of all volumes.
+        client: HTTP client of the API server.
+        base: folder of all volumes.
     """
 
     client: httpx.Client
     base: Path
 
     def reconcile(self) -> None:
-        """Look at everything once and do what must be done."""
+        """List all volume claims and volumes once and carry out the required actions."""
         for action in decide(self._list(_CLAIMS), self._list(_VOLUMES)):
             if isinstance(action, Create):
                 self._make(action)
@@ -137,7 +139,7 @@ class Provisioner:
     def _make(self, create: Create) -> None:
         folder = self.base / create.folder
         folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o777)  # pods run as any user; the folder above keeps the machine's other users out
+        folder.chmod(0o777)  # pods run as any user; the parent folder denies access to other users of the machine
         spec = {**create.manifest["spec"], "hostPath": {"path": str(folder), "type": "Directory"}}
         answer = self.client.post(_VOLUMES, json={**create.manifest, "spec": spec})
         if answer.status_code != httpx.codes.CONFLICT:
@@ -157,7 +159,7 @@ class Provisioner:
 
 
 def watch(client: httpx.Client, path: str, changed: threading.Event, stop: threading.Event) -> None:
-    """Set `changed` whenever an object under `path` changes, and whenever something may have been missed."""
+    """Set `changed` when an object under `path` changes, and when changes may have been missed."""
     retries = Retries()
     while not stop.is_set():
         try:
@@ -175,7 +177,7 @@ def watch(client: httpx.Client, path: str, changed: threading.Event, stop: threa
 
 
 def run(provisioner: Provisioner, ready: threading.Event) -> None:
-    """Reconcile at every change, for ever; `ready` is set after the first time."""
+    """Reconcile after every change, forever; set `ready` after the first success."""
     changed, stop = threading.Event(), threading.Event()
     for path in (_CLAIMS, _VOLUMES):
         threading.Thread(target=watch, args=(provisioner.client, path, changed, stop), daemon=True).start()

@@ -1,4 +1,4 @@
-"""What runs on the node from the start: its images, DNS and StorageClass; and when the cluster is usable."""
+"""Install what every whole cluster has from the start (images, DNS, StorageClass), and wait until it is usable."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,15 +16,15 @@ READY_SECONDS = 120.0
 
 
 class NotReadyError(LocalError):
-    """The components run, but node or DNS did not become ready."""
+    """The components run, but the node or DNS did not become ready."""
 
 
 Step = tuple[str, Callable[[], None]]
-"""A step's name, and what it does."""
+"""The name of a step and its function."""
 
 
 def install(layout: Layout, find: Find) -> list[Step]:
-    """Return what brings images and objects in, in this order; a step does nothing if it was done before."""
+    """Return the steps that install images and objects, in this order; a repeated step changes nothing."""
     dns_image = BinaryImage(f"{REGISTRY_HOST}/coredns:{binary_tag(find('coredns'))}", find("coredns"))
     return [
         ("images", lambda: _import_missing(layout, find, [BinaryImage(PAUSE_IMAGE, find("pause")), dns_image])),
@@ -33,7 +33,7 @@ def install(layout: Layout, find: Find) -> list[Step]:
 
 
 def wait(layout: Layout) -> list[Step]:
-    """Return what waits until node and DNS are ready; both raise `NotReadyError` if there is no success in time."""
+    """Return the steps that wait until node and DNS are ready; they raise `NotReadyError` after `READY_SECONDS`."""
     return [
         ("node", lambda: _wait_for_node(layout)),
         ("dns", lambda: _wait_for_dns(layout)),
