@@ -1,9 +1,9 @@
-"""A stack change through the Sentinel's engine, against one bare CLI run and against ``kubectl apply --server-side``.
+"""Compare a stack change by the Sentinel's engine with `pulumi up` and with `kubectl apply --server-side`.
 
-Three ways to bring the same five objects (ConfigMap, Secret, ServiceAccount, Service, Deployment) into a namespace
-each, on one control plane of its own, started here: the engine adapter with its warm workers; a bare ``pulumi up`` of
-an equal Python program through the language host; kubectl. Rounds are interleaved, so that the machine's load hits all
-alike; ratios are of medians. Needs the toolchain (`make tools`) and nothing else.
+The benchmark starts a control plane and applies the same five objects (ConfigMap, Secret, ServiceAccount, Service,
+Deployment) in three ways, each in a namespace of its own: the engine adapter with its warm workers; a plain `pulumi up`
+of an equal Python program through the language host; kubectl. Rounds are interleaved, so that the machine's load
+affects all ways equally. Ratios are of medians. It needs only the toolchain (`make tools`).
 """
 
 from __future__ import annotations
@@ -80,35 +80,35 @@ async def _measure(info: ClusterInfo, folder: Path, rounds: int) -> Times:
 
 
 async def _clocked(work: Awaitable[Any]) -> float:
-    """Seconds that ``work`` takes."""
+    """Return the seconds that `work` takes."""
     began = time.monotonic()
     await work
     return time.monotonic() - began
 
 
 class Kubectl:
-    """The peer that everybody knows."""
+    """kubectl, the peer of the comparison."""
 
     def __init__(self, info: ClusterInfo) -> None:
-        """Speak to this cluster."""
+        """Use this cluster."""
         self._command = ["kubectl", "--kubeconfig", str(info.kubeconfig), "--context", info.context]
 
     def run(self, *arguments: str, stdin: str | None = None) -> None:
-        """Run kubectl to its end."""
+        """Run kubectl and wait until it ends."""
         subprocess.run([*self._command, *arguments], input=stdin, check=True, capture_output=True, text=True)
 
     def apply(self, objects: tuple[dict[str, Any], ...]) -> None:
-        """Apply the objects into the namespace ``kubectl``."""
+        """Apply the objects in the namespace `kubectl`."""
         document = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
         command = ["apply", "--server-side", "--field-manager", FIELD_MANAGER, "-n", "kubectl", "-f", "-"]
         self.run(*command, stdin=document)
 
 
 class BareCli:
-    """One ``pulumi up`` of an equal stack, as a user would run it: a Python program through the language host."""
+    """A `pulumi up` of an equal stack, as a user would run it: a Python program through the language host."""
 
     def __init__(self, info: ClusterInfo, folder: Path) -> None:
-        """Make project and stack in ``folder``."""
+        """Create the project and the stack in `folder`."""
         self._folder = folder / "project"
         self._folder.mkdir(parents=True)
         (folder / "state").mkdir()
@@ -127,7 +127,7 @@ class BareCli:
         self._pulumi("stack", "init", "bench")
 
     def up(self, objects: tuple[dict[str, Any], ...]) -> None:
-        """Apply the objects into the namespace ``cli``."""
+        """Apply the objects in the namespace `cli`."""
         (self._folder / "objects.json").write_text(json.dumps(objects), encoding="utf-8")
         self._pulumi("up", "--yes", "--skip-preview", "--stack", "bench")
 
@@ -137,7 +137,7 @@ class BareCli:
 
 
 def _objects(value: int) -> tuple[dict[str, Any], ...]:
-    """A replica's usual objects; ``value`` stands in one of the five."""
+    """Return a replica's usual five objects; the ConfigMap contains `value`."""
     meta = {"name": "bench", "labels": {MANAGED_BY_LABEL: FIELD_MANAGER}}
     labels = {"app": "bench"}
     pod = {"containers": [{"name": "main", "image": "example.internal/bench@sha256:" + "0" * 64}]}

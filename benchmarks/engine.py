@@ -1,11 +1,11 @@
-"""The resident engine against the stock command line and ``kubectl apply --server-side``, in one interleaved run.
+"""Compare the resident engine with the stock command line and `kubectl apply --server-side`, in one interleaved run.
 
-First one stack of five objects (ConfigMap, Secret, ServiceAccount, Service, Deployment), by four ways: the Automation
-API on the stock command line and on the resident engine, one command an operation; the Sentinel's engine port, which
-uses the resident engine; kubectl. Then many such stacks through the Sentinel's port, four at a time, against kubectl
-with all of them in one file; one of them against one that an engine has to itself, in turn. CPU is that of our own
-Python, of command lines, engine and providers, not of the API server. Ratios are of medians. Needs the toolchain
-(`make tools`) and nothing else.
+The first part applies one stack of five objects (ConfigMap, Secret, ServiceAccount, Service, Deployment) in four ways:
+the Automation API with the stock command line and with the resident engine, one command for each operation; the
+Sentinel's engine port, which uses the resident engine; kubectl. The second part compares many such stacks in the
+Sentinel's port, four at a time, with kubectl, which applies all of them in one file. It also compares a change of one
+of them with a change of the only stack of another engine, in turn. CPU time is that of our Python, command lines,
+engines and providers, without the API server. Ratios are of medians. It needs only the toolchain (`make tools`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 async def _measure_many(info: ClusterInfo, folder: Path, counts: list[int], pair: Pair, ledger: Ledger) -> None:
-    """Bring up more and more stacks; those of the last count stay for the next."""
+    """Apply increasing numbers of stacks; the stacks of one count remain for the next."""
     kubectl = Kubectl(info)
     for namespace in ("many", "file"):
         kubectl.run("create", "namespace", namespace)
@@ -85,7 +85,7 @@ async def _measure_many(info: ClusterInfo, folder: Path, counts: list[int], pair
 
 
 async def _measure_one(info: ClusterInfo, folder: Path, engine: PulumiEngine, count: int, clock: Clock) -> None:
-    """Change one of many stacks, one that an engine has to itself, and kubectl's objects, in turn."""
+    """Change one of many stacks, the only stack of another engine, and kubectl's objects, in turn."""
     kubectl = Kubectl(info)
     alone = PulumiEngine(EngineSettings(folder, "bench", "alone", info.kubeconfig, info.context))
     try:
@@ -110,7 +110,7 @@ def _one(count: int) -> str:
 
 
 async def _apply(engine: PulumiEngine, numbers: range, value: str) -> None:
-    """Apply these stacks, some at a time."""
+    """Apply these stacks, at most `PARALLEL` at a time."""
     turn = asyncio.Semaphore(PARALLEL)
 
     async def one(number: int) -> None:
@@ -123,7 +123,7 @@ async def _apply(engine: PulumiEngine, numbers: range, value: str) -> None:
 
 
 def _judge(ledger: Ledger, counts: list[int], peak: int) -> None:
-    """Print the issue's targets beside what was measured."""
+    """Print the targets next to the measured values."""
     change = "one of five changed"
     lines = [
         ("one change / stock run", ledger.ratio(change, "resident", "stock"), 0.2),

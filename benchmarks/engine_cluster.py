@@ -1,4 +1,4 @@
-"""What both parts of the engine's benchmark share: kubectl, a stack's objects, the book of what was measured."""
+"""What both parts of the engine's benchmark share: kubectl, a stack's objects, the measurements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WAYS = ("stock", "resident", "sentinel", "alone", "kubectl")
 
 @dataclass(frozen=True)
 class Taken:
-    """What one operation took: seconds by the clock and of CPU."""
+    """The wall-clock and CPU seconds of one operation."""
 
     seconds: float
     cpu: float
@@ -36,12 +36,12 @@ class Taken:
 
 @dataclass
 class Ledger:
-    """(operation, way) → what its runs took."""
+    """The measurements: (operation, way) → its runs."""
 
     runs: dict[tuple[str, str], list[Taken]] = field(default_factory=lambda: defaultdict(list))
 
     def clock(self, pair: Pair) -> Clock:
-        """A clock for blocks: it is called with operation and way, and notes what the block took."""
+        """Return a context manager that takes an operation and a way, and records the time of its block."""
 
         @contextmanager
         def measured(operation: str, way: str) -> Iterator[None]:
@@ -56,11 +56,11 @@ class Ledger:
         return measured
 
     def median(self, operation: str, way: str) -> float:
-        """Median seconds."""
+        """Return the median seconds."""
         return statistics.median(run.seconds for run in self.runs[operation, way])
 
     def ratio(self, operation: str, way: str, peer: str) -> float:
-        """Median of one way to that of another."""
+        """Return the ratio of the medians of two ways."""
         return self.median(operation, way) / self.median(operation, peer)
 
     def print(self) -> None:
@@ -84,20 +84,20 @@ class Ledger:
 
 
 def _commands() -> float:
-    """CPU seconds of commands that ended. An engine that ended is among them with its whole life: see ``Pair``."""
+    """Return the CPU seconds of commands that ended, and of engines that ended, with their whole life: see `Pair`."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     return ended.ru_utime + ended.ru_stime
 
 
 class Kubectl:
-    """The peer that everybody knows."""
+    """kubectl, the peer of the comparison."""
 
     def __init__(self, info: ClusterInfo) -> None:
-        """Speak to this cluster."""
+        """Use this cluster."""
         self._command = ["kubectl", "--kubeconfig", str(info.kubeconfig), "--context", info.context]
 
     def run(self, *arguments: str, stdin: str | None = None) -> None:
-        """Run kubectl to its end."""
+        """Run kubectl and wait until it ends."""
         subprocess.run([*self._command, *arguments], input=stdin, check=True, capture_output=True, text=True)
 
     def apply(self, namespace: str, items: list[dict[str, Any]], *flags: str) -> None:
@@ -105,17 +105,17 @@ class Kubectl:
         self.file(["apply", "--server-side", "--field-manager", FIELD_MANAGER, *flags], namespace, items)
 
     def delete(self, namespace: str, items: list[dict[str, Any]]) -> None:
-        """Delete the objects, in the background as the stacks do."""
+        """Delete the objects with background propagation, as the stacks do."""
         self.file(["delete", "--cascade=background", "--wait=false"], namespace, items)
 
     def file(self, command: list[str], namespace: str, items: list[dict[str, Any]]) -> None:
-        """Run a command on objects of a namespace."""
+        """Run a kubectl command on objects of a namespace."""
         document = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
         self.run(*command, "-n", namespace, "-f", "-", stdin=document)
 
 
 def objects(number: int, value: str) -> tuple[dict[str, Any], ...]:
-    """A replica's usual objects; ``value`` stands in one of the five."""
+    """Return a replica's usual five objects; the ConfigMap contains `value`."""
     name = f"bench-{number}"
     meta = {"name": name, "labels": {MANAGED_BY_LABEL: FIELD_MANAGER}}
     labels = {"app": name}

@@ -1,7 +1,8 @@
-"""What resident engines with their providers take: CPU seconds, and memory of the largest, read from /proc.
+"""Measure resident engines with their providers from /proc: CPU seconds of all, memory of the largest.
 
-Memory is the proportional set size: pages that processes share, such as those of the program that an engine and its
-successor run, count once. The resident set size, where they count for each, is noted besides.
+Memory is the proportional set size: a page that several processes share is divided among them, for example a page of
+the program that an engine and its successor run. The resident set size counts such a page for each process; it is
+measured, too.
 """
 
 from __future__ import annotations
@@ -21,10 +22,13 @@ MIB = 1 << 20
 
 
 class Pair:
-    """The engines that this process started, each with its successors and providers, watched from another thread.
+    """The engines that this process started, each with its successors and providers, sampled by another thread.
 
-    ``peak`` is the most that one of them ever had, in bytes; while a successor takes over, both count;
-    ``peak_resident`` is the same in resident set size. A process that ended keeps the CPU time that was last seen.
+    A process that ended keeps the CPU time of its last sample.
+
+    Attributes:
+        peak: largest proportional set size of one engine, in bytes; while a successor takes over, both count.
+        peak_resident: the same as resident set size.
     """
 
     def __init__(self) -> None:
@@ -51,13 +55,13 @@ class Pair:
             thread.join()
 
     def cpu(self) -> float:
-        """CPU seconds so far."""
+        """Return the CPU seconds so far."""
         with self._lock:
             self._look()
             return sum(self._seconds.values())
 
     def sample(self) -> None:
-        """Look once, at memory too."""
+        """Take one sample of CPU time and memory."""
         with self._lock:
             found = self._look()
             shares, resident = dict.fromkeys(self._sessions, 0), dict.fromkeys(self._sessions, 0)
@@ -69,19 +73,19 @@ class Pair:
             self.peak_resident = max([self.peak_resident, *resident.values()])
 
     def _look(self) -> list[tuple[int, int]]:
-        """Note the CPU time of all engines and providers; returns their process ids and sessions."""
+        """Record the CPU time of all engines and providers; return their process ids and sessions."""
         found = []
         for pid, parent, session, seconds, name in _processes():
             if parent == os.getpid() and name == "reside-engine":
                 self._sessions.add(session)
-            if session in self._sessions:  # a successor has another name until it gives itself its own
+            if session in self._sessions:  # a successor has another name until it renames itself
                 self._seconds[pid] = seconds
                 found.append((pid, session))
         return found
 
 
 def _memory(pid: int) -> dict[str, int]:
-    """Sizes in bytes by name (proc(5), ``smaps_rollup``); none if the process has ended."""
+    """Return sizes in bytes by name (proc(5), `smaps_rollup`); none if the process has ended."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
     except (FileNotFoundError, ProcessLookupError):
@@ -90,12 +94,12 @@ def _memory(pid: int) -> dict[str, int]:
 
 
 def _processes() -> Iterator[tuple[int, int, int, float, str]]:
-    """Process id, parent, session, CPU seconds and name of all processes (proc(5), ``stat``)."""
+    """Yield the process id, parent, session, CPU seconds and name of all processes (proc(5), `stat`)."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             stat = (folder / "stat").read_text()
         except (FileNotFoundError, ProcessLookupError):
-            continue  # it ended while we looked
+            continue  # it ended in the meantime
         name, fields = stat[stat.index("(") + 1 : stat.rindex(")")], stat[stat.rindex(")") + 2 :].split()
         seconds = (int(fields[11]) + int(fields[12])) / _TICK
         yield int(folder.name), int(fields[1]), int(fields[3]), seconds, name

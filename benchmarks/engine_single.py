@@ -1,4 +1,4 @@
-"""The first part of the engine's benchmark: one stack of five objects, one operation at a time, by four ways."""
+"""The first part of the engine's benchmark: one stack of five objects, one operation at a time, in four ways."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _VERSION = "4.25.0"
 
 
 class _OneRun(Stack):
-    """A stack whose operations are one command; ``up`` would start three more to read outputs and history."""
+    """A stack whose operations run one command each; `up` would run three more to read outputs and history."""
 
     def outputs(self) -> dict[str, Any]:
         return {}
@@ -40,7 +40,7 @@ class _OneRun(Stack):
 
 
 def measure_single(info: ClusterInfo, folder: Path, rounds: int, pair: Pair, ledger: Ledger) -> None:
-    """Run all operations by all ways, way after way in each step of each round."""
+    """Run all operations in all ways; in each round, every operation runs in each way before the next operation."""
     kubectl = Kubectl(info)
     for namespace in WAYS:
         kubectl.run("create", "namespace", namespace)
@@ -85,7 +85,7 @@ _OPERATIONS = (
 
 
 class _Automation:
-    """The Automation API on one of the two commands."""
+    """The Automation API with one of the two commands."""
 
     def __init__(self, name: str, command: PulumiCommand, info: ClusterInfo, folder: Path) -> None:
         self.name = name
@@ -117,7 +117,7 @@ class _Automation:
         self._settings = ProviderSettings(_VERSION, name, info.context)
 
     def create(self, number: int) -> None:
-        """Make or keep the objects."""
+        """Create the objects, or leave them unchanged."""
         self._stack.up(program=self._program(f"{number}"))
 
     def change(self, number: int) -> None:
@@ -125,15 +125,15 @@ class _Automation:
         self._stack.up(program=self._program(f"{number}-changed"))
 
     def preview(self, number: int) -> None:
-        """Preview that."""
+        """Preview the change of one of them."""
         self._stack.preview(program=self._program(f"{number}-changed"))
 
     def whole(self, number: int) -> None:
-        """Change one of them, and read outputs and history as the Automation API does."""
+        """Change one of them, and read outputs and history, as the Automation API does."""
         self._whole.up(program=self._program(f"{number}-again"))
 
     def destroy(self) -> None:
-        """Delete all."""
+        """Delete all objects."""
         self._stack.destroy()
 
     def _program(self, value: str) -> PulumiFn:
@@ -150,7 +150,7 @@ class _Sentinel:
         self._runner = runner
 
     def create(self, number: int) -> None:
-        """Make or keep the objects."""
+        """Create the objects, or leave them unchanged."""
         self._runner.run(self._engine.apply(StackSpec("bench", objects(0, f"{number}"))))
 
     def change(self, number: int) -> None:
@@ -158,11 +158,11 @@ class _Sentinel:
         self._runner.run(self._engine.apply(StackSpec("bench", objects(0, f"{number}-changed"))))
 
     def preview(self, number: int) -> None:
-        """Preview that."""
+        """Preview the change of one of them."""
         self._runner.run(self._engine.preview(StackSpec("bench", objects(0, f"{number}-changed"))))
 
     def destroy(self) -> None:
-        """Delete all."""
+        """Delete all objects."""
         self._runner.run(self._engine.destroy("bench"))
 
 
@@ -175,7 +175,7 @@ class _Kubectl:
         self._kubectl = kubectl
 
     def create(self, number: int) -> None:
-        """Make or keep the objects."""
+        """Create the objects, or leave them unchanged."""
         self._kubectl.apply("kubectl", list(objects(0, f"{number}")))
 
     def change(self, number: int) -> None:
@@ -183,10 +183,10 @@ class _Kubectl:
         self._kubectl.apply("kubectl", list(objects(0, f"{number}-changed")))
 
     def preview(self, number: int) -> None:
-        """What would change (`kubectl diff` shows it); here the dry run that it makes."""
+        """Preview the change of one of them, by the dry run that `kubectl diff` makes."""
         items = list(objects(0, f"{number}-changed"))
         self._kubectl.apply("kubectl", items, "--dry-run=server")
 
     def destroy(self) -> None:
-        """Delete all."""
+        """Delete all objects."""
         self._kubectl.delete("kubectl", list(objects(0, "")))

@@ -1,13 +1,13 @@
-"""reside.jazz against the official JavaScript client (cojson 0.20.19 with its N-API crypto), side by side.
+"""Compare reside.jazz with the official JavaScript client (cojson 0.20.19 with its N-API crypto).
 
-Both sides run the same operations (jazz_peer.py, jazz_peer.mjs), each in two processes of its own, against one sync
-server on loopback that is started here. Rounds are interleaved, so that the machine's load hits both alike; numbers are
-medians over the rounds, and the ratio says how many times as fast as JavaScript Python is. The last column is the
-ratio of the CPU time of both processes of a side, with what prepares and flushes a run: it suffers less from what else
-the machine does. Needs npm for the first run only, and nothing of the toolchain.
+Both sides run the same operations (jazz_peer.py, jazz_peer.mjs), each in two processes of its own, with one sync server
+on loopback that the benchmark starts. Rounds are interleaved, so that the machine's load affects both sides equally.
+Numbers are medians of the rounds; the ratio is the speed of Python divided by that of JavaScript. The last column is
+the same ratio for the CPU time of both processes of a side, including preparation and flush of a run; other load on the
+machine affects it less. The first run needs npm. The toolchain is not needed.
 
-Node is its makers' release. A Python that was built without profile-guided optimisation, as pyenv builds it, is about a
-tenth slower than a distribution's: `--python` takes the interpreter of another virtual environment with this project.
+Node is the official release. A Python that was built without profile-guided optimisation, as pyenv builds it, is about
+a tenth slower than a distribution's: `--python` takes the interpreter of another virtual environment with this project.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ LANGUAGES = ("JavaScript", "Python")
 MAX_LINE_BYTES = 64 * 1024 * 1024
 LATENCY_TARGET, THROUGHPUT_TARGET = 1.0, 0.8
 Times = dict[str, dict[str, list[tuple[float, float]]]]
-"""For each row and language the runs: (seconds, seconds of CPU time)."""
+"""Row → language → runs: (seconds, seconds of CPU time)."""
 
 
 class PeerError(Exception):
-    """A peer process could not do its part."""
+    """A peer process failed, or could not carry out an operation."""
 
 
 class Peer:
     """A peer process."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
-        """Speak to this process."""
+        """Use this process."""
         self._process = process
         self.cpu = 0.0
 
@@ -70,11 +70,11 @@ class Peer:
 
 @dataclass(frozen=True)
 class Side:
-    """Two accounts of one language, and what both languages read.
+    """Two accounts of one language, and the values that both languages read.
 
     Attributes:
-        big: A map of `LOG` transactions, made by the JavaScript side.
-        many: Ids of `MAPS` maps, made by the JavaScript side.
+        big: id of a map of `LOG` transactions, created by the JavaScript side.
+        many: ids of `MAPS` maps, created by the JavaScript side.
     """
 
     a: Peer
@@ -119,8 +119,8 @@ class Row:
     """One line of the table.
 
     Attributes:
-        count: How many things one run does; None for a latency.
-        run: Gives the seconds of one run.
+        count: number of operations in one run; None for a latency.
+        run: executes one run and returns its seconds.
     """
 
     name: str

@@ -1,7 +1,8 @@
-// One side of benchmarks/jazz.py with the official cojson package (N-API crypto): the same operations as jazz_peer.py.
+// The JavaScript side of benchmarks/jazz.py, with the official cojson package (N-API crypto): the same operations as
+// jazz_peer.py.
 //
-// One JSON request a line on stdin, one JSON answer a line on stdout; times are seconds of the monotonic clock, which
-// all processes of a machine share.
+// Each line of stdin is a JSON request, each line of stdout is the JSON response to one. Times are seconds of the
+// monotonic clock, which all processes of a machine share.
 import { createInterface } from "node:readline";
 import { inspect } from "node:util";
 import { LocalNode } from "cojson";
@@ -46,7 +47,7 @@ function check(actual, expected) {
 
 const content = (value) => value.core.getCurrentContent();
 
-// Resolves once the condition holds for the value's content.
+// Wait until a condition holds for a value's content.
 function until(value, condition) {
   return new Promise((resolve) => {
     let done = false;
@@ -80,7 +81,7 @@ const operations = {
     node = first;
     await flush();
   },
-  // A node with nothing in memory, connected and logged in.
+  // Replace the node by a new one with nothing in memory, connected and logged in.
   async fresh() {
     await node.gracefulShutdown();
     node = await LocalNode.withLoadedAccount({
@@ -171,7 +172,7 @@ const operations = {
     await flush();
     return began;
   },
-  // Answers every "ping" with a "pong", and notes how long the ping was under way.
+  // Respond to every "ping" with a "pong", and record the latency of each ping.
   async echo({ id }) {
     const map = await load(id);
     let last = 0;

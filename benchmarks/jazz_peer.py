@@ -1,7 +1,7 @@
-"""One side of benchmarks/jazz.py with reside.jazz: the same operations as jazz_peer.mjs.
+"""The Python side of benchmarks/jazz.py, with reside.jazz: the same operations as jazz_peer.mjs.
 
-One JSON request a line on stdin, one JSON answer a line on stdout; times are seconds of the monotonic clock, which all
-processes of a machine share.
+Each line of stdin is a JSON request, each line of stdout is the JSON response to one. Times are seconds of the
+monotonic clock, which all processes of a machine share.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ _FLUSH_S = 60.0
 
 
 class Peer:
-    """One account, as a node that is made anew on request."""
+    """One account, and its current node."""
 
     def __init__(self) -> None:
-        """An account of its own."""
+        """Generate an account."""
         self._credentials = Credentials.generate()
         self._url = ""
         self._node: Node
         self._echoed: list[float] = []
 
     async def register(self, url: str) -> None:
-        """Publish the account."""
+        """Connect the first node and register the account."""
         self._url = url
         self._node = await Node(url, self._credentials).__aenter__()
         await self._node.register("bench")
 
     async def fresh(self) -> None:
-        """Become a node with nothing in memory, connected and logged in."""
+        """Replace the node by a new one with nothing in memory, connected and logged in."""
         await self._node.close()
         self._node = await Node(self._url, self._credentials).__aenter__()
         await self._node.login()
 
     async def share(self) -> str:
-        """Make a map that everyone may write."""
+        """Create a map that everyone may write, and return its id."""
         shared = await self._new_map("writer")
         shared.set("made", value=True)
         await self._flush()
         return shared.id
 
     async def fill(self, count: int) -> str:
-        """Make a map of so many transactions."""
+        """Create a map of `count` transactions, and return its id."""
         filled = await self._new_map("reader")
         for number in range(count):
             filled.set(f"key{number}", f"value {number}")
@@ -60,7 +60,7 @@ class Peer:
         return filled.id
 
     async def write(self, count: int, privacy: str, turns: bool) -> float:
-        """Write to a map, in one event-loop turn or in one turn each."""
+        """Write to a map, in one event-loop turn or in a turn each; return the seconds."""
         target = await self._new_map(None)
         await self._flush()
         core = self._node._host.store.core(target.id)
@@ -80,7 +80,7 @@ class Peer:
         return took
 
     async def create_groups(self, count: int) -> float:
-        """Make groups."""
+        """Create groups; return the seconds."""
         began = time.monotonic()
         for _ in range(count):
             self._node.create_group()
@@ -90,7 +90,7 @@ class Peer:
         return took
 
     async def create_maps(self, count: int, upload: bool) -> dict[str, Any]:
-        """Make maps in one group, and wait until they are acknowledged if that is asked for."""
+        """Create maps in one group; with `upload`, the time includes the wait until they are acknowledged."""
         group = self._node.create_group()
         await group.add_member(EVERYONE, "reader")
         await self._flush()
@@ -102,7 +102,7 @@ class Peer:
         return {"took": took, "ids": ids}
 
     async def load_maps(self, ids: list[str]) -> float:
-        """Load maps in parallel and read each."""
+        """Load maps in parallel and read each; return the seconds."""
         began = time.monotonic()
         maps = await asyncio.gather(*(self._node.load_map(co_id) for co_id in ids))
         for number, loaded in enumerate(maps):
@@ -110,7 +110,7 @@ class Peer:
         return time.monotonic() - began
 
     async def load_whole(self, id: str, count: int) -> float:  # noqa: A002 - the request's name
-        """Load a map and read all of it."""
+        """Load a map and read all of it; return the seconds."""
         began = time.monotonic()
         loaded = await self._node.load_map(id)
         check(len(loaded.as_dict()), count)
@@ -121,12 +121,12 @@ class Peer:
         await self._node.load_map(id)
 
     async def until_key(self, id: str, key: str) -> float:  # noqa: A002 - the request's name
-        """When a key arrives."""
+        """Wait until a key arrives, and return the time."""
         await until(await self._node.load_map(id), lambda value: key in value)
         return time.monotonic()
 
     async def stream(self, id: str, count: int) -> float:  # noqa: A002 - the request's name
-        """Write a map, one transaction an event-loop turn; gives when it began."""
+        """Write to a map, one transaction in each event-loop turn; return the time of the start."""
         target = await self._node.load_map(id)
         began = time.monotonic()
         for number in range(count):
@@ -136,7 +136,7 @@ class Peer:
         return began
 
     async def echo(self, id: str) -> None:  # noqa: A002 - the request's name
-        """Answer every "ping" with a "pong", and note how long the ping was under way."""
+        """Respond to every "ping" with a "pong", and record the latency of each ping."""
         self._echoed = []
         last = 0
 
@@ -152,7 +152,7 @@ class Peer:
         (await self._node.load_map(id)).on_change(answer)
 
     async def ping(self, id: str, count: int) -> list[float]:  # noqa: A002 - the request's name
-        """Write pings, each after the answer to the one before; gives how long the answers were under way."""
+        """Write pings, each after the response to the previous one; return the latencies of the responses."""
         shared = await self._node.load_map(id)
         delays = []
         for number in range(1, count + 1):
@@ -169,7 +169,7 @@ class Peer:
         return delays
 
     async def echoed(self) -> list[float]:
-        """What `echo` noted."""
+        """Return the latencies that `echo` recorded."""
         return self._echoed
 
     async def _new_map(self, everyone: str | None) -> CoMap:
@@ -199,13 +199,13 @@ async def until(value: CoMap, condition: Callable[[CoMap], bool]) -> None:
 
 
 def check(actual: object, expected: object) -> None:
-    """What was measured must have happened."""
+    """Raise unless the measured operation had the expected result."""
     if actual != expected:
         raise ValueError(f"expected {expected}, found {actual}")
 
 
 async def main() -> None:
-    """Answer requests until stdin ends."""
+    """Respond to requests until stdin ends."""
     peer = Peer()
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):
@@ -214,7 +214,7 @@ async def main() -> None:
         try:
             result = await getattr(peer, request["op"])(**request["args"])
             answer = {"result": result, "cpu": time.process_time() - before}
-        except Exception as error:  # noqa: BLE001 - whatever it is, the parent process raises it
+        except Exception as error:  # noqa: BLE001 - the parent process raises it
             answer = {"error": f"{type(error).__name__}: {error}"}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()

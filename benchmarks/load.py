@@ -1,8 +1,8 @@
-"""Approval → pod Ready of a replica's new version, against ``kubectl apply`` → pod Ready of the same Deployment.
+"""Compare the time from approval to Ready of a replica's new version with that from `kubectl apply` to Ready.
 
-Needs a running ReSide (`make up`). Both sides run the same pod, one after the other, several times; the last column is
-the ratio of the medians. A greeter of its own, ``bench``, is loaded on the first run and gets a new version each round
-(replicas can't be deleted yet).
+It needs a running ReSide (`make up`). Both sides run the same pod, one after the other, several times; the last column
+is the ratio of the medians. The first run loads a greeter named `bench`, which gets a new version in each round and
+remains, because replicas can't be deleted yet.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ async def _load(session: Session, client: Any) -> tuple[float, int]:
 
 
 async def _whatever(_seen: LoadRequest) -> None:
-    """Approve it."""
+    """Approve without a review."""
 
 
 async def _apply(client: Any, cluster: Cluster, manifest: dict[str, Any]) -> float:
@@ -104,7 +104,7 @@ async def _apply(client: Any, cluster: Cluster, manifest: dict[str, Any]) -> flo
 
 
 def _same(live: dict[str, Any]) -> dict[str, Any]:
-    """The Deployment again, under a name of its own and with labels that nobody else looks for."""
+    """Return a copy of the Deployment with another name, and with labels that no other selector matches."""
     labels = {"app": f"{NAME}-peer"}
     template = live["spec"]["template"]
     spec = {

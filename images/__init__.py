@@ -1,4 +1,4 @@
-"""Container images of ReSide and how they are built: one folder an image, `build.py` for all of them.
+"""ReSide's container images and the program that builds them. Each image has a folder; `build.py` builds them all.
 
-Not part of the wheel: images are built out of a checkout.
+The wheel does not contain this package, because images are built from a checkout.
 """

@@ -1,6 +1,6 @@
-"""Build ReSide's images and push them to a registry: ``python images/build.py --push 127.0.0.1:5000``.
+"""Build ReSide's images and push them to a registry: `python images/build.py --push 127.0.0.1:5000`.
 
-Prints a JSON object, image → reference by digest, on standard output; what it is doing on standard error.
+Standard output gets a JSON object, image → reference by digest; standard error gets the progress.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import stamina.instrumentation
 import typer
 from rich.console import Console
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # run as a script, the folder above is not on the path
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # a script's path lacks the parent folder
 
 from images.builder import build_images
 from reside.local.errors import LocalError
@@ -30,9 +30,9 @@ def main(
     only: Annotated[str | None, typer.Option(help="names of images, separated by commas; all by default")] = None,
     write: Annotated[Path | None, typer.Option(help="file that gets the JSON as well")] = None,
 ) -> None:
-    """Build what the registry does not have yet."""
+    """Build the images that the registry does not have yet."""
     console = Console(stderr=True, highlight=False)
-    stamina.instrumentation.set_on_retry_hooks([])  # the last error says it all; standard output is for the result
+    stamina.instrumentation.set_on_retry_hooks([])  # the last error suffices; standard output is for the result
     start = time.monotonic()
     try:
         found = build_images(

@@ -1,7 +1,7 @@
-"""Builds the images that a registry does not have yet, and pushes them there.
+"""Build the images that a registry does not have yet, and push them.
 
-Every image is tagged ``in-<hash of its inputs>``: what the registry has under that tag need not be built, and no daemon
-is started unless an image with a Dockerfile is missing. Contents are collected side by side, images built in order.
+Every image is tagged `in-<hash of its inputs>`. An image whose tag is in the registry is not built. A Docker daemon is
+started only if an image with a Dockerfile is missing. Contents are collected in parallel; images are built in order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from reside.registry import FileBlob, ImageNotFound, ImageReference, RegistryCli
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-LATEST = "latest"  # for people and for `reside build`; whatever is deployed is named by digest
+LATEST = "latest"  # for people and for `reside build`; deployments use digests
 
 
 def build_images(
@@ -35,23 +35,23 @@ def build_images(
     progress: Callable[[str], None] = lambda _line: None,
     checkout: Path = CHECKOUT,
 ) -> dict[str, str]:
-    """Bring ReSide's images into a registry.
+    """Build and push ReSide's images that a registry lacks.
 
-    Not to be called from a running event loop: give it a thread.
+    It must not be called from a running event loop: call it in a thread.
 
     Args:
-        registry_push: ``host:port`` of the registry, on loopback (plain HTTP).
-        only: Names of the images; all if None. What they stand on is brought as well.
-        progress: Called with one line for each step.
-        checkout: The folder that holds ``images/``.
+        registry_push: `host:port` of the registry, on loopback (plain HTTP).
+        only: names of the images, whose parents are built as well; None: all.
+        progress: called with one line for each step.
+        checkout: the folder that contains `images/`.
 
     Returns:
-        Name of each image → ``registry.reside.internal/<repository>@<digest>``.
+        Name of each image → `registry.reside.internal/<repository>@<digest>`.
 
     Raises:
-        ImageBuildError: an image was not built, or ``only`` names one that does not exist.
+        ImageBuildError: an image was not built, or `only` names an unknown one.
         RegistryError: the registry can't be used.
-        LocalError: a tool is missing, or no Docker daemon can be had.
+        LocalError: a tool is missing, or a Docker daemon can't be started.
     """
     contracts = contract_labels()
     known = recipes(checkout)
@@ -83,7 +83,7 @@ async def _references(
     digests: Mapping[str, str],
     contracts: Mapping[str, Mapping[str, str]],
 ) -> dict[str, str]:
-    """The wanted images by digest; contracts are pushed on the way, and all are tagged for people."""
+    """Push the required contracts, tag all required images `latest`, and return their references by digest."""
     found: dict[str, str] = {}
     for name in wanted:
         if name in items:
@@ -97,7 +97,7 @@ async def _references(
 
 
 def _items(known: Mapping[str, Recipe], wanted: Iterable[str]) -> dict[str, Item]:
-    """The wanted images and all that they stand on, parents first."""
+    """Return the required images and their ancestors, parents first."""
     needed: set[str] = set()
     for name in wanted:
         step: str | None = name
@@ -113,7 +113,7 @@ def _items(known: Mapping[str, Recipe], wanted: Iterable[str]) -> dict[str, Item
 
 
 async def _present(client: RegistryClient, items: Iterable[Item]) -> dict[str, str]:
-    """Digests of those images that the registry has."""
+    """Return the digests of the images that the registry has."""
     found: dict[str, str] = {}
     for item in items:
         try:
@@ -138,7 +138,7 @@ def _build_missing(items: Mapping[str, Item], present: Collection[str], daemon: 
 
 
 def _to_build(items: Mapping[str, Item], present: Collection[str], daemon: Daemon) -> list[str]:
-    """The images that must be built; what they stand on is pulled if the registry has it and the daemon has not."""
+    """Return the images to build; pull their parents that are in the registry but not in the daemon."""
     found: list[str] = []
     for name in reversed(list(items)):  # children first
         is_parent = any(items[child].recipe.parent == name for child in found)
@@ -152,7 +152,7 @@ def _to_build(items: Mapping[str, Item], present: Collection[str], daemon: Daemo
 
 
 def _extend(client: RegistryClient, item: Item, items: Mapping[str, Item], progress: Callable[[str], None]) -> None:
-    """Put an image together in the registry: the one below, a layer of its content if it has any, and its extension."""
+    """Assemble an image in the registry: its parent, a layer of its content if it has any, and its extension."""
     recipe = item.recipe
     if recipe.parent is None:
         raise ImageBuildError(recipe.name, "it has neither a Dockerfile nor an image below it")
@@ -162,7 +162,7 @@ def _extend(client: RegistryClient, item: Item, items: Mapping[str, Item], progr
 
 
 def _scratch() -> TemporaryDirectory[str]:
-    """A folder that a later build removes soon if this one is killed."""
+    """Return a temporary folder; if this build is killed, a later one removes it."""
     return TemporaryDirectory(prefix=cache.HALF_MADE, dir=cache.folder())
 
 

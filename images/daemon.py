@@ -1,4 +1,4 @@
-"""What the builder asks of a Docker daemon: build, pull and push one image."""
+"""The builder's operations on a Docker daemon: build, pull and push images, and remove old ones."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from images.recipes import Recipe
 
-KEPT_BUILDS = 3  # of each image, so that two checkouts don't build in turns what the other removed
+KEPT_BUILDS = 3  # of each image, so that two checkouts do not remove each other's builds
 
 
 @dataclass(frozen=True)
 class Item:
-    """A recipe with the tag that its inputs give, and the repository of the image that it stands on."""
+    """A recipe with the tag computed from its inputs, and the repository of its parent image."""
 
     recipe: Recipe
     tag: str
@@ -36,12 +36,12 @@ class Item:
 
     @property
     def local(self) -> str:
-        """Name in the daemon's own store, the same for every registry."""
+        """Name in the daemon's store, the same for every registry."""
         return f"reside/{self.recipe.name}:{self.tag}"
 
     @property
     def reference(self) -> ImageReference:
-        """Name in the registry, by its inputs."""
+        """Name in the registry, with the tag computed from the inputs."""
         return ImageReference(RESIDE_REGISTRY, self.recipe.repository, self.tag)
 
 
@@ -50,9 +50,9 @@ class Daemon:
     """A Docker daemon and the registry that it pushes to.
 
     Args:
-        client: The daemon.
-        registry: ``host:port`` on loopback.
-        progress: Called with one line for each step.
+        client: the daemon.
+        registry: `host:port` on loopback.
+        progress: called with one line for each step.
     """
 
     client: DockerClient
@@ -60,7 +60,7 @@ class Daemon:
     progress: Callable[[str], None]
 
     def has(self, item: Item) -> bool:
-        """Whether the image lies in the daemon's store."""
+        """Return whether the daemon's store has the image."""
         try:
             self.client.images.get(item.local)
         except docker.errors.ImageNotFound:
@@ -68,14 +68,14 @@ class Daemon:
         return True
 
     def pull(self, item: Item) -> None:
-        """Bring the image from the registry into the daemon's store."""
+        """Pull the image from the registry into the daemon's store."""
         remote = f"{self.registry}/{item.recipe.repository}"
         with timed(f"{item.recipe.name}: pulled", self.progress):
             self.client.images.pull(remote, tag=item.tag).tag(item.local)
             self.client.images.remove(f"{remote}:{item.tag}")
 
     def build(self, item: Item, parent: str, context: Path) -> None:
-        """Build the image out of a context, which is removed."""
+        """Build the image from a context, then remove the context."""
         name = item.recipe.name
         with timed(f"{name}: built", self.progress), context.open("rb") as file:
             lines = self.client.api.build(
@@ -93,7 +93,7 @@ class Daemon:
         context.unlink()
 
     def push(self, items: Sequence[Item], scratch: Path) -> None:
-        """Push images under the tags of their inputs; their layers are not compressed, see `docker_archive`."""
+        """Push images under the tags of their inputs; layers are not compressed, see `reside.build.archive`."""
         if not items:
             return
         registry = RegistryClient({RESIDE_REGISTRY: f"http://{self.registry}"})
@@ -107,7 +107,7 @@ class Daemon:
                     anyio.run(registry.push_image, item.reference, image.config, image.layers, item.below)
 
     def forget_old(self, items: Collection[Item]) -> None:
-        """Remove all but the latest builds of these images from the store; layers go where nothing else uses them."""
+        """Remove all but the latest builds of these images from the store, and their unused layers."""
         current = {item.local for item in items}
         for item in items:
             images = self.client.images.list(name=f"reside/{item.recipe.name}")
@@ -118,7 +118,7 @@ class Daemon:
 
 @contextmanager
 def timed(what: str, progress: Callable[[str], None]) -> Iterator[None]:
-    """Tell that something was done, and how long it took."""
+    """Report the block as done, with its duration, unless it raises."""
     start = time.monotonic()
     yield
     progress(f"{what} in {time.monotonic() - start:.1f} s")

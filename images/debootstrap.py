@@ -1,8 +1,8 @@
-"""The base image where no public registry can be reached: a small Debian made by debootstrap.
+"""The base image without a public registry: a small Debian, created by debootstrap.
 
-The mirror is the one that this machine's apt uses, asked for at run time. The tree is made in memory, in a mount
-namespace of its own: nothing is left behind, however the process ends, and dpkg's many syncs cost nothing.
-``BASE_IMAGE`` names an image to use instead; it must have Python 3.11 at ``BASE_PYTHON`` (``/usr/bin/python3``).
+The packages come from the mirror that apt on this machine uses; it is read from apt at run time. The tree is created in
+memory, in a mount namespace of its own, so no files remain however the process ends, and dpkg's many syncs are free.
+`BASE_IMAGE` names an image to use instead; it must have Python 3.11 at `BASE_PYTHON` (default: `/usr/bin/python3`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _UNNEEDED: Final = (
     "./var/lib/apt/lists/*",
     "./var/log/*",
 )
-# Arguments: folder for the tree, tar to write, excluded patterns' file, user id, then debootstrap's own.
+# Arguments: folder for the tree, tar to write, file of excluded patterns, user id, then the arguments of debootstrap.
 _SCRIPT: Final = """
 set -eu
 root=$1 tar=$2 exclude=$3 user=$4; shift 4
@@ -56,11 +56,11 @@ class Debootstrap:
     """The content of the base image."""
 
     def key(self) -> str:
-        """What the tree is made from; the mirror is not part of it, since all mirrors have the same packages."""
+        """Return a hash of the tree's inputs, without the mirror, since all mirrors have the same packages."""
         return digest(SUITE, *PACKAGES, *_UNNEEDED, _SCRIPT)
 
     def write(self, context: Context, progress: Callable[[str], None]) -> None:
-        """Add the tree's tar, made anew if the cache has none."""
+        """Add the tree's tar; create it if the cache has none."""
         made = cached("base", self.key(), lambda folder: _make(folder, progress))
         context.copy("rootfs.tar", made / "rootfs.tar")
 
@@ -85,12 +85,12 @@ def _make(folder: Path, progress: Callable[[str], None]) -> None:
 
 
 def _shown(text: str) -> str:
-    """A text without the user and password that may stand in addresses, as in apt's."""
+    """Return a text without the user and password that its addresses, for example apt's, may contain."""
     return re.sub(r"(?<=://)[^/\s]*@", "", text)
 
 
 def _run(command: list[str], progress: Callable[[str], None]) -> None:
-    """Run debootstrap and tell each of its steps once."""
+    """Run debootstrap and report each of its steps once."""
     environment = os.environ | {"PATH": _path(), "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"} | _proxy()
     tail: deque[str] = deque(maxlen=20)
     seen: set[str] = set()
@@ -109,7 +109,7 @@ def _run(command: list[str], progress: Callable[[str], None]) -> None:
 
 
 def _mirror() -> str:
-    """The address of this machine's Debian mirror, as apt understands its own sources."""
+    """Return the address of this machine's Debian mirror, as apt resolves its sources."""
     command = ["apt-get", "indextargets", "--format", "$(RELEASE) $(COMPONENT) $(REPO_URI)", "Created-By: Packages"]
     for line in subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines():
         release, component, address = line.split(" ", 2)
@@ -121,7 +121,7 @@ def _mirror() -> str:
 
 
 def _proxy() -> dict[str, str]:
-    """The proxy of apt, for wget inside debootstrap."""
+    """Return apt's proxy as environment variables for wget, which debootstrap runs."""
     command = ["apt-config", "shell", "PROXY", "Acquire::http::Proxy"]
     shell = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     value = shell.partition("=")[2].strip().strip("'")

@@ -1,4 +1,4 @@
-"""What can go wrong when an image is built."""
+"""The error of building images."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from reside.local.errors import LocalError
 
 
 class ImageBuildError(LocalError):
-    """An image was not built; the message names it, the failed step and the end of what that step said."""
+    """An image was not built; the message names the image, the failed step and the end of its output."""
 
     def __init__(self, image: str, message: str) -> None:
         super().__init__(f"image {image}: {message}")

@@ -1,8 +1,8 @@
-"""The images of ReSide: what each is built on, from and as.
+"""The images of ReSide: the parent, content and repository of each.
 
-``base`` ← ``python`` (dependencies) ← ``engine`` (Pulumi) ← ``runtime`` (our code) ← Alpha, Sentinel, seed (a label and
-an entry point each); ``jazz`` stands on ``base``, ``etcd`` on nothing. What changes seldom is built by Docker from the
-Dockerfile in its folder; our code and what stands on it are put together in the registry, so that a change of our code
+`base` ← `python` (dependencies) ← `engine` (Pulumi) ← `runtime` (our code) ← Alpha, Sentinel, seed (a label and an
+entry point each); the parent of `jazz` is `base`, and `etcd` has none. Images that change rarely are built by Docker
+from the Dockerfile in their folder. `runtime` and its children are assembled in the registry, so a change of our code
 costs seconds and starts no daemon.
 """
 
@@ -38,13 +38,13 @@ CONTRACTS: Final = {identity.rpartition("/")[2]: contract for identity, contract
 
 
 class Content(Protocol):
-    """What goes into an image."""
+    """The content of an image."""
 
     def key(self) -> str:
-        """A hash of all that the content is made from; cheap."""
+        """Return a hash of all inputs of the content; cheap."""
 
     def write(self, context: Context, progress: Callable[[str], None]) -> None:
-        """Put the content into a build context; may take minutes."""
+        """Add the content to a build context; may take minutes."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ class Recipe:
     """How one image is built.
 
     Args:
-        name: What it is called here; its folder, if it has one.
-        repository: Its path in the registry.
-        parent: Name of the image that it stands on.
-        content: What goes into it.
-        dockerfile: The Dockerfile, whose build argument ``PARENT`` is the image below; None if Docker is not needed.
-        extension: Without a Dockerfile: what the image adds beside its content.
+        name: name of the image, and of its folder if it has one.
+        repository: path in the registry.
+        parent: name of the parent image; None: none.
+        content: content of the image; None: none.
+        dockerfile: the Dockerfile, whose build argument `PARENT` is the parent image; None: Docker is not needed.
+        extension: what an image without a Dockerfile adds in addition to its content.
     """
 
     name: str
@@ -68,14 +68,14 @@ class Recipe:
     extension: Extension = field(default_factory=Extension)
 
     def key(self, parent: str) -> str:
-        """Hash of all inputs; ``parent`` is the key of the image below."""
+        """Return a hash of all inputs; `parent` is the key of the parent image."""
         content = self.content.key() if self.content else ""
         extension = json.dumps(asdict(self.extension), sort_keys=True)
         return digest(platform.machine(), parent, self.repository, self.dockerfile or "", content, extension)
 
 
 def recipes(checkout: Path = CHECKOUT) -> dict[str, Recipe]:
-    """All images by name, parents first."""
+    """Return all images by name, parents first."""
     base_image = os.environ.get("BASE_IMAGE")
     base = _recipe("base", checkout, content=Debootstrap())
     if base_image:
@@ -93,7 +93,7 @@ def recipes(checkout: Path = CHECKOUT) -> dict[str, Recipe]:
 
 
 def contract_labels() -> dict[str, dict[str, str]]:
-    """The labels of ReSide's own contracts, by name."""
+    """Return the labels of ReSide's own contracts, by name."""
     return {name: {MANIFEST_LABEL: encode_label(contract)} for name, contract in CONTRACTS.items()}
 
 

@@ -1,7 +1,8 @@
-"""The dependencies of the Python programs, as locked in uv.lock, in a virtual environment made by hand.
+"""The dependencies of the Python programs, as locked in uv.lock, in a virtual environment.
 
-Installed outside with the machine's own uv and its cache, then copied in. A virtual environment is a link to an
-interpreter, a pyvenv.cfg and a folder of packages; made so, it fits the image and not this machine.
+This machine's uv installs the packages with its cache; then they are copied into the image. A virtual environment is a
+link to an interpreter, a pyvenv.cfg and a folder of packages. It is assembled here, so that it refers to the image's
+interpreter and not to this machine's.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _GLIBC: Final = "manylinux_2_28"  # Debian 12 has 2.36; wheels for 2.28 run ther
 
 
 class Dependencies:
-    """The content of the image ``python``."""
+    """The content of the image `python`."""
 
     def __init__(self, checkout: Path) -> None:
         self._checkout = checkout
@@ -36,7 +37,7 @@ class Dependencies:
         self._interpreter = os.environ.get("BASE_PYTHON", "/usr/bin/python3")
 
     def key(self) -> str:
-        """The locked requirements and the interpreter's place."""
+        """Return a hash of the locked requirements, the interpreter's path and the platform."""
         return digest(self._requirements, self._interpreter, PYTHON, _GLIBC, str(compiles()))
 
     def write(self, context: Context, progress: Callable[[str], None]) -> None:
@@ -57,19 +58,23 @@ class Dependencies:
         wanted += ["--python-platform", f"{platform.machine()}-{_GLIBC}"]
         _uv([*arguments, *wanted, "--link-mode", "copy", "--requirements", str(listing)], self._checkout)
         listing.unlink()
-        shutil.rmtree(folder / "bin", ignore_errors=True)  # scripts that name this machine's interpreter
+        shutil.rmtree(folder / "bin", ignore_errors=True)  # scripts that refer to this machine's interpreter
         compile_all(folder, f"/opt/reside/.venv/lib/python{PYTHON}/site-packages")
 
 
 def compiles() -> bool:
-    """Whether this interpreter writes the byte code of the image's."""
+    """Return whether this interpreter writes byte code that the image's interpreter can read."""
     return f"{sys.version_info.major}.{sys.version_info.minor}" == PYTHON
 
 
 def compile_all(folder: Path, place: str) -> None:
-    """Byte code beside each module: the image's user can't write it, and would compile at every start.
+    """Write byte code beside each module, since the image's user can't write it and would compile at every start.
 
-    It is never checked against its source, since nothing in an image changes.
+    Python does not check it against its source, since nothing in an image changes.
+
+    Args:
+        folder: folder of the modules on this machine.
+        place: path of that folder in the image, for tracebacks.
     """
     if not compiles():
         return
@@ -77,7 +82,7 @@ def compile_all(folder: Path, place: str) -> None:
     finished = subprocess.run(
         [*command, "-s", str(folder), "-p", place, str(folder)], check=False, capture_output=True, text=True
     )
-    if finished.returncode != 0:  # a package may carry templates that are no Python; they were not importable before
+    if finished.returncode != 0:  # a package may contain templates that are not Python and can't be imported
         broken = [line for line in finished.stdout.splitlines() if line.startswith("***")]
         if not broken:
             raise ImageBuildError("python", f"compileall failed:\n{finished.stderr[-2000:]}")
@@ -89,7 +94,7 @@ def _export(checkout: Path) -> str:
 
 
 def _uv(arguments: list[str], checkout: Path) -> str:
-    """Run uv in the checkout; its output."""
+    """Run uv in the checkout and return its output."""
     binary = shutil.which("uv") or shutil.which("uv", path=str(cache_folder() / "uv/bin"))
     if binary is None:
         raise ImageBuildError("python", "uv was not found: run `make .venv/.synced` in the checkout, or install uv")

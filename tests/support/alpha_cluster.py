@@ -48,12 +48,12 @@ class Servers:
     registry: Registry
 
     async def push(self, image: str, label: str | None = None, **manifest: Any) -> str:
-        """Push a label image of a manifest (or with this raw label); returns its digest.
+        """Push a label image of a manifest, or of a raw label, and return its digest.
 
         Args:
             image: reference below the registry, e.g. `examples/greeter:v1`.
-            label: the label's value, instead of a manifest.
-            manifest: members of the manifest; the identity is the image's unless given.
+            label: the label's value; None: the encoded manifest.
+            manifest: members of the manifest; `identity` defaults to that of the image.
         """
         reference = ImageReference.parse(f"{HOST}/{image}")
         if label is None:
@@ -65,7 +65,7 @@ class Servers:
 
 @contextmanager
 def servers(folder: Path) -> Iterator[Servers]:
-    """Yield running servers."""
+    """Run the servers while the block is open."""
     with jazz_server() as jazz, etcd_server() as etcd, registry(folder / "registry") as images:
         yield Servers(jazz, etcd, images)
 
@@ -86,11 +86,11 @@ class AlphaCluster:
     accounts: dict[str, Credentials] = field(default_factory=dict)
 
     def settings(self) -> AlphaSettings:
-        """Alpha's settings, as its pod would have them."""
+        """Return Alpha's settings, as its pod has them."""
         return alpha_settings(self.servers, self.credentials, self.blocks.alpha)
 
     async def client(self, name: str = "user") -> Client:
-        """Return a registered account with a node of its own."""
+        """Return a client with a newly registered account and a node of its own."""
         credentials = Credentials.generate()
         node = await _clients.enter_async_context(Node(self.servers.jazz.url, credentials))
         await node.register(name)
@@ -111,7 +111,7 @@ class AlphaCluster:
         return found[0]
 
     async def names(self) -> dict[int, str]:
-        """Names of all replicas by id."""
+        """Return the names of all replicas by id."""
         return {r.value.id: r.value.name for r in await records.all_replicas(self.alpha.data)}
 
     def lead(self) -> None:
@@ -119,7 +119,7 @@ class AlphaCluster:
         self.leading = asyncio.create_task(lead(self.alpha), name="lead")
 
     async def stop_leading(self) -> None:
-        """Cancel the leader's loop wherever it is."""
+        """Cancel the leader's loop at any point, and wait until it ends."""
         if self.leading is not None:
             self.leading.cancel()
             await asyncio.gather(self.leading, return_exceptions=True)
@@ -130,7 +130,7 @@ class AlphaCluster:
 
         async def look() -> list[str]:
             if name not in (await self.names()).values():
-                return []  # the approved request is still on its way
+                return []  # the leader has not created the replica yet
             return [v.status for v in (await self.replica(name)).versions]
 
         expected = list(statuses)
@@ -149,7 +149,7 @@ class Client:
     node: Node
 
     def has(self, permission: str) -> bool:
-        """Whether Alpha has granted a permission to this client."""
+        """Return whether Alpha has granted a permission to this client."""
         block = self.cluster.alpha.context.rcb
         return any(
             p.ref.account == self.credentials.account_id
@@ -173,7 +173,7 @@ class Client:
             )
 
     async def wish(self, **members: Any) -> CoMap:
-        """Return a request value that Alpha may read."""
+        """Return a load request value that Alpha may read."""
         group = self.node.create_group()
         await group.add_member(self.cluster.alpha.context.node.account_id, "reader")
         value = group.create_map(members)
@@ -181,18 +181,18 @@ class Client:
         return value
 
     async def create(self, image: str, **members: Any) -> int:
-        """Ask for an image of the test's registry; returns the request's id."""
+        """Create a load request for an image of the test's registry, and return its id."""
         answer = await self.call(
             "create-load-request", {"wish": (await self.wish(image=f"{HOST}/{image}", **members)).id}
         )
         return int(answer["id"])
 
     async def settled(self, number: int) -> LoadRequest:
-        """Return a request once it is no longer `validating`."""
+        """Wait until a request is no longer `validating`, and return it."""
         return await self.cluster_request(number, lambda request: request.status != "validating")
 
     async def cluster_request(self, number: int, done: Callable[[LoadRequest], bool]) -> LoadRequest:
-        """Return a request once `done` is true of it."""
+        """Wait until `done` returns true for a request, and return the request."""
 
         async def look() -> LoadRequest:
             return (await records.find_request(self.cluster.alpha.data, number)).value
@@ -200,7 +200,7 @@ class Client:
         return await eventually(f"another state of request {number}", look, done, within=_WITHIN_S)
 
     async def approve(self, number: int, **members: Any) -> LoadRequest:
-        """Approve a request as previewed and wait for its version."""
+        """Approve the previewed revision of a request, wait for its version, and return the request."""
         request = await self.settled(number)
         assert request.status == "requires-approval", request.error_message
         assert request.preview is not None
@@ -209,7 +209,7 @@ class Client:
         return await self.cluster_request(number, lambda r: r.version is not None)
 
     async def load(self, image: str, **members: Any) -> LoadRequest:
-        """Create, approve, wait."""
+        """Create a load request, approve it, and return it with its version."""
         return await self.approve(await self.create(image, **members))
 
 
@@ -237,7 +237,7 @@ def _common(on: Servers, credentials: Credentials, block: str, name: str) -> dic
 
 @asynccontextmanager
 async def alpha_cluster(on: Servers, *, leading: bool = True) -> AsyncIterator[AlphaCluster]:
-    """Yield a bootstrapped cluster: accounts, data, the fake Sentinel, Alpha with its permissions granted."""
+    """Run a bootstrapped cluster: accounts, data, the fake Sentinel, Alpha with its permissions granted."""
     alpha_account, sentinel_account = Credentials.generate(), Credentials.generate()
     blocks = await bootstrap.prepare(on.jazz.url, (on.etcd.url,), alpha_account, sentinel_account)
     orders = Orders()

@@ -1,6 +1,6 @@
-"""Real clusters for tests, started on demand and gone afterwards.
+"""Real clusters for tests, started on demand and removed afterwards.
 
-Use them from a fixture::
+Use them from a fixture:
 
     from support.clusters import control_plane
 
@@ -10,8 +10,8 @@ Use them from a fixture::
         with control_plane() as info:
             yield info
 
-Every cluster has its own state folder and number, so tests never touch a user's cluster nor each other's. What a test
-run left behind because it was killed is ended by the next run.
+Every cluster has its own state folder and number, so tests use neither a user's cluster nor each other's. The next run
+removes the clusters of a test run that was killed.
 """
 
 import os
@@ -30,14 +30,14 @@ _BASE = Path(tempfile.gettempdir()) / f"reside-tests-{os.getuid()}"
 
 @contextmanager
 def control_plane(name: str = "control-plane") -> Iterator[ClusterInfo]:
-    """Run etcd, API server and controller-manager on loopback; no root needed, up in about five seconds."""
+    """Run etcd, API server and controller-manager on loopback. It needs no root and starts in about five seconds."""
     with _running(name, control_plane_only=True) as info:
         yield info
 
 
 @contextmanager
 def full_cluster(name: str = "test") -> Iterator[ClusterInfo]:
-    """Run a whole single-node cluster with DNS, storage and registry; needs root."""
+    """Run a complete single-node cluster with DNS, storage and registry. It needs root."""
     with _running(name, control_plane_only=False) as info:
         yield info
 
@@ -54,7 +54,7 @@ def _running(name: str, *, control_plane_only: bool) -> Iterator[ClusterInfo]:
 
 
 def fresh_state(name: str) -> Path:
-    """Make a fresh state folder that is swept by a later run if this process does not do it itself."""
+    """Create a state folder; if this process does not remove it, a later run does."""
     sweep()
     me = identify(os.getpid())
     assert me is not None
@@ -64,7 +64,7 @@ def fresh_state(name: str) -> Path:
 
 
 def sweep() -> None:
-    """End the clusters of test processes that have ended."""
+    """Remove the clusters of test processes that have ended."""
     _BASE.mkdir(exist_ok=True, mode=0o700)
     with file_lock(_BASE / ".lock"):
         for parent in _BASE.glob("*-*"):

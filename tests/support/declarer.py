@@ -23,11 +23,11 @@ class Declarer:
     reports: CoMap
     results: CoMap
     group: Group
-    """Owns what it declares; the Sentinel can read it."""
+    """Group that owns the declared stacks; the Sentinel can read it."""
     maps: dict[str, CoMap] = field(default_factory=dict)
 
     async def declare(self, name: str, *objects: dict[str, Any], entry: bool = True) -> DesiredStack:
-        """Write a stack; where it is declared already, its objects."""
+        """Declare a stack, or replace the objects of a declared one; without `entry`, do not list it as desired."""
         stack = DesiredStack(name, self.node.account_id, objects)
         if name in self.maps:
             self.maps[name].update(stack.document())
@@ -39,7 +39,7 @@ class Declarer:
         return stack
 
     async def ask(self, key: str, name: str, *objects: dict[str, Any]) -> dict[str, Any]:
-        """Ask for a preview, and wait for its result."""
+        """Request a preview, wait for its result, and return it."""
         stack = DesiredStack(name, self.node.account_id, objects)
         self.previews.set(key, self.group.create_map(stack.document()).id)
         await self.node.flush()
@@ -53,7 +53,7 @@ class Declarer:
         return result
 
     async def report(self, name: str, holds: Callable[[dict[str, Any]], Any], seconds: float = 60) -> dict[str, Any]:
-        """Return the report of a stack, once it is as wanted."""
+        """Wait until `holds` returns true for the report of a stack, and return the report."""
 
         async def look() -> dict[str, Any] | None:
             found = self.reports.get(name)
@@ -67,12 +67,12 @@ class Declarer:
         return report
 
     async def applied(self, stack: DesiredStack) -> dict[str, Any]:
-        """Return the report of a stack, once this revision is applied."""
+        """Wait until this revision of a stack is applied, and return the report."""
         return await self.report(stack.name, lambda now: now.get("revision") == stack.revision)
 
 
 async def declarer(node: Node, sentinel: AccountId) -> Declarer:
-    """Return the data of the Sentinel with this account, as the node's account sees it."""
+    """Return a declarer for a node's account and the Sentinel with the account `sentinel`."""
     profile = await load_profile(node, sentinel)
     root = await node.load_map(str(profile.contracts[SENTINEL_CONTRACT]))
     names = (DESIRED, PREVIEWS, REPORTS, PREVIEW_RESULTS)

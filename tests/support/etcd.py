@@ -1,4 +1,4 @@
-"""A real etcd with one member on loopback that tests start, kill, freeze, and start again on the same data."""
+"""A real etcd with one member on loopback that tests start, kill, freeze and restart with the same data."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class EtcdServer:
         self._peer = f"http://127.0.0.1:{peer}"
 
     def start(self) -> None:
-        """Start the process and wait until it answers as healthy."""
+        """Start the process and wait until it reports that it is healthy."""
         arguments = [
             *("--name", "test", "--data-dir", str(self._folder / "data"), "--log-level", "error"),
             *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),
@@ -61,26 +61,26 @@ class EtcdServer:
             return str(error)
 
     def kill(self) -> None:
-        """End the process at once; what it has stored stays."""
+        """Kill the process (SIGKILL); its data remains."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
     def freeze(self) -> None:
-        """Let the process stop answering without closing its connections."""
+        """Stop the process (SIGSTOP), so that it does not respond but its connections stay open."""
         if self._process is not None:
             self._process.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let a frozen process go on."""
+        """Continue a frozen process (SIGCONT)."""
         if self._process is not None:
             self._process.send_signal(signal.SIGCONT)
 
 
 @contextmanager
 def etcd_server() -> Iterator[EtcdServer]:
-    """Yield a running etcd, gone with its data when the block is left."""
+    """Run etcd while the block is open; then remove it with its data."""
     folder = Path(tempfile.mkdtemp(prefix="reside-etcd-"))
     server = EtcdServer(folder)
     try:

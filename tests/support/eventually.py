@@ -1,7 +1,7 @@
-"""The one way in which tests wait for a state that has no event: look, and look again, until a deadline.
+"""Poll until a state is reached or a deadline expires. All tests that wait for a state without an event use it.
 
-A wait without success raises an `AssertionError` with the expectation and the last result. What a look raises
-ends the wait at once.
+At the deadline an `AssertionError` names the expected state and the last result. An error of a look ends the wait
+immediately.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _FIRST_PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.02
-"""Between looks at what is in this process: some states last for a moment only."""
+"""Between looks at this process, where some states are short-lived."""
 _LONGEST_PAUSE_SYNC_S = 0.2
-"""Between looks that mostly start a process each."""
+"""Between looks of which most start a process."""
 _NOTHING = "nothing, the first look did not return"
 
 
@@ -52,11 +52,11 @@ async def eventually(
     """Return the first result of a look that matches.
 
     Args:
-        what: what is expected, for the message.
-        look: reads the present state; a function or a coroutine function.
-        matches: whether a result is the expected one; without it, whether the result is true.
-        within: seconds until the wait ends, also that for a look that does not return.
-        show: how a result is shown in the message.
+        what: the expected state, for the message.
+        look: a function or coroutine function that reads the current state.
+        matches: returns whether a result is the expected one; by default, whether it is true.
+        within: seconds until the deadline, which also cancels a look that does not return.
+        show: returns a result as text for the message.
 
     Raises:
         AssertionError: no result matched in time.
@@ -73,7 +73,7 @@ async def eventually(
                 await asyncio.sleep(pause)
     except TimeoutError:
         if not deadline.expired():
-            raise  # the look's own
+            raise  # the timeout of the look itself
     raise AssertionError(_complaint(what, within, last))
 
 
@@ -102,7 +102,7 @@ def eventually_sync(
 
 
 def _pauses(longest: float) -> Iterator[float]:
-    """Yield seconds between looks without end, which grow up to `longest`."""
+    """Yield the pauses between looks, in seconds; they grow up to `longest`."""
     pause = _FIRST_PAUSE_S
     while True:
         yield pause

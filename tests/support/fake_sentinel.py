@@ -1,7 +1,7 @@
-"""A fake Sentinel with a real Jazz side: a real replica with the Sentinel's data.
+"""A fake Sentinel: a real replica with the Sentinel's data in Jazz, but without a cluster.
 
-Instead of a cluster it has a table: what is declared becomes live at once, as far as the test lets it. The real
-Sentinel meets Alpha in the end-to-end tests.
+A declared stack is reported as applied immediately, unless the test prevents it. The end-to-end tests run Alpha with
+the real Sentinel.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class Orders:
-    """What a test requires of the cluster.
+    """How the fake cluster behaves, as a test sets it, and what it has seen.
 
     Attributes:
-        hold: workloads (`Kind/name`) that start but never get ready.
-        violations: broken rules that every preview names.
-        previewing: cleared to let no preview be made.
-        seen: every set of wanted pods, in order, by stack.
+        hold: workloads (`Kind/name`) that start but never become ready.
+        violations: policy violations in every preview.
+        previewing: whether previews are made.
+        seen: stack → the desired numbers of pods by Deployment, one entry for each change, in order.
     """
 
     hold: set[str] = field(default_factory=set)
@@ -73,7 +73,7 @@ async def _granted(context: Context, ref: PermissionRef, _grant: Grant) -> None:
 
 
 def replica() -> Replica:
-    """Return the Sentinel's declaration, without a cluster behind it."""
+    """Return a replica with the Sentinel's contract, data and permissions."""
     sentinel = Replica(PACKAGED[SENTINEL_CONTRACT])
     sentinel.data(SENTINEL_CONTRACT)(_data)
     for kind in KINDS:
@@ -82,7 +82,7 @@ def replica() -> Replica:
 
 
 class Cluster:
-    """Carries out what is declared."""
+    """Reports declared stacks as applied, and makes previews."""
 
     def __init__(self, context: Context, orders: Orders) -> None:
         self._context = context
@@ -92,11 +92,11 @@ class Cluster:
         self._watched: set[str] = set()
 
     def poke(self) -> None:
-        """Look again: the orders have changed."""
+        """Process all stacks and previews again, because the orders have changed."""
         self._changed.set()
 
     async def run(self) -> None:
-        """Follow what is declared until cancelled."""
+        """Process declared stacks and previews until cancelled."""
         node, root = self._context.node, self._context.data[SENTINEL_CONTRACT]
         names = (DESIRED, PREVIEWS, REPORTS, PREVIEW_RESULTS)
         maps = {member: await node.load_map(root[member]) for member in names}
@@ -159,7 +159,7 @@ class Cluster:
 
 @asynccontextmanager
 async def fake_sentinel(settings: ReplicaSettings, orders: Orders) -> AsyncIterator[Cluster]:
-    """Yield a running fake Sentinel."""
+    """Run a fake Sentinel while the block is open."""
     async with replica().start(settings) as context:
         cluster = Cluster(context, orders)
         task = asyncio.create_task(cluster.run())

@@ -21,12 +21,12 @@ T = TypeVar("T")
 
 
 class ForgingNode(Node):
-    """A node that also writes what its library would refuse."""
+    """A node that also writes what `reside.jazz` refuses."""
 
     def transact(
         self, co_id: str, changes: list[Any], *, private: bool, made_at: int, meta: dict[str, Any] | None = None
     ) -> None:
-        """Write a transaction of any content and time, unchecked: what a hostile or a slow client may send."""
+        """Write a transaction of any content and time without checks, as a hostile or a slow client may do."""
         core = self._host.store.core(co_id)
         session = self._host.writer.session_for(core)
         index, payload = core.count(session), compact_json(changes)
@@ -44,7 +44,7 @@ class ForgingNode(Node):
         self._host.writer._append(core, Transaction(session, index, made_at, payload, key_id, text, author_of(session)))
 
     def transact_text(self, co_id: str, payload: str, *, made_at: int) -> None:
-        """Write a plain transaction whose changes are any text."""
+        """Write an unencrypted transaction whose changes are any text."""
         core = self._host.store.core(co_id)
         session = self._host.writer.session_for(core)
         item = Transaction(session, core.count(session), made_at, payload, None, None, author_of(session))
@@ -52,7 +52,7 @@ class ForgingNode(Node):
 
 
 class DetachedNode(ForgingNode):
-    """A node without a socket that takes itself for connected; the test takes and gives its frames."""
+    """A node without a socket whose state is connected; the test takes its messages and gives it messages."""
 
     def __init__(self, credentials: Credentials | None = None, clock: Callable[[], int] = now_ms) -> None:
         self.credentials = credentials or Credentials.generate()
@@ -61,13 +61,13 @@ class DetachedNode(ForgingNode):
         self.connect()
 
     def connect(self) -> None:
-        """Begin a new connection."""
+        """Start a new connection."""
         self._runtime._transport.outbox.take_all()
         self._runtime._transport.connected.set()
         self._runtime._sync.connect()
 
     def cut(self) -> None:
-        """End the connection, and lose what was not taken."""
+        """End the connection, and discard the messages that were not taken."""
         self._runtime._transport.outbox.take_all()
         self._runtime._transport.connected.clear()
         self._runtime._disconnected()
@@ -77,7 +77,7 @@ class DetachedNode(ForgingNode):
         self._runtime._received("\n".join(item if isinstance(item, str) else json.dumps(item) for item in messages))
 
     def take(self) -> list[dict[str, Any]]:
-        """Return what was sent since the last call."""
+        """Return the messages that were sent since the last call."""
         self._host.writer.send()
         return [json.loads(text) for text in self._runtime._transport.outbox.take_all()]
 
@@ -118,7 +118,7 @@ class SwitchedNode(ForgingNode):
 
 
 async def exchange(hub: DetachedNode, node: DetachedNode) -> None:
-    """Pass messages between a node and one that plays the server, until both are silent."""
+    """Pass messages between a node and the hub, which acts as the server, until both send none."""
     quiet = 0
     while quiet < 3:
         there, back = node.take(), hub.take()
@@ -131,7 +131,7 @@ async def exchange(hub: DetachedNode, node: DetachedNode) -> None:
 
 
 async def exchange_during(hub: DetachedNode, node: DetachedNode, work: Awaitable[T]) -> T:
-    """Return the result of something that a node does while its messages and those of the hub are passed on."""
+    """Return the result of `work`, and pass messages between the node and the hub until it is done."""
     task = asyncio.ensure_future(work)
     while not task.done():
         await exchange(hub, node)
@@ -139,7 +139,7 @@ async def exchange_during(hub: DetachedNode, node: DetachedNode, work: Awaitable
 
 
 async def registered(hub: DetachedNode, name: str = "someone", clock: Callable[[], int] = now_ms) -> DetachedNode:
-    """Return a node whose account the hub has."""
+    """Return a node with a new account that is registered at the hub."""
     node = DetachedNode(clock=clock)
     await exchange_during(hub, node, node.register(name))
     return node

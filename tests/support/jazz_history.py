@@ -1,7 +1,7 @@
-"""Everything that a sync server keeps: each transaction ever written, the key that encrypts it, and who has that key.
+"""Read a sync server's database: every transaction, the key that encrypts it, and the accounts that have that key.
 
-Read from the server's database and not through a node, because a node shows only the newest value, and a deleted or
-overwritten one stays in the history.
+A node is not sufficient, because it shows only the newest value, while deleted and overwritten values remain in the
+history.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Stored:
         owner: id of the group or account that owns it; None for groups and accounts themselves.
         session: the session that wrote it.
         index: its position in the session.
-        text: its changes as JSON text, or their encryption.
-        key: id of the key that encrypts it; None for a plain transaction.
-        meta: the text of its meta object, encrypted like the changes; empty without.
+        text: its changes as JSON text, encrypted if there is a key.
+        key: id of the key that encrypts it; None: it is not encrypted.
+        meta: the text of its meta object, encrypted like the changes; empty if there is none.
     """
 
     value: str
@@ -58,7 +58,7 @@ class History:
     """All transactions of a sync server at one moment.
 
     Attributes:
-        transactions: every transaction, also those of deleted values.
+        transactions: every transaction, including those of deleted values.
     """
 
     def __init__(self, database: Path) -> None:
@@ -75,9 +75,9 @@ class History:
                 self._revealed[sealer].add(key)
 
     def holders(self, key: str) -> set[str]:
-        """Return the accounts and agents that a key was ever revealed to, also by way of other keys.
+        """Return the accounts and agents to which a key was ever revealed, directly or through other keys.
 
-        `everyone` is one of them if the key is public. It does not count whether a reveal is valid.
+        They include `everyone` if the key is public. Invalid reveals count, too.
         """
         found: set[str] = set()
         ways, seen = [key], {key}
@@ -91,7 +91,7 @@ class History:
         return found
 
     def containing(self, texts: Iterable[str]) -> list[Stored]:
-        """Return the transactions that contain one of the texts as they are stored, without any key."""
+        """Return the transactions whose stored form, without decryption, contains one of the texts."""
         wanted = tuple(texts)
         return [item for item in self.transactions if any(text in item.text + item.meta for text in wanted)]
 

@@ -15,7 +15,7 @@ _WITHIN_S = 20.0
 
 
 class Nodes:
-    """Registered nodes that are closed with the block."""
+    """Creates registered nodes, and closes them at the end of the block."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -29,17 +29,17 @@ class Nodes:
         await self._stack.aclose()
 
     async def __call__(self, name: str = "someone", **arguments: Any) -> Node:
-        """Return a node with a fresh account."""
+        """Return a node with a new account."""
         node = await self._stack.enter_async_context(Node(self._url, Credentials.generate(), **arguments))
         await node.register(name)
         return node
 
     async def again(self, credentials: Credentials, **arguments: Any) -> Node:
-        """Another node of the same account."""
+        """Return another node of the same account."""
         return await self._logged_in(credentials, **arguments)
 
     async def login(self, account_id: str, agent_secret: str) -> Node:
-        """Return a node of an account that was made elsewhere."""
+        """Return a node of an account that another client created."""
         return await self._logged_in(Credentials(AccountId(account_id), agent_secret))
 
     async def _logged_in(self, credentials: Credentials, **arguments: Any) -> Node:
@@ -64,7 +64,7 @@ def content(value: Any) -> Any:
 
 
 class Clock:
-    """A clock that never gives a time twice: ties of time are where JavaScript readers differ among themselves."""
+    """A clock that returns each time once, since JavaScript clients order transactions of the same time differently."""
 
     def __init__(self) -> None:
         self._now = now_ms()
@@ -76,7 +76,7 @@ class Clock:
 
 
 async def until(value: Any, expected: Any) -> None:
-    """Wait until a value's content equals `expected` or, if that is a function, until it is true of the value."""
+    """Wait until a value's content equals `expected` or, if that is a function, until it returns true for the value."""
     check: Callable[[Any], bool] = expected if callable(expected) else lambda value: bool(content(value) == expected)
     try:
         async with asyncio.timeout(_WITHIN_S), value.watch() as changes:

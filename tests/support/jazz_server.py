@@ -1,8 +1,8 @@
-"""The real Jazz sync server of images/jazz: installed once into a cache, started on a free loopback port.
+"""The real Jazz sync server of images/jazz, installed once into a cache and started on a free loopback port.
 
-The cache is `${RESIDE_CACHE:-~/.cache/reside}/jazz/<hash of the lock file>`; it holds the official packages and the
-Node binary that npm delivers, so that a machine needs npm only for the first run. What the tests alone need, jazz-tools
-above all, has a lock file of its own in tests/interop/js.
+The cache is `${RESIDE_CACHE:-~/.cache/reside}/jazz/<hash of the lock file>`. It contains the official packages and the
+Node binary from npm, so only the first run on a machine needs npm. Packages that only tests need, such as jazz-tools,
+have a lock file of their own in tests/interop/js.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def jazz_packages() -> Path:
 
 
 def interop_packages() -> Path:
-    """Return the folder with `node_modules` of tests/interop/js, which has jazz-tools too, installed on first use."""
+    """Return the folder with `node_modules` of tests/interop/js, including jazz-tools, installed on first use."""
     return install_packages(_INTEROP)
 
 
 def install_packages(source: Path) -> Path:
-    """Return the `node_modules` of a lock file, installed on first use; safe with several test workers at once."""
+    """Return the folder with `node_modules` of a lock file, installed on first use; safe with parallel test workers."""
     lock = (source / "package-lock.json").read_bytes() + (source / "package.json").read_bytes()
     cache = Path(os.environ.get("RESIDE_CACHE") or Path.home() / ".cache" / "reside") / "jazz"
     cache.mkdir(parents=True, exist_ok=True)
@@ -58,11 +58,11 @@ def node_binary() -> Path:
 
 
 class JazzServer:
-    """One sync server; it keeps its port and its database over `kill`, `stop` and `start`.
+    """One sync server, which keeps its port and its database when it is stopped or killed and started again.
 
     Attributes:
-        port: Port on 127.0.0.1, known after the first start.
-        folder: Holds the database and the log.
+        port: port on 127.0.0.1; 0 before the first start.
+        folder: folder of the database and the log.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -72,12 +72,12 @@ class JazzServer:
 
     @property
     def url(self) -> str:
-        """Where clients connect."""
+        """WebSocket address for clients."""
         return f"ws://127.0.0.1:{self.port}"
 
     @property
     def log(self) -> str:
-        """What the server wrote so far."""
+        """The server's output so far."""
         return (self.folder / "log").read_text()
 
     def start(self) -> None:
@@ -106,14 +106,14 @@ class JazzServer:
         self.port = port
 
     def kill(self) -> None:
-        """End the process at once (kill -9)."""
+        """Kill the process (SIGKILL)."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
     def stop(self) -> None:
-        """End the process as Kubernetes does: SIGTERM, then a wait."""
+        """Stop the process as Kubernetes does: send SIGTERM, then wait."""
         if self._process is not None:
             self._process.terminate()
             try:
@@ -132,10 +132,10 @@ class JazzServer:
 
 @contextmanager
 def jazz_server(folder: Path | None = None) -> Iterator[JazzServer]:
-    """Yield a running sync server.
+    """Run a sync server while the block is open.
 
     Args:
-        folder: Where its database and log are kept; None makes a temporary one that is removed afterwards.
+        folder: folder of its database and log; None: a temporary one, which is removed afterwards.
     """
     own = folder is None
     folder = Path(tempfile.mkdtemp(prefix="reside-jazz-")) if folder is None else folder
@@ -158,7 +158,7 @@ def _install(source: Path, folder: Path) -> None:
     partial.mkdir()
     for name in ("package.json", "package-lock.json"):
         shutil.copy(source / name, partial / name)
-    # Not `npm ci`: it insists on the optional packages of other platforms, which not every registry has.
+    # `npm ci` requires the optional packages of other platforms, and some registries do not have them.
     command = [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--omit-lockfile-registry-resolved"]
     done = subprocess.run(command, cwd=partial, capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -31,18 +31,18 @@ def contracts(root: Path = ROOT) -> list[dict[str, Any]]:
 
 
 def layers_of(name: str) -> list[str]:
-    """Return the layers of a contract, as they are written, from the top."""
+    """Return the layers of a contract as they are written, highest first."""
     (contract,) = [contract for contract in contracts() if contract["name"] == name]
     return list(contract["layers"])
 
 
 def packages() -> list[list[str]]:
-    """Return the packages of each layer, from the top."""
+    """Return the packages of each layer, highest first."""
     return [[name.strip() for name in layer.split("|")] for layer in layers_of(LAYERS)]
 
 
 def allowed() -> Arrows:
-    """Return who may import whom: a higher layer a lower one, unless another contract forbids it."""
+    """Return the allowed imports: a higher layer may import a lower one, unless another contract forbids it."""
     found, below = set[tuple[str, str]](), list[str]()
     for layer in reversed(packages()):
         found |= {(importer, imported) for importer in layer for imported in below}
@@ -56,7 +56,7 @@ def allowed() -> Arrows:
 
 
 def reduced(arrows: Arrows) -> Arrows:
-    """Leave out each arrow that follows from two others."""
+    """Return the arrows without those that follow from two others."""
     return {(a, b) for a, b in arrows if not any((a, c) in arrows and (c, b) in arrows for _, c in arrows)}
 
 

@@ -1,7 +1,7 @@
-"""A whole ReSide on an embedded Kubernetes of its own, as `make up` brings it up, driven from the outside.
+"""A complete ReSide on its own embedded Kubernetes, as `make up` creates it, used from outside.
 
-Everything goes through what an operator has: the `reside` command, kubectl, and the registry. State, configuration and
-images' addresses are in a folder of the test run, so that no user's cluster or configuration is touched.
+Tests use only what an operator has: the `reside` command, kubectl, and the registry. State, configuration and image
+addresses are in a folder of the test run, so no user's cluster or configuration is changed.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ REGISTRY = "registry.reside.internal/reside/examples"
 
 @dataclass
 class Events:
-    """What a watch saw, known once it has ended."""
+    """The events of a watch, complete after it has ended."""
 
     seen: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     def read(self, text: str) -> None:
-        """Take the watch's output in: one JSON document after the other."""
+        """Parse the watch's output, a sequence of JSON documents."""
         decoder, at = json.JSONDecoder(), 0
         while text[at:].strip():
             at += len(text[at:]) - len(text[at:].lstrip())
@@ -46,7 +46,7 @@ class Events:
             self.seen.append((event["type"], event["object"]))
 
     def told(self) -> str:
-        """One line for each event: what, name, when it was to be deleted, phase."""
+        """Return one line for each event: type, name, deletion timestamp, phase."""
         return "\n".join(
             f"{kind} {thing['metadata']['name']} {thing['metadata'].get('deletionTimestamp', 'stays')} "
             f"{thing.get('status', {}).get('phase')}"
@@ -54,9 +54,9 @@ class Events:
         )
 
     def most_at_once(self) -> int:
-        """Return the largest number of objects that were there at the same time, without pods that have ended.
+        """Return the largest number of objects that existed at the same time, without pods that have ended.
 
-        A pod that has ended, its containers with it, is listed until its kubelet confirms the end.
+        A pod whose containers have ended is listed until its kubelet confirms the end.
         """
         present: set[str] = set()
         most = 0
@@ -72,18 +72,18 @@ class Platform:
     """One ReSide cluster (namespace) and the operator's configuration for it."""
 
     name: str
-    """Of the embedded cluster."""
+    """Name of the embedded cluster."""
     local_state: Path
-    """The folder of embedded clusters' states."""
+    """Folder of the state of embedded clusters."""
     folder: Path
-    """Configuration and state of the operator."""
+    """Folder of the operator's configuration and state."""
     namespace: str = "reside"
     up_output: str = ""
-    """What bringing it up printed."""
+    """Output of the command that created the cluster."""
 
     @staticmethod
     def outside() -> dict[str, str]:
-        """Return the environment of this process, without what would point at a user's cluster."""
+        """Return the environment of this process, without variables that select a user's cluster."""
         kept = ("RESIDE_CACHE", "RESIDE_TOOLS")
         return {
             key: value
@@ -113,7 +113,7 @@ class Platform:
         return self.info.kubeconfig
 
     def run(self, *command: str, check: bool = True, seconds: float = 300) -> subprocess.CompletedProcess[str]:
-        """Run a command of the operator; unless `check` is false, it must succeed."""
+        """Run a command as the operator; unless `check` is false, it must succeed."""
         environment = {**self.environment, "KUBECONFIG": str(self.kubeconfig)}
         result = subprocess.run(
             command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False
@@ -128,7 +128,7 @@ class Platform:
         return (str(Path(sys.executable).with_name("reside")),)
 
     def as_stranger(self, name: str = "stranger") -> Platform:
-        """Return the same cluster for an operator with an account of this name, which has no grants."""
+        """Return the same cluster, used by another operator whose account has this name and no grants."""
         other = replace(self, folder=self.folder / name)
         shutil.copytree(self.folder / "config", other.folder / "config", dirs_exist_ok=True)
         if name not in other.accounts():
@@ -141,7 +141,7 @@ class Platform:
         return other
 
     def accounts(self) -> dict[str, str]:
-        """Ids of the operator's accounts, by name."""
+        """Return the ids of the operator's accounts by name."""
         rows = json.loads(self.reside("account", "list", "--output", "json").stdout)
         return {row["name"]: row["accountId"] for row in rows}
 
@@ -150,11 +150,11 @@ class Platform:
         return self.run(*self.command, *args, check=check, seconds=seconds)
 
     def kubectl(self, *args: str, check: bool = True) -> str:
-        """Run kubectl in the cluster's namespace; returns its output."""
+        """Run kubectl in the cluster's namespace, and return its output."""
         return self.run("kubectl", "--namespace", self.namespace, *args, check=check).stdout
 
     def get(self, *args: str) -> Any:
-        """`kubectl get … -o json`, parsed; an empty dict if the object is not there."""
+        """Return the parsed output of `kubectl get … -o json`; an empty dict if the object does not exist."""
         text = self.kubectl("get", *args, "--ignore-not-found", "-o", "json")
         return json.loads(text) if text.strip() else {}
 
@@ -168,17 +168,17 @@ class Platform:
         return {row["name"]: row for row in rows}
 
     def build(self, folder: Path | str, tag: str) -> str:
-        """Build and push an example; returns the image reference by tag."""
+        """Build and push an example, and return the image reference by tag."""
         source = ROOT / folder
         manifest = json.loads(self.reside("build", str(source), "--tag", tag, "--push", "--output", "json").stdout)
         return f"{manifest['identity']}:{tag}"
 
     def load(self, image: str, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Load an image without asking, and wait until its version runs."""
+        """Load an image with automatic approval, and wait until its version runs."""
         return self.reside("replica", "load", image, "--auto-approve", *args, check=check)
 
     def load_and_disturb(self, image: str, name: str, disturb: Callable[[], object]) -> str:
-        """Load an image under a name, disturb as soon as the request exists, and return the output of the load."""
+        """Load an image under a name, call `disturb` once the load request exists, and return the load's output."""
         loading = subprocess.Popen(
             [*self.command, "replica", "load", image, "--name", name, "--auto-approve"],
             env=self.environment,
@@ -198,7 +198,7 @@ class Platform:
 
     @contextmanager
     def watching(self, *args: str) -> Iterator[Events]:
-        """Follow `kubectl get … --watch` while the block is open."""
+        """Run `kubectl get … --watch` while the block is open, and collect its events."""
         command = [
             "kubectl",
             "--namespace",
@@ -225,11 +225,11 @@ class Platform:
                 events.read(out.read())
 
     def ready_pods(self, replica: str) -> list[dict[str, Any]]:
-        """Pods of a replica that are Ready and not on their way out."""
+        """Return the pods of a replica that are Ready and not being deleted."""
         return [pod for pod in self.pods(f"reside.io/replica={replica}") if _ready(pod)]
 
     def pods(self, selector: str) -> list[dict[str, Any]]:
-        """Pods by label, those that are being deleted included."""
+        """Return pods by label, including those that are being deleted."""
         return list(self.get("pods", "-l", selector).get("items", []))
 
 

@@ -1,9 +1,9 @@
-"""Print docstrings and comments drawn at random, to read them as a newcomer does.
+"""Print a random sample of docstrings and comments, for a review from a newcomer's point of view.
 
     python -m tests.support.prose_sample SEED [COUNT]
 
-The same seed on the same commit prints the same sample. Drawn are the docstrings (those of attributes too) and comments
-of the tracked Python, Go and JavaScript files in the folders below.
+The same seed on the same commit prints the same sample. The sample is drawn from the docstrings, including those of
+attributes, and the comments of the tracked Python, Go and JavaScript files in `FOLDERS`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SLASHES = re.compile(r"^\s*//")
 
 @dataclass(frozen=True)
 class Prose:
-    """One docstring or comment: the file that contains it, its first line, its text."""
+    """One docstring or comment: its file, the number of its first line, its text."""
 
     path: str
     line: int
@@ -52,7 +52,7 @@ def collect(root: Path = ROOT) -> list[Prose]:
 
 
 def sample(found: list[Prose], seed: int, count: int) -> list[Prose]:
-    """Return `count` of them, or all if there are fewer; equal seeds give equal samples."""
+    """Return a random sample of `count` items, or all if there are fewer; equal seeds give equal samples."""
     return random.Random(seed).sample(found, min(count, len(found)))  # noqa: S311 - a sample, no secret
 
 
@@ -76,7 +76,7 @@ def _in_slashes(path: str, source: str) -> list[Prose]:
 
 
 def _joined(path: str, lines: list[tuple[int, str]]) -> Iterator[Prose]:
-    """Comments of consecutive lines are one."""
+    """Yield comments; those on consecutive lines are joined."""
     block: list[str] = []
     first = last = 0
     for number, line in lines:
@@ -92,7 +92,7 @@ def _joined(path: str, lines: list[tuple[int, str]]) -> Iterator[Prose]:
 
 
 def _is_prose(comment: str) -> bool:
-    """Tell a comment from a bare directive; one that gives its reason after a dash is prose."""
+    """Return whether a comment is prose: not a directive, or one with a reason after a dash."""
     return _DIRECTIVE.match(comment) is None or " - " in comment
 
 

@@ -1,4 +1,4 @@
-"""A real registry (Debian's docker-registry) on a free loopback port, for as long as a test wants it."""
+"""A real registry (Debian's docker-registry) on a free loopback port."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = "registry.reside.internal"
-_DEADLINE = 15.0  # seconds for the registry to answer
+_DEADLINE = 15.0  # seconds until the registry must respond
 
 
 @dataclass(frozen=True)
 class Registry:
-    """A registry that runs; `port` is on 127.0.0.1."""
+    """A running registry; `port` is on 127.0.0.1."""
 
     port: int
     process: subprocess.Popen[bytes]
 
     @property
     def address(self) -> str:
-        """Where to push with Docker: loopback is allowed without TLS."""
+        """Host and port for pushes with Docker, which allows loopback without TLS."""
         return f"127.0.0.1:{self.port}"
 
     @property
@@ -40,12 +40,12 @@ class Registry:
 
     @property
     def mirrors(self) -> dict[str, str]:
-        """The setting that makes a client find this registry under ReSide's name for it."""
+        """The client setting that maps ReSide's registry name to this registry."""
         return {NAME: self.url}
 
 
 def free_port() -> int:
-    """Return a loopback port without a listener at this moment."""
+    """Return a loopback port that has no listener now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -54,7 +54,7 @@ def free_port() -> int:
 
 @contextmanager
 def registry(folder: Path) -> Iterator[Registry]:
-    """Yield a registry that keeps its images in `folder`; started again on the same folder, it still has them."""
+    """Run a registry that stores its images in `folder`; another run with the same folder has them, too."""
     binary = shutil.which("docker-registry")
     assert binary is not None, "docker-registry is missing: apt-get install docker-registry"
     port = free_port()

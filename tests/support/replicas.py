@@ -1,4 +1,4 @@
-"""A small world for replicas: a real sync server, a real etcd, an account that does Alpha's part, and replicas."""
+"""An environment for replicas without Alpha: a real sync server, a real etcd, and an account that acts as Alpha."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GREETING = "registry.reside.internal/reside/contracts/greeting.v1"
 
 
 def greeting_contract() -> ContractManifest:
-    """Return a contract with the method and the permission `greet`, and one permission that names an instance."""
+    """Return a contract with the method and the permission `greet`, and a permission with an instance id."""
     return ContractManifest.model_validate(
         {
             "type": "contract",
@@ -43,7 +43,7 @@ def greeting_contract() -> ContractManifest:
 
 @dataclass(frozen=True)
 class Servers:
-    """The servers of replicas."""
+    """The servers that replicas need."""
 
     jazz: JazzServer
     etcd: EtcdServer
@@ -51,7 +51,7 @@ class Servers:
 
 @contextmanager
 def servers() -> Iterator[Servers]:
-    """Yield a running sync server and a running etcd."""
+    """Run a sync server and etcd while the block is open."""
     with jazz_server() as jazz, etcd_server() as etcd:
         yield Servers(jazz, etcd)
 
@@ -63,10 +63,10 @@ class Identity:
     credentials: Credentials
     settings: ReplicaSettings
     rcb: ControlBlock
-    """The block as Alpha sees and writes it."""
+    """The control block, loaded by the account that acts as Alpha."""
 
     def environment(self, port: int) -> dict[str, str]:
-        """Return the environment of a process that is this replica and listens on a port of the loopback."""
+        """Return the environment of a process that runs this replica on a loopback port."""
         return {
             "PATH": os.environ["PATH"],
             "RESIDE_REPLICA_NAME": self.settings.replica_name,
@@ -81,7 +81,7 @@ class Identity:
 
 
 class World:
-    """Alpha's part: makes accounts and control blocks, expects permissions, calls as a client."""
+    """Acts as Alpha: creates accounts and control blocks, and writes expected grants."""
 
     def __init__(self, alpha: Node, on: Servers) -> None:
         self.alpha = alpha
@@ -89,7 +89,7 @@ class World:
         self._count = 2
 
     async def identity(self, name: str) -> Identity:
-        """Return a registered account with an empty control block of its own."""
+        """Return a new registered account with an empty control block."""
         self._count += 1
         credentials = await self.account(name)
         group = self.alpha.create_group()
@@ -122,12 +122,12 @@ class World:
         await self.alpha.flush()
 
     async def until_current(self, identity: Identity, ref: PermissionRef, grant: Grant) -> None:
-        """Wait until the replica has noted `grant` for `ref`."""
+        """Wait until `grant` is the current grant of `ref`."""
         await until(identity.rcb, lambda: (found := identity.rcb.find(ref)) is not None and found.current == grant)
 
 
 async def until(block: ControlBlock, holds: Any) -> None:
-    """Wait for a condition on a control block, woken by its changes."""
+    """Wait until a condition holds for a control block; it is checked after each change of the block."""
     changed = block.watch()
     try:
         async with asyncio.timeout(_WITHIN_S):
@@ -142,7 +142,7 @@ async def until(block: ControlBlock, holds: Any) -> None:
 
 @asynccontextmanager
 async def world(on: Servers) -> AsyncIterator[World]:
-    """Yield a world on running servers."""
+    """Yield a world that uses running servers."""
     credentials = Credentials.generate()
     async with Node(on.jazz.url, credentials) as alpha:
         await alpha.register("alpha")
@@ -173,7 +173,7 @@ async def call(
 
 
 def endpoint_of(context: Context) -> str:
-    """Where a running replica listens."""
+    """Return the internal endpoint of a running replica."""
     return str(context.node.account.profile["endpoints"]["internal"])
 
 

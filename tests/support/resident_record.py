@@ -1,15 +1,15 @@
-"""What two command runners did, made comparable: times, ids, ports and random suffixes become names.
+"""Normalize the results of two runners for a comparison: replace times, ids, ports and random suffixes by names.
 
-Everything else must be equal, so this module is the complete list of what may differ:
+Everything else must be equal. This is the complete list of differences that are allowed:
 
 * times, durations, uids, resource versions, random suffixes of names and field managers, provider ids;
-* folders and namespace of a side, and the ports of its servers;
-* the order in which independent resources finish, and what a display prints by the clock: progress rows
-  ("@ updating....", repeated rows), and dots, which the stock one may print into the middle of a row;
-* how many steps were done when one failed, since several are under way at once;
-* ephemeral messages ("Resource scheduled for deletion"), which a provider that is quick enough does not send;
-* where in the code, and in which process, a report of a broken snapshot was made;
-* debug messages: they name the started plugins, which the resident engine saves.
+* the folders and the namespace of a runner, and the ports of its servers;
+* the order in which independent resources finish, and output that depends on the time: progress rows
+  ("@ updating....", repeated rows), and dots, which the stock runner may print within a row;
+* the number of steps that were complete when one failed, since several run in parallel;
+* ephemeral messages ("Resource scheduled for deletion"), which a fast provider does not send;
+* the source line and the process that reported a broken snapshot;
+* debug messages: they name started plugins, and the resident engine starts fewer.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SECTIONS = ("Diagnostics:", "Outputs:", "Resources:", "Policies:", "Duration:",
 
 
 def plain(value: Any, names: Mapping[str, str]) -> Any:
-    """`value` as JSON, with what may differ replaced; `names` maps a side's own words to common ones."""
+    """Return `value` as JSON data with allowed differences replaced; `names` maps a runner's names to common ones."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, str):
@@ -67,7 +67,7 @@ def plain(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def text(value: str, names: Mapping[str, str]) -> str:
-    """`value` with what may differ replaced."""
+    """Return `value` with allowed differences replaced."""
     for own, common in names.items():
         value = value.replace(own, common)
     for pattern, replacement in _PATTERNS:
@@ -76,9 +76,9 @@ def text(value: str, names: Mapping[str, str]) -> str:
 
 
 def display(value: str, names: Mapping[str, str], chatter: Iterable[str] = ()) -> list[str]:
-    """Return the lines of a display: progress rows once each and sorted, what follows them in its order.
+    """Return the lines of a display: first the distinct progress rows, sorted, then the other lines in their order.
 
-    `chatter` is what :func:`ephemeral` found; rows that show it are left out.
+    Rows that end with a text of `chatter`, the result of `ephemeral`, are omitted.
     """
     passing = tuple(text(line, names) for line in chatter)
     lines = [_BY_THE_CLOCK.sub("", line).rstrip() for line in text(value, names).splitlines()]
@@ -88,7 +88,7 @@ def display(value: str, names: Mapping[str, str], chatter: Iterable[str] = ()) -
 
 
 def _diagnostics(lines: list[str]) -> list[str]:
-    """Return the lines, diagnostics sorted by their resources, whose order is that of their first messages."""
+    """Return the lines with diagnostics sorted by resource; they are printed in the order of their first messages."""
     blocks: list[list[str]] = []
     for line in lines:
         if blocks and line.startswith("    ") and blocks[-1][0].startswith("  "):
@@ -101,13 +101,13 @@ def _diagnostics(lines: list[str]) -> list[str]:
 
 
 def ephemeral(received: Iterable[EngineEvent]) -> set[str]:
-    """Return the texts that providers reported while they worked."""
+    """Return the texts of ephemeral messages, which providers report during an operation."""
     diagnostics = [event.diagnostic_event for event in received if event.diagnostic_event is not None]
     return {diagnostic.message.strip() for diagnostic in diagnostics if diagnostic.ephemeral}
 
 
 def events(received: Iterable[EngineEvent], names: Mapping[str, str]) -> list[Any]:
-    """Engine events without debug messages: those of one resource in their order, resources by their names."""
+    """Return the engine events without debug and ephemeral messages, in a stable order by resource."""
     shown = [_event(event, names) for event in received]
     shown = [event for event in shown if event and not _is_chatter(event.get("diagnostic_event", {}))]
     return sorted(shown, key=_subject)
@@ -124,21 +124,21 @@ def _event(event: EngineEvent, names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _subject(event: dict[str, Any]) -> tuple[int, str]:
-    """First the prelude, then resource after resource, at last the summary and the end."""
+    """Return the sort key of an event: first the prelude, then the resources, then the summary and the end."""
     (kind, body), *_ = event.items()
     place = {"prelude_event": 0, "summary_event": 2, "cancel_event": 3}.get(kind, 1)
     return place, str(body.get("urn") or body.get("metadata", {}).get("urn") or "")
 
 
 def checkpoint(state: dict[str, Any], names: Mapping[str, str]) -> Any:
-    """Return a state file, or another JSON document of the state folder."""
+    """Return a state file, or another JSON document of the state folder, normalized."""
     shown = plain(state, names)
     latest = (shown.get("checkpoint") or {}).get("latest")
     return {**shown, "checkpoint": deployment(latest, {})} if latest else shown
 
 
 def deployment(state: dict[str, Any], names: Mapping[str, str]) -> Any:
-    """Return a deployment, resources by their names and ids: the order in it is that of completion."""
+    """Return a deployment, normalized and sorted by URN and id, since its resources are in the order of completion."""
     shown = plain(state, names)
     resources = shown.get("resources") or []
     resources.sort(key=lambda resource: (resource["urn"], resource.get("delete", False), resource.get("id", "")))
@@ -148,8 +148,8 @@ def deployment(state: dict[str, Any], names: Mapping[str, str]) -> Any:
 def decrypted(state: dict[str, Any], passphrase: str) -> list[str]:
     """Return the plain texts of all secrets of an exported deployment, sorted.
 
-    The format is that of sdk/go/common/resource/config/crypt.go: AES-256-GCM, the key made by PBKDF2 from the salt
-    that stands beside them.
+    The format is that of sdk/go/common/resource/config/crypt.go: AES-256-GCM with a key that PBKDF2 derives from the
+    passphrase and the salt in the deployment.
     """
     salt = base64.b64decode(state["secrets_providers"]["state"]["salt"].split(":")[1])
     key = hashlib.pbkdf2_hmac("sha256", passphrase.encode(), salt, 1_000_000, 32)
@@ -172,5 +172,5 @@ def _ciphertexts(value: Any) -> Iterator[str]:
 
 
 def document(value: Any) -> list[str]:
-    """Lines of `value`, for a readable comparison."""
+    """Return `value` as lines of JSON, for a readable comparison."""
     return json.dumps(value, indent=1, sort_keys=True, default=str).splitlines()

@@ -18,7 +18,7 @@ DIGEST = "sha256:" + "0" * 64
 
 
 def kubectl(info: ClusterInfo, *arguments: str, stdin: str | None = None, env: dict[str, str] | None = None) -> str:
-    """Return what kubectl prints."""
+    """Run kubectl and return its output."""
     done = subprocess.run(
         [Toolchain.default().find("kubectl"), "--kubeconfig", info.kubeconfig, "--context", info.context, *arguments],
         check=False,
@@ -33,14 +33,14 @@ def kubectl(info: ClusterInfo, *arguments: str, stdin: str | None = None, env: d
 
 
 def new_namespace(info: ClusterInfo) -> str:
-    """Return a fresh namespace."""
+    """Create a namespace and return its name."""
     name = f"t-{uuid.uuid4().hex[:10]}"
     kubectl(info, "create", "namespace", name)
     return name
 
 
 def settings(info: ClusterInfo, namespace: str, folder: Path, **more: Any) -> SentinelSettings:
-    """Return settings of a Sentinel outside of the cluster; Jazz and etcd lead nowhere unless given."""
+    """Return settings of a Sentinel outside of the cluster; by default Jazz and etcd are unreachable."""
     values: dict[str, Any] = {
         "replica_name": "kubernetes-sentinel",
         "control_block_id": "co_znone",
@@ -69,7 +69,7 @@ def config_map(name: str, stack: str = "demo", **data: str) -> dict[str, Any]:
 
 
 def workload(kind: str, name: str, stack: str = "demo", **spec: Any) -> dict[str, Any]:
-    """Return a Deployment, StatefulSet or Job; without a node its pods stay pending, which is enough here."""
+    """Return a Deployment, StatefulSet or Job; without a Kubernetes node its pods stay pending."""
     labels = {"app": name}
     container = {"name": "main", "image": f"example.internal/x@{DIGEST}", "env": [{"name": "A", "value": "1"}]}
     pod: dict[str, Any] = {"containers": [container]}
