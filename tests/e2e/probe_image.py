@@ -1,6 +1,5 @@
 """Builds the probe (a small Go program) and pushes it to a local cluster's registry."""
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import httpx
 
 from reside.local import REGISTRY_HOST, ClusterInfo
 from reside.local.images import MANIFEST_TYPE, BinaryImage, build
+from tools.builder.golang import environment
 
 _SOURCE = Path(__file__).parent / "probe"
 
@@ -16,9 +16,9 @@ def push_probe(info: ClusterInfo, folder: Path) -> str:
     """Build and push the probe; return the reference that a pod names."""
     binary = folder / "probe"
     subprocess.run(
-        ["go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", binary, "."],
+        ["go", "build", "-ldflags", "-s -w", "-o", binary, "."],
         cwd=_SOURCE,
-        env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"},
+        env=environment(),
         check=True,
         timeout=300,
     )

@@ -1,16 +1,17 @@
-"""Shows what is being built and for how long: one line an item, on a terminal rewritten every second."""
+"""Shows what is being built, and how long the rest takes: one line, on a terminal rewritten every second."""
 
 import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 _TERMINAL_SECONDS = 1.0
 _LOG_SECONDS = 30.0
 _NAME_WIDTH = 24
+_MINUTE = 60
 
 
 @dataclass
@@ -18,55 +19,85 @@ class Progress:
     """The lines of one run. They go to stderr, since stdout is for results.
 
     Args:
+        left: Returns a few words on how long the rest takes, from the seconds since the start.
         times: Name, result and seconds of every item so far.
     """
 
+    left: Callable[[float], str]
     times: list[tuple[str, str, float]] = field(default_factory=list)
-    _words: str = ""
+    _began: float = field(default_factory=time.monotonic)
+    _words: dict[str, str] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
     def item(self, name: str, reason: str) -> Iterator[None]:
-        """Show one item while it is being made."""
+        """Show one item while it is being made; several threads may each make one."""
         began = time.monotonic()
-        self.tell(reason)
-        print(f"{name:<{_NAME_WIDTH}} {reason}", file=sys.stderr, flush=True)
-        ended = threading.Event()
-        ticker = threading.Thread(target=self._tick, args=(name, began, ended), daemon=True)
-        ticker.start()
+        self._line(f"{name:<{_NAME_WIDTH}} {reason}", final=True)
         result = "failed"
         try:
-            yield
+            with self.doing(name, reason):
+                yield
             result = "built"
+        finally:
+            seconds = time.monotonic() - began
+            with self._lock:
+                self.times.append((name, result, seconds))
+            self._line(f"{name:<{_NAME_WIDTH}} {result}, {seconds:.0f} s", final=True)
+
+    @contextmanager
+    def doing(self, name: str, words: str) -> Iterator[None]:
+        """Show an item in the line about all items while something is done for it."""
+        self.tell(name, words)
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._words[name]
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show the line about all items, from time to time."""
+        ended = threading.Event()
+        ticker = threading.Thread(target=self._tick, args=(ended,), daemon=True)
+        ticker.start()
+        try:
+            yield
         finally:
             ended.set()
             ticker.join()
-            seconds = time.monotonic() - began
-            self._line(f"{name:<{_NAME_WIDTH}} {result}, {seconds:.0f} s", final=True)
-            self.times.append((name, result, seconds))
 
-    def tell(self, words: str) -> None:
-        """Say what is being done for the present item."""
-        self._words = words
+    def tell(self, name: str, words: str) -> None:
+        """Say what is being done for an item."""
+        with self._lock:
+            self._words[name] = words
 
     def skip(self, name: str, why: str) -> None:
         """Note an item that need not be made."""
         self.times.append((name, why, 0.0))
 
     def table(self) -> str:
-        """Return the table of all items and their times."""
+        """Return the table of all items and their times, some of which overlap."""
         lines = [f"  {name:<{_NAME_WIDTH}} {what:<28} {seconds:7.1f} s" for name, what, seconds in self.times]
-        total = sum(seconds for _, _, seconds in self.times)
-        return "\n".join([*lines, f"  {'all':<{_NAME_WIDTH}} {'':<28} {total:7.1f} s"])
+        return "\n".join([*lines, f"  {'altogether':<{_NAME_WIDTH}} {'':<28} {time.monotonic() - self._began:7.1f} s"])
 
-    def _tick(self, name: str, began: float, ended: threading.Event) -> None:
+    def status(self) -> str:
+        """Return the line about all items."""
+        elapsed = time.monotonic() - self._began
+        minutes, seconds = divmod(int(elapsed), _MINUTE)
+        with self._lock:
+            items = "; ".join(f"{name}: {words}" for name, words in self._words.items())
+        return f"{minutes}:{seconds:02}  {self.left(elapsed)}  {items}"
+
+    def _tick(self, ended: threading.Event) -> None:
         pause = _TERMINAL_SECONDS if sys.stderr.isatty() else _LOG_SECONDS
         while not ended.wait(pause):
-            self._line(f"{name:<{_NAME_WIDTH}} {time.monotonic() - began:.0f} s  {self._words}", final=False)
+            self._line(self.status(), final=False)
 
-    @staticmethod
-    def _line(text: str, *, final: bool) -> None:
-        if not sys.stderr.isatty():
-            print(text, file=sys.stderr, flush=True)
-            return
-        width = shutil.get_terminal_size().columns - 1
-        print(f"\r\033[K{text[:width]}", end="\n" if final else "", file=sys.stderr, flush=True)
+    def _line(self, text: str, *, final: bool) -> None:
+        with self._lock:  # of several threads
+            if not sys.stderr.isatty():
+                print(text, file=sys.stderr, flush=True)
+                return
+            width = shutil.get_terminal_size().columns - 1
+            print(f"\r\033[K{text[:width]}", end="\n" if final else "", file=sys.stderr, flush=True)

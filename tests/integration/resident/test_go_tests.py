@@ -3,20 +3,20 @@
 Go remembers what passed: nothing is run again before `engine/` changes.
 """
 
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tools.builder.golang import environment
+
 _ENGINE = Path(__file__).parents[3] / "engine"
-_AS_BUILT = {"CGO_ENABLED": "0", "GOWORK": "off"}  # tools.builder.golang's, so that its compiled packages are used
 
 
 def _go(*command: str, **settings: str) -> str:
-    """Run a Go command in `engine/`, which must succeed, and return its output."""
+    """Run a Go command in `engine/`, with the packages that the build compiled, and return its output."""
     done = subprocess.run(
-        command, cwd=_ENGINE, env={**os.environ, **_AS_BUILT, **settings}, capture_output=True, text=True, check=False
+        command, cwd=_ENGINE, env={**environment(), **settings}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{' '.join(command)}:\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr

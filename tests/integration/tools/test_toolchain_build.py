@@ -8,14 +8,19 @@ from pathlib import Path
 
 import pytest
 
-TOOLS = Path(__file__).resolve().parents[3] / "tools"
+CHECKOUT = Path(__file__).resolve().parents[3]
+
+
+def copy_modules(target: Path) -> Path:
+    """Copy all Go modules, and what builds them, to a checkout of the test's own."""
+    for folder in ("tools", "engine"):
+        shutil.copytree(CHECKOUT / folder, target / folder)
+    return target
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    target = tmp_path / "checkout"
-    shutil.copytree(TOOLS, target / "tools")
-    return target
+    return copy_modules(tmp_path / "checkout")
 
 
 def start(checkout: Path, *arguments: str) -> "subprocess.Popen[str]":
@@ -60,9 +65,7 @@ def test_a_broken_cache_heals_itself(checkout: Path) -> None:
 
 def test_another_checkout_uses_the_same_entry(checkout: Path, tmp_path: Path) -> None:
     build(checkout)
-    other = tmp_path / "other"
-    shutil.copytree(TOOLS, other / "tools")
-    assert "building" not in build(other)
+    assert "building" not in build(copy_modules(tmp_path / "other"))
 
 
 def test_a_changed_module_gets_an_entry_of_its_own_and_the_old_one_is_left_alone(checkout: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.builder import cache, debian, onpath
+from tools.builder import cache, debian, golang, onpath
 from tools.builder.units import UNITS, Unit, VersionCheck
 
 
@@ -92,6 +92,15 @@ def test_a_modules_tests_do_not_decide_its_binaries(tmp_path: Path) -> None:
     first = cache.folder_hash(tmp_path)
     (tmp_path / "main_test.go").write_text("package main")
     assert cache.folder_hash(tmp_path) == first
+
+
+def test_a_folder_that_replaces_a_module_decides_the_binaries_too(tmp_path: Path) -> None:
+    (tmp_path / "module/inner").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "module/go.mod").write_text(
+        "module m\n\nreplace (\n\ta.dev/a => ../other\n\tb.dev/b => ./inner\n\tc.dev/c => d.dev/d v1.0.0\n)\n"
+    )
+    assert golang.replacements(tmp_path / "module") == [tmp_path / "other"]
 
 
 def test_every_unit_has_a_module_in_the_checkout() -> None:
