@@ -46,7 +46,7 @@ def command(arguments: Sequence[str]) -> typer.Typer:
 
     @app.callback()
     def reside() -> None:
-        """Runs small autonomous services, replicas, on Kubernetes."""
+        """Run small autonomous services, replicas, on Kubernetes."""
 
     first = next(iter(arguments), "")
     for name in [first] if first in _PARTS else _PARTS:
