@@ -102,7 +102,7 @@ def test_killed_in_a_creation(side: Side, victim: str, point: int) -> None:
     assert killed
     if victim == "engine":
         assert isinstance(outcome.error, EngineDied)
-        assert "ended in the middle of `pulumi up`" in str(outcome.error)
+        assert "ended during `pulumi up`" in str(outcome.error)
     end_of(killed)
     whole(side, stack, program, ALL)
 
