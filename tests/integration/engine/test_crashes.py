@@ -145,7 +145,8 @@ async def test_the_engine_ends_when_its_owner_dies(b: Bench) -> None:
     leader = int(await asyncio.to_thread(owner.stdout.readline))
     owner.kill()
     owner.communicate()
-    await eventually("the end of the session", lambda: session(leader), lambda alive: not alive)
+    # The resident engine interrupts what runs, and again after 10 s; it ends 35 s after its owner at the latest
+    await eventually("the end of the session", lambda: session(leader), lambda alive: not alive, within=60)
     await converges(b)
 
 

@@ -143,7 +143,7 @@ async def test_a_silent_connection_is_replaced(jazz: JazzServer, guest: Credenti
         node._runtime._transport._silence = 30.0  # a server on a busy machine may ping late
         line.deaf = False
         await node.flush()
-        assert line.connections == 2
+        assert line.connections >= 2  # one more if the next connection was made, and given up, while the line was deaf
 
 
 async def test_a_server_that_hangs_up_at_once_is_asked_less_and_less_often(jazz: JazzServer) -> None:
