@@ -4,6 +4,8 @@ SHELL := /bin/bash
 CACHE := $(or $(RESIDE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reside)
 UV := $(or $(shell command -v uv 2>/dev/null),$(CACHE)/uv/bin/uv)
 RUN := .venv/bin
+# With this set, every Python program compiles all of its modules at every start: `reside` takes three times as long.
+unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH)
 
 .PHONY: help tools up down status test check quick coverage soak bench clean
