@@ -59,13 +59,18 @@ def _parser() -> argparse.ArgumentParser:
         description="Prints a value, its group and its history; for each transaction whether it counts, or why not.",
         epilog=(
             "Credentials: a JSON file with accountId and agentSecret, or JAZZ_ACCOUNT_ID and JAZZ_AGENT_SECRET in the"
-            " environment. Without them an account that exists for this one look is used: it sees who wrote what when,"
-            " and the content of what everyone may read."
+            " environment. Without them, a temporary account is used: it sees the author and time of each transaction,"
+            " and content that everyone may read."
         ),
     )
     inspect.add_argument("url", metavar="URL", help="the sync server, ws://… or wss://…")
     inspect.add_argument("id", metavar="ID", help="the value, co_z…")
-    inspect.add_argument("--credentials", type=Path, metavar="FILE", help="whose eyes to look with")
+    inspect.add_argument(
+        "--credentials",
+        type=Path,
+        metavar="FILE",
+        help="JSON file with the credentials of the account that reads the value",
+    )
     inspect.add_argument("--json", action="store_true", help="print JSON")
     inspect.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="default 30")
     return parser
@@ -106,9 +111,9 @@ def _read(file: Path) -> dict[str, object]:
     except OSError as error:
         raise InvalidCredentials(f"{file} can't be read: {error.strerror}") from None
     except ValueError:
-        raise InvalidCredentials(f"{file} is no JSON") from None
+        raise InvalidCredentials(f"{file} is not valid JSON") from None
     if not isinstance(found, dict):
-        raise InvalidCredentials(f"{file} is no JSON object")
+        raise InvalidCredentials(f"{file} must contain a JSON object")
     return found
 
 

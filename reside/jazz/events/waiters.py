@@ -46,11 +46,11 @@ class Waiters:
         self._round_trips: deque[asyncio.Future[bool]] = deque()
         self._flushes: list[_Flush] = []
 
-    def waited_for(self) -> Iterable[str]:
+    def awaited_ids(self) -> Iterable[str]:
         """Return the ids of the values for whose change a caller waits."""
         return list(self._values)
 
-    def is_waited_for(self, core: Core) -> bool:
+    def is_awaited(self, core: Core) -> bool:
         """Return whether a caller waits for a change of a value."""
         return core.co_id in self._values
 
@@ -92,14 +92,14 @@ class Waiters:
         self,
         missing: Unacknowledged,
         timeout: float,  # noqa: ASYNC109 - the error names what is missing
-        why_not: Callable[[], str],
+        delay_reason: Callable[[], str],
     ) -> None:
         """Wait until the server has acknowledged what is missing.
 
         Args:
             missing: what must be acknowledged; values are removed from it as they are acknowledged.
             timeout: in seconds.
-            why_not: returns the reason for a delay, for the error.
+            delay_reason: returns the reason for a delay, for the error.
 
         Raises:
             JazzTimeout: the server did not acknowledge it in time.
@@ -114,7 +114,7 @@ class Waiters:
         except TimeoutError:
             values = ", ".join(sorted(flush.missing)[:3])
             count = len(flush.missing)
-            raise JazzTimeout(f"{count} values not flushed within {timeout:g} s ({values}): {why_not()}") from None
+            raise JazzTimeout(f"{count} values not flushed within {timeout:g} s ({values}): {delay_reason()}") from None
         finally:
             self._flushes.remove(flush)
 

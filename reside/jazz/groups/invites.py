@@ -86,7 +86,7 @@ async def create_invite(group: KeyedGroup, role: InviteRole, *, value_id: CoId, 
 
 
 def _agent_of(secret: str) -> Agent:
-    # Decoding takes time quadratic in the length, and the text may come from a stranger's profile.
+    # Decoding takes time quadratic in the length, and the text may come from another account's profile.
     is_possible = secret.startswith(_PREFIX) and len(secret) <= len(_PREFIX) + 2 * _SEED_BYTES
     try:
         seed = b58decode(secret.removeprefix(_PREFIX)) if is_possible else b""

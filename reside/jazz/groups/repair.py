@@ -1,8 +1,8 @@
 """Repair of groups that older versions wrote incompletely, as in the JavaScript library.
 
-A group without a group sealer can't become the parent of a stranger's group. A group with a new read key that was not
-published can't be read by `everyone`, even if `everyone` is a reader. The sealer is derived from the read key, so
-admins that repair a group at the same time write the same value.
+A group without a group sealer can't be extended by an account that is not its member. A group with a new read key that
+was not published can't be read by `everyone`, even if `everyone` is a reader. The sealer is derived from the read key,
+so admins that repair a group at the same time write the same value.
 """
 
 from reside.jazz.groups.group import Group

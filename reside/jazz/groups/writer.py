@@ -165,7 +165,7 @@ class GroupWriter:
     def reveal_if_possible(self, key: ReadKey, member: str) -> None:
         """Give a key to a member; if that is impossible, log a warning.
 
-        Invites let strangers make any id a member. A member without an account or without a usable key must not prevent
+        An invite lets anyone make any id a member. A member without an account or without a usable key must not prevent
         a rotation, so it gets no key.
         """
         try:

@@ -117,7 +117,7 @@ class Inbox:
             if message is not None:
                 message.update({"processed": True} if error is None else {"error": error, "processed": True})
         except JazzError as refusal:
-            _log.warning("the sender of %s can't be told: %s", entry.value, refusal)
+            _log.warning("could not notify the sender of %s: %s", entry.value, refusal)
 
 
 def _key(entry: FeedEntry) -> str:

@@ -37,9 +37,9 @@ def id_in(holder: CoMap, key: str) -> CoId:
     """Return the id of the value that a map refers to under a key.
 
     Raises:
-        InvalidContent: the key holds no id.
+        InvalidContent: the key does not contain an id.
     """
     value = holder.get(key)
     if not isinstance(value, str) or not is_co_id(value):
-        raise InvalidContent(f"{holder.id} names no value as its {key}")
+        raise InvalidContent(f"{holder.id} has no value id in its key {key}")
     return CoId(value)

@@ -41,7 +41,7 @@ async def inspect_value(node: Node, co_id: str, *, timeout: float = 30.0) -> Rep
     value._refresh()
     core = host.store.core(value.id)
     group = value if isinstance(value, Group) else _owner(value)
-    transactions = _judged_group(value) if isinstance(value, Group) else _judged(value, core, group)
+    transactions = _group_transactions(value) if isinstance(value, Group) else _value_transactions(value, core, group)
     return Report(
         value.id,
         value.kind,
@@ -62,14 +62,14 @@ def _owner_report(group: Group) -> OwnerReport:
     return OwnerReport(group.id, group.name, group.kind, group.my_role, group.members(), parents)
 
 
-def _judged_group(group: Group) -> Iterator[TransactionReport]:
+def _group_transactions(group: Group) -> Iterator[TransactionReport]:
     state = group._state
     for verdict in state.verdicts:
         outcome: Outcome = "valid" if verdict.refusal is None else "invalid"
         yield _report(verdict.transaction, state, outcome, verdict.refusal)
 
 
-def _judged(value: Value, core: Core, group: Group | None) -> Iterator[TransactionReport]:
+def _value_transactions(value: Value, core: Core, group: Group | None) -> Iterator[TransactionReport]:
     reasons = {(session, index): reason for session, index, reason in _refusals(value)}
     state = None if group is None else group._state
     for item in core.transactions:
@@ -106,7 +106,7 @@ def _masked(raw: Json) -> Json:
     if isinstance(raw, list):
         return [_masked(value) for value in raw]
     if isinstance(raw, str) and raw.startswith(_SECRET_STARTS):
-        return f"({raw.partition('_')[0]}, not shown)"
+        return f"({raw.partition('_')[0]}, hidden)"
     return raw
 
 
@@ -131,9 +131,9 @@ def _content(value: Value) -> Json:  # noqa: PLR0911 - one return a kind
 
 def _notes(core: Core) -> Iterator[str]:
     if core.deleted:
-        yield "an admin of its group deleted it: nothing else of it counts, and nothing else is sent any more"
+        yield "an admin of its group deleted it: only the deletion counts, and only the deletion is sent"
     for session in core.rejected:
-        yield f"the log of {session} goes on with what does not verify; that was refused"
-    for author, batches in core.parked.items():
+        yield f"the log of {session} continues with a batch whose signature does not verify; the batch was refused"
+    for author, batches in core.deferred.items():
         count = sum(len(batch.transactions) for batch in batches)
-        yield f"{count} transactions by {author} wait: that account is not on the server"
+        yield f"{count} transactions by {author} are deferred: that account is not on the server"

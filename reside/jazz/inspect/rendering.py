@@ -29,7 +29,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"transactions: {len(report.transactions)}, of which {counted} count"
     for item in report.transactions:
         yield f"  {item.outcome:<10} {item.made_at}  {item.privacy:<8} {item.author} ({item.role or 'no role'})"
-        yield f"             {item.session.partition('_session_')[2]}/{item.index}  {_shown(item.changes)}"
+        yield f"             {item.session.partition('_session_')[2]}/{item.index}  {_shortened(item.changes)}"
         if item.reason is not None:
             yield f"             because {item.reason}"
 
@@ -47,7 +47,7 @@ def _owner_lines(group: OwnerReport, *, itself: bool) -> Iterator[str]:
         yield f"  extends  {parent} {mapping}"
 
 
-def _shown(changes: Json) -> str:
+def _shortened(changes: Json) -> str:
     if changes is None:
         return "(can't be read)"
     text = json.dumps(changes, ensure_ascii=False)

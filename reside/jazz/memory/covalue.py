@@ -42,7 +42,7 @@ class Core:
         sessions: verified logs.
         transactions: all verified transactions in the order of arrival.
         expected: the number of transactions that the server announced, by session.
-        parked: batches whose author's account is not loaded yet, by author.
+        deferred: batches whose author's account is not loaded yet, by author.
         rejected: sessions with an invalid batch; they are ignored for the rest of the connection.
         refusal: why the last malformed message about the value was dropped.
         unconfirmed: whether the server may have more: it has not sent its complete state yet.
@@ -58,7 +58,7 @@ class Core:
         secrets: cached secrets of read keys.
         forgotten: how often `secrets` was cleared, because secrets may depend on content that became invalid.
         stale: whether the content must be recomputed.
-        barred: how often transactions were barred after their validation.
+        policy_refusals: how often a policy refused transactions after their validation.
         deletions: transactions that mark the value as deleted, valid or not.
         deleted: whether one of `deletions` is valid; then all other sessions are void and are neither read nor sent.
     """
@@ -68,7 +68,7 @@ class Core:
     sessions: dict[SessionId, SessionLog] = field(default_factory=dict)
     transactions: list[Transaction] = field(default_factory=list)
     expected: dict[str, int] = field(default_factory=dict)
-    parked: dict[str, list[Batch]] = field(default_factory=dict)
+    deferred: dict[str, list[Batch]] = field(default_factory=dict)
     rejected: set[str] = field(default_factory=set)
     refusal: str | None = None
     unconfirmed: bool = False
@@ -84,13 +84,13 @@ class Core:
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     forgotten: int = 0
     stale: bool = True
-    barred: int = 0
+    policy_refusals: int = 0
     deletions: list[Transaction] = field(default_factory=list)
     deleted: bool = False
 
-    def bar(self) -> None:
-        """Restart the validation, because transactions were barred after it."""
-        self.barred += 1
+    def restart_validation(self) -> None:
+        """Restart the validation, because a policy refused transactions after it."""
+        self.policy_refusals += 1
         self.validation = None
 
     def note_change(self, since: int) -> None:
@@ -131,7 +131,11 @@ class Core:
     def is_complete(self) -> bool:
         """Return whether all announced transactions have arrived, except those that can't be accepted now."""
         for session, count in self.expected.items():
-            if not self.is_live(session) or session in self.rejected or session.split("_session", 1)[0] in self.parked:
+            if (
+                not self.is_live(session)
+                or session in self.rejected
+                or session.split("_session", 1)[0] in self.deferred
+            ):
                 continue
             if self.count(session) < count:
                 return False
@@ -141,7 +145,7 @@ class Core:
         """Drop the state of a connection that has ended; the next connection resumes from the verified logs."""
         self.unconfirmed = self.unconfirmed or (self.header is not None and not self.is_complete())
         self.expected.clear()
-        self.parked.clear()
+        self.deferred.clear()
         self.rejected.clear()
 
     def add(self, *transactions: Transaction) -> None:

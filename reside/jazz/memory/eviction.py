@@ -27,7 +27,7 @@ def evictable(store: Store, held: Iterable[str]) -> list[Core]:
             continue
         kept.add(co_id)
         core = store.cores[CoId(co_id)]
-        needed = [*needs(core), *core.parked]
+        needed = [*needs(core), *core.deferred]
         if core.validation is not None:
             needed += core.validation.parent_revisions
         stack += [other for other in needed if other in store.cores and other not in kept]

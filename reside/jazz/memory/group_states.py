@@ -58,7 +58,7 @@ class GroupStates:
 
     def __init__(self, store: Values) -> None:
         self._store = store
-        self._under_way: list[Core] = []
+        self._validating: list[Core] = []
         self._tainted: set[CoId] = set()
         self._circular: set[CoId] = set()
 
@@ -73,14 +73,14 @@ class GroupStates:
             return core.partial_state
         if core.group_state is not None:
             return core.group_state
-        return self._validate_as_parent(core) if self._under_way else self._validate_root(core)
+        return self._validate_as_parent(core) if self._validating else self._validate_root(core)
 
     def _validate_as_parent(self, core: Core) -> GroupState | str:
-        if len(self._under_way) < _MAX_NESTING:
+        if len(self._validating) < _MAX_NESTING:
             core.group_state = self._validate(core)
             return core.group_state
         if core.co_id not in self._circular:
-            raise _TooDeepError(core, self._under_way)
+            raise _TooDeepError(core, self._validating)
         return f"in a cycle of more than {_MAX_NESTING} groups"
 
     def _validate_root(self, core: Core) -> GroupState:
@@ -101,7 +101,7 @@ class GroupStates:
                 return state
 
     def _validate(self, core: Core) -> GroupState:
-        self._under_way.append(core)
+        self._validating.append(core)
         prior, parents_changed_from = core.validation, NEVER
         revisions_before = {} if prior is None else dict(prior.parent_revisions)
         try:
@@ -124,7 +124,7 @@ class GroupStates:
             raise
         finally:
             core.partial_state = None
-            self._under_way.pop()
+            self._validating.pop()
         validation.seen = len(core.transactions)
         core.validation = validation
         if validation is not prior:
@@ -184,11 +184,11 @@ class GroupStates:
 
     def _taint(self, unfinished: Core) -> None:
         """Note the groups whose validation uses another's unfinished state; they are validated again later."""
-        place = self._under_way.index(unfinished)
-        self._tainted.update(core.co_id for core in self._under_way[place + 1 :])
+        place = self._validating.index(unfinished)
+        self._tainted.update(core.co_id for core in self._validating[place + 1 :])
 
     def _drop_tainted(self, core: Core) -> None:
-        if self._under_way:
+        if self._validating:
             return
         for tainted in self._tainted - {core.co_id}:
             self._store.core(tainted).group_state = self._store.core(tainted).validation = None

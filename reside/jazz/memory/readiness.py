@@ -51,7 +51,7 @@ def missing_for(store: Store, core: Core, *, connected: bool, whole: bool = True
         is_here = current.is_complete() and not (connected and current.unconfirmed)
         if not is_here and (whole or current is not core):
             missing[current.co_id] = current
-        optional.extend(store.core(author) for author in current.parked)
+        optional.extend(store.core(author) for author in current.deferred)
         if current.header.owner is not None:
             (indispensable if needed else optional).append(store.core(current.header.owner))
         if current.header.is_group:

@@ -22,16 +22,16 @@ from reside.jazz.wire.session import Transaction
 class Guard(Protocol):
     """Refuses more than the roles forbid; implemented by `reside.jazz.removals.WriteGuard`."""
 
-    def is_whole(self, core: Core) -> bool:
+    def was_complete(self, core: Core) -> bool:
         """Return whether a value was loaded completely before, so that what arrives now is new."""
 
     def arriving(self, core: Core, transactions: Sequence[Transaction], *, new: bool) -> None:
-        """Bar transactions before they are added to a value's log."""
+        """Refuse transactions before they are added to a value's log."""
 
     def arrived(self, core: Core) -> None:
         """Note that a message about a value was processed."""
 
-    def made_here(self, core: Core) -> None:
+    def created(self, core: Core) -> None:
         """Note that this node created a value."""
 
     def changed(self, core: Core) -> None:

@@ -72,7 +72,7 @@ class Creator:
             changes: the first content. If several nodes create the value concurrently, only the earliest content
                 counts.
         """
-        known = self._objects.here(header.co_id)
+        known = self._objects.in_memory(header.co_id)
         if known is not None:
             return self._objects.of(known, kind)
         value = self._make(header, kind)

@@ -23,7 +23,7 @@ T = TypeVar("T", bound=Watchable)
 
 
 class NodeHost:
-    """The operations that values and groups use of their node; the only implementation of `values.host.Host`.
+    """The operations of a node that values and groups use; the only implementation of `values.host.Host`.
 
     Args:
         account_id: the account that reads and writes.
@@ -69,7 +69,7 @@ class NodeHost:
 
     def find(self, co_id: str) -> Value | None:
         """Return a value that was loaded or created here; None if there is none. It does not ask the server."""
-        core = self.objects.here(co_id)
+        core = self.objects.in_memory(co_id)
         return None if core is None else self.objects.of(core, Value)
 
     def has(self, value: Value) -> bool:
@@ -107,7 +107,7 @@ class NodeHost:
         return value
 
     async def load_account(self, co_id: str, *, timeout: float = 30.0) -> Account:  # noqa: ASYNC109 - as Node.load
-        """Load an account; raise `WrongKind` if the value is none. See `Node.load`."""
+        """Load an account; raise `WrongKind` if the value is not one. See `Node.load`."""
         return await self.load_as(co_id, Account, timeout=timeout)
 
     def create_group(self, name: str | None = None) -> Group:

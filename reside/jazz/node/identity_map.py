@@ -59,7 +59,7 @@ class IdentityMap:
             raise WrongKind(core.co_id, expected=getattr(kind, "kind", kind.__name__), actual=value.kind)
         return value
 
-    def here(self, co_id: str) -> Core | None:
+    def in_memory(self, co_id: str) -> Core | None:
         """Return a value if it is in memory, whether or not it has an object."""
         core = self._host.store.cores.get(CoId(co_id))
         return None if core is None or core.header is None else core

@@ -178,7 +178,7 @@ class Node:
 
         Raises:
             NotPermitted: the invite was revoked.
-            InvalidContent: it is no invite, or it refers to a value without an owner group.
+            InvalidContent: it is not an invite, or it refers to a value without an owner group.
             ValueNotFound: the server does not have the value that it refers to.
         """
         self._runtime.check_open()
@@ -197,23 +197,23 @@ class Node:
         return await self._host.load_as(co_id, Value, timeout=timeout)
 
     async def load_map(self, co_id: str, *, timeout: float = 30.0) -> CoMap:  # noqa: ASYNC109 - as load
-        """Load a map; raise `WrongKind` if the value is none. See `load`."""
+        """Load a map; raise `WrongKind` if it is of another kind. See `load`."""
         return await self._host.load_as(co_id, CoMap, timeout=timeout)
 
     async def load_list(self, co_id: str, *, timeout: float = 30.0) -> CoList:  # noqa: ASYNC109 - as load
-        """Load a list; raise `WrongKind` if the value is none. See `load`."""
+        """Load a list; raise `WrongKind` if it is of another kind. See `load`."""
         return await self._host.load_as(co_id, CoList, timeout=timeout)
 
     async def load_feed(self, co_id: str, *, timeout: float = 30.0) -> CoFeed:  # noqa: ASYNC109 - as load
-        """Load a feed; raise `WrongKind` if the value is none. See `load`."""
+        """Load a feed; raise `WrongKind` if it is of another kind. See `load`."""
         return await self._host.load_as(co_id, CoFeed, timeout=timeout)
 
     async def load_text(self, co_id: str, *, timeout: float = 30.0) -> CoPlainText:  # noqa: ASYNC109 - as load
-        """Load a text; raise `WrongKind` if the value is none. See `load`."""
+        """Load a text; raise `WrongKind` if it is of another kind. See `load`."""
         return await self._host.load_as(co_id, CoPlainText, timeout=timeout)
 
     async def load_file(self, co_id: str, *, timeout: float = 30.0, max_bytes: int | None = None) -> FileStream:  # noqa: ASYNC109 - as load
-        """Load a file and wait for its end; raise `WrongKind` if the value is none.
+        """Load a file and wait for its end; raise `WrongKind` if it is of another kind.
 
         See `load` and `FileStream.until_finished`.
 
@@ -236,11 +236,11 @@ class Node:
         return await self._host.load_as(co_id, FileStream, timeout=timeout, whole=False)
 
     async def load_group(self, co_id: str, *, timeout: float = 30.0) -> Group:  # noqa: ASYNC109 - as load
-        """Load a group; raise `WrongKind` if the value is none. See `load`."""
+        """Load a group; raise `WrongKind` if it is of another kind. See `load`."""
         return await self._host.load_as(co_id, Group, timeout=timeout)
 
     async def load_account(self, co_id: str, *, timeout: float = 30.0) -> Account:  # noqa: ASYNC109 - as load
-        """Load an account; raise `WrongKind` if the value is none. See `load`."""
+        """Load an account; raise `WrongKind` if it is of another kind. See `load`."""
         return await self._host.load_as(co_id, Account, timeout=timeout)
 
     def find(self, co_id: str) -> Value | None:

@@ -77,13 +77,13 @@ class Runtime:
             self._transport.send,
             self._transport.send_later,
             on_acknowledged=self._acknowledged,
-            on_whole=self._on_whole,
+            on_full_load=self._on_full_load,
         )
         self._writer = Writer(self._store, self._sync, clock, self.check_open, self._turn.schedule)
         self._persistence = self._persist_in(store)
         self._waiters = Waiters(self.check_open)
-        self._loader = Loader(self._store, self._sync, self._transport, self._waiters, self._why_no_answer)
-        self._flusher = Flusher(self._writer, self._sync, self._waiters, self._why_no_answer)
+        self._loader = Loader(self._store, self._sync, self._transport, self._waiters, self._delay_reason)
+        self._flusher = Flusher(self._writer, self._sync, self._waiters, self._delay_reason)
         self.host = NodeHost(
             credentials.account_id,
             store=self._store,
@@ -98,7 +98,7 @@ class Runtime:
         self._evict_beyond = _EVICT_BEYOND
         self._runner: asyncio.Task[None] | None = None
         self._opened = False
-        self._end: JazzError | None = NodeClosed("the node was not entered; use `async with Node(…)`")
+        self._end: JazzError | None = NodeClosed("the node is not open; use `async with Node(…)`")
 
     async def open(self) -> None:
         """Open the local store and wait for the first connection.
@@ -109,7 +109,7 @@ class Runtime:
             StoreFailed: the file of the local store can't be used.
         """
         if self._opened:
-            raise NodeClosed("a node can be entered once; make a new one")
+            raise NodeClosed("a node can be opened only once; create a new one")
         self._opened = True
         if self._persistence is not None:
             for core in self._persistence.open():
@@ -178,7 +178,7 @@ class Runtime:
         self._writer.send()
         await self._transport.outbox.room()
 
-    def _why_no_answer(self) -> str:
+    def _delay_reason(self) -> str:
         return "the server did not answer" if self.connected else "there is no connection"
 
     def _connected(self) -> None:
@@ -188,7 +188,7 @@ class Runtime:
         self._sync.disconnect()
         self._waiters.disconnected()
 
-    def _on_whole(self, core: Core) -> None:
+    def _on_full_load(self, core: Core) -> None:
         account = self.host.objects.find(self.host.account_id)
         if isinstance(account, Account) and core.co_id == account.profile_id:
             self._waiters.answered()
@@ -239,7 +239,7 @@ class Runtime:
 
     def _evict(self) -> None:
         self._save()
-        held = {self.host.account_id, *self.host.objects.held(), *self._loader.under_way, *self._waiters.waited_for()}
+        held = {self.host.account_id, *self.host.objects.held(), *self._loader.loading, *self._waiters.awaited_ids()}
         gone = evictable(self._store, held | self._sync.unacknowledged.keys())
         self._store.drop(gone)
         for core in gone:
@@ -263,7 +263,7 @@ class Runtime:
         if isinstance(error, JazzError):
             self._finish(error)
         elif error is not None:
-            closed = NodeClosed(f"the connection task broke: {type(error).__name__}: {error}")
+            closed = NodeClosed(f"the connection task failed: {type(error).__name__}: {error}")
             closed.__cause__ = error
             self._finish(closed)
 

@@ -15,14 +15,14 @@ class Flusher:
         writer: may still be batching writes.
         sync: has the acknowledgements.
         waiters: notifies of acknowledgements.
-        why_not: returns the reason for a delay, for an error.
+        delay_reason: returns the reason for a delay, for an error.
     """
 
-    def __init__(self, writer: Writer, sync: Sync, waiters: Waiters, why_not: Callable[[], str]) -> None:
+    def __init__(self, writer: Writer, sync: Sync, waiters: Waiters, delay_reason: Callable[[], str]) -> None:
         self._writer = writer
         self._sync = sync
         self._waiters = waiters
-        self._why_not = why_not
+        self._delay_reason = delay_reason
 
     async def flush(self, timeout: float) -> None:  # noqa: ASYNC109 - raises JazzTimeout
         """Wait until the server has acknowledged everything written so far; see `Node.flush`.
@@ -32,7 +32,7 @@ class Flusher:
         """
         self._writer.stop_batching()
         logs = {co_id: self._sync.unacknowledged_logs(co_id) for co_id in self._sync.unacknowledged}
-        await self._waiters.flush(logs, timeout, self._why_not)
+        await self._waiters.flush(logs, timeout, self._delay_reason)
 
     async def uploaded(self, core: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises JazzTimeout
         """Wait until the server has acknowledged everything written to a value; see `Value.uploaded`.
@@ -43,4 +43,4 @@ class Flusher:
         self._writer.stop_batching()
         logs = {str(core.co_id): self._sync.unacknowledged_logs(core.co_id)}
         if core.co_id in self._sync.unacknowledged:
-            await self._waiters.flush(logs, timeout, self._why_not)
+            await self._waiters.flush(logs, timeout, self._delay_reason)

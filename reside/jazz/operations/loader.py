@@ -28,21 +28,21 @@ class Loader:
         sync: requests values.
         transport: the connection.
         waiters: notifies of changes.
-        why_not: returns the reason for a delay, for an error.
+        delay_reason: returns the reason for a delay, for an error.
 
     Attributes:
-        under_way: the values that are being loaded, each with the number of loads.
+        loading: the values that are being loaded, each with the number of loads.
     """
 
     def __init__(
-        self, store: Store, sync: Sync, transport: Transport, waiters: Waiters, why_not: Callable[[], str]
+        self, store: Store, sync: Sync, transport: Transport, waiters: Waiters, delay_reason: Callable[[], str]
     ) -> None:
         self._store = store
         self._sync = sync
         self._transport = transport
         self._waiters = waiters
-        self._why_not = why_not
-        self.under_way: Counter[CoId] = Counter()
+        self._delay_reason = delay_reason
+        self.loading: Counter[CoId] = Counter()
 
     async def load(self, co_id: str, timeout: float, grace: float, *, whole: bool = True) -> Core:  # noqa: ASYNC109 - raises JazzTimeout
         """Load a value completely.
@@ -61,17 +61,17 @@ class Loader:
         if not is_co_id(co_id):
             raise ValueNotFound(co_id, "this is not the id of a value; one looks like co_z…")
         core = self._store.core(co_id)
-        self.under_way[core.co_id] += 1
+        self.loading[core.co_id] += 1
         try:
             async with asyncio.timeout(timeout):
                 await self._ready(core, grace, whole=whole)
         except TimeoutError:
-            why = f"its content was refused: {core.refusal}" if core.refusal else self._why_not()
+            why = f"its content was refused: {core.refusal}" if core.refusal else self._delay_reason()
             raise JazzTimeout(f"{co_id} could not be loaded within {timeout:g} s: {why}") from None
         finally:
-            self.under_way[core.co_id] -= 1
-            if not self.under_way[core.co_id]:
-                del self.under_way[core.co_id]
+            self.loading[core.co_id] -= 1
+            if not self.loading[core.co_id]:
+                del self.loading[core.co_id]
         if core.deleted:
             raise ValueDeleted(co_id)
         return core
@@ -92,10 +92,10 @@ class Loader:
                 while not answered:
                     await self._transport.connected.wait()
                     answer = self._waiters.round_trip()
-                    self._sync.ask_whole(small)
+                    self._sync.request_full(small)
                     answered = await answer
         except TimeoutError:
-            raise JazzTimeout(f"not caught up with the server within {timeout:g} s: {self._why_not()}") from None
+            raise JazzTimeout(f"not caught up with the server within {timeout:g} s: {self._delay_reason()}") from None
 
     def has(self, core: Core) -> bool:
         """Return whether a value is complete in memory, so that a load does not wait."""
@@ -103,28 +103,28 @@ class Loader:
 
     async def _ready(self, core: Core, grace: float, *, whole: bool) -> None:
         """Wait until a value and everything that it needs is complete."""
-        asked_again = False
+        requested_again = False
         while True:
             missing = missing_for(self._store, core, connected=self._sync.connected, whole=whole)
             if not missing:
                 return
             if isinstance(missing, Absent):
-                if asked_again and not await self._waiters.change([missing.core], grace):
+                if requested_again and not await self._waiters.change([missing.core], grace):
                     self._forget(missing.core)
                     raise ValueNotFound(core.co_id, missing.why)
                 # The server may have received the value since it was last asked.
-                if not asked_again:
-                    asked_again = True
+                if not requested_again:
+                    requested_again = True
                     missing.core.absent = False
                     self._sync.request(missing.core, again=True)
                 continue
             for needed in missing:
                 self._sync.request(needed)
-                asked_again = asked_again or needed is core
+                requested_again = requested_again or needed is core
             await self._waiters.change(missing, None)
 
     def _forget(self, core: Core) -> None:
         """Drop a value that does not exist, so that requests for made-up ids can't fill the memory."""
-        if core.header is None and not core.dependants and not core.parked and not self._waiters.is_waited_for(core):
+        if core.header is None and not core.dependants and not core.deferred and not self._waiters.is_awaited(core):
             self._store.cores.pop(core.co_id, None)
             self._sync.forget(core)

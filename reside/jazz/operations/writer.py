@@ -115,7 +115,7 @@ class Writer:
         self._store.set_header(core, header)
         self._store.changed(core)
         if self._store.guard is not None:
-            self._store.guard.made_here(core)
+            self._store.guard.created(core)
         self._sync.created(core)
         self._begin(core)
         return core

@@ -58,7 +58,7 @@ class Removals(Protocol):
         """Record accounts that lost the right to write a value."""
 
     def apply(self, core: Core) -> None:
-        """Bar transactions of a first load whose author was removed before."""
+        """Refuse transactions of a first load whose author was removed before."""
 
     def flush(self) -> None:
         """Check the marked values now."""
@@ -78,14 +78,14 @@ class WriteGuard:
         self.policy = policy
         self._clock = clock
         self._removals: Removals | None = None
-        self._whole: set[CoId] = set()
+        self._completed: set[CoId] = set()
 
-    def is_whole(self, core: Core) -> bool:
+    def was_complete(self, core: Core) -> bool:
         """Return whether a value was loaded completely before, so that what arrives now is new."""
-        return core.co_id in self._whole
+        return core.co_id in self._completed
 
     def arriving(self, core: Core, transactions: Sequence[Transaction], *, new: bool) -> None:
-        """Bar transactions before they are added to a value's log.
+        """Refuse transactions before they are added to a value's log.
 
         Args:
             core: the value.
@@ -97,28 +97,28 @@ class WriteGuard:
             latest = self._clock() + limit
             for item in transactions:
                 if item.made_at > latest:
-                    item.barred = f"it is dated {item.made_at - latest + limit} ms ahead of this node's clock"
+                    item.policy_refusal = f"it is dated {item.made_at - latest + limit} ms ahead of this node's clock"
         if new and self.policy.refuse_after_removal:
             if self._removals is not None:
                 self._removals.note(core)
             for item in transactions:
-                if item.barred is None and self._is_after_removal(core, item):
-                    item.barred = AFTER_REMOVAL
+                if item.policy_refusal is None and self._is_after_removal(core, item):
+                    item.policy_refusal = AFTER_REMOVAL
 
     def arrived(self, core: Core) -> None:
         """Check after a message about a value whether the value is now complete for the first time."""
-        if core.co_id not in self._whole and core.is_complete():
-            self._whole.add(core.co_id)
+        if core.co_id not in self._completed and core.is_complete():
+            self._completed.add(core.co_id)
             if self._removals is not None:
                 self._removals.apply(core)
 
-    def made_here(self, core: Core) -> None:
+    def created(self, core: Core) -> None:
         """Note that this node created a value, so that everything that others write to it is new."""
-        self._whole.add(core.co_id)
+        self._completed.add(core.co_id)
 
     def changed(self, core: Core) -> None:
         """Note that a value, or the permissions for it, changed."""
-        if self._removals is not None and core.co_id in self._whole:
+        if self._removals is not None and core.co_id in self._completed:
             self._removals.mark(core)
 
     def flush(self) -> None:
@@ -129,7 +129,7 @@ class WriteGuard:
     def record_in(self, removals: Removals) -> None:
         """Start to record removals, and apply the recorded ones to the values in memory and to later loads."""
         self._removals = removals
-        for co_id in self._whole:
+        for co_id in self._completed:
             removals.apply(self._store.core(co_id))
 
     def _is_after_removal(self, core: Core, item: Transaction) -> bool:

@@ -1,10 +1,10 @@
 """A record of removals across restarts: which authors lost the right to write a value, and what was seen by then.
 
 Without this record, a removed member could wait until the node restarts, because a first load accepts everything as
-seen before. The record is a map owned by the node's own account: all processes of the account share it, no one else
-can read it, and the sync server stores it. A key is a value's id. Its value has for each author the time of the
-removal and the number of transactions seen of each session. A later first load bars transactions that go beyond these
-numbers and are dated before the removal. `everyone` covers the strangers that wrote while everyone was a writer.
+seen before. The record is a map owned by the node's own account: all processes of the account share it, no one else can
+read it, and the sync server stores it. A key is a value's id. Its value has for each author the time of the removal and
+the number of transactions seen of each session. A later first load refuses transactions that go beyond these numbers
+and are dated before the removal. `everyone` covers non-members that wrote while everyone was a writer.
 
 A removal is not recorded for values that were not loaded at that time; their first load accepts what it finds.
 """
@@ -79,12 +79,12 @@ class RemovalRecord:
             self._notes.set(core.co_id, known | fresh)
 
     def apply(self, core: Core) -> None:
-        """Bar transactions of a first load whose author was removed before, and then record new removals."""
-        barred = self._to_bar(core, self._known(core))
-        for item in barred:
-            item.barred = AFTER_REMOVAL
-        if barred:
-            core.bar()
+        """Refuse transactions of a first load whose author was removed before, and then record new removals."""
+        refused = self._to_refuse(core, self._known(core))
+        for item in refused:
+            item.policy_refusal = AFTER_REMOVAL
+        if refused:
+            core.restart_validation()
             self._store.changed(core)
         self.note(core)
 
@@ -94,13 +94,13 @@ class RemovalRecord:
         for core in marked.values():
             self.note(core)
 
-    def _to_bar(self, core: Core, known: dict[str, _Note]) -> list[Transaction]:
+    def _to_refuse(self, core: Core, known: dict[str, _Note]) -> list[Transaction]:
         state = governing_state(self._store, core)
-        strangers = known.get(EVERYONE)
+        non_members = known.get(EVERYONE)
 
         def note_of(item: Transaction) -> _Note | None:
-            stranger = state is not None and power(core, item.session, state.role_of(item.author)) == 0
-            return known.get(item.author) or (strangers if stranger else None)
+            is_non_member = state is not None and power(core, item.session, state.role_of(item.author)) == 0
+            return known.get(item.author) or (non_members if is_non_member else None)
 
         return [item for item in core.transactions if _goes_beyond(note_of(item), item)]
 

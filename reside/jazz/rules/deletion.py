@@ -44,7 +44,7 @@ def refusal_of_deletion(transaction: Transaction, header: Header, owner: GroupSt
         return "a value without an owner can't be deleted"
     if owner is None:
         return "the owning group is not loaded"
-    if transaction.barred is not None:
-        return transaction.barred
+    if transaction.policy_refusal is not None:
+        return transaction.policy_refusal
     role = owner.role_of(transaction.author, transaction.made_at)
     return None if role == "admin" else f"only an admin deletes a value, its author's role is {role or 'none'}"

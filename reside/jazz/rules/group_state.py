@@ -108,8 +108,9 @@ class GroupState:
         """Return the reveal of a key to use: the last one by an author that may reveal any key of the group.
 
         Any account may declare a key as its own write key and reveal it; the protocol needs this where everyone may
-        write. Such reveals are used only for keys that were never the group's read key. Otherwise a stranger could make
-        members encrypt with a secret that the stranger knows. In JavaScript, the last reveal of any author is used.
+        write. Such reveals are used only for keys that were never the group's read key. Otherwise a non-member could
+        make members encrypt with a secret that the non-member knows. In JavaScript, the last reveal of any author is
+        used.
         """
         entries = self.entries.get(name, ())
         for entry in reversed(entries):

@@ -65,7 +65,7 @@ class GroupValidator:
         state, self._changed_from = self.state, None
         for transaction in sorted(transactions, key=_when):
             state.cursor = transaction.made_at
-            refusal = transaction.barred or self._refusal(transaction)
+            refusal = transaction.policy_refusal or self._refusal(transaction)
             state.verdicts.append(Verdict(transaction, refusal))
             if refusal is None:
                 state.latest = transaction.made_at
@@ -210,7 +210,7 @@ def refusal_of_role(  # noqa: PLR0911 - one return for each rule of the protocol
         return "managers can't change or make admins" if forbidden else None
     if role in INVITES and role is not None and assigned == role.removesuffix("Invite"):
         return None
-    return f"a role is given by admins, managers and invites, not by {role or 'a stranger'}"
+    return f"a role is given by admins, managers and invites, not by {role or 'a non-member'}"
 
 
 def refusal_of_write(owner: GroupState, transaction: Transaction) -> str | None:

@@ -46,7 +46,7 @@ class Sync:
         send: sends a message.
         send_later: sends a message with low priority: an acknowledgement.
         on_acknowledged: called with a value of which the server acknowledged more.
-        on_whole: called with a value that arrived with its header: it is new, or was requested by `ask_whole`.
+        on_full_load: called with a value that arrived with its header: it is new, or was requested by `request_full`.
         clock: returns seconds.
     """
 
@@ -57,14 +57,14 @@ class Sync:
         send_later: Callable[[str], None],
         *,
         on_acknowledged: Callable[[Core], None],
-        on_whole: Callable[[Core], None],
+        on_full_load: Callable[[Core], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._send = send
         self._send_later = send_later
         self._on_acknowledged = on_acknowledged
-        self._on_whole = on_whole
+        self._on_full_load = on_full_load
         self._peers: dict[str, KnownState] = {}
         self._receiver = BatchReceiver(store, self.request)
         self._load_queue = LoadQueue(self._ask, clock)
@@ -120,7 +120,7 @@ class Sync:
         """The number of values that are requested and not answered."""
         return self._load_queue.in_flight
 
-    def ask_whole(self, core: Core) -> None:
+    def request_full(self, core: Core) -> None:
         """Request a value as if it were not in memory. The header in the answer distinguishes it from other content."""
         self._send(empty_known_state_message("load", core.co_id))
 
@@ -186,7 +186,7 @@ class Sync:
         if action not in ("load", "known", "content"):
             return
         if not isinstance(co_id, str) or not is_co_id(co_id):
-            raise InvalidContent("a message names no value")
+            raise InvalidContent("a message has no valid value id")
         core = self._store.find(co_id) if action == "load" else self._store.cores.get(CoId(co_id))
         if core is None and action == "content" and message.get("header") is not None:
             core = self._store.core(co_id)
@@ -248,7 +248,7 @@ class Sync:
         if gap and peer.corrections < _MAX_CORRECTIONS:
             peer.corrections += 1
             self._send(known_state_message("known", core, correction=True))
-        elif not core.parked:
+        elif not core.deferred:
             self._acknowledge(core)
         if not self._compares(core, peer):
             self._mark_answered(core, peer)
@@ -256,9 +256,9 @@ class Sync:
         self._note_acknowledged(core, peer)
         self._store.arrived(core)
         if core.header is not None and core.header.is_account:
-            self._unpark(core)
+            self._accept_deferred(core)
         if message.get("header") is not None:
-            self._on_whole(core)
+            self._on_full_load(core)
 
     def _take_all(self, core: Core, peer: KnownState, batches: Iterable[Batch]) -> bool:
         """Process batches from the server; return whether one of them left a gap."""
@@ -269,10 +269,10 @@ class Sync:
             gap = not self._receiver.take(core, batch) or gap
         return gap
 
-    def _unpark(self, account: Core) -> None:
-        """Process batches that were parked until this account arrived."""
-        for core in self._receiver.unpark(account):
-            if not core.parked:
+    def _accept_deferred(self, account: Core) -> None:
+        """Process batches that were deferred until this account arrived."""
+        for core in self._receiver.accept_deferred(account):
+            if not core.deferred:
                 self._acknowledge(core)
             self._store.changed(core)
 
@@ -282,7 +282,7 @@ class Sync:
             return False
         if not core.is_complete():
             return True
-        if core.parked or peer.comparisons >= _MAX_COMPARISONS:
+        if core.deferred or peer.comparisons >= _MAX_COMPARISONS:
             # Do not ask again: batches that can't be accepted now would be sent again each time. Assume that the server
             # has at least what it had before; if it has less, it sends a correction.
             for session, log in core.sessions.items():

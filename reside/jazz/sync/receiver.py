@@ -1,4 +1,4 @@
-"""Reception of batches: they are verified and appended, or parked until their author's account is loaded.
+"""Reception of batches: they are verified and appended, or deferred until their author's account is loaded.
 
 A batch is appended only if its author's key signed it, and only without a gap before it.
 """
@@ -25,44 +25,44 @@ class BatchReceiver:
     def __init__(self, store: Store, request: Callable[[Core], None]) -> None:
         self._store = store
         self._request = request
-        self._parked: dict[str, set[str]] = {}
+        self._deferred: dict[str, set[str]] = {}
 
     def take(self, core: Core, batch: Batch) -> bool:
-        """Verify and append a batch, or park it; return False if transactions before it are missing."""
+        """Verify and append a batch, or defer it; return False if transactions before it are missing."""
         if batch.session in core.rejected or not core.is_live(batch.session):
             return True
         guard = self._store.guard
-        batch.new = guard is not None and guard.is_whole(core)
+        batch.new = guard is not None and guard.was_complete(core)
         author = author_of(batch.session)
         if self._store.agent_of(author) is not None:
             return self._append(core, batch)
-        parked = core.parked.setdefault(author, [])
-        # A batch that is sent again while it is parked replaces the first copy.
-        parked[:] = [item for item in parked if (item.session, item.after) != (batch.session, batch.after)]
-        parked.append(batch)
-        self._parked.setdefault(author, set()).add(core.co_id)
+        deferred = core.deferred.setdefault(author, [])
+        # A batch that is sent again while it is deferred replaces the first copy.
+        deferred[:] = [item for item in deferred if (item.session, item.after) != (batch.session, batch.after)]
+        deferred.append(batch)
+        self._deferred.setdefault(author, set()).add(core.co_id)
         self._request(self._store.core(author))
         return True
 
-    def unpark(self, account: Core) -> list[Core]:
-        """Verify the batches that were parked until this account was loaded; return the affected values."""
-        cores = [self._store.core(co_id) for co_id in self._parked.pop(account.co_id, ())]
+    def accept_deferred(self, account: Core) -> list[Core]:
+        """Verify the batches that were deferred until this account was loaded; return the affected values."""
+        cores = [self._store.core(co_id) for co_id in self._deferred.pop(account.co_id, ())]
         for core in cores:
-            for batch in core.parked.pop(account.co_id, ()):
+            for batch in core.deferred.pop(account.co_id, ()):
                 self._append(core, batch)
         return cores
 
     def forget(self, core: Core) -> None:
-        """Drop the parked batches of a value that is evicted."""
-        for author in core.parked:
-            parked = self._parked.get(author, set())
-            parked.discard(core.co_id)
-            if not parked:
-                self._parked.pop(author, None)
+        """Drop the deferred batches of a value that is evicted."""
+        for author in core.deferred:
+            deferred = self._deferred.get(author, set())
+            deferred.discard(core.co_id)
+            if not deferred:
+                self._deferred.pop(author, None)
 
     def reset(self) -> None:
-        """Forget which values have parked batches; the server sends the batches again on the new connection."""
-        self._parked.clear()
+        """Forget which values have deferred batches; the server sends the batches again on the new connection."""
+        self._deferred.clear()
 
     def _append(self, core: Core, batch: Batch) -> bool:
         log = core.sessions.get(batch.session) or SessionLog(batch.session)

@@ -50,7 +50,7 @@ def parse(header: str | None, scheme: str) -> Token:
         raise TokenRefused("malformed", "it has too few or too many fields")
     signature, account_id, created, *rest = fields
     if not created.isascii() or not created.isdigit() or not account_id.startswith("co_z"):
-        raise TokenRefused("malformed", "it names no account or no time")
+        raise TokenRefused("malformed", "it contains no account id or no time")
     if rest and not 0 < len(rest[0]) <= _MAX_NONCE_CHARACTERS:
         raise TokenRefused("malformed", f"its nonce is empty or longer than {_MAX_NONCE_CHARACTERS} characters")
     return Token(signature, AccountId(account_id), int(created), *rest)

@@ -219,7 +219,7 @@ class TypedValue(ABC):
 
     def _refer(self, name: str) -> Iterable[tuple[str, Json]]:
         """Return what a name refers to here: labels for errors, and the raw content."""
-        raise SchemaError(f"{type(self).__name__} refers to nothing by the name {name}")
+        raise SchemaError(f"{type(self).__name__} has no reference {name}")
 
     @abstractmethod
     def _write_draft(self, target: WriteTarget) -> OwnedValue:

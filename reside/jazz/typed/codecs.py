@@ -153,7 +153,7 @@ class DateCodec:
             at = datetime.fromisoformat(raw)
             return at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)
         except (ValueError, OverflowError):  # the latter if only the UTC time exceeds the calendar
-            raise Misfit(f"{describe(raw)} that is no date") from None
+            raise Misfit(f"{describe(raw)} that is not a date") from None
 
 
 class RefCodec:
@@ -198,7 +198,7 @@ class RefCodec:
         if raw is None and self.takes_none:
             return None
         if not is_co_id(raw):
-            raise Misfit(f"{describe(raw)} that is no id" if isinstance(raw, str) else describe(raw))
+            raise Misfit(f"{describe(raw)} that is not an id" if isinstance(raw, str) else describe(raw))
         return raw
 
 

@@ -41,7 +41,7 @@ class Collection(TypedValue, Generic[T]):
         found: Codec | None = vars(cls).get("_codec")
         if found is None:
             if cls._item is None:
-                raise SchemaError(f"say what it is of: {cls.__name__}[str], for example")
+                raise SchemaError(f"give the type of its items, for example {cls.__name__}[str]")
             label = f"{cls.__name__}[…]"
             found = codec_of(read_annotation(cls._item, cls, label), label)
             cls._codec = found  # type: ignore[attr-defined] # each class has its own, which vars() above reads

@@ -157,7 +157,9 @@ def read_annotation(annotation: Any, model: type, label: str) -> Any:
     try:
         read = typing.get_type_hints(holder, names, {}, include_extras=True)["it"]
     except NameError as error:
-        raise SchemaError(f"{label}: nothing is known by the name {error.name}") from None
+        raise SchemaError(
+            f"{label}: the name {error.name} is not defined; import it, or define it in the same module"
+        ) from None
     return _named_items_read(read, model, label)
 
 
@@ -197,7 +199,9 @@ def _members(annotation: Any) -> tuple[tuple[Any, ...], bool]:
 def _reference(targets: tuple[type, ...], *, takes_none: bool, label: str) -> RefCodec:
     name = " or ".join(target.__name__ for target in targets)
     if len(targets) > 1 and not all(hasattr(target, "_matches") for target in targets):
-        raise SchemaError(f"{label}: only maps can be told apart by their content, so no union of {name}")
+        raise SchemaError(
+            f"{label}: a union may contain only maps, which are distinguished by their content, not {name}"
+        )
 
     def choose(value: Any) -> type | None:
         if len(targets) == 1:

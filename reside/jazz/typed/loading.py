@@ -124,13 +124,13 @@ class _Loading:
                 if codec is None or raw is None:
                     continue
                 place = _Place(view.raw, codec, f"{path}{label}", below)
-                value = self._here(place.id_of(raw))
+                value = self._in_memory(place.id_of(raw))
                 if value is None:
                     yield self._load(place, place.id_of(raw))
                 else:
                     yield from self._take(place, value)
 
-    def _here(self, co_id: str) -> Value | None:
+    def _in_memory(self, co_id: str) -> Value | None:
         value = self._host.find(co_id)
         if not isinstance(value, Value) or not self._host.has(value):
             return None

@@ -102,5 +102,5 @@ class _PathRecorder:
 
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, str):
-            raise SchemaError(f"{self._label}: of a list all items are loaded: .each, not [{key!r}]")
+            raise SchemaError(f"{self._label}: all items of a list are loaded: write .each, not [{key!r}]")
         return self.__getattr__(key)

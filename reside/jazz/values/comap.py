@@ -165,7 +165,7 @@ def assigning(values: Mapping[str, Json]) -> list[dict[str, Json]]:
     """
     for key in values:
         if not isinstance(key, str):
-            raise InvalidContent(f"the keys of a map are texts, and {key!r} is none")
+            raise InvalidContent(f"the keys of a map must be texts, found {key!r}")
     return [{"op": "set", "key": key, "value": value} for key, value in values.items()]
 
 

@@ -50,7 +50,7 @@ class Content:
         self._deleted = False
         self._newest = -1
         self._decoder = Decoder(store, core)
-        self._barred = 0
+        self._policy_refusals = 0
         self.latest = 0
 
     def refresh(self) -> None:
@@ -63,27 +63,27 @@ class Content:
             self._delete(core)
         if core.deleted:
             return
-        if core.barred != self._barred:
-            self._barred, self._owner_revision = core.barred, -1
+        if core.policy_refusals != self._policy_refusals:
+            self._policy_refusals, self._owner_revision = core.policy_refusals, -1
         owner = self._store.owner_of(core.header)
-        revision, reads_anew = 0, False
+        revision, content_changed = 0, False
         if core.header.owner is not None:
             group = self._store.core(core.header.owner)
             revision = group.revision
             if group.forgotten != self._forgotten:
-                self._forgotten, self._owner_revision, reads_anew = group.forgotten, -1, True
+                self._forgotten, self._owner_revision, content_changed = group.forgotten, -1, True
                 self._decoder.forget()
         seen, self._seen = self._seen, len(core.transactions)
         concerned = revision != self._owner_revision and self._is_concerned(core.header.owner)
         self._owner_revision = revision
         if concerned:
-            reads_anew = self._decoder.forget_branch_pointers() or reads_anew
+            content_changed = self._decoder.forget_branch_pointers() or content_changed
         fresh = core.transactions if concerned else core.transactions[seen:]
         self._newest = max([self._newest, *[item.made_at for item in fresh]])
         readable = self._decoder.readable(self._permitted(fresh, owner))
         accepted = [item for item in readable if item.origin is None or item.at <= item.made_at]
         if concerned:
-            self._rejudge(accepted, anew=reads_anew)
+            self._replace_valid(accepted, content_changed=content_changed)
         else:
             self._extend(accepted)
 
@@ -105,7 +105,7 @@ class Content:
     def _delete(self, core: Core) -> None:
         """Empty the content of a deleted value; restore it if the deletion turned out to be invalid."""
         self._owner_revision = -1
-        self._rejudge([])
+        self._replace_valid([])
         if core.deleted != self._deleted:
             self._deleted = core.deleted
             core.revision += 1
@@ -128,10 +128,10 @@ class Content:
             self._view.extend(fresh)
         self._core.revision += 1
 
-    def _rejudge(self, valid: list[Transaction], *, anew: bool = False) -> None:
-        """Replace the valid transactions; with `anew`, the same transactions may have other content than before."""
+    def _replace_valid(self, valid: list[Transaction], *, content_changed: bool = False) -> None:
+        """Replace the valid transactions; if `content_changed`, the same transactions may have other content."""
         header = self._core.header
-        if not anew and valid == self._valid and (header is None or not header.restrict_deletion):
+        if not content_changed and valid == self._valid and (header is None or not header.restrict_deletion):
             return  # if deletion is restricted, the same transactions may delete fewer or more items than before
         self._valid = valid
         self.latest = max((item.made_at for item in valid), default=0)
@@ -152,7 +152,7 @@ class Content:
         found = []
         author, since, until = "", 0, 0
         for item in transactions:
-            if item.author != author or not since <= item.made_at < until or item.barred is not None:
+            if item.author != author or not since <= item.made_at < until or item.policy_refusal is not None:
                 if self._refusal(item, owner) is not None:
                     continue
                 author, (since, until) = item.author, owner.writes_during(item.author, item.made_at)
@@ -161,8 +161,8 @@ class Content:
 
     def _refusal(self, transaction: Transaction, owner: GroupState | None) -> str | None:
         header = self._core.header
-        if transaction.barred is not None:
-            return transaction.barred
+        if transaction.policy_refusal is not None:
+            return transaction.policy_refusal
         if header is not None and transaction in self._core.deletions:
             return refusal_of_deletion(transaction, header, owner)
         if self._core.deleted:

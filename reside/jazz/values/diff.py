@@ -39,13 +39,13 @@ def patches(old: Sequence[T], new: Sequence[T], *, max_edits: int = _MAX_EDITS) 
     tail = 0
     while tail < len(old) - head and tail < len(new) - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
-    middle, wanted = old[head : len(old) - tail], new[head : len(new) - tail]
-    if not middle and not wanted:
+    middle, replacement = old[head : len(old) - tail], new[head : len(new) - tail]
+    if not middle and not replacement:
         return []
-    trace = _search(middle, wanted, max_edits) if middle and wanted else None
+    trace = _search(middle, replacement, max_edits) if middle and replacement else None
     if trace is None:
-        return [Patch(head, head + len(middle), wanted)]
-    return _joined(_steps(trace, len(middle), len(wanted)), wanted, head)
+        return [Patch(head, head + len(middle), replacement)]
+    return _joined(_steps(trace, len(middle), len(replacement)), replacement, head)
 
 
 def _search(old: Sequence[T], new: Sequence[T], max_edits: int) -> list[list[int]] | None:

@@ -204,8 +204,8 @@ class FileStream(OwnedValue):
         """
         if self.info is not None:
             raise InvalidContent(f"the file {self.id} was started already; a new one needs a new value")
-        told = {"mimeType": mime_type, "fileName": name, "totalSizeBytes": size}
-        self._write([{"type": "start", **{key: value for key, value in told.items() if value is not None}}])
+        description = {"mimeType": mime_type, "fileName": name, "totalSizeBytes": size}
+        self._write([{"type": "start", **{key: value for key, value in description.items() if value is not None}}])
 
     def push(self, data: bytes) -> None:
         """Write bytes, in chunks of at most 100 KiB.
@@ -280,9 +280,9 @@ class FileStream(OwnedValue):
     def _check_limit(self, max_bytes: int | None) -> None:
         size = max(self.received, (self.info.size or 0) if self.info is not None else 0)
         if max_bytes is not None and size > max_bytes:
-            raise InvalidContent(f"the file {self.id} has {size} bytes, and more than {max_bytes} are not wanted")
+            raise InvalidContent(f"the file {self.id} has {size} bytes, more than the limit of {max_bytes}")
 
     def _check_size(self, size: int) -> None:
         info = self._view.info
         if info is not None and info.size is not None and info.size != size:
-            raise InvalidContent(f"the file {self.id} has {size} bytes, and not {info.size} as its writer said")
+            raise InvalidContent(f"the file {self.id} has {size} bytes, but its writer declared {info.size}")

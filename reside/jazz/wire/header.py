@@ -92,7 +92,7 @@ def parse_header(raw: Any) -> Header:
     elif kind == "ownedByGroup":
         owner = ruleset.get("group")
         if not isinstance(owner, str) or not is_co_id(owner):
-            raise InvalidContent("a header names no owning group")
+            raise InvalidContent("a header has no id of an owning group")
     elif kind != "unsafeAllowAll":
         raise InvalidContent("a header has an unknown ruleset")
     return Header(

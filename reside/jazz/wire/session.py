@@ -37,7 +37,7 @@ class Transaction:
         changes: the decoded changes; None while they can't be read.
         meta_value: the decoded meta.
         origin: its position in a branch, if it was merged from one.
-        barred: why this node refuses it regardless of roles; see `reside.jazz.removals`.
+        policy_refusal: why this node refuses it although roles permit it; see `reside.jazz.removals`.
     """
 
     session: SessionId
@@ -51,7 +51,7 @@ class Transaction:
     changes: list[dict[str, Json]] | list[Json] | None = None
     meta_value: dict[str, Json] | None = None
     origin: Origin | None = None
-    barred: str | None = None
+    policy_refusal: str | None = None
 
     @property
     def at(self) -> int:
@@ -204,7 +204,7 @@ def parse_transactions(raw: Sequence[Any], session: SessionId, after: int) -> li
         if privacy == "private":
             payload, key_used = get("encryptedChanges"), get("keyUsed")
             if type(key_used) is not str:
-                raise InvalidContent("a private transaction names no key")
+                raise InvalidContent("a private transaction has no key id")
         elif privacy == "trusting":
             payload = get("changes")
         else:

@@ -111,7 +111,7 @@ async def test_groups_and_accounts_are_shown_without_what_reveals_keys(jazz: Jaz
     assert code == 0
     assert f"extends  {parent.id} reader" in out
     assert "member   everyone reader" in out
-    assert "keySecret, not shown" in out
+    assert "keySecret, hidden" in out
     assert "keySecret_z" not in out
     assert "sealed_U" not in out
     account = await _json(jazz.url, node.account_id)
@@ -178,9 +178,9 @@ async def test_what_waits_or_was_refused_is_noted(jazz: JazzServer, nodes: Nodes
     core = node._host.store.core(a_map.id)
     core.rejected.add("co_zA_session_zS")
     log = core.log(next(iter(core.sessions)))
-    core.parked["co_zB"] = [Batch(log.session, 0, log.transactions, "")]
+    core.deferred["co_zB"] = [Batch(log.session, 0, log.transactions, "")]
     report = await inspect_value(node, a_map.id)
     assert report.notes == (
-        "the log of co_zA_session_zS goes on with what does not verify; that was refused",
-        "1 transactions by co_zB wait: that account is not on the server",
+        "the log of co_zA_session_zS continues with a batch whose signature does not verify; the batch was refused",
+        "1 transactions by co_zB are deferred: that account is not on the server",
     )

@@ -157,7 +157,7 @@ def _hear(node: DetachedNode, frames: Sequence[str]) -> int:
                 value.refusals()
     cores = node._host.store.cores.values()
     kept = sum(
-        len(core.transactions) + len(core.expected) + len(core.rejected) + sum(map(len, core.parked.values()))
+        len(core.transactions) + len(core.expected) + len(core.rejected) + sum(map(len, core.deferred.values()))
         for core in cores
     )
     return kept + len(cores) + len(node._runtime._sync._peers)

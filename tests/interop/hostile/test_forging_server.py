@@ -77,11 +77,11 @@ FORGERIES: dict[str, tuple[Callable[[Setup], Any], str]] = {
         lambda stage: json.dumps(_foreign_header(stage)).replace('"another"', "[" * DEEP + "]" * DEEP),
         "a JSON text is malformed",
     ),
-    "no id": (lambda stage: {"action": "content"}, "names no value"),
-    "an id of another kind": (lambda stage: {"action": "load", "id": "co_z\"'"}, "names no value"),
+    "no id": (lambda stage: {"action": "content"}, "has no valid value id"),
+    "an id of another kind": (lambda stage: {"action": "load", "id": "co_z\"'"}, "has no valid value id"),
     "an id of a million characters": (
         lambda stage: {"action": "load", "id": "co_z" + "1" * 1_000_000, "header": False, "sessions": {}},
-        "names no value",
+        "has no valid value id",
     ),
     "header of another value": (_foreign_header, f"the header received for {ABSENT} belongs to co_z"),
     "header of no type": (lambda stage: _content(stage, id=ABSENT, header={}), "a header needs"),
@@ -95,7 +95,7 @@ FORGERIES: dict[str, tuple[Callable[[Setup], Any], str]] = {
     "a negative place": (lambda stage: _batch(stage, after=-1), "session is malformed"),
     "a place that is no integer": (lambda stage: _batch(stage, after=0.5), "session is malformed"),
     "a transaction of no kind": (lambda stage: _transaction(stage, privacy="secret"), "neither trusting nor private"),
-    "a transaction without key": (lambda stage: _transaction(stage, keyUsed=None), "names no key"),
+    "a transaction without key": (lambda stage: _transaction(stage, keyUsed=None), "has no key id"),
     "a time as text": (lambda stage: _transaction(stage, madeAt="now"), "madeAt is not a non-negative integer"),
     "a time of a thousand digits": (
         lambda stage: _transaction(stage, madeAt=10**1000),

@@ -154,7 +154,7 @@ async def test_pending_calls_fail_when_a_node_is_closed(server: JazzServer) -> N
         with pytest.raises(NodeClosed):
             value.set("x", 3)
         assert not node.connected
-        with pytest.raises(NodeClosed, match="entered once"):
+        with pytest.raises(NodeClosed, match="opened only once"):
             await node.__aenter__()
 
 

@@ -196,7 +196,7 @@ async def test_content_that_does_not_fit_names_field_value_group_and_role(alice:
     wrong.set("note", "nonsense")
     await until(await bob.load_map(wrong.id), lambda value: value["note"] == "nonsense")
     for act in (lambda: task.note, lambda: task.id_of("note")):
-        with pytest.raises(SchemaMismatch, match="that is no id"):
+        with pytest.raises(SchemaMismatch, match="that is not an id"):
             act()
     with pytest.raises(SchemaMismatch, match=r"Task\.note"):
         await Task.load(bob, wrong.id, resolve={"note": True})

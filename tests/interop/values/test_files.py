@@ -52,7 +52,7 @@ async def test_a_file_of_javascript_is_read_in_python(jazz: JazzServer, js: Java
     assert [len(chunk) async for chunk in file.chunks()] == [102_400, 102_400, 45_200]
     with pytest.raises(WrongKind, match="is a file, not a feed"):
         await python.load_feed(made)
-    with pytest.raises(InvalidContent, match="more than 249999 are not wanted"):
+    with pytest.raises(InvalidContent, match="more than the limit of 249999"):
         await python.load_file(made, max_bytes=249_999)
 
 

@@ -50,8 +50,8 @@ def test_failures_say_what_is_wrong_and_have_their_own_codes(
     ("content", "message"),
     [
         (None, "can't be read: No such file"),
-        ("{", "is no JSON"),
-        ("[]", "is no JSON object"),
+        ("{", "is not valid JSON"),
+        ("[]", "must contain a JSON object"),
         ('{"accountId": "co_zX"}', "needs the members accountId and agentSecret"),
         (json.dumps({"accountID": ONE.account_id, "accountSecret": ONE.agent_secret}), "no connection"),
         (json.dumps({"account_id": ONE.account_id, "agent_secret": ONE.agent_secret}), "no connection"),

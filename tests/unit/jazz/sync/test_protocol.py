@@ -214,7 +214,7 @@ async def test_what_is_sent_again_while_it_waits_for_its_author_is_kept_once(
     reader = DetachedNode()
     for _ in range(3):
         reader.give(whole_of(hub, value))
-    assert [len(batches) for batches in core_of(reader, value).parked.values()] == [1]
+    assert [len(batches) for batches in core_of(reader, value).deferred.values()] == [1]
 
 
 @pytest.mark.anyio

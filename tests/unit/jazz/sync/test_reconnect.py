@@ -36,7 +36,7 @@ class _Line:
         self.back: list[str] = []
         self.there: list[dict[str, Any]] = []
         self._sync = Sync(
-            store, self.back.append, self.back.append, on_acknowledged=lambda _: None, on_whole=lambda _: None
+            store, self.back.append, self.back.append, on_acknowledged=lambda _: None, on_full_load=lambda _: None
         )
         self._sync.connected = True
 
@@ -70,9 +70,9 @@ class _Pair:
 
 def _copied(store: Store) -> Store:
     copy = DetachedNode()._host.store
-    line = Sync(copy, lambda _: None, lambda _: None, on_acknowledged=lambda _: None, on_whole=lambda _: None)
+    line = Sync(copy, lambda _: None, lambda _: None, on_acknowledged=lambda _: None, on_full_load=lambda _: None)
     sent: list[str] = []
-    source = Sync(store, sent.append, sent.append, on_acknowledged=lambda _: None, on_whole=lambda _: None)
+    source = Sync(store, sent.append, sent.append, on_acknowledged=lambda _: None, on_full_load=lambda _: None)
     for co_id in sorted(store.cores, key=lambda co_id: store.cores[co_id].header.priority):  # type: ignore[union-attr] # all have headers
         source.receive(json.dumps({"action": "load", "id": co_id, "header": False, "sessions": {}}))
     for text in sent:

@@ -1,4 +1,4 @@
-"""Files: how their parts are joined, in which order, and what is no file."""
+"""Files: how their parts are joined, in which order, and what is not a file."""
 
 from typing import Any
 
@@ -132,7 +132,7 @@ async def test_a_file_that_is_not_finished_or_not_started_is_refused_in_words() 
     with pytest.raises(InvalidContent, match="was started already"):
         file._start("x/y")
     file.push(b"ab")
-    with pytest.raises(InvalidContent, match="has 2 bytes, and not 3 as its writer said"):
+    with pytest.raises(InvalidContent, match="has 2 bytes, but its writer declared 3"):
         file.end()
     file.push(b"c")
     file.end()
@@ -156,9 +156,9 @@ async def test_a_size_that_was_not_kept_is_noticed_by_the_reader() -> None:
     file = (await _group()).open_file("x/y", size=9)
     file._write([_chunk(b"ab")])
     file._write([END])
-    with pytest.raises(InvalidContent, match="has 2 bytes, and not 9"):
+    with pytest.raises(InvalidContent, match="has 2 bytes, but its writer declared 9"):
         file.read()
-    with pytest.raises(InvalidContent, match="has 2 bytes, and not 9"):
+    with pytest.raises(InvalidContent, match="has 2 bytes, but its writer declared 9"):
         [part async for part in file.chunks()]
 
 
@@ -214,7 +214,7 @@ async def test_a_file_larger_than_wanted_is_refused_by_what_it_says_and_by_what_
     said, lied = group.open_file("x/y", size=1000), group.open_file("x/y", size=1)
     lied.push(b"much more")
     for file in (said, lied):
-        with pytest.raises(InvalidContent, match=f"the file {file.id} has .* bytes, and more than 8 are not wanted"):
+        with pytest.raises(InvalidContent, match=f"the file {file.id} has .* bytes, more than the limit of 8"):
             await file.until_finished(max_bytes=8)
 
 

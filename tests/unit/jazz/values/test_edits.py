@@ -158,7 +158,7 @@ async def test_the_keys_of_a_map_are_texts() -> None:
     group = _group()
     wrong: Any = {1: "a"}
     for act in (lambda: group.create_map(wrong), lambda: group.create_map().set(*next(iter(wrong.items())))):
-        with pytest.raises(InvalidContent, match="the keys of a map are texts, and 1 is none"):
+        with pytest.raises(InvalidContent, match="the keys of a map must be texts, found 1"):
             act()
 
 
