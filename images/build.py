@@ -15,7 +15,7 @@ import stamina.instrumentation
 import typer
 from rich.console import Console
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # a script's path lacks the parent folder
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # a script's path does not contain the parent folder
 
 from images.builder import build_images
 from reside.local.errors import LocalError

@@ -35,7 +35,7 @@ def build_images(
     progress: Callable[[str], None] = lambda _line: None,
     checkout: Path = CHECKOUT,
 ) -> dict[str, str]:
-    """Build and push ReSide's images that a registry lacks.
+    """Build and push ReSide's images that are missing in a registry.
 
     It must not be called from a running event loop: call it in a thread.
 
@@ -55,13 +55,13 @@ def build_images(
     """
     contracts = contract_labels()
     known = recipes(checkout)
-    wanted = list(only) if only is not None else [*known, *contracts]
-    for name in wanted:
+    names = list(only) if only is not None else [*known, *contracts]
+    for name in names:
         if name not in known and name not in contracts:
-            raise ImageBuildError(name, f"there is no such image: choose of {', '.join([*known, *contracts])}")
+            raise ImageBuildError(name, f"there is no such image; choose one of {', '.join([*known, *contracts])}")
     client = RegistryClient({RESIDE_REGISTRY: f"http://{registry_push}"})
     with timed("inputs compared with the registry", progress):
-        items = _items(known, [name for name in wanted if name in known])
+        items = _items(known, [name for name in names if name in known])
         digests = anyio.run(_present, client, items.values())
     missing = [item for name, item in items.items() if name not in digests]
     by_docker = {name: item for name, item in items.items() if item.recipe.dockerfile is not None}
@@ -73,19 +73,19 @@ def build_images(
             _extend(client, item, items, progress)
     if missing:
         digests = anyio.run(_present, client, items.values())
-    return anyio.run(_references, client, wanted, items, digests, contracts)
+    return anyio.run(_references, client, names, items, digests, contracts)
 
 
 async def _references(
     client: RegistryClient,
-    wanted: Iterable[str],
+    names: Iterable[str],
     items: Mapping[str, Item],
     digests: Mapping[str, str],
     contracts: Mapping[str, Mapping[str, str]],
 ) -> dict[str, str]:
     """Push the required contracts, tag all required images `latest`, and return their references by digest."""
     found: dict[str, str] = {}
-    for name in wanted:
+    for name in names:
         if name in items:
             pinned = items[name].reference.pinned(digests[name])
             await client.tag(pinned, LATEST)
@@ -96,10 +96,10 @@ async def _references(
     return found
 
 
-def _items(known: Mapping[str, Recipe], wanted: Iterable[str]) -> dict[str, Item]:
+def _items(known: Mapping[str, Recipe], names: Iterable[str]) -> dict[str, Item]:
     """Return the required images and their ancestors, parents first."""
     needed: set[str] = set()
-    for name in wanted:
+    for name in names:
         step: str | None = name
         while step is not None:
             needed.add(step)
@@ -124,7 +124,7 @@ async def _present(client: RegistryClient, items: Iterable[Item]) -> dict[str, s
 
 
 def _build_missing(items: Mapping[str, Item], present: Collection[str], daemon: Daemon) -> None:
-    """Build and push the images with Dockerfiles that the registry lacks."""
+    """Build and push the images with Dockerfiles that are missing in the registry."""
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(_scratch()))
         to_build = _to_build(items, present, daemon)
@@ -155,15 +155,15 @@ def _extend(client: RegistryClient, item: Item, items: Mapping[str, Item], progr
     """Assemble an image in the registry: its parent, a layer of its content if it has any, and its extension."""
     recipe = item.recipe
     if recipe.parent is None:
-        raise ImageBuildError(recipe.name, "it has neither a Dockerfile nor an image below it")
-    with timed(f"{recipe.name}: put together", progress), _scratch() as scratch:
+        raise ImageBuildError(recipe.name, "its recipe has neither a Dockerfile nor a parent: set one of them")
+    with timed(f"{recipe.name}: assembled", progress), _scratch() as scratch:
         layer = FileBlob.of(_stage(item, Path(scratch), progress)) if recipe.content else None
         anyio.run(client.extend, items[recipe.parent].reference, item.reference, layer, recipe.extension)
 
 
 def _scratch() -> TemporaryDirectory[str]:
     """Return a temporary folder; if this build is killed, a later one removes it."""
-    return TemporaryDirectory(prefix=cache.HALF_MADE, dir=cache.folder())
+    return TemporaryDirectory(prefix=cache.INCOMPLETE, dir=cache.folder())
 
 
 def _stage(item: Item, scratch: Path, progress: Callable[[str], None]) -> Path:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 KEEP = 14 * 24 * 3600.0  # seconds after the last use
-HALF_MADE = ".making-"
-HALF_MADE_KEEP = 24 * 3600.0  # seconds; no build takes longer
+INCOMPLETE = ".making-"
+KEEP_INCOMPLETE = 24 * 3600.0  # seconds; no build takes longer
 
 
 def folder() -> Path:
@@ -34,14 +34,14 @@ def cached(kind: str, key: str, make: Callable[[Path], None]) -> Path:
     """Return the folder `<kind>-<key>`. If it does not exist, call `make` to fill an empty folder for it."""
     path = folder() / f"{kind}-{key[:32]}"
     if not path.exists():
-        half = Path(tempfile.mkdtemp(prefix=HALF_MADE, dir=folder()))
+        incomplete = Path(tempfile.mkdtemp(prefix=INCOMPLETE, dir=folder()))
         try:
-            make(half)
-            half.chmod(0o755)
+            make(incomplete)
+            incomplete.chmod(0o755)
             if not path.exists():  # another build may have finished first
-                half.rename(path)
+                incomplete.rename(path)
         finally:
-            shutil.rmtree(half, ignore_errors=True)
+            shutil.rmtree(incomplete, ignore_errors=True)
     os.utime(path)
     _remove_old()
     return path
@@ -50,7 +50,7 @@ def cached(kind: str, key: str, make: Callable[[Path], None]) -> Path:
 def _remove_old() -> None:
     now = time.time()
     for path in folder().iterdir():
-        keep = HALF_MADE_KEEP if path.name.startswith(HALF_MADE) else KEEP
+        keep = KEEP_INCOMPLETE if path.name.startswith(INCOMPLETE) else KEEP
         try:
             age = now - path.stat().st_mtime
         except FileNotFoundError:

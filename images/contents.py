@@ -123,7 +123,7 @@ class JazzServer:
             progress("installing the locked packages")
             for name in names:
                 shutil.copyfile(self._folder / name, folder / name)
-            # `npm ci` refuses a lock file that lacks the optional packages of other platforms, and some of those are
+            # `npm ci` refuses a lock file without the optional packages of other platforms, and some of those are
             # in no registry. So use `npm install`, and fail if it changed the lock file.
             command = [
                 "npm",
@@ -138,7 +138,7 @@ class JazzServer:
             if finished.returncode != 0:
                 raise ImageBuildError("jazz", f"`npm install` failed:\n{finished.stderr[-2000:]}")
             if any(file_digest(folder / name) != file_digest(self._folder / name) for name in names):
-                raise ImageBuildError("jazz", "package-lock.json does not fit package.json: run `npm install` there")
+                raise ImageBuildError("jazz", "package-lock.json does not match package.json: run `npm install` there")
 
         return cached("jazz", key, install) / "node_modules"
 

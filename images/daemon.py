@@ -89,7 +89,7 @@ class Daemon:
             )
             for line in lines:
                 if "error" in line:
-                    raise ImageBuildError(name, f"Docker can't build it: {line['error']}")
+                    raise ImageBuildError(name, f"Docker failed to build it: {line['error']}")
         context.unlink()
 
     def push(self, items: Sequence[Item], scratch: Path) -> None:
@@ -98,7 +98,7 @@ class Daemon:
             return
         registry = RegistryClient({RESIDE_REGISTRY: f"http://{self.registry}"})
         with ExitStack() as stack:
-            with timed(f"{len(items)} images taken out of Docker", self.progress):
+            with timed(f"{len(items)} images exported from Docker", self.progress):
                 names = [item.local for item in items]
                 images = stack.enter_context(saved_images(self.client, names, scratch))
             for item in items:

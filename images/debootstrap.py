@@ -69,14 +69,14 @@ def _make(folder: Path, progress: Callable[[str], None]) -> None:
     if os.geteuid() != 0 or shutil.which("debootstrap", path=_path()) is None:
         raise ImageBuildError(
             "base",
-            "it is made by debootstrap as root: `apt-get install debootstrap` and run this as root, "
+            "debootstrap must build it as root: `apt-get install debootstrap` and run this as root, "
             "or name an image with Python 3.11 in BASE_IMAGE",
         )
     root, exclude = folder / "root", folder / "exclude"
     root.mkdir()
     exclude.write_text("\n".join(_UNNEEDED))
     mirror = _mirror()
-    progress(f"debootstrap of {SUITE} from {_shown(mirror)}")
+    progress(f"debootstrap of {SUITE} from {_without_credentials(mirror)}")
     own = ["--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(root), mirror]
     places = [str(root), str(folder / "rootfs.tar"), str(exclude), str(NONROOT_USER)]
     _run(["unshare", "--mount", "--propagation=private", "sh", "-c", _SCRIPT, "sh", *places, *own], progress)
@@ -84,7 +84,7 @@ def _make(folder: Path, progress: Callable[[str], None]) -> None:
     exclude.unlink()
 
 
-def _shown(text: str) -> str:
+def _without_credentials(text: str) -> str:
     """Return a text without the user and password that its addresses, for example apt's, may contain."""
     return re.sub(r"(?<=://)[^/\s]*@", "", text)
 
@@ -105,7 +105,9 @@ def _run(command: list[str], progress: Callable[[str], None]) -> None:
                 if words[1].endswith("ing"):
                     progress(f"debootstrap is {words[1].lower()} packages")
     if process.returncode != 0:
-        raise ImageBuildError("base", f"debootstrap ended with {process.returncode}:\n" + _shown("\n".join(tail)))
+        raise ImageBuildError(
+            "base", f"debootstrap exited with code {process.returncode}:\n" + _without_credentials("\n".join(tail))
+        )
 
 
 def _mirror() -> str:

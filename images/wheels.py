@@ -54,9 +54,9 @@ class Dependencies:
         listing = folder / "requirements.txt"
         listing.write_text(self._requirements)
         arguments = ["pip", "install", "--quiet", "--no-deps", "--require-hashes", "--target", str(folder)]
-        wanted = ["--python", sys.executable, "--python-version", PYTHON]
-        wanted += ["--python-platform", f"{platform.machine()}-{_GLIBC}"]
-        _uv([*arguments, *wanted, "--link-mode", "copy", "--requirements", str(listing)], self._checkout)
+        target = ["--python", sys.executable, "--python-version", PYTHON]
+        target += ["--python-platform", f"{platform.machine()}-{_GLIBC}"]
+        _uv([*arguments, *target, "--link-mode", "copy", "--requirements", str(listing)], self._checkout)
         listing.unlink()
         shutil.rmtree(folder / "bin", ignore_errors=True)  # scripts that refer to this machine's interpreter
         compile_all(folder, f"/opt/reside/.venv/lib/python{PYTHON}/site-packages")

@@ -5,7 +5,7 @@
 //   DB    SQLite file (default jazz.sqlite in the working folder); ":memory:" keeps nothing
 //
 // GET /healthz answers 200 while the server takes connections and its database answers a query, 503 otherwise.
-// SIGTERM and SIGINT end it in order: no new connections, sockets closed, storage drained, database closed.
+// SIGTERM and SIGINT shut it down gracefully: no new connections, sockets closed, storage drained, database closed.
 import { createServer } from "node:http";
 import { DatabaseSync } from "node:sqlite";
 import { randomUUID } from "node:crypto";
@@ -53,7 +53,7 @@ function asText(part) {
 
 function openDatabase(file) {
   const db = new DatabaseSync(file);
-  // WAL with NORMAL survives the death of the process; a power cut may take the last moments, which clients send again.
+  // WAL with NORMAL survives a crash of the process; a power failure may lose the latest commits, which clients send again.
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 5000;");
   const statements = new Map();
   const prepare = (sql) => {
@@ -90,8 +90,8 @@ function openDatabase(file) {
   };
 }
 
-// cojson answers a message before it stores its content, in one go. Holding the answer back until that is done makes an
-// acknowledgement mean that the content is in the database, whenever the process is killed.
+// cojson replies to a message before it stores the content; it does both synchronously. Delay the reply until the content
+// is stored: an acknowledgement then means that the content is in the database, even if the process is killed.
 function sendAfterStoring(websocket) {
   const send = websocket.send.bind(websocket);
   let held = [];
@@ -132,7 +132,7 @@ const server = createServer((request, response) => {
 const sockets = new WebSocketServer({ server, perMessageDeflate: false, maxPayload: 256 * 1024 * 1024 });
 
 sockets.on("connection", (websocket, request) => {
-  // A peer id of its own for every connection: ids made of address and time collide.
+  // A peer id of its own for every connection, because ids of address and time collide.
   const id = `client_${randomUUID()}`;
   sendAfterStoring(websocket);
   websocket.on("error", (error) => log("warning", "a connection failed", { peer: id, error: String(error) }));

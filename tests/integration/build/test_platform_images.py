@@ -194,7 +194,7 @@ def test_another_base_image_is_taken_where_one_is_named(
 
 
 def test_an_image_that_does_not_exist_is_named(server: Registry) -> None:
-    with pytest.raises(ImageBuildError, match="image nope: there is no such image: choose of base, "):
+    with pytest.raises(ImageBuildError, match="image nope: there is no such image; choose one of base, "):
         build_images(server.address, only=["nope"])
 
 

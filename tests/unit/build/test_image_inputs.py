@@ -106,7 +106,7 @@ def test_only_what_neither_registry_nor_daemon_has_is_built(
 def test_a_mirrors_password_is_not_shown() -> None:
     said = "I: Retrieving http://user:hunter2@debian.example.org/debian/a@b and file:/srv/a@b"
     expected = "I: Retrieving http://debian.example.org/debian/a@b and file:/srv/a@b"
-    assert debootstrap._shown(said) == expected
+    assert debootstrap._without_credentials(said) == expected
 
 
 def test_what_another_build_takes_away_while_old_things_are_looked_for_is_no_error(
@@ -114,7 +114,7 @@ def test_what_another_build_takes_away_while_old_things_are_looked_for_is_no_err
 ) -> None:
     """A link to nothing is what a folder's list shows of a thing that got its name a moment later."""
     monkeypatch.setenv("RESIDE_CACHE", str(tmp_path))
-    (cache.folder() / f"{cache.HALF_MADE}x").symlink_to(tmp_path / "nowhere")
+    (cache.folder() / f"{cache.INCOMPLETE}x").symlink_to(tmp_path / "nowhere")
     assert cache.cached("thing", "key", lambda folder: (folder / "a").touch()).name == "thing-key"
 
 
