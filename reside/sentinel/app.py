@@ -1,10 +1,11 @@
 """The Sentinel replica: guards live objects from its start on, and applies desired stacks while it leads.
 
-    guarding ─────────────────────────────────────────────────────────────  needs the Kubernetes API and the volume
+    guard running ────────────────────────────────────────────────────────  needs the Kubernetes API and the volume
         started (login, permissions, probes) ─────────────────────────────  needs Jazz
             leading: one term after another ──────────────────────────────  needs etcd
 
-While Jazz or etcd is unavailable, the inner parts retry. The guard goes on, and restores Jazz and etcd themselves.
+While Jazz or etcd is unavailable, the inner parts retry. The guard continues to run, and restores Jazz
+and etcd themselves.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from reside.sentinel.contract import access
 from reside.sentinel.contract.data import make_data
 from reside.sentinel.contract.manifest import CONTRACT
 from reside.sentinel.engine import EngineSettings, PulumiEngine
-from reside.sentinel.guard.guard import guarding
-from reside.sentinel.term.term import LANES, begin
+from reside.sentinel.guard.guard import run_guard
+from reside.sentinel.term.term import PARALLEL_STACKS, begin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,7 @@ _log = structlog.get_logger(__name__)
 
 LEADER_KEY: Final = f"{LEADER_PREFIX}{SENTINEL_NAME}"
 _LEASE_WAIT_S: Final = 5.0
-"""Seconds to wait for the lease before the authority without it is decided; then the wait goes on."""
+"""Seconds to wait for the lease before the authority of a process without it is set; the wait then continues."""
 _FLUSH_S: Final = 5.0
 """Deadline in seconds for the last reports to reach the sync server."""
 _SETTLE_S: Final = 1.0
@@ -61,7 +62,7 @@ def pulumi_engine(settings: SentinelSettings) -> StackEngine:
             kubeconfig=settings.kubeconfig,
             context=settings.kube_context,
             engine=settings.engine,
-            parallel=LANES,
+            parallel=PARALLEL_STACKS,
         )
     )
 
@@ -105,7 +106,7 @@ class Sentinel:
                 vault's.
         """
         try:
-            async with guarding(self._settings.guard) as guard:
+            async with run_guard(self._settings.guard) as guard:
                 await self._until_stopped(guard, serve=serve)
         except BaseExceptionGroup as failed:
             if len(failed.exceptions) == 1:

@@ -21,11 +21,11 @@ class RepairLimiter:
 
     Args:
         backoff: pause before the next repair, by the number of recent repairs.
-        calm: seconds without a repair after which the count is reset.
+        reset_after: seconds without a repair after which the count is reset.
     """
 
     backoff: Backoff
-    calm: float
+    reset_after: float
     _repairs: dict[str, tuple[int, float]] = field(default_factory=dict)
 
     def note(self, key: str, now: float) -> None:
@@ -40,4 +40,4 @@ class RepairLimiter:
 
     def _count(self, key: str, now: float) -> int:
         count, last = self._repairs.get(key, (0, now))
-        return count if now - last <= self.calm else 0
+        return count if now - last <= self.reset_after else 0

@@ -48,9 +48,9 @@ class PolicyViolated(InvalidInput):
     """A stack violates the policy; the message names each rule and object.
 
     Attributes:
-        broken: one sentence for each violation.
+        violations: one sentence for each violation.
     """
 
-    def __init__(self, broken: tuple[str, ...]) -> None:
-        super().__init__("; ".join(broken))
-        self.broken = broken
+    def __init__(self, violations: tuple[str, ...]) -> None:
+        super().__init__("; ".join(violations))
+        self.violations = violations

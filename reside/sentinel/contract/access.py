@@ -1,4 +1,4 @@
-"""Carry out grants: members of the groups that own our data, computed from all grants of an account.
+"""Apply grants: set members of the groups that own our data, computed from all grants of an account.
 
 Each run computes the account's permissions after the change and sets its roles accordingly. So runs are idempotent, and
 their order does not matter.

@@ -1,8 +1,8 @@
 """The command runner that starts one process of the `pulumi` command line for each command.
 
 Each process runs in a session of its own. When the process crashes or is killed, the whole session is killed, because a
-provider that outlives its engine would go on writing to the cluster. When our own process dies, the command line gets
-SIGTERM (parent-death signal of prctl, set by setpriv) and ends gracefully.
+provider that outlives its engine would continue to write to the cluster. When our own process crashes, the command line
+gets SIGTERM (parent-death signal of prctl, set by setpriv) and ends gracefully.
 """
 
 from __future__ import annotations

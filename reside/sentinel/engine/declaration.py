@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 STACK_TYPE: Final = "pulumi:pulumi:Stack"
 NONE: Final = -1
-"""The index that stands for no resource."""
+"""The index that means no resource."""
 
 
 class InvalidDeclaration(ValueError):  # noqa: N818 - named after what is wrong

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StackSpec:
-    """What a stack shall contain.
+    """The desired content of a stack.
 
     Attributes:
         name: the name of the stack.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 _PROGRAM_FROM_STDIN: Final = "--client=stdin:"
-"""Tells the resident engine that the program is the declaration on standard input."""
+"""The argument with which the resident engine reads the program, a declaration, from standard input."""
 _TERMINATE_SECONDS = 5.0
 """How long a terminated command may take to end; then the engine is killed, with all commands that it runs."""
 

@@ -2,8 +2,7 @@
 
 `folder` contains `home` (PULUMI_HOME of all stacks), `workspaces/<stack>` (the settings of the stack with its
 encryption salt, and its state), `salt.yaml`, `resident` (socket and log of the resident engine) and
-`in-cluster.kubeconfig`. It must
-be on a volume: the state of a stack and its salt are of no use without each other.
+`in-cluster.kubeconfig`. It must be on a volume: the state of a stack and its salt are useless without each other.
 """
 
 from __future__ import annotations

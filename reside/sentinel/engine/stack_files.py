@@ -4,7 +4,7 @@ Each stack has a file backend of its own, in its workspace. Pulumi's file backen
 project several times an operation, so in a shared backend each stack would slow down all others.
 
 Invariant: only the operation that runs on the stack uses its files. So a lock file that exists before the operation
-belongs to an engine that has died, whatever process id and host name it contains (in containers both repeat and
+belongs to an engine that crashed, whatever process id and host name it contains (in containers both repeat and
 change), and is removed.
 """
 
@@ -56,7 +56,7 @@ class StackFiles:
         return self._running.exists()
 
     def prepare(self) -> None:
-        """Create the workspace, and remove locks and incomplete state files of engines that died."""
+        """Create the workspace, and remove locks and incomplete state files of crashed engines."""
         self.workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
         (self.workspace / "Pulumi.yaml").write_text(_project_file(self.workspace), encoding="utf-8")
         self._unlock()

@@ -37,7 +37,7 @@ class StackOperation(Operation):
     Args:
         settings: the settings of the engine.
         runner: runs the commands.
-        stack: the stack, with the objects that it shall contain.
+        stack: the stack, with its desired objects.
     """
 
     def __init__(self, settings: EngineSettings, runner: CommandRunner, stack: StackSpec) -> None:

@@ -2,12 +2,12 @@
 
     starting   it is not known whether another process leads: create missing objects, change nothing
     leading    this process holds the lease: create and change
-    orphaned   this process held the lease, and etcd is unavailable: go on, because etcd may be what must be restored
+    orphaned   this process held the lease, and etcd is unavailable: continue, because etcd may be what must be restored
     following  another process leads and renews its lease: nothing
 
-Repairs are idempotent, so two processes may repair towards the same desired state at once. Two that have different
-desired states would fight. Therefore a process that has never led creates missing objects at most, and one that follows
-does nothing.
+Repairs are idempotent, so two processes may repair towards the same desired state at once. Two with different
+desired states would revert each other's changes. So a process that has never led only creates missing objects, and one
+that follows does nothing.
 """
 
 from __future__ import annotations

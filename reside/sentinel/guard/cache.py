@@ -44,7 +44,7 @@ class ObjectCache:
         """Return the live object; None if there is none with our label."""
         return self._objects.get(key)
 
-    def knows(self, key: str) -> bool:
+    def is_listed(self, key: str) -> bool:
         """Return whether the key's kind has been listed, so that an object absent from the cache does not exist."""
         return split_key(key)[0] not in self._missing
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from reside.model.constants import FIELD_MANAGER
 from reside.model.stacks import canonical
-from reside.sentinel.objects.identity import is_going, metadata
+from reside.sentinel.objects.identity import is_being_deleted, metadata
 
 if TYPE_CHECKING:
     from reside.model.stacks import K8sObject
@@ -49,8 +49,8 @@ def decide(state: ObjectState) -> Action:
         return "leave"
     if live is None:
         return "leave" if state.finished else "create"
-    if is_going(live):
-        return "leave"  # its deletion will be an event of its own
+    if is_being_deleted(live):
+        return "leave"  # its deletion will be a separate event
     return "leave" if fingerprint(desired, live) == state.verified else "apply"
 
 

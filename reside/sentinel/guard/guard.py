@@ -46,7 +46,7 @@ class Guard:
 
 
 @asynccontextmanager
-async def guarding(settings: GuardSettings) -> AsyncIterator[Guard]:
+async def run_guard(settings: GuardSettings) -> AsyncIterator[Guard]:
     """Watch and repair while the block is open; an error of a watch or of the repairer ends the block.
 
     Raises:

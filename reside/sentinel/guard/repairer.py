@@ -43,7 +43,7 @@ _log = structlog.get_logger(__name__)
 
 REPAIRS = Counter("reside_sentinel_repairs_total", "Objects repaired.", ["kind", "action"])
 _WORKERS = 4
-_CALM_S = 120.0
+_RESET_AFTER_S = 120.0
 _ATTEMPTS_BEFORE_REPORT = 3
 
 
@@ -77,9 +77,9 @@ class DriftRepairer:
         self._authority = authority
         self._desired: dict[str, _Desired] = {}
         self._verified: dict[str, str] = {}
-        self._held: set[str] = set()
+        self._suspended: set[str] = set()
         self._attempts: dict[str, int] = {}
-        self._limiter = RepairLimiter(REPAIR_BACKOFF, _CALM_S)
+        self._limiter = RepairLimiter(REPAIR_BACKOFF, _RESET_AFTER_S)
         self._queue = WorkQueue("repair", self._handle, workers=_WORKERS, backoff=REPAIR_BACKOFF, judge=judge)
         self._listeners: list[Callable[[str], None]] = []
         self.problems: dict[str, str] = {}
@@ -124,13 +124,13 @@ class DriftRepairer:
                 self._queue.add(key)
 
     @contextmanager
-    def hold(self, name: str) -> Iterator[None]:
+    def suspended(self, name: str) -> Iterator[None]:
         """Suspend repairs of a stack's objects while the block is open; then examine them."""
-        self._held.add(name)
+        self._suspended.add(name)
         try:
             yield
         finally:
-            self._held.discard(name)
+            self._suspended.discard(name)
             self.take(name)
 
     async def run(self) -> None:
@@ -222,7 +222,7 @@ class DriftRepairer:
         """Return what to do about an object, within our authority."""
         desired = self._desired.get(key)
         stored = self._store.stacks.get(desired.stack) if desired else None
-        if desired is None or stored is None or desired.stack in self._held or not self._cache.knows(key):
+        if desired is None or stored is None or desired.stack in self._suspended or not self._cache.is_listed(key):
             return "leave"
         if key in stored.leaving or self._cache.is_teardown:
             return "leave"

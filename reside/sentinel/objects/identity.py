@@ -44,7 +44,7 @@ def is_owned(live: K8sObject) -> bool:
     return any(owner.get("controller") for owner in metadata(live).get("ownerReferences") or ())
 
 
-def is_going(live: K8sObject) -> bool:
+def is_being_deleted(live: K8sObject) -> bool:
     """Return whether the object is being deleted."""
     return "deletionTimestamp" in metadata(live)
 

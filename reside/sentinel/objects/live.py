@@ -1,7 +1,7 @@
 """Live objects as the Sentinel reports them.
 
-Removed are the API server's bookkeeping (`managedFields`, `resourceVersion`), so that a report changes only when the
-object does, values of Secrets, and kubectl's last-applied annotation, which repeats those values.
+Reports omit the API server's bookkeeping (`managedFields`, `resourceVersion`), so that a report changes only when the
+object does. They also omit values of Secrets, and kubectl's last-applied annotation, which repeats those values.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def secret_values(objects: Iterable[K8sObject]) -> tuple[str, ...]:
 
 
 def masked(obj: K8sObject) -> K8sObject:
-    """Return the object with the values of a Secret masked; which keys it has stays visible."""
+    """Return the object with the values of a Secret masked; its keys stay visible."""
     if obj.get("kind") != "Secret":
         return obj
     return obj | {part: mask_values(obj[part]) for part in ("data", "stringData") if isinstance(obj.get(part), dict)}

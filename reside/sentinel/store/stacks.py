@@ -1,8 +1,8 @@
 """The last validated stacks, on the Sentinel's volume: what the guard restores, with or without Jazz.
 
 Each stack has one JSON file. Invariants: a file is replaced atomically; only the leading Sentinel writes, with the
-exception that a Sentinel that starts may note the end of a Job; values of secret references are never here, but in the
-vault.
+exception that a Sentinel that starts may note the end of a Job; values of secret references are stored in the
+vault only.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class StoredStack:
         """Return `Kind/name` of every object."""
         return frozenset(object_key(obj) for obj in self.objects)
 
-    def preparing(self, desired: DesiredStack) -> StoredStack:
+    def during_apply(self, desired: DesiredStack) -> StoredStack:
         """Return this stack as it is stored while `desired` is being applied."""
         before, after = self.by_key(), {object_key(obj): obj for obj in desired.objects}
         changing = {key for key in after if before.get(key) != after[key]}
         leaving = (before.keys() | self.pending | self.leaving) - after.keys()
         return replace(self, pending=frozenset((self.pending | changing) - leaving), leaving=frozenset(leaving))
 
-    def taking(self, desired: DesiredStack) -> StoredStack:
+    def after_apply(self, desired: DesiredStack) -> StoredStack:
         """Return this stack as it is stored after `desired` was applied."""
         keys = set(desired.keys())
         finished = {key: live for key, live in self.finished.items() if key in keys}

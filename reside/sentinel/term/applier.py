@@ -105,19 +105,19 @@ class Applier:
             guard.repairer.take(stack.name)  # a secret's value may have changed
             return
         if not stack.objects and (stored is None or not (stored.objects or stored.pending or stored.leaving)):
-            guard.store.save(StoredStack(stack.name, stack.owner).taking(stack))
+            guard.store.save(StoredStack(stack.name, stack.owner).after_apply(stack))
             return
         self._refuse_teardown()
         await self._context.check_adoption(objects)
-        async with self._context.lane(stack.name):
+        async with self._context.stack_lock(stack.name):
             await self._context.lease.check()
-            with guard.repairer.hold(stack.name):
+            with guard.repairer.suspended(stack.name):
                 before = guard.store.stacks.get(stack.name) or StoredStack(stack.name, stack.owner)
-                guard.store.save(before.preparing(stack))
+                guard.store.save(before.during_apply(stack))
                 self._reporter.touch(stack.name)
                 with APPLY_SECONDS.time():
                     done = await self._context.engine.apply(StackSpec(stack.name, objects))
-                guard.store.save(guard.store.stacks[stack.name].taking(stack))
+                guard.store.save(guard.store.stacks[stack.name].after_apply(stack))
         changed = [f"{change.action} {change.object}" for change in done.changed]
         _log.info("applied", of=stack.name, revision=stack.revision[:12], changes=changed, seconds=done.seconds)
 
@@ -126,11 +126,11 @@ class Applier:
         self._resolved.pop(name, None)
         if name in guard.store.stacks:
             self._refuse_teardown()
-            async with self._context.lane(name):
+            async with self._context.stack_lock(name):
                 await self._context.lease.check()
-                with guard.repairer.hold(name):
+                with guard.repairer.suspended(name):
                     before = guard.store.stacks[name]
-                    guard.store.save(before.preparing(DesiredStack(name, before.owner, ())))
+                    guard.store.save(before.during_apply(DesiredStack(name, before.owner, ())))
                     await self._context.engine.destroy(name)
                     guard.store.remove(name)
             _log.info("removed", of=name)

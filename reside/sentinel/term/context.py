@@ -12,7 +12,7 @@ from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.errors import NotReady
 from reside.model.permissions import PermissionRef, is_granted
 from reside.model.stacks import OBJECTS
-from reside.sentinel.contract.declared import Rights, check_rights, in_force, read_stack
+from reside.sentinel.contract.desired_stacks import Rights, check_rights, effective_edit, read_stack
 from reside.sentinel.engine import check_adoption
 from reside.sentinel.errors import ForeignObjects, PolicyViolated
 
@@ -36,7 +36,7 @@ class TermContext:
         guard: the running guard.
         engine: the engine of this term.
         lease: the lease that makes this process the leader.
-        serial: locks by stack; see `lane`.
+        stack_locks: locks by stack; see `stack_lock`.
     """
 
     replica: Context
@@ -44,11 +44,11 @@ class TermContext:
     guard: Guard
     engine: StackEngine
     lease: Held
-    serial: dict[str, asyncio.Lock] = field(default_factory=dict)
+    stack_locks: dict[str, asyncio.Lock] = field(default_factory=dict)
 
-    def lane(self, stack: str) -> asyncio.Lock:
+    def stack_lock(self, stack: str) -> asyncio.Lock:
         """Return the lock of a stack, under which the engine works, so that its apply and its preview don't overlap."""
-        return self.serial.setdefault(stack, asyncio.Lock())
+        return self.stack_locks.setdefault(stack, asyncio.Lock())
 
     def rights(self) -> Rights:
         """Return who may declare what at this moment."""
@@ -66,7 +66,7 @@ class TermContext:
 
     def entry(self, stack: str) -> Edit | None:
         """Return the effective edit of the stack's entry in `desired`."""
-        return in_force(self.data.desired.history(stack), self.owner(stack), self.rights())
+        return effective_edit(self.data.desired.history(stack), self.owner(stack), self.rights())
 
     async def read(self, name: str | None, entry: Edit) -> tuple[CoMap, DesiredStack]:
         """Return the map that an entry points to, and its stack; check form and authors, but not permissions.

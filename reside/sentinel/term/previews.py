@@ -13,7 +13,7 @@ from reside.common.transience import is_transient
 from reside.model.errors import NotAllowed, ResideError
 from reside.model.sentinel_data import CANDIDATE
 from reside.model.stacks import StackPreview
-from reside.sentinel.contract.declared import check_rights, in_force
+from reside.sentinel.contract.desired_stacks import check_rights, effective_edit
 from reside.sentinel.engine import EngineError, StackSpec
 from reside.sentinel.term.secret_values import resolve_for_preview
 
@@ -36,7 +36,7 @@ class Previewer:
             NotReady, EngineUnavailable: a retry may help.
         """
         results = self._context.data.results
-        entry = in_force(self._context.data.previews.history(key), None, self._context.rights())
+        entry = effective_edit(self._context.data.previews.history(key), None, self._context.rights())
         if entry is None or entry.deleted:
             if key in results:
                 results.delete(key)
@@ -69,7 +69,7 @@ class Previewer:
     async def _changes(self, stack: DesiredStack, result: StackPreview) -> StackPreview:
         objects = await resolve_for_preview(self._context.replica.node, self._context.guard, stack)
         await self._context.check_adoption(objects)
-        async with self._context.lane(stack.name):
+        async with self._context.stack_lock(stack.name):
             done = await self._context.engine.preview(StackSpec(stack.name, objects))
         return replace(result, changes=done.changes)
 

@@ -13,7 +13,7 @@ import structlog
 from reside.common.workqueue import WorkQueue
 from reside.model.stacks import object_key
 from reside.sentinel.backoff import CONNECT_BACKOFF
-from reside.sentinel.objects.identity import is_going, is_owned
+from reside.sentinel.objects.identity import is_being_deleted, is_owned
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -33,7 +33,9 @@ _ALL: Final = "unknown objects"
 
 def unknown(live: Mapping[str, K8sObject], known: Collection[str]) -> list[str]:
     """Return the keys of the live objects to delete, in the order of their deletion."""
-    found = [key for key, seen in live.items() if key not in known and not is_owned(seen) and not is_going(seen)]
+    found = [
+        key for key, seen in live.items() if key not in known and not is_owned(seen) and not is_being_deleted(seen)
+    ]
     return sorted(found, key=lambda key: (key.startswith(_LAST), key))
 
 
@@ -89,4 +91,4 @@ class Pruner:
     def _known(self) -> set[str]:
         stored = self._context.guard.store.stacks.values()
         known = {key for stack in stored for key in stack.keys() | stack.pending | stack.leaving}
-        return known | {key for stack in self._reporter.declared.values() for key in map(object_key, stack.objects)}
+        return known | {key for stack in self._reporter.desired.values() for key in map(object_key, stack.objects)}

@@ -25,7 +25,7 @@ class Reporter:
 
     def __init__(self, context: TermContext) -> None:
         self._context = context
-        self.declared: dict[str, DesiredStack] = {}
+        self.desired: dict[str, DesiredStack] = {}
         """The latest desired stacks that could be read, by name."""
         self.faults: dict[str, Fault] = {}
         self._attempts: dict[str, int] = {}
@@ -44,7 +44,7 @@ class Reporter:
 
     def take(self, stack: DesiredStack) -> None:
         """Note a desired stack that was read."""
-        self.declared[stack.name] = stack
+        self.desired[stack.name] = stack
         self.touch(stack.name)
 
     def fail(self, name: str, error: Exception) -> None:
@@ -64,18 +64,18 @@ class Reporter:
 
     def remove(self, name: str) -> None:
         """Note that a stack was removed."""
-        self.declared.pop(name, None)
+        self.desired.pop(name, None)
         self.faults.pop(name, None)
         self._attempts.pop(name, None)
         self.touch(name)
 
     def known(self) -> set[str]:
         """Return the names of the stacks that are desired or have a fault."""
-        return {*self.declared, *self.faults}
+        return {*self.desired, *self.faults}
 
     def _object_changed(self, key: str, before: K8sObject | None, live: K8sObject | None) -> None:
         labelled = {stack_of(seen) for seen in (before, live) if seen is not None}
-        holders = {stack.name for stack in self.declared.values() if key in stack.keys()}  # noqa: SIM118 - no dict
+        holders = {stack.name for stack in self.desired.values() if key in stack.keys()}  # noqa: SIM118 - no dict
         for name in labelled | holders | {self._context.guard.store.holder(key)}:
             if name is not None and self._known(name):
                 self.touch(name)
@@ -98,7 +98,7 @@ class Reporter:
         report = compose(
             StackState(
                 name=name,
-                declared=self.declared.get(name),
+                desired=self.desired.get(name),
                 stored=guard.store.stacks.get(name),
                 fault=self.faults.get(name),
                 problems=guard.repairer.problems,

@@ -30,7 +30,7 @@ class StackState:
 
     Attributes:
         name: name of the stack.
-        declared: the latest desired stack that could be read.
+        desired: the latest desired stack that could be read.
         stored: the stack that was validated and applied last.
         fault: why the desired stack is not applied.
         problems: why objects can't be repaired, by `Kind/name`.
@@ -38,7 +38,7 @@ class StackState:
     """
 
     name: str
-    declared: DesiredStack | None
+    desired: DesiredStack | None
     stored: StoredStack | None
     fault: Fault | None
     problems: Mapping[str, str]
@@ -47,12 +47,12 @@ class StackState:
 
 def compose(state: StackState) -> StackReport:
     """Return the report of a stack. Its objects are those desired, those applied, and those not yet deleted."""
-    declared = {object_key(obj): obj for obj in state.declared.objects} if state.declared else {}
+    desired = {object_key(obj): obj for obj in state.desired.objects} if state.desired else {}
     applied = state.stored.by_key() if state.stored else {}
     remaining = {key for key, live in state.live.items() if stack_of(live) == state.name}
     objects = {
-        key: _object(state, key, declared.get(key), applied.get(key))
-        for key in sorted(declared.keys() | applied.keys() | remaining)
+        key: _object(state, key, desired.get(key), applied.get(key))
+        for key in sorted(desired.keys() | applied.keys() | remaining)
     }
     revision = state.stored.applied if state.stored and state.stored.settled else None
     return StackReport(revision, state.fault.message if state.fault else None, objects)

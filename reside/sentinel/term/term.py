@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 
-LANES: Final = 4
+PARALLEL_STACKS: Final = 4
 """Stacks that are handled in parallel. `EngineSettings.processes` limits the engine's processes."""
 _DRAIN_S: Final = 10.0
 """Deadline in seconds for running operations to finish before the engine is stopped."""
@@ -45,7 +45,7 @@ class Term:
     def __init__(self, context: TermContext) -> None:
         self._context = context
         self._reporter = Reporter(context)
-        self._stacks = WorkQueue("stack", self._handle, workers=LANES, backoff=APPLY_BACKOFF, judge=judge)
+        self._stacks = WorkQueue("stack", self._handle, workers=PARALLEL_STACKS, backoff=APPLY_BACKOFF, judge=judge)
         self._applier = Applier(context, self._reporter, self._stacks.add)
         self._previewer = Previewer(context)
         self._previews = WorkQueue("preview", self._previewer.handle, workers=1, backoff=APPLY_BACKOFF, judge=judge)
@@ -61,8 +61,8 @@ class Term:
                 previews=self._previews.run,
                 reports=self._reporter.queue.run,
                 prune=self._pruner.run,
-                declared=partial(_follow, self._context.data.desired, self._declared),
-                candidates=partial(_follow, self._context.data.previews, self._candidates),
+                desired=partial(_follow, self._context.data.desired, self._desired_changed),
+                candidates=partial(_follow, self._context.data.previews, self._previews_changed),
             ):
                 yield
         finally:
@@ -72,8 +72,8 @@ class Term:
 
     def examine_all(self, after: float = 0.0) -> None:
         """Queue every stack and candidate, in `after` seconds, because permissions may have changed."""
-        self._declared(self._context.data.desired, after)
-        self._candidates(self._context.data.previews, after)
+        self._desired_changed(self._context.data.desired, after)
+        self._previews_changed(self._context.data.previews, after)
 
     async def finish(self) -> None:
         """Start nothing more, let running operations finish, and write their reports."""
@@ -96,12 +96,12 @@ class Term:
         finally:
             self._pruner.wake()
 
-    def _declared(self, desired: CoMap, after: float = 0.0) -> None:
+    def _desired_changed(self, desired: CoMap, after: float = 0.0) -> None:
         known = {*self._context.guard.store.stacks, *self._reporter.known(), *self._context.data.reports.keys()}
         for name in {*desired.keys(), *known}:
             self._stacks.add(name, after)
 
-    def _candidates(self, previews: CoMap, after: float = 0.0) -> None:
+    def _previews_changed(self, previews: CoMap, after: float = 0.0) -> None:
         for key in set(previews.keys()) | set(self._context.data.results.keys()):
             self._previews.add(key, after)
 

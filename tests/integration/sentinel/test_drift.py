@@ -21,7 +21,7 @@ from support.sentinel import (
 from reside.local import ClusterInfo
 from reside.model.constants import MANAGED_BY_LABEL, SECRET_REFERENCES_ANNOTATION
 from reside.model.stacks import DesiredStack
-from reside.sentinel.guard.guard import Guard, guarding
+from reside.sentinel.guard.guard import Guard, run_guard
 from reside.sentinel.store.stacks import StackStore, StoredStack
 from reside.sentinel.store.vault import Vault
 
@@ -31,7 +31,7 @@ OWNER = "co_zowner"
 
 def store(folder: Path, *objects: dict[str, Any], name: str = "demo") -> StoredStack:
     """Leave a stack on the volume, as a Sentinel that applied it would."""
-    stored = StoredStack(name, OWNER).taking(DesiredStack(name, OWNER, objects))
+    stored = StoredStack(name, OWNER).after_apply(DesiredStack(name, OWNER, objects))
     StackStore(folder / "stacks").save(stored)
     return stored
 
@@ -59,7 +59,7 @@ async def test_a_restarted_sentinel_restores_the_platform_without_jazz_and_etcd(
 ) -> None:
     """StatefulSets and Services that are missing at the start are restored from the volume, before any login."""
     store(tmp_path, workload("StatefulSet", "jazz"), service("jazz"), workload("StatefulSet", "etcd"), service("etcd"))
-    async with guarding(settings(cluster, namespace, tmp_path).guard) as guard:
+    async with run_guard(settings(cluster, namespace, tmp_path).guard) as guard:
         await cached(guard, "all objects", lambda objects: len(objects) == 4)
     for key in ("StatefulSet/jazz", "Service/jazz", "StatefulSet/etcd", "Service/etcd"):
         assert await shell(get, cluster, namespace, key)
@@ -67,7 +67,7 @@ async def test_a_restarted_sentinel_restores_the_platform_without_jazz_and_etcd(
 
 async def test_a_deleted_object_comes_back(cluster: ClusterInfo, namespace: str, tmp_path: Path) -> None:
     store(tmp_path, workload("Deployment", "web"), config_map("settings", a="1"))
-    async with guarding(settings(cluster, namespace, tmp_path).guard) as guard:
+    async with run_guard(settings(cluster, namespace, tmp_path).guard) as guard:
         leading(guard)
         await cached(guard, "two objects", lambda objects: len(objects) == 2)
         uid = guard.cache.objects["Deployment/web"]["metadata"]["uid"]
@@ -82,7 +82,7 @@ async def test_a_deleted_object_comes_back(cluster: ClusterInfo, namespace: str,
 async def test_an_edited_object_is_reverted(cluster: ClusterInfo, namespace: str, tmp_path: Path) -> None:
     """Image, scale, an added variable and a removed label: all as declared again, and the object is the same one."""
     store(tmp_path, workload("Deployment", "web"))
-    async with guarding(settings(cluster, namespace, tmp_path).guard) as guard:
+    async with run_guard(settings(cluster, namespace, tmp_path).guard) as guard:
         leading(guard)
         await cached(guard, "the Deployment", lambda objects: "Deployment/web" in objects)
         await guard.repairer.settled()
@@ -123,7 +123,7 @@ async def test_an_object_whose_label_was_removed_is_ours_again(
     cluster: ClusterInfo, namespace: str, tmp_path: Path
 ) -> None:
     store(tmp_path, config_map("settings", a="1"))
-    async with guarding(settings(cluster, namespace, tmp_path).guard) as guard:
+    async with run_guard(settings(cluster, namespace, tmp_path).guard) as guard:
         leading(guard)
         await cached(guard, "the ConfigMap", lambda objects: "ConfigMap/settings" in objects)
         uid = guard.cache.objects["ConfigMap/settings"]["metadata"]["uid"]
@@ -145,7 +145,7 @@ async def test_a_foreign_object_in_its_place_is_left_alone_and_named(
 ) -> None:
     store(tmp_path, config_map("settings", a="1"))
     await shell(kubectl, cluster, "-n", namespace, "create", "configmap", "settings", "--from-literal=mine=yes")
-    async with guarding(settings(cluster, namespace, tmp_path).guard) as guard:
+    async with run_guard(settings(cluster, namespace, tmp_path).guard) as guard:
         leading(guard)
         await eventually("a problem", lambda: guard.repairer.problems, lambda found: "ConfigMap/settings" in found)
         assert "kubectl-create" in guard.repairer.problems["ConfigMap/settings"]
@@ -159,7 +159,7 @@ async def test_a_finished_job_is_not_run_again_when_deleted(
     """Neither by the Sentinel that saw its end nor by its successor; an unfinished one is restored."""
     store(tmp_path, workload("Job", "report"), workload("Job", "open"))
     chosen = settings(cluster, namespace, tmp_path)
-    async with guarding(chosen.guard) as guard:
+    async with run_guard(chosen.guard) as guard:
         leading(guard)
         await cached(
             guard,
@@ -193,7 +193,7 @@ async def test_a_finished_job_is_not_run_again_when_deleted(
             lambda objects: "Job/open" in objects and objects["Job/open"]["metadata"]["uid"] != uid,
         )
         assert "Job/report" not in guard.cache.objects
-    async with guarding(chosen.guard) as guard:
+    async with run_guard(chosen.guard) as guard:
         leading(guard)
         await guard.repairer.settled()
         assert set(guard.cache.objects) == {"Job/open"}
@@ -213,7 +213,7 @@ async def test_a_secret_comes_back_with_its_value_from_the_vault(
     store(tmp_path, secret)
     chosen = settings(cluster, namespace, tmp_path)
     Vault(chosen.guard.vault_file, chosen.engine_passphrase).put(OWNER, "co_zvalue", "very-secret-value")
-    async with guarding(chosen.guard) as guard:
+    async with run_guard(chosen.guard) as guard:
         leading(guard)
         await cached(guard, "the Secret", lambda objects: "Secret/web" in objects)
         await shell(kubectl, cluster, "-n", namespace, "delete", "secret", "web")
@@ -239,7 +239,7 @@ async def test_nothing_is_changed_by_one_that_does_not_lead(
 ) -> None:
     """A follower does not restore an object; without a known leader it restores but changes nothing."""
     store(tmp_path, config_map("settings", a="1"))
-    async with guarding(settings(cluster, namespace, tmp_path).guard) as guard:
+    async with run_guard(settings(cluster, namespace, tmp_path).guard) as guard:
         await cached(guard, "the ConfigMap", lambda objects: "ConfigMap/settings" in objects)
         await shell(
             kubectl, cluster, "-n", namespace, "patch", "configmap", "settings", "--patch", '{"data":{"a":"2"}}'

@@ -58,7 +58,7 @@ class FakeTermContext:
         self.replica = SimpleNamespace(node=SimpleNamespace(load_map=self._load))
         self.store, self.vault = StackStore(folder / "stacks"), Vault(folder / "vault.json", SecretStr("x"))
         self.cache = ObjectCache()
-        repairer = SimpleNamespace(hold=self._held)
+        repairer = SimpleNamespace(suspended=self._suspended)
         self.guard = SimpleNamespace(store=self.store, vault=self.vault, cache=self.cache, repairer=repairer)
 
     def entry(self, name: str) -> Any:
@@ -76,7 +76,7 @@ class FakeTermContext:
         """Find no conflicting owner."""
 
     @asynccontextmanager
-    async def lane(self, _: str) -> AsyncIterator[None]:
+    async def stack_lock(self, _: str) -> AsyncIterator[None]:
         """Let no other work wait."""
         yield
 
@@ -98,7 +98,7 @@ class FakeTermContext:
         return Value(co_id)
 
     @contextmanager
-    def _held(self, _: str) -> Iterator[None]:
+    def _suspended(self, _: str) -> Iterator[None]:
         yield
 
 
@@ -114,7 +114,7 @@ def applier_on(context: FakeTermContext) -> Applier:
 
 
 def stored(name: str, *objects: dict[str, Any]) -> StoredStack:
-    return StoredStack(name, OWNER).taking(DesiredStack(name, OWNER, objects))
+    return StoredStack(name, OWNER).after_apply(DesiredStack(name, OWNER, objects))
 
 
 async def test_a_stack_is_not_removed_while_the_cluster_is_being_destroyed(tmp_path: Path) -> None:

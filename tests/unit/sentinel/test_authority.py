@@ -9,7 +9,7 @@ from reside.model.errors import Conflict, InvalidInput, NotAllowed
 from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef
 from reside.model.stacks import DesiredStack
 from reside.sentinel.contract.access import granted_names, roles
-from reside.sentinel.contract.declared import Rights, check_rights, in_force, read_stack
+from reside.sentinel.contract.desired_stacks import Rights, check_rights, effective_edit, read_stack
 from reside.sentinel.contract.manifest import CONTRACT
 
 NOW = 1_000_000
@@ -39,26 +39,26 @@ def members(*objects: Any, name: str = "demo", owner: str = ALPHA) -> dict[str, 
 
 def test_the_first_who_may_declare_owns_the_entry() -> None:
     history = [edit(STRANGER, "first"), edit(ALPHA, "second"), edit(OTHER, "third"), edit(ALPHA, "fourth")]
-    found = in_force([*history, edit(OTHER, None, deleted=True)], None, BOTH)
+    found = effective_edit([*history, edit(OTHER, None, deleted=True)], None, BOTH)
     assert found is not None
     assert found.value == "fourth"
 
 
 def test_an_owner_that_is_known_stays_the_owner() -> None:
-    found = in_force([edit(ALPHA, "a"), edit(OTHER, "b")], OTHER, BOTH)
+    found = effective_edit([edit(ALPHA, "a"), edit(OTHER, "b")], OTHER, BOTH)
     assert found is not None
     assert found.value == "b"
-    assert in_force([edit(ALPHA, "a")], OTHER, BOTH) is None
+    assert effective_edit([edit(ALPHA, "a")], OTHER, BOTH) is None
 
 
 def test_an_edit_from_the_future_does_not_count() -> None:
-    found = in_force([edit(ALPHA, "now"), edit(ALPHA, "later", NOW + 60_001)], None, BOTH)
+    found = effective_edit([edit(ALPHA, "now"), edit(ALPHA, "later", NOW + 60_001)], None, BOTH)
     assert found is not None
     assert found.value == "now"
 
 
 def test_an_entry_without_an_authorized_author_does_not_count() -> None:
-    assert in_force([edit(STRANGER)], None, BOTH) is None
+    assert effective_edit([edit(STRANGER)], None, BOTH) is None
 
 
 def test_a_stack_is_read() -> None:
@@ -69,7 +69,7 @@ def test_a_stack_is_read() -> None:
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        (members(config_map("a"), name="else"), "must be that name"),
+        (members(config_map("a"), name="else"), "both must be the same DNS label"),
         (members("nonsense"), "list of Kubernetes objects"),
         ({"name": "demo", "objects": []}, "member owner"),
         ({"owner": ALPHA, "objects": []}, "member name"),
@@ -77,7 +77,7 @@ def test_a_stack_is_read() -> None:
         (members({"kind": "Pod", "metadata": {"name": "x"}}), "can't be in a stack"),
         (members({**config_map("a"), "apiVersion": "v2"}), "must have apiVersion v1"),
         (members(config_map("a"), config_map("a")), "twice"),
-        (members(config_map("../secrets/alpha")), "name that Kubernetes can't use"),
+        (members(config_map("../secrets/alpha")), "invalid name for a Kubernetes object"),
         (members({**config_map("a"), "metadata": ["a"]}), "no metadata"),
         (members({**config_map("a"), "metadata": {"name": "a", "labels": ["x"]}}), "labels of ConfigMap/a"),
         (

@@ -104,7 +104,7 @@ async def stage(folder: Path, stored: StoredStack, *, lead: bool = True) -> Asyn
 
 
 def stored(*objects: dict[str, Any]) -> StoredStack:
-    return StoredStack("demo", "co_zowner").taking(DesiredStack("demo", "co_zowner", objects))
+    return StoredStack("demo", "co_zowner").after_apply(DesiredStack("demo", "co_zowner", objects))
 
 
 async def test_what_is_missing_at_the_first_list_is_created_and_then_left_alone(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ async def test_a_change_is_reverted_by_the_leader_only(tmp_path: Path) -> None:
 
 async def test_a_stack_in_the_engines_hands_is_left_alone_until_it_gives_it_back(tmp_path: Path) -> None:
     async with stage(tmp_path, stored(config_map("a"))) as on:
-        with on.repairer.hold("demo"):
+        with on.repairer.suspended("demo"):
             on.delete(A)
             await on.repairer.settled()
             assert on.cache.get(A) is None
@@ -138,7 +138,7 @@ async def test_a_stack_in_the_engines_hands_is_left_alone_until_it_gives_it_back
 
 async def test_what_a_failed_apply_has_changed_is_not_turned_back_but_restored_when_missing(tmp_path: Path) -> None:
     before = stored(config_map("a"), config_map("gone"))
-    failed = before.preparing(DesiredStack("demo", "co_zowner", (config_map("a", "2"),)))
+    failed = before.during_apply(DesiredStack("demo", "co_zowner", (config_map("a", "2"),)))
     async with stage(tmp_path, failed) as on:
         assert on.api.applied == [A]
         on.cache.note("MODIFIED", config_map("a", "2"))

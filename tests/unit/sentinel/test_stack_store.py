@@ -27,12 +27,12 @@ def stack(*objects: dict[str, Any]) -> DesiredStack:
 
 
 def stored(*objects: dict[str, Any]) -> StoredStack:
-    return StoredStack("demo", OWNER).taking(stack(*objects))
+    return StoredStack("demo", OWNER).after_apply(stack(*objects))
 
 
-def state(declared: DesiredStack | None, kept: StoredStack | None, **more: Any) -> StackState:
+def state(desired: DesiredStack | None, kept: StoredStack | None, **more: Any) -> StackState:
     values: dict[str, Any] = {"fault": None, "problems": {}, "live": {}, **more}
-    return StackState("demo", declared, kept, values["fault"], values["problems"], values["live"])
+    return StackState("demo", desired, kept, values["fault"], values["problems"], values["live"])
 
 
 # Stored stacks
@@ -40,7 +40,7 @@ def state(declared: DesiredStack | None, kept: StoredStack | None, **more: Any) 
 
 def test_while_an_apply_runs_what_it_changes_and_deletes_is_noted() -> None:
     before = stored(config_map("same"), config_map("changed"), config_map("leaving"))
-    during = before.preparing(stack(config_map("same"), config_map("changed", "2"), config_map("new")))
+    during = before.during_apply(stack(config_map("same"), config_map("changed", "2"), config_map("new")))
     assert during.pending == {"ConfigMap/changed", "ConfigMap/new"}
     assert during.leaving == {"ConfigMap/leaving"}
     assert not during.settled
@@ -50,8 +50,8 @@ def test_while_an_apply_runs_what_it_changes_and_deletes_is_noted() -> None:
 def test_after_a_failed_apply_the_next_one_remembers_what_was_touched() -> None:
     """Also when it goes back to what was there before, and when it drops what the failed one made."""
     before = stored(config_map("a"))
-    failed = before.preparing(stack(config_map("a", "2"), config_map("made")))
-    back = failed.preparing(stack(config_map("a")))
+    failed = before.during_apply(stack(config_map("a", "2"), config_map("made")))
+    back = failed.during_apply(stack(config_map("a")))
     assert back.pending == {"ConfigMap/a"}
     assert back.leaving == {"ConfigMap/made"}
     assert back.applied == before.applied
@@ -60,8 +60,8 @@ def test_after_a_failed_apply_the_next_one_remembers_what_was_touched() -> None:
 def test_an_applied_stack_is_settled_and_forgets_jobs_that_left() -> None:
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}}
     before = StoredStack("demo", OWNER, (job,), "r", {"Job/j": job})
-    assert before.taking(stack(job)).finished == {"Job/j": job}
-    after = before.preparing(stack(config_map("a"))).taking(stack(config_map("a")))
+    assert before.after_apply(stack(job)).finished == {"Job/j": job}
+    after = before.during_apply(stack(config_map("a"))).after_apply(stack(config_map("a")))
     assert after.settled
     assert after.finished == {}
     assert after.applied == stack(config_map("a")).revision
@@ -69,7 +69,7 @@ def test_an_applied_stack_is_settled_and_forgets_jobs_that_left() -> None:
 
 def test_the_stack_store_survives_a_restart_and_a_broken_file(tmp_path: Path) -> None:
     store = StackStore(tmp_path / "stacks")
-    kept = stored(config_map("a")).preparing(stack(config_map("b")))
+    kept = stored(config_map("a")).during_apply(stack(config_map("b")))
     store.save(kept)
     (tmp_path / "stacks" / "broken.json").write_text("{")
     again = StackStore(tmp_path / "stacks")

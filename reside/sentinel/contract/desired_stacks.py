@@ -46,7 +46,7 @@ class Rights:
         return any(self.granted(account, kind.manage) for kind in BY_KIND.values())
 
 
-def in_force(history: Sequence[Edit], owner: str | None, rights: Rights) -> Edit | None:
+def effective_edit(history: Sequence[Edit], owner: str | None, rights: Rights) -> Edit | None:
     """Return the effective edit of an entry; None if there is none.
 
     Args:
@@ -76,11 +76,11 @@ def read_stack(name: str | None, entry: Edit, members: Mapping[str, Any], object
     stack = DesiredStack.parse(members)
     if not _STACK_NAME.fullmatch(stack.name) or stack.name != (name or stack.name):
         raise InvalidInput(
-            f"stack {name or stack.name}: the name in its map is {stack.name!r}: it must be that name, a DNS label"
+            f"stack {name or stack.name}: its map contains the name {stack.name!r}; both must be the same DNS label"
         )
     for author in (objects.by if objects is not None else None, stack.owner):
         if author != entry.by:
-            raise NotAllowed(f"stack {stack.name} was declared by {entry.by}, but its objects are of {author}")
+            raise NotAllowed(f"stack {stack.name} was declared by {entry.by}, but its objects were written by {author}")
     _check_objects(stack)
     return stack
 
@@ -100,7 +100,7 @@ def check_rights(stack: DesiredStack, rights: Rights) -> None:
     for key in map(object_key, stack.objects):
         holder = rights.holder(key)
         if holder not in (None, stack.name):
-            raise Conflict(f"{key} belongs to the stack {holder}: stack {stack.name} must use another name")
+            raise Conflict(f"{key} belongs to the stack {holder}; use another name in stack {stack.name}")
 
 
 def _check_objects(stack: DesiredStack) -> None:
@@ -111,7 +111,7 @@ def _check_objects(stack: DesiredStack) -> None:
         if obj.get("apiVersion") != version:
             raise InvalidInput(f"stack {stack.name}: {key} must have apiVersion {version}, not {obj.get('apiVersion')}")
         if key in seen:
-            raise InvalidInput(f"stack {stack.name}: {key} is in it twice")
+            raise InvalidInput(f"stack {stack.name}: {key} is in the stack twice; remove one of them")
         seen.add(key)
 
 
@@ -119,7 +119,7 @@ def _shaped_key(stack: str, obj: dict[str, Any]) -> str:
     """Return `Kind/name` of an object; check the types of the parts that later code relies on."""
     key, metadata = object_key(obj), obj["metadata"]
     if not isinstance(metadata["name"], str) or not _OBJECT_NAME.fullmatch(metadata["name"]):
-        raise InvalidInput(f"stack {stack}: {key} has a name that Kubernetes can't use")
+        raise InvalidInput(f"stack {stack}: {key} has an invalid name for a Kubernetes object")
     parts = [(metadata, part) for part in _TEXTS["metadata"]]
     parts += [(obj, part) for part in _TEXTS.get(obj["kind"], ())]
     for holder, part in parts:
