@@ -56,7 +56,7 @@ def test_the_layers_within_a_package_are_those_of_its_contract(package: str) -> 
 
 
 def test_the_way_of_one_image_is_short() -> None:
-    assert 0 < len(paths_in(part("## The way of one image"))) <= _MOST_FILES
+    assert 0 < len(paths_in(part("## The path of one image"))) <= _MOST_FILES
 
 
 def test_few_files_say_what_happens_when_an_apply_is_cancelled() -> None:
