@@ -27,7 +27,7 @@ class StorePersistence:
         disk: the file.
         store: the values.
         sign: signs and sends what was written and not sent yet.
-        unacknowledged: the values of which the server lacks something.
+        unacknowledged: the values with content that is missing on the server.
         own_sessions: the sessions that this node writes.
     """
 
@@ -51,7 +51,7 @@ class StorePersistence:
         """Open the file, and take over the sessions that the server has not acknowledged.
 
         Returns:
-            the values of which the server lacks something.
+            the values with content that is missing on the server.
 
         Raises:
             StoreFailed: the file can't be used.

@@ -51,7 +51,7 @@ class IdentityMap:
         if value is None:
             if core.header is None:
                 raise ValueNotFound(core.co_id, "it was not loaded")
-            # The content that an earlier, discarded object built from the log is gone: build it again.
+            # The content that an earlier, discarded object built from the log no longer exists: build it again.
             core.stale = True
             value = self._made[core.co_id] = _class_of(core.header)(self._host, core)
         self._use(value)

@@ -240,9 +240,9 @@ class Runtime:
     def _evict(self) -> None:
         self._save()
         held = {self.host.account_id, *self.host.objects.held(), *self._loader.loading, *self._waiters.awaited_ids()}
-        gone = evictable(self._store, held | self._sync.unacknowledged.keys())
-        self._store.drop(gone)
-        for core in gone:
+        evicted = evictable(self._store, held | self._sync.unacknowledged.keys())
+        self._store.drop(evicted)
+        for core in evicted:
             self._sync.forget(core)
         self._evict_beyond = max(_EVICT_BEYOND, 2 * len(self._store.cores))
 

@@ -14,7 +14,7 @@ class KnownState:
     Attributes:
         requested: whether a `load` is unanswered.
         partial: whether that `load` named content, so that the answer contains only what is new.
-        comparisons: how often `load` was repeated to learn what the server lacks.
+        comparisons: how often `load` was repeated to learn what is missing on the server.
         answered: whether the server reported what it has.
         header: whether the server has the header.
         acknowledged: the counts that the server reported.

@@ -39,7 +39,7 @@ def empty_known_state_message(action: str, co_id: str, *, correction: bool = Fal
 
 
 def content_pieces(core: Core, peer: KnownState, *, with_header: bool) -> list[str]:
-    """Return the content messages with what the server lacks, cut at signatures so that each can be verified."""
+    """Return content messages with what is missing on the server, cut at signatures so that each can be verified."""
     header = core.header
     if header is None:
         return []

@@ -136,7 +136,7 @@ class Sync:
             self._peer(core).answered = True
 
     def push(self, core: Core) -> None:
-        """Send what the server lacks of a value."""
+        """Send the transactions of a value that are missing on the server."""
         for log in self._own_logs(core):
             log.sign(self._store.agent)
         if not self.connected:
@@ -226,7 +226,7 @@ class Sync:
         if core.absent or was_unconfirmed:
             self._store.changed(core)
         self._note_acknowledged(core, peer)
-        if core.header is not None and not is_acknowledgement:  # an acknowledgement does not say what the server lacks
+        if core.header is not None and not is_acknowledgement:  # an acknowledgement does not say what is missing
             self._send_delta(core, peer)
 
     def _receive_content(self, core: Core, message: dict[str, Any]) -> None:

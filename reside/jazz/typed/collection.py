@@ -65,7 +65,7 @@ class Collection(TypedValue, Generic[T]):
     @property
     def each(self) -> T:
         """All items, in a resolve function."""
-        raise SchemaError("`each` stands for all items in a resolve function; iterate over the value itself")
+        raise SchemaError("`each` is valid only in a resolve function; iterate over the value itself")
 
     def _read(self, raw: Any, place: object) -> T:
         item: T = read(self._item_codec(), raw, f"{type(self).__name__}[{place!r}]", self.raw)

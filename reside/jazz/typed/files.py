@@ -60,7 +60,7 @@ class File(TypedValue):
     def _write_draft(self, target: WriteTarget) -> OwnedValue:
         """See `TypedValue`."""
         if target.unique is not None:
-            raise SchemaError("files can't be unique: put the file into a map that is")
+            raise SchemaError("files can't be unique: put the file into a unique map")
         data, mime_type, name = self._draft
         self._draft = (b"", mime_type, name)
         return target.owner.create_file(data, mime_type=mime_type, name=name)

@@ -107,8 +107,8 @@ class _Loading:
 
     async def value(self, co_id: str, grace: float) -> Value:
         """Load one value."""
-        left = max(0.0, self._deadline - asyncio.get_running_loop().time())
-        value = await self._host.load_as(co_id, Value, timeout=left, grace=grace)
+        remaining = max(0.0, self._deadline - asyncio.get_running_loop().time())
+        value = await self._host.load_as(co_id, Value, timeout=remaining, grace=grace)
         self.values[value.id] = value
         return value
 

@@ -60,9 +60,9 @@ class ObjectCache:
     def replace(self, kind: Kind, objects: Iterable[K8sObject]) -> None:
         """Replace all objects of a kind; notify listeners of each of them and of each that no longer exists."""
         found = {live_key(live): live for live in objects}
-        gone = [key for key in self._objects if split_key(key)[0] == kind.kind and key not in found]
+        removed = [key for key in self._objects if split_key(key)[0] == kind.kind and key not in found]
         self._missing.discard(kind.kind)
-        for key in gone:
+        for key in removed:
             self._put(key, None)
         for key, live in found.items():
             self._put(key, live)

@@ -201,7 +201,7 @@ def test_a_text_is_a_draft_too() -> None:
         (lambda: Tree(name="t", leaf=Leaf(name="l")).update(nam=1), "Tree has no field nam"),
         (lambda: Tree(name="t", leaf=Leaf(name="l")).id, "this Tree is a draft: it has no value before create"),
         (lambda: ListOf(["a"])._item_codec(), r"give the type of its items, for example ListOf\[str\]"),
-        (lambda: ListOf[str](["a"]).each, "stands for all items in a resolve function"),
+        (lambda: ListOf[str](["a"]).each, "is valid only in a resolve function"),
         (lambda: tolerate(3), "belongs around a reference"),
     ],
 )
