@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from reside.cli import project
-from reside.local import LocalCluster, NoSuchInstanceError
+from reside.local import LocalCluster, NoSuchClusterError
 from reside.model.errors import InvalidInput
 from reside.seed import settings as stack_settings
 
@@ -84,6 +84,6 @@ def default_local(kubeconfig: Path | None, kube_context: str | None) -> str | No
         return None
     try:
         LocalCluster("default").info()
-    except NoSuchInstanceError:
+    except NoSuchClusterError:
         return None
     return "default"

@@ -1,7 +1,6 @@
 """The embedded Kubernetes: upstream binaries that this package starts and stops on this machine.
 
-In this package an *instance* is one embedded cluster with a name and a state folder. It is a *whole cluster*, with a
-node, or a *control plane alone*.
+A *local cluster* has a name and a state folder. It is a *whole cluster*, with a node, or a *control plane alone*.
 
 >>> cluster = LocalCluster("default")
 >>> cluster.up().kubeconfig  # doctest: +SKIP
@@ -13,7 +12,7 @@ from reside.local.errors import (
     ComponentFailedError,
     LocalError,
     NeedsRootError,
-    NoSuchInstanceError,
+    NoSuchClusterError,
     ToolMissingError,
     UnknownComponentError,
     UsageError,
@@ -32,7 +31,7 @@ __all__ = [
     "LocalCluster",
     "LocalError",
     "NeedsRootError",
-    "NoSuchInstanceError",
+    "NoSuchClusterError",
     "Progress",
     "ToolMissingError",
     "Toolchain",

@@ -1,4 +1,4 @@
-"""The Kubernetes objects that every whole cluster has from the start: DNS and a StorageClass.
+"""The Kubernetes objects that `up` creates in every whole cluster: DNS and a StorageClass.
 
 `objects` is pure. `Api.apply` writes each object with server-side apply, so that a second write changes nothing.
 """
@@ -19,18 +19,18 @@ class ApiObject:
 
     Args:
         path: path of the object in the API.
-        manifest: the object.
+        body: the object.
     """
 
     path: str
-    manifest: dict[str, Any]
+    body: dict[str, Any]
 
 
 def objects(layout: Layout, dns_image: str, *, forwards: bool) -> list[ApiObject]:
-    """Return the objects of every cluster.
+    """Return the objects of a whole cluster.
 
     Args:
-        layout: layout of the instance.
+        layout: layout of the local cluster.
         dns_image: CoreDNS's image, which is on the node already.
         forwards: whether the machine has a resolver for names outside the cluster.
     """
@@ -54,7 +54,7 @@ def _object(api_version: str, kind: str, name: str, *, namespaced: bool = True, 
 
 
 def _storage_class() -> dict[str, Any]:
-    manifest = _object(
+    storage_class = _object(
         "storage.k8s.io/v1",
         "StorageClass",
         STORAGE_CLASS,
@@ -63,8 +63,8 @@ def _storage_class() -> dict[str, Any]:
         reclaimPolicy="Delete",
         volumeBindingMode="Immediate",
     )
-    manifest["metadata"]["annotations"] = {"storageclass.kubernetes.io/is-default-class": "true"}
-    return manifest
+    storage_class["metadata"]["annotations"] = {"storageclass.kubernetes.io/is-default-class": "true"}
+    return storage_class
 
 
 def _volumes_role_binding() -> dict[str, Any]:
@@ -80,15 +80,15 @@ def _volumes_role_binding() -> dict[str, Any]:
 
 
 def _dns_role() -> dict[str, Any]:
-    look = ["list", "watch"]
+    read = ["list", "watch"]
     return _object(
         "rbac.authorization.k8s.io/v1",
         "ClusterRole",
         "system:coredns",
         namespaced=False,
         rules=[
-            {"apiGroups": [""], "resources": ["endpoints", "services", "pods", "namespaces"], "verbs": look},
-            {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": look},
+            {"apiGroups": [""], "resources": ["endpoints", "services", "pods", "namespaces"], "verbs": read},
+            {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": read},
         ],
     )
 

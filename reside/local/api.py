@@ -1,4 +1,4 @@
-"""A client for the few requests that this package sends to an instance's API server, as its administrator."""
+"""A client for the few requests that this package sends to a local cluster's API server, as its administrator."""
 
 import ssl
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class ApiError(LocalError):
 
 
 class Api:
-    """A client of one instance's API server.
+    """A client of a local cluster's API server.
 
     Args:
         client: HTTP client that trusts the server's CA and has a client certificate.
@@ -38,14 +38,14 @@ class Api:
             return None
         return self._checked(answer)
 
-    def apply(self, wanted: ApiObject) -> None:
+    def apply(self, desired: ApiObject) -> None:
         """Create or update an object by a server-side apply that takes over fields of other managers."""
         answer = self._send(
             "PATCH",
-            wanted.path,
+            desired.path,
             params={"fieldManager": FIELD_MANAGER, "force": "true"},
             headers={"Content-Type": "application/apply-patch+yaml"},
-            content=yaml.safe_dump(wanted.manifest),
+            content=yaml.safe_dump(desired.body),
         )
         self._checked(answer)
 
@@ -67,7 +67,7 @@ class Api:
 
 @contextmanager
 def connect(layout: Layout) -> Iterator[Api]:
-    """Connect to an instance's API server as its administrator."""
+    """Connect to a local cluster's API server as its administrator."""
     context = ssl.create_default_context(cafile=str(certificate_path(layout.pki, KUBERNETES_CA)))
     context.load_cert_chain(str(certificate_path(layout.pki, "admin")), str(key_path(layout.pki, "admin")))
     with httpx.Client(base_url=layout.api_url, verify=context, timeout=_TIMEOUT, trust_env=False) as client:

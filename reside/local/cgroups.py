@@ -1,4 +1,4 @@
-"""The parent control group of all pods of an instance.
+"""The parent control group of all pods of a local cluster.
 
 With separate parents, a kubelet does not treat the groups of another kubelet as orphans. The group also lists every
 process of every container.

@@ -1,6 +1,6 @@
 """`reside local`: the embedded Kubernetes from the command line.
 
-Exit codes: 0 success, 1 a usage error or a failed component (one clear message on standard error, no traceback).
+Exit codes: 0 success, 1 an error of the user or a failed component (one clear message on standard error, no traceback).
 `status` exits with 1 if a component is not running.
 """
 
@@ -23,10 +23,12 @@ from reside.local.cluster import LocalCluster
 from reside.local.errors import LocalError
 from reside.local.progress import LiveProgress
 
-app = typer.Typer(no_args_is_help=True, help="The embedded Kubernetes: real upstream binaries on this machine.")
+app = typer.Typer(no_args_is_help=True, help="The embedded Kubernetes: upstream binaries on this machine.")
 
-Name = Annotated[str, typer.Option("--name", help="Which local cluster: several stand side by side.")]
-State = Annotated[Path | None, typer.Option("--state", help="The folder of its state, instead of the default one.")]
+Name = Annotated[str, typer.Option("--name", help="Name of the local cluster.")]
+State = Annotated[
+    Path | None, typer.Option("--state", help="State folder of the cluster; the default one if not given.")
+]
 
 
 class Output(StrEnum):
@@ -36,7 +38,7 @@ class Output(StrEnum):
     JSON = "json"
 
 
-OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to print the result.")]
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="Format of the result.")]
 
 
 @app.command()
@@ -45,11 +47,14 @@ def up(
     state: State = None,
     *,
     control_plane_only: Annotated[
-        bool, typer.Option("--control-plane-only", help="Only etcd, API server and controller-manager; needs no root.")
+        bool,
+        typer.Option(
+            "--control-plane-only", help="Run only etcd, API server and controller-manager, which needs no root."
+        ),
     ] = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Bring the cluster up, or repair it; does nothing if it is up."""
+    """Start the cluster, or what is missing or unhealthy of it; change nothing if it is healthy."""
     with _one_line_errors():
         cluster = LocalCluster(name, state, control_plane_only=control_plane_only)
         with LiveProgress(_console(output)) as progress:
@@ -66,11 +71,11 @@ def down(
     state: State = None,
     *,
     delete_state: Annotated[
-        bool, typer.Option("--delete-state", help="Forget everything: objects, images, volumes.")
+        bool, typer.Option("--delete-state", help="Also delete the state: Kubernetes objects, images, volumes.")
     ] = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Stop the cluster and remove its processes, interfaces, mounts and packet filter rules; its state stays."""
+    """Stop the cluster and remove its processes, interfaces, mounts and packet filter rules; keep its state."""
     with _one_line_errors():
         cluster = LocalCluster(name, state)
         with LiveProgress(_console(output)) as progress:
@@ -83,7 +88,7 @@ def down(
 
 @app.command()
 def status(name: Name = "default", state: State = None, output: OutputOption = Output.TEXT) -> None:
-    """Show how every component is."""
+    """Show the status of every component."""
     with _one_line_errors():
         found = LocalCluster(name, state).status()
     if output is Output.JSON:
@@ -101,17 +106,17 @@ def status(name: Name = "default", state: State = None, output: OutputOption = O
 
 @app.command()
 def logs(
-    component: Annotated[str, typer.Argument(help="A component as `status` names it.")],
+    component: Annotated[str, typer.Argument(help="Name of a component, see `status`.")],
     name: Name = "default",
     state: State = None,
     *,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on showing what is written.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the log until interrupted.")] = False,
 ) -> None:
     """Print a component's log."""
     with _one_line_errors():
         log = LocalCluster(name, state).log(component)
         if not log.exists():
-            raise LocalError(f"{component} has never run: there is no {log}.")
+            raise LocalError(f"{component} was never started: {log} does not exist.")
     if follow:
         # tail also follows the file when it is rotated; Ctrl-C ends it
         raise typer.Exit(subprocess.call(["tail", "-n", "100", "-F", str(log)]))
@@ -132,7 +137,7 @@ def kubeconfig(name: Name = "default", state: State = None, output: OutputOption
 
 @app.command()
 def info(name: Name = "default", state: State = None, output: OutputOption = Output.TEXT) -> None:
-    """Show addresses: API server, Services, registry."""
+    """Show the addresses of API server, Services and registry."""
     with _one_line_errors():
         found = LocalCluster(name, state).info().to_json()
     if output is Output.JSON:
@@ -163,5 +168,5 @@ def _one_line_errors() -> Iterator[None]:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from error
     except PermissionError as error:
-        typer.echo(f"error: {error.filename}: permission denied: whose cluster is it? Root's needs sudo.", err=True)
+        typer.echo(f"error: {error.filename}: permission denied: use sudo if root owns the cluster.", err=True)
         raise typer.Exit(1) from error

@@ -1,8 +1,8 @@
-"""The embedded Kubernetes with one name: up, down, status.
+"""A local cluster: up, down, status.
 
 This module connects the others: `layout` derives addresses and paths, `components` describes processes, `supervise`
-runs them. `up` is level-triggered: it compares the required state with the current one and makes up the difference. It
-does nothing on a healthy cluster and repairs a broken one.
+runs them. `up` is level-triggered: it starts what is missing, and restarts what is unhealthy or runs with other
+arguments. It does nothing on a healthy cluster.
 """
 
 import os
@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from reside.local import (
+    allocation,
     cgroups,
-    claims,
     components,
     health,
     info,
@@ -27,7 +27,7 @@ from reside.local import (
     workload,
 )
 from reside.local.components import Component, Find
-from reside.local.errors import NeedsRootError, NoSuchInstanceError, UnknownComponentError, UsageError
+from reside.local.errors import NeedsRootError, NoSuchClusterError, UnknownComponentError, UsageError
 from reside.local.events import ComponentStatus, Progress, State, silent
 from reside.local.info import ClusterInfo
 from reside.local.layout import Layout, check_name
@@ -35,7 +35,7 @@ from reside.local.starting import Clock, Starter
 from reside.local.supervise import Supervisor, end_processes
 from reside.local.toolchain import Toolchain
 
-STRAY_SECONDS = 2.0
+UNRECORDED_SECONDS = 2.0
 """Seconds that processes without a record have to end."""
 
 POD_SECONDS = 5.0
@@ -43,7 +43,7 @@ POD_SECONDS = 5.0
 
 
 def default_state(name: str) -> Path:
-    """Return the state folder of an instance: under `RESIDE_LOCAL_STATE`, else under the user's data folder."""
+    """Return the state folder of a local cluster: under `RESIDE_LOCAL_STATE`, else under the user's data folder."""
     base = os.environ.get("RESIDE_LOCAL_STATE")
     if base:
         return Path(base) / name
@@ -55,14 +55,14 @@ class LocalCluster:
     """A Kubernetes cluster of upstream binaries on this machine.
 
     Args:
-        name: name of the instance: at most 32 lower-case letters, digits and hyphens.
+        name: name of the cluster: at most 32 lower-case letters, digits and hyphens.
         state_dir: folder of all durable state; `default_state(name)` if None.
         control_plane_only: run only etcd, API server and controller-manager, on loopback, which needs no root.
-            Ignored for an instance that exists.
+            Ignored if the local cluster exists already.
         toolchain: where to look for binaries; `Toolchain.default()` if None.
 
     Raises:
-        UsageError: the name is invalid, or the state folder belongs to an instance with another name.
+        UsageError: the name is invalid, or the state folder belongs to a local cluster with another name.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class LocalCluster:
     ) -> None:
         self.name = check_name(name)
         self.state = (state_dir or default_state(name)).absolute()
-        existing = claims.read_instance(self.state)
+        existing = allocation.read_allocation(self.state)
         if existing is not None and existing.name != name:
             raise UsageError(f"{self.state} is the state of local cluster {existing.name!r}, not of {name!r}.")
         self.control_plane_only = existing.control_plane_only if existing else control_plane_only
@@ -86,18 +86,18 @@ class LocalCluster:
         """Return how to reach the cluster, even if it does not run.
 
         Raises:
-            NoSuchInstanceError: the instance was never up.
+            NoSuchClusterError: the local cluster was never up.
         """
         found = info.read_info(self.state)
         if found is None:
-            raise NoSuchInstanceError(self.name, self.state)
+            raise NoSuchClusterError(self.name, self.state)
         return found
 
     def status(self) -> list[ComponentStatus]:
         """Return the status of every component.
 
         Raises:
-            NoSuchInstanceError: the instance was never up.
+            NoSuchClusterError: the local cluster was never up.
         """
         layout = self._existing_layout()
         supervisor = self._supervisor(layout)
@@ -118,16 +118,16 @@ class LocalCluster:
     # Up and down
 
     def up(self, progress: Progress = silent) -> ClusterInfo:
-        """Bring the cluster up, or repair it; return when it is usable.
+        """Start the cluster, or what is missing or unhealthy of it; return when it is usable.
 
         Raises:
-            UsageError: the user can solve it: root is required, a tool is missing.
+            UsageError: root is required, or a tool is missing; the message contains the cure.
             ComponentFailedError: a component does not start.
         """
         clock = Clock(progress)
-        with claims.file_lock(self._lock_file()):
-            self._end_lost(clock)
-            layout = self._claim()
+        with allocation.file_lock(self._lock_file()):
+            self._stop_orphaned(clock)
+            layout = self._allocate()
             supervisor = self._prepare(layout, clock)
             self._start_all(supervisor, layout, clock)
             result = info.describe(layout)
@@ -135,62 +135,64 @@ class LocalCluster:
         return result
 
     def down(self, delete_state: bool = False, progress: Progress = silent) -> None:
-        """Stop every process of the instance and remove what it created outside its state folder.
+        """Stop every process of the local cluster and remove what it created outside its state folder.
 
         Args:
-            delete_state: whether to delete the state folder and release the number as well.
+            delete_state: whether to delete the state folder and release the index as well.
             progress: called with every step.
         """
         clock = Clock(progress)
-        if claims.read_instance(self.state) is None and not self._lost():
+        if allocation.read_allocation(self.state) is None and not self._orphaned():
             return
-        with claims.file_lock(self._lock_file()):
-            self._end_lost(clock)
-            if claims.read_instance(self.state) is None:
+        with allocation.file_lock(self._lock_file()):
+            self._stop_orphaned(clock)
+            if allocation.read_allocation(self.state) is None:
                 return
             layout = self._existing_layout()
             self._stop_all(layout, clock)
             if delete_state:
-                self._claims().release(layout.index, self.state)
+                self._allocator().release(layout.index, self.state)
                 shutil.rmtree(self.state)
 
-    # Implementation
+    # Internals
 
     def _lock_file(self) -> Path:
         """Return the lock file. It is beside the state folder, so that it remains when the folder is deleted."""
         return self.state.parent / f".{self.state.name}.lock"
 
-    def _claims(self) -> claims.Claims:
-        return claims.Claims(claims.user_claims() if self.control_plane_only else claims.MACHINE_CLAIMS)
+    def _allocator(self) -> allocation.IndexAllocator:
+        return allocation.IndexAllocator(
+            allocation.user_folder() if self.control_plane_only else allocation.MACHINE_FOLDER
+        )
 
-    def _end_lost(self, clock: Clock) -> None:
-        """Stop what remains of an instance whose state folder was deleted, and release its number."""
-        for held, lost in self._lost():
-            self._stop_all(self._layout(lost), clock)
-            held.release(lost.index, self.state)
+    def _stop_orphaned(self, clock: Clock) -> None:
+        """Stop what remains of a local cluster whose state folder was deleted, and release its index."""
+        for allocator, orphan in self._orphaned():
+            self._stop_all(self._layout(orphan), clock)
+            allocator.release(orphan.index, self.state)
 
-    def _lost(self) -> list[tuple[claims.Claims, claims.Instance]]:
-        """Return the reservations of this state folder that remain although its content was deleted."""
-        folders = (claims.Claims(claims.user_claims()), claims.Claims(claims.MACHINE_CLAIMS))
-        found = [(held, held.lost(self.name, self.state)) for held in folders]
-        return [(held, instance) for held, instance in found if instance is not None]
+    def _orphaned(self) -> list[tuple[allocation.IndexAllocator, allocation.Allocation]]:
+        """Return the allocations of this state folder that remain although its content was deleted."""
+        allocators = [allocation.IndexAllocator(f) for f in (allocation.user_folder(), allocation.MACHINE_FOLDER)]
+        found = [(allocator, allocator.orphaned(self.name, self.state)) for allocator in allocators]
+        return [(allocator, orphan) for allocator, orphan in found if orphan is not None]
 
-    def _claim(self) -> Layout:
+    def _allocate(self) -> Layout:
         if not self.control_plane_only and os.geteuid() != 0:
             raise NeedsRootError
-        instance = self._claims().claim(
+        allocated = self._allocator().allocate(
             self.name, self.state, self._is_usable, control_plane_only=self.control_plane_only
         )
-        return self._layout(instance)
+        return self._layout(allocated)
 
-    def _layout(self, instance: claims.Instance) -> Layout:
-        return Layout(instance.name, instance.index, self.state, instance.control_plane_only)
+    def _layout(self, allocated: allocation.Allocation) -> Layout:
+        return Layout(allocated.name, allocated.index, self.state, allocated.control_plane_only)
 
     def _existing_layout(self) -> Layout:
-        instance = claims.read_instance(self.state)
-        if instance is None:
-            raise NoSuchInstanceError(self.name, self.state)
-        return self._layout(instance)
+        allocated = allocation.read_allocation(self.state)
+        if allocated is None:
+            raise NoSuchClusterError(self.name, self.state)
+        return self._layout(allocated)
 
     def _is_usable(self, index: int) -> bool:
         layout = Layout(self.name, index, self.state, self.control_plane_only)
@@ -200,7 +202,7 @@ class LocalCluster:
 
     @staticmethod
     def _components(layout: Layout, find: Find) -> list[Component]:
-        """Return the components of the instance; names and health checks do not depend on `find`."""
+        """Return the components of the local cluster; names and health checks do not depend on `find`."""
         whole = [] if layout.control_plane_only else [*node.node(layout, find), *node.after_objects(layout)]
         return [*components.control_plane(layout, find), *whole]
 
@@ -219,47 +221,47 @@ class LocalCluster:
     def _prepare(self, layout: Layout, clock: Clock) -> Supervisor:
         written = pki.ensure(layout.pki, pki.certificates(layout))
         kubeconfigs.write_kubeconfigs(layout)
-        clock.tell("certificates", "ready" if written else "unchanged")
+        clock.report("certificates", "ready" if written else "unchanged")
         if not layout.control_plane_only:
             self._toolchain.find_all(node.NODE_TOOLS)
-            made = machine.ensure(layout, self._toolchain.find)
-            clock.tell("network", "ready" if made else "unchanged")
+            changed = machine.ensure(layout, self._toolchain.find)
+            clock.report("network", "ready" if changed else "unchanged")
         return self._supervisor(layout)
 
     def _start_all(self, supervisor: Supervisor, layout: Layout, clock: Clock) -> None:
         find = self._toolchain.find
-        supervisor.end_strays()
+        supervisor.end_unrecorded()
         starter = Starter(supervisor, clock)
         control_plane = components.control_plane(layout, find)
         if layout.control_plane_only:
             starter.start(control_plane)
             return
         starter.start([*control_plane, *node.node(layout, find)])
-        for step, act in workload.install(layout, find):
-            _take(step, act, clock)
+        for step, function in workload.install(layout, find):
+            _run_step(step, function, clock)
         starter.start(node.after_objects(layout))
-        for step, act in workload.wait(layout):
-            _take(step, act, clock)
+        for step, function in workload.wait(layout):
+            _run_step(step, function, clock)
 
     def _stop_all(self, layout: Layout, clock: Clock) -> None:
         supervisor = Supervisor(self.state, layout.pids, layout.logs, self._toolchain.search)
         if not layout.control_plane_only:
             supervisor.stop(["kubelet"])  # first, because it would restart the pods
-            clock.tell("pods", "stopping")
+            clock.report("pods", "stopping")
             end_processes(cgroups.processes(layout.cgroup), POD_SECONDS)
-            clock.tell("pods", "stopped")
+            clock.report("pods", "stopped")
         names = [path.stem for path in layout.pids.glob("*.json")] if layout.pids.exists() else []
         for wave in components.stop_order(names):
             for name in wave:
-                clock.tell(name, "stopping")
+                clock.report(name, "stopping")
             supervisor.stop(wave)
             for name in wave:
-                clock.tell(name, "stopped")
-        end_processes(processes.marked(self.state), STRAY_SECONDS)
+                clock.report(name, "stopped")
+        end_processes(processes.marked(self.state), UNRECORDED_SECONDS)
         if not layout.control_plane_only:
             end_processes(cgroups.processes(layout.cgroup), 0)
             machine.remove(layout)
-            clock.tell("network", "stopped")
+            clock.report("network", "stopped")
 
     @staticmethod
     def _status(supervisor: Supervisor, component: Component) -> ComponentStatus:
@@ -271,10 +273,10 @@ class LocalCluster:
         return ComponentStatus(component.name, state, process.pid, log)
 
 
-def _take(step: str, act: Callable[[], None], clock: Clock) -> None:
-    clock.tell(step, "starting")
-    act()
-    clock.tell(step, "ready")
+def _run_step(step: str, function: Callable[[], None], clock: Clock) -> None:
+    clock.report(step, "starting")
+    function()
+    clock.report(step, "ready")
 
 
 def _is_free(port: int) -> bool:

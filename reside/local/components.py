@@ -47,15 +47,15 @@ Health = HttpHealth | SocketHealth
 
 @dataclass(frozen=True)
 class Component:
-    """One process of an instance.
+    """One process of a local cluster.
 
     Args:
         name: name in statuses and logs.
         argv: binary and arguments.
         health: health check.
         needs: names of the components that must be healthy before this one is started.
-        env: environment in addition to PATH and the instance's mark.
-        in_node: whether it runs in the namespaces of the instance's node.
+        env: environment in addition to PATH and the local cluster's mark.
+        in_node: whether it runs in the namespaces of the local cluster's node.
     """
 
     name: str
@@ -78,7 +78,7 @@ def flags(options: Mapping[str, object]) -> list[str]:
 
 
 def control_plane(layout: Layout, find: Find) -> list[Component]:
-    """Return etcd, the API server and the controller-manager of an instance."""
+    """Return etcd, the API server and the controller-manager of a local cluster."""
     return [_etcd(layout, find), _api_server(layout, find), _controller_manager(layout, find)]
 
 

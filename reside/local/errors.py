@@ -7,9 +7,9 @@
     │   ├── NeedsRootError
     │   ├── ToolMissingError
     │   ├── UnknownComponentError
-    │   └── NoSuchInstanceError
-    ├── ComponentFailedError  a component ended or did not become healthy in time; contains the end of its log
-    ├── StuckProcessError     a process still exists after SIGKILL
+    │   └── NoSuchClusterError
+    ├── ComponentFailedError  a component exited or did not become healthy in time; contains the end of its log
+    ├── StuckProcessError     a process has not ended after SIGKILL
     ├── CommandFailedError    a system command failed (`shell`)
     ├── ApiError              the API server refused a request or could not be reached (`api`)
     └── NotReadyError         node or DNS did not become ready in time (`workload`)
@@ -49,15 +49,15 @@ class ToolMissingError(UsageError):
 
 
 class UnknownComponentError(UsageError):
-    """This instance has no component with this name."""
+    """The local cluster has no component with this name."""
 
     def __init__(self, component: str, known: list[str]) -> None:
-        super().__init__(f"There is no component {component!r}; this instance has: {', '.join(known)}.")
+        super().__init__(f"There is no component {component!r}; this local cluster has {', '.join(known)}.")
         self.component = component
 
 
-class NoSuchInstanceError(UsageError):
-    """The instance with this name was never up, or its state was deleted."""
+class NoSuchClusterError(UsageError):
+    """The local cluster was never up, or its state was deleted."""
 
     def __init__(self, name: str, state: Path) -> None:
         super().__init__(f"There is no local cluster {name!r} in {state}: run `reside local up` first.")
@@ -65,14 +65,14 @@ class NoSuchInstanceError(UsageError):
 
 
 class StuckProcessError(LocalError):
-    """Processes still exist long after SIGKILL: they hang in the kernel."""
+    """Processes have not ended after SIGKILL: they hang in the kernel."""
 
     def __init__(self, pids: list[int]) -> None:
         super().__init__(f"These processes did not end after SIGKILL, they hang in the kernel: {pids}")
 
 
 class ComponentFailedError(LocalError):
-    """A component ended, or did not become healthy in time.
+    """A component exited, or did not become healthy in time.
 
     Attributes:
         component: name of the component.

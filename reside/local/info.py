@@ -1,4 +1,4 @@
-"""How to reach an embedded cluster, stored as JSON in its state folder for other packages."""
+"""How to reach a local cluster, stored as JSON in its state folder for other packages."""
 
 import dataclasses
 import json
@@ -15,10 +15,10 @@ INFO_FILE = "info.json"
 
 @dataclass(frozen=True)
 class ClusterInfo:
-    """How to reach an embedded cluster.
+    """How to reach a local cluster.
 
     Args:
-        name: name of the instance.
+        name: name of the local cluster.
         kubeconfig: kubeconfig with the administrator's client certificate.
         context: context in this kubeconfig.
         api_url: URL of the API server.
@@ -50,7 +50,7 @@ class ClusterInfo:
 
 
 def describe(layout: Layout) -> ClusterInfo:
-    """Return how to reach the instance with this layout."""
+    """Return how to reach the local cluster with this layout."""
     whole = not layout.control_plane_only
     return ClusterInfo(
         name=layout.name,
@@ -71,7 +71,7 @@ def write_info(state: Path, info: ClusterInfo) -> None:
 
 
 def read_info(state: Path) -> ClusterInfo | None:
-    """Return the description in a state folder; None if the instance was never up."""
+    """Return the description in a state folder; None if the local cluster was never up."""
     path = state / INFO_FILE
     if not path.exists():
         return None

@@ -1,12 +1,12 @@
-"""Addresses, ports and paths of one instance, all derived from its name, index and state folder.
+"""Addresses, ports and paths of one local cluster, all derived from its name, index and state folder.
 
-Every instance has an index that is unique on the machine (see `claims`). A whole cluster with index *i* has the
-network `10.N.0.0/16` with *N* = 100 + *i*, and its own network namespace, so that its components use their default
+Every local cluster has an index that is unique on the machine (see `allocation`). A whole cluster with index *i* has
+the network `10.N.0.0/16` with *N* = 100 + *i*, and its own network namespace, so that its components use their default
 ports:
 
 * `10.N.0.0/24` are pods,
 * `10.N.128.0/18` are Services; `10.N.128.1` is the API and `10.N.128.10` the DNS,
-* `10.N.255.1` is the machine's end and `10.N.255.2` the node's end of the link between them.
+* `10.N.255.1` is the machine's address and `10.N.255.2` the node's address on the link between them.
 
 A control plane alone listens on the machine's loopback and has its own block of ports.
 """
@@ -22,11 +22,11 @@ REGISTRY_HOST = "registry.reside.internal"
 
 CLUSTER_DOMAIN = "cluster.local"
 INDEXES = range(100)
-"""One index for each instance on a machine; limited by the private networks 10.100 to 10.199."""
+"""One index for each local cluster on a machine; limited by the private networks 10.100 to 10.199."""
 
 _FIRST_OCTET = 100
 _CONTROL_PLANE_PORTS = 22000
-_PORTS_PER_INSTANCE = 10
+_PORTS_PER_CLUSTER = 10
 _REGISTRY_PORTS = 21000
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 RUNTIME_ROOT = Path("/run/reside")
@@ -40,18 +40,19 @@ def check_name(name: str) -> str:
     """
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{name!r} is no name for a local cluster: use at most 32 lower-case letters, digits and inner hyphens."
+            f"{name!r} is not a valid name of a local cluster: "
+            "use at most 32 lower-case letters, digits and inner hyphens."
         )
     return name
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The names, addresses and paths of one instance.
+    """The names, addresses and paths of one local cluster.
 
     Args:
-        name: name of the instance, a DNS label.
-        index: its number on this machine, one of `INDEXES`.
+        name: name of the local cluster, a DNS label.
+        index: its index on this machine, one of `INDEXES`.
         state: folder of all durable state.
         control_plane_only: whether it is a control plane on loopback, without a node.
     """
@@ -65,16 +66,16 @@ class Layout:
     def _net(self) -> str:
         return f"10.{_FIRST_OCTET + self.index}"
 
-    def _port(self, offset: int, usual: int) -> int:
+    def _port(self, offset: int, default: int) -> int:
         if not self.control_plane_only:
-            return usual
-        return _CONTROL_PLANE_PORTS + self.index * _PORTS_PER_INSTANCE + offset
+            return default
+        return _CONTROL_PLANE_PORTS + self.index * _PORTS_PER_CLUSTER + offset
 
     # Addresses
 
     @property
     def network(self) -> str:
-        """Network of all addresses of a whole cluster (CIDR)."""
+        """Network that contains all addresses of a whole cluster (CIDR)."""
         return f"{self._net}.0.0/16"
 
     @property
@@ -136,7 +137,7 @@ class Layout:
 
     @property
     def loopback_ports(self) -> list[int]:
-        """All ports that this instance needs on the machine's loopback."""
+        """All ports that this local cluster needs on the machine's loopback."""
         if self.control_plane_only:
             return [self.api_port, self.etcd_port, self.etcd_peer_port, self.controller_manager_port]
         return [self.registry_loopback_port]
@@ -217,7 +218,7 @@ class Layout:
 
     @property
     def containerd_socket(self) -> Path:
-        """Socket of this instance's containerd."""
+        """Socket of this local cluster's containerd."""
         return self.runtime / "containerd.sock"
 
     @property

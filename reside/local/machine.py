@@ -18,14 +18,14 @@ def ensure(layout: Layout, find: Find) -> bool:
     """Create control group, namespaces, link and configuration files; return whether something changed."""
     layout.runtime.mkdir(parents=True, exist_ok=True, mode=0o700)
     cgroups.ensure(layout.cgroup)
-    made = namespaces.ensure(layout)
-    made = network.ensure(layout) or made
+    changed = namespaces.ensure(layout)
+    changed = network.ensure(layout) or changed
     (layout.config / "cni").mkdir(parents=True, exist_ok=True, mode=0o700)
-    return _write_files(config_files(layout, find, _registry_secret(layout), nameservers())) or made
+    return _write_files(config_files(layout, find, _registry_secret(layout), nameservers())) or changed
 
 
 def remove(layout: Layout) -> None:
-    """Remove everything but the files in the state folder. No process of the instance may still run."""
+    """Remove everything but the files in the state folder. No process of the local cluster may still run."""
     network.remove(layout)
     namespaces.remove(layout)
     cgroups.remove(layout.cgroup)

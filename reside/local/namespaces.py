@@ -1,10 +1,10 @@
-"""The network namespace and the mount namespace of an instance's node.
+"""The network namespace and the mount namespace of a local cluster's node.
 
 Files pin both namespaces, so that they exist without a process. Every component of the node joins them. They contain
 all interfaces, packet filter rules and mounts of the node, which are deleted with the namespaces: taking a cluster down
 needs no list of them. Two nodes in one namespace would overwrite each other's kube-proxy chains.
 
-Some paths can't be configured in the upstream programs. The mount namespace mounts folders of the instance there:
+Some paths can't be configured in the upstream programs. The mount namespace mounts folders of the local cluster there:
 
 * `/var/log/containers` the kubelet's links to logs,
 * `/var/lib/cni` caches of the CNI library,
@@ -30,26 +30,26 @@ def entry(layout: Layout) -> list[str]:
 
 
 def token(layout: Layout) -> str:
-    """Return a text that identifies the present namespaces: it changes when one of them is created again."""
+    """Return a text that identifies the existing namespaces: it changes when one of them is created again."""
     pins = (layout.network_namespace_file, layout.mount_namespace_file)
     return "-".join(str(path.stat().st_ino) if path.exists() else "none" for path in pins)
 
 
 def ensure(layout: Layout) -> bool:
     """Create namespaces and mounts that are missing; return whether something was created."""
-    made = _ensure_network(layout)
-    made = _ensure_mounts(layout) or made
+    changed = _ensure_network(layout)
+    changed = _ensure_mounts(layout) or changed
     for source, target in binds(layout).items():
         source.mkdir(parents=True, exist_ok=True, mode=0o755)
         target.mkdir(parents=True, exist_ok=True, mode=0o755)
         if not succeeds(*entry(layout), "mountpoint", "-q", str(target)):
             run(*entry(layout), "mount", "--bind", str(source), str(target))
-            made = True
-    return made
+            changed = True
+    return changed
 
 
 def binds(layout: Layout) -> dict[Path, Path]:
-    """Return the folders of the instance, each with its mount point in the mount namespace."""
+    """Return the folders of the local cluster, each with its mount point in the mount namespace."""
     return {
         layout.runtime / "container-logs": Path("/var/log/containers"),
         layout.runtime / "cni": Path("/var/lib/cni"),
@@ -72,7 +72,7 @@ def _ensure_network(layout: Layout) -> bool:
     path = layout.network_namespace_file
     if _is_pinned(path):
         return False
-    path.unlink(missing_ok=True)  # an empty file, left by an incomplete attempt
+    path.unlink(missing_ok=True)  # an empty file of an interrupted attempt
     run("ip", "netns", "add", layout.namespace)
     return True
 

@@ -1,13 +1,13 @@
-"""The link between the machine and an instance's node, its routes, and its packet filter rules on the machine.
+"""The link between the machine and a local cluster's node, its routes, and its packet filter rules on the machine.
 
 The link is one pair of virtual interfaces: the machine's end has `layout.host_address`, the node's end
-`layout.node_address`. The machine routes all of the instance's addresses to the node. Therefore the machine reaches
-pods and Services, and packets for a cluster address do not leave it while the link is up. On the node, unused addresses
-are unreachable; without this route, the node would send their packets back to the machine.
+`layout.node_address`. The machine routes all addresses of the cluster to the node. Therefore the machine reaches pods
+and Services, and packets for a cluster address do not leave it while the link is up. On the node, unused addresses are
+unreachable; without this route, the node would send their packets back to the machine.
 
-The rules on the machine let pods reach other networks (with the machine's address as source), and keep other networks
-and other instances away from the pods and from what listens on the link. Each rule has a comment with the instance's
-number.
+The rules on the machine let pods reach other networks, with the machine's address as source. They drop packets from
+other networks and other local clusters to the pods and to what listens on the link. Each rule has a comment with the
+local cluster's index.
 """
 
 import json
@@ -43,14 +43,14 @@ class Rule:
 
 
 def comment(layout: Layout) -> str:
-    """Return the comment of an instance's rules. It contains the number, because names are not unique on a machine."""
+    """Return the comment of a local cluster's rules: its index, because names are not unique on a machine."""
     return f"reside-local:{layout.index}"
 
 
 def rules(layout: Layout) -> list[Rule]:
-    """Return the machine's rules for an instance, in the order of insertion: the last one becomes its chain's first."""
+    """Return the machine's rules for a local cluster in the order of insertion: the last one is first in its chain."""
     note = ("-m", "comment", "--comment", comment(layout))
-    strangers = ("-m", "addrtype", "!", "--src-type", "LOCAL")
+    not_local = ("-m", "addrtype", "!", "--src-type", "LOCAL")
     net, link, port = layout.network, layout.link, str(layout.registry_bridge_port)
     return [
         Rule("nat", "POSTROUTING", ("-s", net, "!", "-d", net, "!", "-o", link, *note, "-j", "MASQUERADE")),
@@ -71,7 +71,7 @@ def rules(layout: Layout) -> list[Rule]:
         Rule(
             "filter",
             "INPUT",
-            ("-d", layout.host_address, "!", "-i", link, *strangers, *note, "-j", "DROP"),
+            ("-d", layout.host_address, "!", "-i", link, *not_local, *note, "-j", "DROP"),
         ),
     ]
 
@@ -80,25 +80,25 @@ def ensure(layout: Layout) -> bool:
     """Create link, addresses, routes and rules if they are missing; return whether the link was created."""
     if _FORWARDING.read_text().strip() != "1":
         _FORWARDING.write_text("1")
-    made = _ensure_link(layout)
+    created = _ensure_link(layout)
     for command in _addresses_and_routes(layout):
         run(*command)
     if not all(succeeds(*rule.command("-C")) for rule in rules(layout)):
         _remove_rules(layout)  # their order matters, so insert all of them again
         for rule in rules(layout):
             run(*rule.command("-I"))
-    return made
+    return created
 
 
 def remove(layout: Layout) -> None:
-    """Remove the link, with which its routes disappear, and the rules."""
+    """Remove the link, which removes its routes as well, and the rules."""
     if succeeds("ip", "link", "show", layout.link):
         run("ip", "link", "delete", layout.link)
     _remove_rules(layout)
 
 
 def _remove_rules(layout: Layout) -> None:
-    """Remove every rule with the instance's comment, including those of earlier versions of this module."""
+    """Remove every rule with the local cluster's comment, including those of earlier versions of this module."""
     for table in ("nat", "filter"):
         for line in run("iptables", "-w", "-t", table, "-S").splitlines():
             words = shlex.split(line)
@@ -107,7 +107,7 @@ def _remove_rules(layout: Layout) -> None:
 
 
 def is_used_by_others(layout: Layout) -> bool:
-    """Return whether the machine has a route or an interface in the instance's network already."""
+    """Return whether the machine has a route or an interface in the local cluster's network already."""
     prefix = layout.network.removesuffix(".0.0/16") + "."
     routes = json.loads(run("ip", "-j", "route", "show", "table", "all"))
     return any(str(route.get("dst", "")).startswith(prefix) for route in routes)

@@ -138,7 +138,7 @@ def config_files(layout: Layout, find: Find, registry_secret: str, nameservers: 
     """Return every configuration file with its content.
 
     Args:
-        layout: layout of the instance.
+        layout: layout of the local cluster.
         find: returns the path of a binary.
         registry_secret: key that signs the registry's upload sessions; both of its processes must accept them.
         nameservers: resolvers of the machine, for names outside the cluster.
@@ -176,9 +176,9 @@ address = "{layout.containerd_socket}"
 
 [{cri}]
 sandbox_image = "{PAUSE_IMAGE}"
-# Without CAP_SYS_RESOURCE no process may get a lower score than its parent, and every sandbox would die
+# Without CAP_SYS_RESOURCE no process may get a lower score than its parent, and no sandbox would start
 restrict_oom_score_adj = true
-# Pods' network namespaces lie below `state`, not in the folder shared by all of the machine
+# Pods' network namespaces are in `state`, not in the folder that all containerd processes of the machine share
 netns_mounts_under_state_dir = true
 
 [{cri}.containerd]

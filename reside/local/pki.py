@@ -1,4 +1,4 @@
-"""The certificate authorities (CAs) of an instance, and all certificates that they issue.
+"""The certificate authorities (CAs) of a local cluster, and all certificates that they issue.
 
 There are two CAs, one for Kubernetes and one for etcd, so that a Kubernetes client can't connect to etcd.
 `certificates` returns the complete list as data; `ensure` writes only what is missing, wrong or about to expire.
@@ -55,7 +55,7 @@ class Certificate:
 
 
 def certificates(layout: Layout) -> list[Certificate]:
-    """Return every certificate that an instance needs."""
+    """Return every certificate that a local cluster needs."""
     api_names = (
         "localhost",
         "kubernetes",

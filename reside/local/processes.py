@@ -1,7 +1,7 @@
-"""Find the processes of an instance by a mark in their environment.
+"""Find the processes of a local cluster by a mark in their environment.
 
-Every process that this package starts has the instance's state folder in its environment (`MARK`), and its children
-inherit it. All processes of an instance are found, even if the records of them are lost.
+Every process that this package starts has the state folder in its environment (`MARK`), and its children inherit it.
+So all processes of a local cluster are found, even if their records are lost.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def marked(state: Path) -> Iterator[ProcessId]:
 
 
 def leads_session(pid: int) -> bool:
-    """Return whether a process leads a session: in an instance, only the processes that this package starts do."""
+    """Return whether a process leads a session: of a local cluster, only the processes that this package starts do."""
     stat = read_stat(pid)
     return stat is not None and stat.session == pid
 
@@ -35,4 +35,4 @@ def _environment(pid: int) -> list[bytes]:
     try:
         return (PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return []  # ended in the meantime, or of another user and therefore not of this instance
+        return []  # ended in the meantime, or of another user and therefore not of this local cluster

@@ -1,4 +1,4 @@
-"""Show the progress of an instance that is brought up or taken down: one line with its time for each component."""
+"""Show the progress of a local cluster that is brought up or taken down: one line with its time for each component."""
 
 import time
 from types import TracebackType

@@ -1,4 +1,4 @@
-"""The process of the volume provisioner: `python -m reside.local.provision`; what it does is told in `volumes`."""
+"""Run the volume provisioner of a local cluster (see `reside.local.volumes`): `python -m reside.local.provision`."""
 
 import argparse
 import logging
@@ -23,7 +23,7 @@ def _client(server: str, ca: Path, certificate: Path, key: Path) -> Iterator[htt
 
 
 def main() -> None:
-    """Run the provisioner of one instance."""
+    """Run the provisioner of one local cluster."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--server", required=True)
     for name in ("ca", "certificate", "key", "folder", "socket"):

@@ -13,28 +13,28 @@ from reside.local.supervise import Supervisor
 START_SECONDS = 180.0
 """Seconds that the components have to become healthy; enough for two slow cores that builds use as well."""
 
-PATIENCE_SECONDS = 10.0
+GRACE_SECONDS = 10.0
 """Seconds for which a component that runs already may be unhealthy before it is restarted."""
 
 
 @dataclass
 class Clock:
-    """Report of steps as events with the time since the command began."""
+    """Reports steps as events with the time since the command began."""
 
     progress: Progress
     began: float = field(default_factory=time.monotonic)
 
-    def tell(self, component: str, phase: Phase) -> None:
+    def report(self, component: str, phase: Phase) -> None:
         """Report a step."""
         self.progress(Event(component, phase, time.monotonic() - self.began))
 
 
 @dataclass
 class Starter:
-    """One start of an instance's components, by one or more calls of `start`.
+    """Starts a local cluster's components.
 
     Args:
-        supervisor: supervisor of the instance's processes.
+        supervisor: supervisor of the local cluster's processes.
         clock: reports each step.
         healthy: names of the components that are known to be healthy.
     """
@@ -43,13 +43,13 @@ class Starter:
     clock: Clock
     healthy: set[str] = field(default_factory=set)
 
-    def start(self, wanted: Sequence[Component]) -> None:
+    def start(self, desired: Sequence[Component]) -> None:
         """Start these components and wait until all are healthy.
 
         Raises:
             ComponentFailedError: one ended, or did not become healthy in time.
         """
-        waiting = [component for component in wanted if not self._is_well(component)]
+        waiting = [component for component in desired if not self._is_unchanged(component)]
         starting: list[Component] = []
 
         def advance() -> bool:
@@ -57,7 +57,7 @@ class Starter:
                 self._start(component)
                 waiting.remove(component)
                 starting.append(component)
-            for component in [item for item in starting if self._has_come_up(item)]:
+            for component in [item for item in starting if self._has_started(item)]:
                 starting.remove(component)
             return not waiting and not starting
 
@@ -65,24 +65,24 @@ class Starter:
             late = [*starting, *waiting][0].name
             raise self.supervisor.failure(late, f"was not healthy after {START_SECONDS:.0f} s")
 
-    def _is_well(self, component: Component) -> bool:
+    def _is_unchanged(self, component: Component) -> bool:
         current = self.supervisor.is_current(component)
-        well = current and wait_until(lambda: health.is_healthy(component.health), PATIENCE_SECONDS)
-        if well:
+        healthy = current and wait_until(lambda: health.is_healthy(component.health), GRACE_SECONDS)
+        if healthy:
             self.healthy.add(component.name)
-            self.clock.tell(component.name, "unchanged")
-        return well
+            self.clock.report(component.name, "unchanged")
+        return healthy
 
     def _start(self, component: Component) -> None:
-        self.clock.tell(component.name, "starting")
+        self.clock.report(component.name, "starting")
         self.supervisor.stop([component.name])
         self.supervisor.start(component)
 
-    def _has_come_up(self, component: Component) -> bool:
+    def _has_started(self, component: Component) -> bool:
         if health.is_healthy(component.health):
             self.healthy.add(component.name)
-            self.clock.tell(component.name, "ready")
+            self.clock.report(component.name, "ready")
             return True
         if self.supervisor.running(component.name) is None:
-            raise self.supervisor.failure(component.name, "ended while starting")
+            raise self.supervisor.failure(component.name, "exited while starting")
         return False

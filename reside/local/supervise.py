@@ -1,8 +1,8 @@
-"""Start and stop the processes of one instance.
+"""Start and stop the processes of one local cluster.
 
 A process is started in its own session, so that it continues after the command that started it ends. A record contains
 the process's identity and a digest of its arguments. A component is current only if exactly this process runs, was
-started with the present arguments, and is in the present namespaces of the instance; otherwise it is restarted.
+started with the arguments required now, and is in the existing namespaces of the cluster; otherwise it is restarted.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ KILL_SECONDS = 10.0
 _TAIL_LINES = 15
 _TAIL_BYTES = 16_000
 _LOG_LIMIT = 50_000_000  # bytes; a longer log is rotated at the next start
-_PASSED_ON = ("PATH", "HOME", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR")
+_INHERITED = ("PATH", "HOME", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,15 @@ class Record:
 
 @dataclass(frozen=True)
 class Supervisor:
-    """The processes of one instance.
+    """The processes of one local cluster.
 
     Args:
-        state: state folder of the instance: the mark of its processes.
+        state: state folder of the local cluster; marks its processes.
         pids: folder of records.
         logs: folder of logs.
         search: PATH of the processes.
         enter: prefix of commands that run in the node's namespaces.
-        namespaces: token of the present namespaces; a process in older ones is not current.
+        namespaces: token of the existing namespaces; a process in older ones is not current.
     """
 
     state: Path
@@ -99,7 +99,7 @@ class Supervisor:
         )
         process = identify(pid)
         if process is None:
-            raise self.failure(component.name, "ended at once")
+            raise self.failure(component.name, "exited immediately")
         self._write(component.name, Record(process, self._digest(component)))
 
     def stop(self, names: Iterable[str]) -> list[str]:
@@ -114,11 +114,11 @@ class Supervisor:
             self._path(name).unlink(missing_ok=True)
         return list(found)
 
-    def end_strays(self) -> None:
-        """End processes that were started for this instance and have no record."""
+    def end_unrecorded(self) -> None:
+        """End processes that were started for this local cluster and have no record."""
         recorded = {record.process for path in self.pids.glob("*.json") if (record := self._record(path.stem))}
-        strays = [found for found in marked(self.state) if found not in recorded and leads_session(found.pid)]
-        end_processes(strays)
+        unrecorded = [found for found in marked(self.state) if found not in recorded and leads_session(found.pid)]
+        end_processes(unrecorded)
 
     def failure(self, name: str, reason: str) -> ComponentFailedError:
         """Return the error of a component that ended or is not healthy, with the end of its log."""
@@ -134,8 +134,8 @@ class Supervisor:
         return [*(self.enter if component.in_node else ()), *component.argv]
 
     def _environment(self, component: Component) -> Mapping[str, str]:
-        passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        return {**passed, "PATH": self.search, **component.env, MARK: str(self.state)}
+        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        return {**inherited, "PATH": self.search, **component.env, MARK: str(self.state)}
 
     def _digest(self, component: Component) -> str:
         token = self.namespaces if component.in_node else ""
@@ -156,7 +156,7 @@ class Supervisor:
             data = json.loads(path.read_text())
             return Record(ProcessId(**data["process"]), data["digest"])
         except (ValueError, TypeError, KeyError):
-            return None  # broken or not written by this package: the process is found by its mark
+            return None  # invalid or not written by this package: the process is found by its mark
 
 
 def end_processes(processes: Iterable[ProcessId], term_seconds: float = TERM_SECONDS) -> None:
@@ -169,20 +169,20 @@ def end_processes(processes: Iterable[ProcessId], term_seconds: float = TERM_SEC
     Raises:
         StuckProcessError: a process still exists long after SIGKILL.
     """
-    left = list(processes)
+    remaining = list(processes)
     for number, seconds in ((signal.SIGTERM, term_seconds), (signal.SIGKILL, KILL_SECONDS)):
         if seconds == 0:
             continue
-        for process in left:
+        for process in remaining:
             _signal(process, number)
-        wait_until(partial(_all_ended, left), seconds)
-        left = [process for process in left if _lives(process)]
-    if left:
-        raise StuckProcessError([process.pid for process in left])
+        wait_until(partial(_all_ended, remaining), seconds)
+        remaining = [process for process in remaining if _is_running(process)]
+    if remaining:
+        raise StuckProcessError([process.pid for process in remaining])
 
 
 def _all_ended(processes: Sequence[ProcessId]) -> bool:
-    return not any(_lives(process) for process in processes)
+    return not any(_is_running(process) for process in processes)
 
 
 def _signal(process: ProcessId, number: signal.Signals) -> None:
@@ -191,7 +191,7 @@ def _signal(process: ProcessId, number: signal.Signals) -> None:
             os.kill(process.pid, number)
 
 
-def _lives(process: ProcessId) -> bool:
+def _is_running(process: ProcessId) -> bool:
     with suppress(ChildProcessError):  # not a child of this process, so another process reaps it
         os.waitpid(process.pid, os.WNOHANG)
     return is_alive(process)

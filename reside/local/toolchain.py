@@ -1,4 +1,4 @@
-"""Find the binaries of an embedded cluster.
+"""Find the binaries of a local cluster.
 
 The search order is: the folder in `RESIDE_TOOLS`; `.tools/bin` of the checkout that contains this package (created by
 tools/build.py); PATH; the system folders.

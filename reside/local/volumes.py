@@ -25,7 +25,7 @@ STORAGE_CLASS = "standard"
 USER = "reside:volume-provisioner"
 RESYNC_SECONDS = 60.0
 _PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
-_ASKED_FOR = "volume.kubernetes.io/storage-provisioner"
+_REQUESTED = "volume.kubernetes.io/storage-provisioner"
 _CLAIMS = "/api/v1/persistentvolumeclaims"
 _VOLUMES = "/api/v1/persistentvolumes"
 TIMEOUT = httpx.Timeout(15.0)
@@ -41,11 +41,11 @@ class Create:
 
     Args:
         folder: name of the folder.
-        manifest: the PersistentVolume, without its path.
+        volume: the PersistentVolume, without its path.
     """
 
     folder: str
-    manifest: dict[str, Any]
+    volume: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -64,33 +64,33 @@ class Remove:
 def decide(claims: Iterable[Document], volumes: Iterable[Document]) -> list[Create | Remove]:
     """Return the required actions for all volume claims and all volumes."""
     present = {volume["metadata"]["name"]: volume for volume in volumes}
-    creates = [_create(claim) for claim in claims if _waits_for_us(claim)]
+    creates = [_create(claim) for claim in claims if _is_pending(claim)]
     removes = [
         Remove(name, Path(volume["spec"]["hostPath"]["path"]))
         for name, volume in present.items()
-        if _is_ours(volume) and _is_given_back(volume)
+        if _is_ours(volume) and _is_released(volume)
     ]
-    return [*(create for create in creates if create.manifest["metadata"]["name"] not in present), *removes]
+    return [*(create for create in creates if create.volume["metadata"]["name"] not in present), *removes]
 
 
-def _waits_for_us(claim: Document) -> bool:
+def _is_pending(claim: Document) -> bool:
     annotations = claim["metadata"].get("annotations") or {}
     pending = claim["status"].get("phase") == "Pending" and not claim["spec"].get("volumeName")
-    return pending and annotations.get(_ASKED_FOR) == PROVISIONER
+    return pending and annotations.get(_REQUESTED) == PROVISIONER
 
 
 def _is_ours(volume: Document) -> bool:
     return bool((volume["metadata"].get("annotations") or {}).get(_PROVISIONED_BY) == PROVISIONER)
 
 
-def _is_given_back(volume: Document) -> bool:
+def _is_released(volume: Document) -> bool:
     released = volume["status"].get("phase") in {"Released", "Failed"}
     return released and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete"
 
 
 def _create(claim: Document) -> Create:
     meta, spec = claim["metadata"], claim["spec"]
-    manifest = {
+    volume = {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
         "metadata": {"name": f"pvc-{meta['uid']}", "annotations": {_PROVISIONED_BY: PROVISIONER}},
@@ -109,7 +109,7 @@ def _create(claim: Document) -> Create:
             },
         },
     }
-    return Create(f"{meta['namespace']}_{meta['name']}_{meta['uid']}", manifest)
+    return Create(f"{meta['namespace']}_{meta['name']}_{meta['uid']}", volume)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Provisioner:
         """List all volume claims and volumes once and carry out the required actions."""
         for action in decide(self._list(_CLAIMS), self._list(_VOLUMES)):
             if isinstance(action, Create):
-                self._make(action)
+                self._create_volume(action)
             else:
                 self._remove(action)
 
@@ -136,19 +136,19 @@ class Provisioner:
         items: list[Document] = self.client.get(path).raise_for_status().json()["items"]
         return items
 
-    def _make(self, create: Create) -> None:
+    def _create_volume(self, create: Create) -> None:
         folder = self.base / create.folder
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o777)  # pods run as any user; the parent folder denies access to other users of the machine
-        spec = {**create.manifest["spec"], "hostPath": {"path": str(folder), "type": "Directory"}}
-        answer = self.client.post(_VOLUMES, json={**create.manifest, "spec": spec})
+        spec = {**create.volume["spec"], "hostPath": {"path": str(folder), "type": "Directory"}}
+        answer = self.client.post(_VOLUMES, json={**create.volume, "spec": spec})
         if answer.status_code != httpx.codes.CONFLICT:
             answer.raise_for_status()
-            _log.info("made %s", folder)
+            _log.info("created %s", folder)
 
     def _remove(self, remove: Remove) -> None:
         if remove.path.parent != self.base or remove.path.name == "..":
-            _log.error("volume %s is not below %s: left alone", remove.volume, self.base)
+            _log.error("volume %s is not in %s: not deleted", remove.volume, self.base)
             return
         if remove.path.exists():
             shutil.rmtree(remove.path)
@@ -172,7 +172,7 @@ def watch(client: httpx.Client, path: str, changed: threading.Event, stop: threa
                     changed.set()
                     retries.succeeded()
         except httpx.HTTPError as error:
-            _log.warning("watch of %s: %s", path, error)
+            _log.warning("watch of %s failed: %s", path, error)
         stop.wait(retries.failed())
 
 
@@ -189,7 +189,7 @@ def run(provisioner: Provisioner, ready: threading.Event) -> None:
             provisioner.reconcile()
         except (httpx.HTTPError, OSError) as error:
             pause = retries.failed()
-            _log.warning("not reconciled, trying again in %.1f s: %s", pause, error)
+            _log.warning("reconciliation failed, retry in %.1f s: %s", pause, error)
             stop.wait(pause)
             changed.set()
         else:

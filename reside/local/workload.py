@@ -1,4 +1,4 @@
-"""Install what every whole cluster has from the start (images, DNS, StorageClass), and wait until it is usable."""
+"""Install images, DNS and StorageClass in a whole cluster, and wait until it is usable."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ class NotReadyError(LocalError):
 
 
 Step = tuple[str, Callable[[], None]]
-"""The name of a step and its function."""
+"""The name of a step, and the function that carries it out."""
 
 
 def install(layout: Layout, find: Find) -> list[Step]:
@@ -42,8 +42,8 @@ def wait(layout: Layout) -> list[Step]:
 
 def _apply_objects(layout: Layout, dns_image: str) -> None:
     with api.connect(layout) as client:
-        for wanted in addons.objects(layout, dns_image, forwards=bool(machine.nameservers())):
-            client.apply(wanted)
+        for desired in addons.objects(layout, dns_image, forwards=bool(machine.nameservers())):
+            client.apply(desired)
 
 
 def _wait_for_node(layout: Layout) -> None:

@@ -157,11 +157,11 @@ def local_cluster(name: str) -> dict[str, Any]:
     Raises:
         InvalidInput: it does not exist.
     """
-    from reside.local import LocalCluster, NoSuchInstanceError  # noqa: PLC0415 - needed only for the embedded cluster
+    from reside.local import LocalCluster, NoSuchClusterError  # noqa: PLC0415 - needed only for the embedded cluster
 
     try:
         info = LocalCluster(name).info()
-    except NoSuchInstanceError:
+    except NoSuchClusterError:
         raise InvalidInput(
             f"the embedded cluster {name!r} does not exist: start it with `make up` or `reside local up`"
         ) from None

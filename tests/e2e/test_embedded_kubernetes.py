@@ -20,7 +20,7 @@ from support.eventually import eventually, eventually_sync
 from reside.access.forward import PortForward
 from reside.common.processes import identify
 from reside.local import ClusterInfo, LocalCluster, cgroups
-from reside.local.claims import read_instance
+from reside.local.allocation import read_allocation
 from reside.local.processes import marked
 from reside.local.supervise import end_processes
 from reside.local.toolchain import Toolchain
@@ -78,9 +78,9 @@ class Cluster:
 
     def kill_everything(self) -> None:
         """Kill -9 every process of the instance, containers and their shims included."""
-        instance = read_instance(self.local.state)
-        assert instance is not None
-        group = f"reside{instance.index}"
+        allocation = read_allocation(self.local.state)
+        assert allocation is not None
+        group = f"reside{allocation.index}"
         end_processes([*marked(self.local.state), *cgroups.processes(group)], term_seconds=0)
         assert list(marked(self.local.state)) == []
 
@@ -233,13 +233,13 @@ def firewall(index: int) -> list[str]:
 
 def test_up_repairs_a_lost_network(cluster: Cluster) -> None:
     cluster.up()
-    instance = read_instance(cluster.local.state)
-    assert instance is not None
-    before = firewall(instance.index)
-    subprocess.run(["ip", "link", "delete", f"reside{instance.index}"], check=True)
+    allocation = read_allocation(cluster.local.state)
+    assert allocation is not None
+    before = firewall(allocation.index)
+    subprocess.run(["ip", "link", "delete", f"reside{allocation.index}"], check=True)
     subprocess.run(["iptables", "-w", "-D", *before[0].split()[1:]], check=True)
     cluster.up()
-    assert firewall(instance.index) == before
+    assert firewall(allocation.index) == before
     cluster.wait_for("first")
     assert cluster.ask("first", "/fetch", url="http://first/name").startswith("first-")
 
@@ -266,11 +266,17 @@ def test_a_second_cluster_beside_it_comes_and_goes_without_a_trace(cluster: Clus
         assert cluster.ask("first", "/name") == before
         with pytest.raises(AssertionError):
             other.ask("second", "/fetch", url=f"{cluster.service('first')}/name")
-        instance = read_instance(other.local.state)
-        assert instance is not None
-        assert set(traces(other.local.state, instance.index)) >= {"processes", "links", "routes", "rules", "namespaces"}
+        allocation = read_allocation(other.local.state)
+        assert allocation is not None
+        assert set(traces(other.local.state, allocation.index)) >= {
+            "processes",
+            "links",
+            "routes",
+            "rules",
+            "namespaces",
+        }
         other.local.down()  # which keeps its number: without a state, another worker's cluster may have it at once
-        assert traces(other.local.state, instance.index) == {}
+        assert traces(other.local.state, allocation.index) == {}
     finally:
         other.local.down(delete_state=True)
     assert not other.local.state.exists()
@@ -324,10 +330,10 @@ def forward_pid(port: int) -> int:
 def test_down_leaves_nothing_but_the_state_and_up_brings_it_back(cluster: Cluster) -> None:
     cluster.up()
     httpx.put(f"{cluster.service('first')}/kept", content=b"over night", trust_env=False).raise_for_status()
-    instance = read_instance(cluster.local.state)
-    assert instance is not None
+    allocation = read_allocation(cluster.local.state)
+    assert allocation is not None
     cluster.local.down()
-    assert traces(cluster.local.state, instance.index) == {}
+    assert traces(cluster.local.state, allocation.index) == {}
     cluster.up()
     cluster.wait_for("first")
     assert cluster.ask("first", "/kept") == "over night"

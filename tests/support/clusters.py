@@ -23,7 +23,7 @@ from pathlib import Path
 
 from reside.common.processes import ProcessId, boot_id, identify, is_alive
 from reside.local import ClusterInfo, LocalCluster
-from reside.local.claims import file_lock, read_instance
+from reside.local.allocation import file_lock, read_allocation
 
 _BASE = Path(tempfile.gettempdir()) / f"reside-tests-{os.getuid()}"
 
@@ -72,7 +72,7 @@ def sweep() -> None:
             if is_alive(ProcessId(int(pid), int(start), boot_id())):
                 continue
             for state in parent.glob("*/*"):
-                instance = read_instance(state)
-                if instance is not None:
-                    LocalCluster(instance.name, state).down(delete_state=True)
+                allocation = read_allocation(state)
+                if allocation is not None:
+                    LocalCluster(allocation.name, state).down(delete_state=True)
             shutil.rmtree(parent)

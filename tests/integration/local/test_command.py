@@ -102,7 +102,7 @@ def test_logs_prints_a_log_and_status_prints_where_logs_are(state: Path) -> None
         (["logs", "kubelet"], "There is no component 'kubelet'"),
         (["info", "--name", "other"], "is the state of local cluster 'cli', not of 'other'"),
         (["info", "--state", "/nowhere/cli"], "There is no local cluster 'cli'"),
-        (["status", "--name", "No Name"], "is no name for a local cluster"),
+        (["status", "--name", "No Name"], "is not a valid name of a local cluster"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_1(state: Path, arguments: list[str], message: str) -> None:

@@ -12,7 +12,7 @@ from support.clusters import fresh_state
 from support.eventually import eventually_sync
 
 from reside.common.processes import identify
-from reside.local import ClusterInfo, Event, LocalCluster, NoSuchInstanceError, UnknownComponentError
+from reside.local import ClusterInfo, Event, LocalCluster, NoSuchClusterError, UnknownComponentError
 from reside.local.processes import marked
 from reside.local.toolchain import Toolchain
 
@@ -126,7 +126,7 @@ def test_down_with_deleted_state_leaves_nothing(cluster: LocalCluster) -> None:
     assert not cluster.state.exists()
     assert list(marked(cluster.state)) == []
     cluster.down(delete_state=True)
-    with pytest.raises(NoSuchInstanceError, match="reside local up"):
+    with pytest.raises(NoSuchClusterError, match="reside local up"):
         cluster.info()
 
 

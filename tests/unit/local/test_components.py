@@ -115,10 +115,10 @@ def test_dns_forwards_only_where_there_is_a_resolver() -> None:
 
 def test_objects_are_written_to_the_paths_of_their_names() -> None:
     for found in objects(WHOLE, "image", forwards=True):
-        assert found.path.endswith(f"/{found.manifest['metadata']['name']}")
+        assert found.path.endswith(f"/{found.body['metadata']['name']}")
 
 
 def test_the_storage_class_is_the_default_one() -> None:
-    found = {item.manifest["kind"]: item.manifest for item in objects(WHOLE, "image", forwards=True)}["StorageClass"]
+    found = {item.body["kind"]: item.body for item in objects(WHOLE, "image", forwards=True)}["StorageClass"]
     assert found["metadata"]["name"] == "standard"
     assert found["metadata"]["annotations"] == {"storageclass.kubernetes.io/is-default-class": "true"}

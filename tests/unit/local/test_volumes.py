@@ -39,7 +39,7 @@ def test_a_pending_claim_gets_a_volume_reserved_for_it() -> None:
     (create,) = decide([claim()], [])
     assert isinstance(create, Create)
     assert create.folder == "ns_data_u1"
-    assert create.manifest["spec"]["claimRef"] == {
+    assert create.volume["spec"]["claimRef"] == {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "namespace": "ns",

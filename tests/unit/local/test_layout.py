@@ -1,4 +1,4 @@
-"""The folders of local cluster instances."""
+"""The addresses and folders of local clusters."""
 
 import ipaddress
 from itertools import combinations
