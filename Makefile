@@ -56,6 +56,6 @@ bench: tools ## print the benchmarks
 	$(RUN)/python benchmarks/jazz.py
 	$(RUN)/python benchmarks/load.py
 
-clean: down ## remove the embedded cluster's state and the checkout's environment; the toolchain cache stays
+clean: down ## remove the local cluster's state and the checkout's environment; the toolchain cache stays
 	$(RUN)/reside local down --delete-state
 	rm -rf .venv .tools .state .pytest_cache .mypy_cache .ruff_cache

@@ -1,4 +1,4 @@
-"""The bootstrap program: `pulumi up` brings a ReSide cluster up in five phases, `pulumi destroy` takes it down."""
+"""The bootstrap program: `pulumi up` creates a ReSide cluster in five phases, `pulumi destroy` deletes it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read_settings() -> settings.BootstrapSettings:
 
 
 def main() -> None:
-    """Read the stack's settings and wire the phases."""
+    """Read the stack's settings and declare the phases."""
     found = read_settings()
     cluster = Cluster(found)
     storage = Storage(found, cluster)

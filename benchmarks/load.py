@@ -62,7 +62,7 @@ async def _measure(known: config.Config, cluster: Cluster, rounds: int) -> tuple
 
 def _kube_config(cluster: Cluster) -> Any:
     if cluster.kubeconfig is None:
-        raise SystemExit("the benchmark runs on the embedded cluster: run `make up` first")
+        raise SystemExit("the benchmark runs on the local cluster: run `make up` first")
     return KubeConfig.from_file(cluster.kubeconfig).get(context_name=cluster.kube_context)
 
 

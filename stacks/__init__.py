@@ -1,1 +1,1 @@
-"""Pulumi programs."""
+"""The parts of the bootstrap program, which `__main__.py` in the root runs."""

@@ -96,7 +96,7 @@ def _parse(file: Path, kind: str) -> Manifest:
 
 
 def registry_mirrors(local_cluster: str) -> dict[str, str]:
-    """Return the mirrors of registries: `RESIDE_REGISTRY_MIRRORS` (JSON), else the embedded cluster's registry.
+    """Return the mirrors of registries: `RESIDE_REGISTRY_MIRRORS` (JSON), else the local cluster's registry.
 
     Raises:
         InvalidInput: the variable is not a JSON object of strings.

@@ -1,4 +1,4 @@
-"""`reside account`: Jazz accounts of the operator, created offline; a cluster learns of them at their first use."""
+"""`reside account`: Jazz accounts of the operator, created offline; a cluster gets an account at its first use."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def create_account(name: str) -> config.Account:
     """Create an account and save it in the configuration.
 
     Raises:
-        InvalidInput: the name is empty or taken.
+        InvalidInput: the name is empty or exists already.
     """
     if not name.strip():
-        raise InvalidInput("an account needs a name")
-    known = config.load()
+        raise InvalidInput("the name of an account can't be empty: choose a name")
+    current = config.load()
     credentials = Credentials.generate()
     account = config.Account(
         name=name,
         account_id=credentials.account_id,
         encrypted_agent_secret=Vault().encrypt(credentials.agent_secret),
     )
-    config.save(known.with_account(account))
+    config.save(current.with_account(account))
     return account
 
 
@@ -41,15 +41,15 @@ def credentials_of(account: config.Account) -> Credentials:
 
 @app.command("create")
 def create(name: Annotated[str, typer.Argument(help="Name of the new account in the local configuration.")]) -> None:
-    """Create an account; its secret is kept encrypted on this machine only."""
+    """Create an account; its secret is stored on this machine only, encrypted."""
     account = create_account(name)
     output.console.print(f"account {account.name} created: {account.account_id}", soft_wrap=True)
 
 
 @app.command("list")
 def list_accounts(
-    form: Annotated[output.Output, typer.Option("--output", "-o", help="Form of the listing.")] = output.Output.table,
+    format_: Annotated[output.Output, typer.Option("--output", "-o", help="Format of the list.")] = output.Output.table,
 ) -> None:
     """List the accounts."""
     records = [{"name": a.name, "accountId": a.account_id} for a in config.load().accounts]
-    output.listing(records, ["name", "accountId"], form)
+    output.listing(records, ["name", "accountId"], format_)

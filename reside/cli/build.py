@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 RUNTIME: Final = f"{RESIDE_REGISTRY}/reside/runtime:latest"
 ENTRYPOINT: Final = ("/opt/reside/.venv/bin/python", "-m", "main")
-PLACE: Final = "app"  # folder of a replica's code, relative to the root
+APP_FOLDER: Final = "app"  # folder of a replica's code, relative to the root
 
 
 @dataclass(frozen=True)
-class Built:
+class BuildResult:
     """The result of a build.
 
     Args:
@@ -57,15 +57,16 @@ class Built:
 
 
 def build(
-    folder: Annotated[Path, typer.Argument(help="holds replica.yaml or contract.yaml, and the code")],
+    folder: Annotated[Path, typer.Argument(help="Folder with replica.yaml or contract.yaml, and the code.")],
     *,
-    tag: Annotated[str, typer.Option(help="the image's tag")] = "latest",
-    push: Annotated[bool, typer.Option("--push", help="push the image to its registry")] = False,
-    runtime: Annotated[str, typer.Option(help="image that a replica without a Dockerfile is built on")] = RUNTIME,
+    tag: Annotated[str, typer.Option(help="Tag of the image.")] = "latest",
+    push: Annotated[bool, typer.Option("--push", help="Push the image to its registry.")] = False,
+    runtime: Annotated[str, typer.Option(help="Base image of a replica without a Dockerfile.")] = RUNTIME,
     local_cluster: Annotated[
-        str, typer.Option(help=f"local cluster whose registry is {RESIDE_REGISTRY}", envvar="RESIDE_LOCAL_CLUSTER")
+        str,
+        typer.Option(help=f"Local cluster that runs the registry {RESIDE_REGISTRY}.", envvar="RESIDE_LOCAL_CLUSTER"),
     ] = "default",
-    output: Annotated[Output, typer.Option(help="form of the result")] = Output.table,
+    output: Annotated[Output, typer.Option(help="Format of the result.")] = Output.table,
 ) -> None:
     """Build the image of a replica or a contract."""
     mirrors = registry_mirrors(local_cluster)
@@ -85,10 +86,10 @@ def build_folder(
     runtime: str = RUNTIME,
     mirrors: Mapping[str, str],
     progress: Callable[[str], None] = lambda _line: None,
-) -> Built:
+) -> BuildResult:
     """Build a folder's image, and push it if `push` is true.
 
-    It runs an event loop: call it in a thread if a loop is running already.
+    It runs its own event loop: call it in a thread if a loop is running already.
 
     Args:
         folder: contains `replica.yaml` or `contract.yaml`.
@@ -112,42 +113,44 @@ def build_folder(
         client = RegistryClient(mirrors)
         digest = anyio.run(partial(client.push_label_image, source.reference, source.labels, push=push))
     else:
-        below = ImageReference.parse(runtime)
-        by_docker = source.has_dockerfile or below.registry != source.reference.registry
+        base = ImageReference.parse(runtime)
+        by_docker = source.has_dockerfile or base.registry != source.reference.registry
         try:
-            digest = (_build_by_docker if by_docker else _build_layer)(source, below, mirrors, push, progress)
+            digest = (_build_by_docker if by_docker else _build_layer)(source, base, mirrors, push, progress)
         except ImageNotFound as error:
-            if error.image != str(below):
+            if error.image != str(base):
                 raise
-            raise InvalidInput(f"{error}; replicas are built on it: run `make up`, or name one by --runtime") from error
-    return Built(source.manifest.type, source.reference.identity, tag, digest, push)
+            raise InvalidInput(
+                f"{error}; it is the base image of replicas: build it with `make up`, or name another in --runtime"
+            ) from error
+    return BuildResult(source.manifest.type, source.reference.identity, tag, digest, push)
 
 
 def _build_layer(
-    source: Source, below: ImageReference, mirrors: Mapping[str, str], push: bool, _progress: Callable[[str], None]
+    source: Source, base: ImageReference, mirrors: Mapping[str, str], push: bool, _progress: Callable[[str], None]
 ) -> str:
-    """Add one layer with the folder's files to the runtime, without Docker; return the image's digest."""
-    extension = Extension(source.labels, f"/{PLACE}", ENTRYPOINT, "reside build")
+    """Add one layer with the folder's files to the base image, without Docker; return the image's digest."""
+    extension = Extension(source.labels, f"/{APP_FOLDER}", ENTRYPOINT, "reside build")
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "layer.tar"
         write_layer(source, path)
         client = RegistryClient(mirrors)
-        return anyio.run(partial(client.extend, below, source.reference, FileBlob.of(path), extension, push=push))
+        return anyio.run(partial(client.extend, base, source.reference, FileBlob.of(path), extension, push=push))
 
 
 def _build_by_docker(
-    source: Source, below: ImageReference, mirrors: Mapping[str, str], push: bool, progress: Callable[[str], None]
+    source: Source, base: ImageReference, mirrors: Mapping[str, str], push: bool, progress: Callable[[str], None]
 ) -> str | None:
-    from reside.build.docker import build_by_docker  # noqa: PLC0415 - slow to import, and seldom needed
+    from reside.build.docker import build_by_docker  # noqa: PLC0415 - slow to import, and rarely needed
 
-    return build_by_docker(source, below, mirrors, push, progress)
+    return build_by_docker(source, base, mirrors, push, progress)
 
 
 def write_layer(source: Source, path: Path) -> None:
     """Write the files of a folder as a layer that puts them into `/app`."""
     with path.open("wb") as file:
         context = Context(file)
-        context.folder(PLACE)
+        context.folder(APP_FOLDER)
         for name in source.files():
-            context.copy(f"{PLACE}/{name}", source.folder / name)
+            context.copy(f"{APP_FOLDER}/{name}", source.folder / name)
         context.close()

@@ -1,4 +1,4 @@
-"""Claim super admin, once for each cluster, for the first account that shows the bootstrap's one-time code."""
+"""Claim super admin, once for each cluster, for the first account that sends the one-time code of the bootstrap."""
 
 from __future__ import annotations
 
@@ -22,18 +22,25 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-async def find_cluster(name: str, namespace: str, where: Mapping[str, Any]) -> Cluster:
-    """Describe a cluster that the output of `reside cluster manifest` bootstrapped, from Alpha's Secret.
+async def find_cluster(name: str, namespace: str, connection: Mapping[str, Any]) -> Cluster:
+    """Return the configuration of a cluster bootstrapped by `reside cluster manifest`, read from Alpha's Secret.
+
+    Args:
+        name: name of the cluster in the configuration.
+        namespace: its namespace.
+        connection: how to reach it: `access`, `kubeconfig` and `kube_context` of the configuration.
 
     Raises:
-        InvalidInput: the namespace contains no ReSide.
+        InvalidInput: the namespace contains no ReSide cluster.
     """
-    target = Target(namespace, where["access"], where["kubeconfig"], where["kube_context"], DEADLINE)
+    target = Target(namespace, connection["access"], connection["kubeconfig"], connection["kube_context"], DEADLINE)
     async with connect(target) as client:
         secret = await read_secret(client, ALPHA_NAME)
     if not secret or ACCOUNT_ID_KEY not in secret:
-        raise InvalidInput(f"namespace {namespace} holds no ReSide (no Secret {ALPHA_NAME}): bootstrap it first")
-    return Cluster(name=name, namespace=namespace, alpha_replica_id=secret[ACCOUNT_ID_KEY], **where)
+        raise InvalidInput(
+            f"namespace {namespace} contains no ReSide cluster (no Secret {ALPHA_NAME}): bootstrap one first"
+        )
+    return Cluster(name=name, namespace=namespace, alpha_replica_id=secret[ACCOUNT_ID_KEY], **connection)
 
 
 async def claim(config: Config, context: str) -> None:
@@ -47,41 +54,43 @@ async def claim(config: Config, context: str) -> None:
     async with connect(target_of(cluster)) as client:
         secret = await read_secret(client, CLAIM_SECRET)
     if not secret or CLAIM_SECRET_KEY not in secret:
-        raise InvalidInput(f"namespace {cluster.namespace} has no Secret {CLAIM_SECRET} with the one-time code")
+        raise InvalidInput(
+            f"namespace {cluster.namespace} has no Secret {CLAIM_SECRET} with the one-time code: check the namespace"
+        )
     async with open_session(config, context) as session:
-        await until_answering(session.http, session.endpoint, DEADLINE)
+        await wait_until_ready(session.http, session.endpoint, DEADLINE)
         await session.call(CLAIM_SUPER_ADMIN, {"code": secret[CLAIM_SECRET_KEY]})
 
 
-async def claim_if_free(config: Config, context: str) -> bool:
+async def claim_if_unclaimed(config: Config, context: str) -> bool:
     """Claim super admin unless this account has it already; return whether it was claimed now.
 
     Raises:
         InvalidInput: another account has it already.
     """
     async with open_session(config, context) as session:
-        holder = session.data.get(SUPER_ADMIN_ACCOUNT)
-        if holder == session.node.account_id:
+        super_admin = session.data.get(SUPER_ADMIN_ACCOUNT)
+        if super_admin == session.node.account_id:
             return False
-        if holder is not None:
-            raise InvalidInput(f"cluster {context} has another super admin already: {holder}")
+        if super_admin is not None:
+            raise InvalidInput(f"cluster {context} has another super admin already, {super_admin}: use that account")
     await claim(config, context)
     return True
 
 
-async def until_answering(http: httpx.AsyncClient, endpoint: str, deadline: float) -> None:
+async def wait_until_ready(http: httpx.AsyncClient, endpoint: str, deadline: float) -> None:
     """Wait until a pod of Alpha's Service is ready.
 
     Raises:
         NotReady: no pod is ready after `deadline` seconds.
     """
 
-    async def look() -> None:
+    async def check() -> None:
         try:
             response = await http.get(f"{endpoint}{READINESS_PATH}", timeout=5)
         except httpx.TransportError as error:
-            raise Missing(f"Alpha does not answer: {str(error) or type(error).__name__}") from None
+            raise Missing(f"no connection: {str(error) or type(error).__name__}") from None
         if not response.is_success:
             raise Missing(f"Alpha is not ready: {response.text[:200]}")
 
-    await until(look, "Alpha", deadline)
+    await until(check, "Alpha", deadline)

@@ -1,4 +1,4 @@
-"""`reside cluster`: bring clusters up, describe them, claim super admin."""
+"""`reside cluster`: bootstrap clusters, describe them, claim super admin."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from reside.cli import claim, config, output, project, shell
 from reside.cli.accounts import create_account
 from reside.cli.cluster_options import ClusterOptions, Kubeconfig, KubeContext, LocalName, default_local
 from reside.cli.progress import Steps
-from reside.cli.shared import takes
+from reside.cli.shared_options import with_options
 from reside.model.errors import InvalidInput
 from reside.seed import settings as stack_settings
-from reside.seed.manifest import render
+from reside.seed.rendering import render
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-app = typer.Typer(no_args_is_help=True, help="Clusters: bring up, describe, claim.")
+app = typer.Typer(no_args_is_help=True, help="Clusters: bootstrap, describe, claim super admin.")
 
 LOCAL = "local"
 DEFAULT_ACCOUNT = "admin"
 
 Name = Annotated[str, typer.Argument(help="Name of the cluster in the local configuration, and of its stack.")]
-Form = Annotated[output.Output, typer.Option("--output", "-o", help="Form of the output.")]
+Format = Annotated[output.Output, typer.Option("--output", "-o", help="Format of the output.")]
 
 
 def bootstrap_cluster(
@@ -34,12 +34,12 @@ def bootstrap_cluster(
 ) -> config.Cluster:
     """Run the bootstrap program, add cluster and context to the configuration, and claim super admin.
 
-    Running it again on a bootstrapped cluster changes nothing.
+    A second run on the same cluster changes nothing.
     """
-    known = config.load()
-    if not any(entry.name == account for entry in known.accounts):
+    configuration = config.load()
+    if not any(entry.name == account for entry in configuration.accounts):
         create_account(account)
-    outputs = project.up(settings, name, steps.tell)
+    outputs = project.up(settings, name, steps.report)
     cluster = config.Cluster(
         name=name,
         namespace=settings.namespace,
@@ -50,25 +50,25 @@ def bootstrap_cluster(
         access="direct" if settings.access == "direct" else "port-forward",
     )
     config.save(config.load().with_cluster(cluster, account))
-    steps.tell("super admin", "begins")
-    claimed = asyncio.run(claim.claim_if_free(config.load(), name))
-    steps.tell("super admin", "done" if claimed else "is unchanged")
+    steps.report("super admin", "started")
+    claimed = asyncio.run(claim.claim_if_unclaimed(config.load(), name))
+    steps.report("super admin", "done" if claimed else "unchanged")
     return cluster
 
 
 @app.command("bootstrap")
-@takes(ClusterOptions)
+@with_options(ClusterOptions)
 def bootstrap(
     name: Name,
     *,
-    endpoint: Annotated[str | None, typer.Option(help="Host under which the cluster is reached from outside.")] = None,
+    endpoint: Annotated[str | None, typer.Option(help="URL of the cluster for clients outside of Kubernetes.")] = None,
     kube_context: KubeContext = None,
     account: Annotated[
-        str, typer.Option(help="Account that becomes super admin; created if missing.")
+        str, typer.Option(help="Account that becomes super admin. Created if missing.")
     ] = DEFAULT_ACCOUNT,
     options: ClusterOptions,
 ) -> None:
-    """Bring a cluster up, add it to the configuration and claim super admin. Run it again if it was interrupted."""
+    """Create a cluster, add it to the configuration and claim super admin. Run it again if it was interrupted."""
     settings = options.settings(kube_context)
     with Steps(f"cluster {name}") as steps:
         cluster = bootstrap_cluster(name, settings, account, endpoint, steps)
@@ -76,34 +76,34 @@ def bootstrap(
 
 
 @app.command("manifest")
-@takes(ClusterOptions)
+@with_options(ClusterOptions)
 def manifest(options: ClusterOptions) -> None:
-    """Print the seed as a manifest for `kubectl apply -f -`."""
+    """Print the Kubernetes objects of the seed as YAML for `kubectl apply -f -`."""
     sys.stdout.write(render(options.settings()))
 
 
 @app.command("env")
 def env() -> None:
-    """Print what a shell needs to run `pulumi` at the root: eval "$(reside cluster env)"."""
+    """Print the shell commands that set up `pulumi` for the repository's root: eval "$(reside cluster env)"."""
     sys.stdout.write("\n".join(shell.lines()) + "\n")
 
 
 @app.command("info")
 def info(
     name: Annotated[str | None, typer.Argument(help="Cluster; that of the current context if not given.")] = None,
-    form: Form = output.Output.table,
+    format_: Format = output.Output.table,
 ) -> None:
     """Describe a cluster of the configuration."""
-    known = config.load()
-    cluster = known.cluster(name or known.context().cluster)
+    configuration = config.load()
+    cluster = configuration.cluster(name or configuration.context().cluster)
     document = cluster.model_dump(mode="json", by_alias=True, exclude_none=True)
-    document["contexts"] = [c.name for c in known.contexts if c.cluster == cluster.name]
-    document["accounts"] = sorted({c.account for c in known.contexts if c.cluster == cluster.name})
-    document["current"] = known.current_context in document["contexts"]
-    output.record(document if form is output.Output.json else _flat(document), form)
+    document["contexts"] = [c.name for c in configuration.contexts if c.cluster == cluster.name]
+    document["accounts"] = sorted({c.account for c in configuration.contexts if c.cluster == cluster.name})
+    document["current"] = configuration.current_context in document["contexts"]
+    output.record(document if format_ is output.Output.json else _flattened(document), format_)
 
 
-def _flat(document: dict[str, Any]) -> dict[str, Any]:
+def _flattened(document: dict[str, Any]) -> dict[str, Any]:
     return {k: ", ".join(v) if isinstance(v, list) else v for k, v in document.items()}
 
 
@@ -111,40 +111,47 @@ def _flat(document: dict[str, Any]) -> dict[str, Any]:
 def claim_super_admin_access(
     *,
     cluster_name: Annotated[
-        str | None, typer.Option("--cluster", help="Cluster, added to the configuration if missing; the current one.")
+        str | None,
+        typer.Option("--cluster", help="Cluster, added to the configuration if missing; the current one if not given."),
     ] = None,
-    namespace: Annotated[str | None, typer.Option(help="Its namespace, if it is not in the configuration yet.")] = None,
+    namespace: Annotated[
+        str | None, typer.Option(help="Namespace of the cluster, if it is not in the configuration yet.")
+    ] = None,
     kubeconfig: Kubeconfig = None,
     kube_context: KubeContext = None,
     local: LocalName = None,
     account: Annotated[
         str | None,
-        typer.Option(help="Account that becomes super admin (that of the context, or admin); made if missing."),
+        typer.Option(
+            help="Account that becomes super admin; that of the context, or admin, if not given. Created if missing."
+        ),
     ] = None,
 ) -> None:
-    """Become super admin with the one-time code that the bootstrap left in a Kubernetes Secret."""
-    known = config.load()
-    elsewhere = [namespace, kubeconfig, kube_context, local]
-    if cluster_name is None and known.current_context and any(option is not None for option in elsewhere):
-        raise InvalidInput("--cluster is missing: say how the cluster is (to be) called, or leave out where it is")
-    name = cluster_name or (known.context().cluster if known.current_context else LOCAL)
-    used = next((c.account for c in known.contexts if c.name == name), DEFAULT_ACCOUNT)
+    """Claim super admin with the one-time code that the bootstrap wrote to a Kubernetes Secret."""
+    configuration = config.load()
+    location = [namespace, kubeconfig, kube_context, local]
+    if cluster_name is None and configuration.current_context and any(option is not None for option in location):
+        raise InvalidInput(
+            "--cluster is missing: name the cluster, or omit --namespace, --kubeconfig, --kube-context and --local"
+        )
+    name = cluster_name or (configuration.context().cluster if configuration.current_context else LOCAL)
+    used = next((c.account for c in configuration.contexts if c.name == name), DEFAULT_ACCOUNT)
     chosen = account or used
-    if not any(entry.name == chosen for entry in known.accounts):
+    if not any(entry.name == chosen for entry in configuration.accounts):
         create_account(chosen)
-        known = config.load()
-    if namespace is not None or not any(c.name == name for c in known.clusters):
-        where = _where(local or default_local(kubeconfig, kube_context), kubeconfig, kube_context)
-        cluster = asyncio.run(claim.find_cluster(name, namespace or "reside", where))
+        configuration = config.load()
+    if namespace is not None or not any(c.name == name for c in configuration.clusters):
+        connection = _connection(local or default_local(kubeconfig, kube_context), kubeconfig, kube_context)
+        cluster = asyncio.run(claim.find_cluster(name, namespace or "reside", connection))
     else:
-        cluster = known.cluster(name)
-    known = known.with_cluster(cluster, chosen)
-    asyncio.run(claim.claim(known, name))
-    config.save(known)
+        cluster = configuration.cluster(name)
+    configuration = configuration.with_cluster(cluster, chosen)
+    asyncio.run(claim.claim(configuration, name))
+    config.save(configuration)
     output.console.print(f"account {chosen} is super admin of cluster {name}")
 
 
-def _where(local: str | None, kubeconfig: Path | None, kube_context: str | None) -> dict[str, Any]:
+def _connection(local: str | None, kubeconfig: Path | None, kube_context: str | None) -> dict[str, Any]:
     if local is not None:
         found = stack_settings.local_cluster(local)
         return {key: found[key] for key in ("access", "kubeconfig", "kube_context")}

@@ -16,10 +16,10 @@ from reside.seed import settings as stack_settings
 IMAGES = "images.json"
 """Name of the file in the state folder that contains the images' digests."""
 
-Kubeconfig = Annotated[Path | None, typer.Option(help="Kubeconfig; the usual one if not given.")]
+Kubeconfig = Annotated[Path | None, typer.Option(help="Path of the kubeconfig; the default locations if not given.")]
 KubeContext = Annotated[str | None, typer.Option(help="Context of the kubeconfig; the current one if not given.")]
 LocalName = Annotated[
-    str | None, typer.Option("--local", help="Name of an embedded cluster (`reside local up`) instead of a kubeconfig.")
+    str | None, typer.Option("--local", help="Name of a local cluster (`reside local up`), instead of a kubeconfig.")
 ]
 
 
@@ -30,17 +30,20 @@ class ClusterOptions:
     namespace: Annotated[str, typer.Option(help="Kubernetes namespace of the cluster.")] = "reside"
     kubeconfig: Kubeconfig = None
     local: LocalName = None
-    images: Annotated[Path | None, typer.Option(help="JSON of the platform's images by digest.")] = None
-    domain: Annotated[str | None, typer.Option(help="Domain of the cluster's Ingresses; needs --cluster-issuer.")] = (
-        None
-    )
+    images: Annotated[
+        Path | None,
+        typer.Option(help="JSON file with the digests of the platform's images; that of `make up` if not given."),
+    ] = None
+    domain: Annotated[
+        str | None, typer.Option(help="Domain of the cluster's Ingresses; requires --cluster-issuer.")
+    ] = None
     cluster_issuer: Annotated[str | None, typer.Option(help="cert-manager's ClusterIssuer for the domain.")] = None
     default_placement_group: Annotated[str | None, typer.Option(help="Placement group of new replicas.")] = None
     storage_class: Annotated[
-        str | None, typer.Option(help="StorageClass of the volumes; the default one if not given.")
+        str | None, typer.Option(help="StorageClass of the volumes; the cluster's default if not given.")
     ] = None
     registry_mirror: Annotated[
-        list[str] | None, typer.Option(help="HOST=ADDRESS: where a registry host answers (plain HTTP).")
+        list[str] | None, typer.Option(help="HOST=ADDRESS: address of a registry host's mirror (plain HTTP).")
     ] = None
 
     def settings(self, kube_context: str | None = None) -> stack_settings.BootstrapSettings:
@@ -51,9 +54,7 @@ class ClusterOptions:
         """
         local = self.local or default_local(self.kubeconfig, kube_context)
         if local is not None and (self.kubeconfig is not None or kube_context is not None):
-            raise InvalidInput(
-                "--local names an embedded cluster, which has a kubeconfig of its own: leave the others out"
-            )
+            raise InvalidInput("--local can't be combined with --kubeconfig or --kube-context: omit them, or --local")
         data: dict[str, Any] = {
             "namespace": self.namespace,
             "images": stack_settings.read_images(self.images or project.state_folder() / IMAGES),
@@ -72,14 +73,16 @@ class ClusterOptions:
 
 
 def _mirror(entry: str) -> tuple[str, str]:
-    host, found, address = entry.partition("=")
-    if not (host and found and address):
-        raise InvalidInput(f"--registry-mirror {entry!r} is not HOST=ADDRESS")
+    host, separator, address = entry.partition("=")
+    if not (host and separator and address):
+        raise InvalidInput(
+            f"--registry-mirror {entry!r} is not HOST=ADDRESS: name the host and the address of its mirror"
+        )
     return host, address
 
 
 def default_local(kubeconfig: Path | None, kube_context: str | None) -> str | None:
-    """Return the name of the default embedded cluster if it exists and the arguments name no other cluster."""
+    """Return the name of the default local cluster if it exists and the arguments name no other cluster."""
     if kubeconfig is not None or kube_context is not None:
         return None
     try:

@@ -38,7 +38,7 @@ class Account(_Entry):
 
 
 class Cluster(_Entry):
-    """A cluster: where it is, and the account of its Alpha (`alphaReplicaId`), from which all its data is found."""
+    """A cluster: how to reach it, and the account of its Alpha (`alphaReplicaId`), which links to all its data."""
 
     name: str
     namespace: str
@@ -87,16 +87,16 @@ class Config(_Entry):
         Raises:
             InvalidInput: there is none.
         """
-        wanted = name or self.current_context
-        if wanted is None:
+        chosen = name or self.current_context
+        if chosen is None:
             raise InvalidInput("no cluster is configured: create one with `make up` or `reside cluster bootstrap NAME`")
-        return _find(self.contexts, wanted, "context", "`reside cluster bootstrap` makes one a cluster")
+        return _find(self.contexts, chosen, "context", "`reside cluster bootstrap` creates one for each cluster")
 
     def with_account(self, account: Account) -> Config:
         """Return a copy with one more account.
 
         Raises:
-            InvalidInput: its name is taken.
+            InvalidInput: an account with its name exists.
         """
         if any(known.name == account.name for known in self.accounts):
             raise InvalidInput(f"account {account.name!r} exists already: choose another name")
@@ -125,8 +125,8 @@ def _find(entries: tuple[_Named, ...], name: str, what: str, cure: str) -> _Name
 
 def config_folder() -> Path:
     """Return the folder of the configuration: `$RESIDE_CONFIG`, or `~/.config/reside` as in the XDG specification."""
-    if given := os.environ.get("RESIDE_CONFIG"):
-        return Path(given)
+    if folder := os.environ.get("RESIDE_CONFIG"):
+        return Path(folder)
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "reside"
 
 
@@ -151,7 +151,7 @@ def load() -> Config:
     except yaml.YAMLError as error:
         raise InvalidInput(f"{path} is not YAML: {' '.join(str(error).split())}") from None
     except ValidationError as error:
-        raise InvalidInput(f"{path} is no ReSide configuration: {describe_faults(error, 'file')}") from None
+        raise InvalidInput(f"{path} is not a valid ReSide configuration: {describe_faults(error, 'file')}") from None
 
 
 def save(config: Config) -> None:

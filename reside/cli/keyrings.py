@@ -18,11 +18,11 @@ class KeyringStore:
 
     def create(self, name: str, value: str) -> str:
         """Store `value` unless there is one already; return the one that is stored."""
-        kept = self.read(name)
-        if kept is None:
+        stored = self.read(name)
+        if stored is None:
             keyring.set_password(SERVICE, name, value)
             return value
-        return kept
+        return stored
 
 
 def keyring_works() -> bool:

@@ -1,6 +1,6 @@
-"""The load of one image as its operator sees it: request, preview, approval, and the new version until it runs.
+"""Load one image: create the request, show its preview, approve it, and follow the new version until it runs.
 
-A load survives a restart of Alpha. All reads come from Jazz. Two calls may be retried after a lost answer:
+A load continues after a restart of Alpha. All reads come from Jazz. Two calls may be retried after a lost answer:
 `create-load-request`, because Alpha creates one load request for each load request value, and `approve-load-request`,
 because a request is approved once, as the revision that the call names. `reject-load-request` is not retried.
 """
@@ -32,41 +32,41 @@ if TYPE_CHECKING:
 VALIDATION_S = 120.0
 """Seconds for Alpha to validate a request and for the Sentinel to preview it."""
 RUNNING_S = 300.0
-"""Seconds until a version runs. A oneshot that runs may take any time to complete."""
+"""Seconds to wait until a version runs. A oneshot that runs may take any time to complete."""
 APPROVALS = 3
 """Maximum number of attempts to approve a request, if cluster state changes after each preview."""
 
 
-async def create_request(session: Session, wish: LoadRequestSpec) -> tuple[int, CoMap]:
+async def create_request(session: Session, spec: LoadRequestSpec) -> tuple[int, CoMap]:
     """Write the load request value and let Alpha create a load request from it; return its id and map."""
     group = session.node.create_group()
     await group.add_member(session.alpha, "reader")
-    value = group.create_map(wish.document())
+    value = group.create_map(spec.document())
     await session.node.flush()
-    async for attempt in _repeated():
+    async for attempt in _attempts():
         with attempt:
-            answer = await session.call(CREATE_LOAD_REQUEST, {"wish": value.id})
-    return int(answer["id"]), await session.node.load_map(str(answer["loadRequest"]))
+            response = await session.call(CREATE_LOAD_REQUEST, {"wish": value.id})
+    return int(response["id"]), await session.node.load_map(str(response["loadRequest"]))
 
 
-async def wait_validated(request: CoMap, tell: Callable[[str], None]) -> LoadRequest:
+async def wait_validated(request: CoMap, report: Callable[[str], None]) -> LoadRequest:
     """Wait until a request requires approval.
 
     Raises:
         LoadRefused: it is invalid; the message is Alpha's reason.
-        Conflict: somebody else approved or rejected it.
+        Conflict: another operator approved or rejected it.
         NotReady: the validation took too long.
     """
     async for current in _states(request, VALIDATION_S, "validation"):
-        tell(f"request {current.id}: {current.status}")
+        report(f"request {current.id}: {current.status}")
         if current.status == "invalid":
             raise _refused(current)
         if current.status == "requires-approval":
             return current
         if current.status in ("approved", "rejected"):
-            why = f": {current.rejection_reason}" if current.rejection_reason else ""
-            raise Conflict(f"load request {current.id} was {current.status} by somebody else{why}")
-    raise NotReady("the load request is gone")
+            reason = f": {current.rejection_reason}" if current.rejection_reason else ""
+            raise Conflict(f"load request {current.id} was {current.status} by another operator{reason}")
+    raise NotReady("the load request was deleted: load the image again")
 
 
 async def approve(
@@ -74,7 +74,7 @@ async def approve(
     request: CoMap,
     seen: LoadRequest,
     decide: Callable[[LoadRequest], Awaitable[None]],
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> LoadRequest:
     """Approve a request as it was shown; show it again if cluster state changed in between, up to `APPROVALS` times.
 
@@ -83,14 +83,14 @@ async def approve(
         request: map of the request.
         seen: content of the map, as it was read last.
         decide: shows a request and asks for a decision; raises if the request must not be approved.
-        tell: called with remarks on the progress.
+        report: called with messages on the progress.
 
     Returns:
         the request with its new version.
 
     Raises:
         LoadRefused: it was approved, but can't be carried out; the message is Alpha's reason.
-        Conflict: somebody else decided, or cluster state changed each time.
+        Conflict: another operator decided, or cluster state changed each time.
         NotReady: the version was not created in time.
     """
     for attempt in range(APPROVALS):
@@ -101,15 +101,15 @@ async def approve(
         except Conflict as error:
             if attempt == APPROVALS - 1:
                 raise
-            tell(f"{error}: looking again")
-            await session.node.catch_up()  # Alpha answered after its writes were acknowledged; they may not be here yet
-            seen = await wait_validated(request, tell)
+            report(f"{error}: reading the request again")
+            await session.node.catch_up()  # Alpha responds when the server has its writes; this node may not have them
+            seen = await wait_validated(request, report)
     async for current in _states(request, VALIDATION_S, "the new version"):
         if current.status == "invalid":
             raise _refused(current)
         if current.status == "approved" and current.version is not None:
             return current
-    raise NotReady("the load request is gone")
+    raise NotReady("the load request was deleted: load the image again")
 
 
 async def _approve_as_seen(session: Session, request: CoMap, seen: LoadRequest) -> None:
@@ -118,11 +118,11 @@ async def _approve_as_seen(session: Session, request: CoMap, seen: LoadRequest) 
     Alpha refuses the retry of an approval that it carried out and whose answer was lost. This counts as success.
 
     Raises:
-        Conflict: the request has another revision now, or somebody else decided.
+        Conflict: the request has another revision now, or another operator decided.
     """
     body: dict[str, Any] = {"id": seen.id, "revision": _revision(seen), "choices": {}}
     lost = False
-    async for attempt in _repeated():
+    async for attempt in _attempts():
         with attempt:
             try:
                 await session.call(APPROVE_LOAD_REQUEST, body)
@@ -130,11 +130,11 @@ async def _approve_as_seen(session: Session, request: CoMap, seen: LoadRequest) 
                 lost = True
                 raise
             except Conflict:
-                if not lost or not await _is_approved(session, request, seen):
+                if not lost or not await _was_approved(session, request, seen):
                     raise
 
 
-async def _is_approved(session: Session, request: CoMap, seen: LoadRequest) -> bool:
+async def _was_approved(session: Session, request: CoMap, seen: LoadRequest) -> bool:
     """Return whether a request was approved as it was shown, even if it could not be carried out afterwards."""
     await session.node.catch_up()
     current = LoadRequest.model_validate(request.as_dict())
@@ -145,8 +145,8 @@ def _revision(request: LoadRequest) -> str | None:
     return (request.preview or {}).get("revision")
 
 
-def _repeated() -> AsyncIterable[stamina.Attempt]:
-    """Return the attempts at a call that may be retried after a lost answer.
+def _attempts() -> AsyncIterable[stamina.Attempt]:
+    """Return the attempts of a call that may be retried after a lost answer.
 
     Through a port-forward, a restarting container looks the same: kubectl accepts each connection and drops it.
     """
@@ -157,14 +157,14 @@ def _refused(request: LoadRequest) -> LoadRefused:
     return LoadRefused(f"load request {request.id} is invalid: {request.error_message}")
 
 
-async def follow_version(session: Session, name: str, version: int, tell: Callable[[Row], None]) -> Row:
+async def follow_version(session: Session, name: str, version: int, report: Callable[[Row], None]) -> Row:
     """Follow a version until it runs or fails; a oneshot until it completes or fails.
 
     Raises:
         NotReady: it does not run in time.
         Conflict: another version replaced it.
     """
-    last = "nothing"
+    last = "not created"
     try:
         async with asyncio.timeout(RUNNING_S) as deadline:
             async for rows in ReplicaView(session.node, session.data).changes():
@@ -174,17 +174,19 @@ async def follow_version(session: Session, name: str, version: int, tell: Callab
                 if row["version"] > version:
                     raise Conflict(f"version {version} of {name} was replaced by version {row['version']}")
                 last = row["status"]
-                tell(row)
-                if is_reached(row):
+                report(row)
+                if is_finished(row):
                     return row
                 if last == "running":
                     deadline.reschedule(None)
     except TimeoutError:
         pass
-    raise NotReady(f"version {version} of {name} does not run after {RUNNING_S:.0f} s, it is {last}")
+    raise NotReady(
+        f"version {version} of {name} does not run after {RUNNING_S:.0f} s, its status is {last}: see its pods"
+    )
 
 
-def is_reached(row: Row) -> bool:
+def is_finished(row: Row) -> bool:
     """Return whether a load is finished: the version runs, completed (a oneshot) or failed."""
     return row["status"] in ("completed", "error") or (row["status"] == "running" and row["class"] != "oneshot")
 
@@ -198,19 +200,21 @@ async def _states(request: CoMap, seconds: float, what: str) -> AsyncIterator[Lo
                 except ValidationError:
                     continue  # not all members have arrived
     except TimeoutError:
-        raise NotReady(f"{what} took longer than {seconds:.0f} s: is the Sentinel running?") from None
+        raise NotReady(
+            f"{what} took longer than {seconds:.0f} s: check that the pods of Alpha and the Sentinel are ready"
+        ) from None
 
 
-def described(request: LoadRequest) -> RenderableType:
+def render_request(request: LoadRequest) -> RenderableType:
     """Render a request that requires approval: identity, requirements, permissions, preview."""
-    wanted = request.approve_request
-    if wanted is None:
-        raise InvalidInput(f"load request {request.id} has nothing to approve")
-    parts: list[RenderableType] = [output.table(["", ""], _head(request, wanted), title=f"load request {request.id}")]
-    if wanted.requirements:
+    content = request.approve_request
+    if content is None:
+        raise InvalidInput(f"load request {request.id} contains nothing to approve")
+    parts: list[RenderableType] = [output.table(["", ""], _head(request, content), title=f"load request {request.id}")]
+    if content.requirements:
         parts.append(
             output.table(
-                ["REQUIRES", "FROM", "ALTERNATIVES", "PERMISSIONS"], _requirements(wanted), title="\nrequirements"
+                ["REQUIRES", "FROM", "ALTERNATIVES", "PERMISSIONS"], _requirements(content), title="\nrequirements"
             )
         )
     changes = (request.preview or {}).get("changes") or []
@@ -219,24 +223,26 @@ def described(request: LoadRequest) -> RenderableType:
     return Group(*parts)
 
 
-def _head(request: LoadRequest, wanted: ApproveRequest) -> list[tuple[str, Any]]:
+def _head(request: LoadRequest, content: ApproveRequest) -> list[tuple[str, Any]]:
     return [
-        ("name", wanted.name),
+        ("name", content.name),
         ("image", request.image),
-        ("identity", wanted.identity),
-        ("digest", wanted.digest),
-        ("class", wanted.info.kind + (", scalable" if wanted.info.scalable else "")),
-        ("implements", ", ".join(wanted.implementations.values()) or "nothing"),
+        ("identity", content.identity),
+        ("digest", content.digest),
+        ("class", content.info.kind + (", scalable" if content.info.scalable else "")),
+        ("implements", ", ".join(content.implementations.values()) or "none"),
     ]
 
 
-def _requirements(wanted: ApproveRequest) -> list[tuple[str, ...]]:
+def _requirements(content: ApproveRequest) -> list[tuple[str, ...]]:
     return [
         (
-            f"{key} ({need.contract})" + (" optional" if need.optional else ""),
-            ", ".join(f"{r.name} ({r.id})" for r in need.replicas) or "nobody",
-            ", ".join(f"{r.name} ({r.id})" for r in need.alternatives),
-            ", ".join(p.permission + (f" for {p.instance_id}" if p.instance_id else "") for p in need.permissions),
+            f"{key} ({requirement.contract})" + (" optional" if requirement.optional else ""),
+            ", ".join(f"{r.name} ({r.id})" for r in requirement.replicas) or "none",
+            ", ".join(f"{r.name} ({r.id})" for r in requirement.alternatives),
+            ", ".join(
+                p.permission + (f" for {p.instance_id}" if p.instance_id else "") for p in requirement.permissions
+            ),
         )
-        for key, need in wanted.requirements.items()
+        for key, requirement in content.requirements.items()
     ]

@@ -1,4 +1,4 @@
-"""The `reside` command: its subcommands, and the only place that turns errors into a message and an exit code.
+"""The `reside` command: its subcommands, and the only code that turns errors into a message and an exit code.
 
 Exit codes: 0 success, 1 refused or failed, 2 invalid usage, 130 interrupted.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 INTERRUPTED = 130
-_PARTS: Final = {
+_SUBCOMMANDS: Final = {
     "account": "reside.cli.accounts",
     "cluster": "reside.cli.cluster",
     "replica": "reside.cli.replica",
@@ -28,7 +28,7 @@ _PARTS: Final = {
 }
 
 
-def known() -> tuple[type[Exception], ...]:
+def expected_errors() -> tuple[type[Exception], ...]:
     """Return the errors that users or the environment cause. All others are bugs and print their traceback."""
     from reside.access.errors import AccessError  # noqa: PLC0415
     from reside.jazz import JazzError  # noqa: PLC0415 - needed only after an error
@@ -41,20 +41,20 @@ def known() -> tuple[type[Exception], ...]:
 
 
 def command(arguments: Sequence[str]) -> typer.Typer:
-    """Return the command with the subcommand that the arguments name, or with all: importing all takes a second."""
+    """Return the command with the subcommand that the arguments name, else with all; importing all takes a second."""
     app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
 
     @app.callback()
     def reside() -> None:
-        """Run small autonomous services, replicas, on Kubernetes."""
+        """Run small services, called replicas, on Kubernetes."""
 
     first = next(iter(arguments), "")
-    for name in [first] if first in _PARTS else _PARTS:
-        part = import_module(_PARTS[name])
+    for name in [first] if first in _SUBCOMMANDS else _SUBCOMMANDS:
+        module = import_module(_SUBCOMMANDS[name])
         if name == "build":
-            app.command(name)(part.build)
+            app.command(name)(module.build)
         else:
-            app.add_typer(part.app, name=name)
+            app.add_typer(module.app, name=name)
     return app
 
 
@@ -68,13 +68,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         output.fail("interrupted")
         return INTERRUPTED
-    except known() as error:
-        output.fail(line_of(error))
+    except expected_errors() as error:
+        output.fail(one_line(error))
         return 1
     return 0
 
 
-def line_of(error: Exception) -> str:
+def one_line(error: Exception) -> str:
     """Return an error as one sentence."""
     if isinstance(error, OSError):
         return f"{error.filename or 'the network'}: {error.strerror or error}"
@@ -84,7 +84,7 @@ def line_of(error: Exception) -> str:
 def main() -> None:
     """Run the `reside` script. Logs go to standard error, because standard output is for results."""
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-    stamina.instrumentation.set_on_retry_hooks([])  # the error of the last attempt is enough; do not log retries
+    stamina.instrumentation.set_on_retry_hooks([])  # do not log retries: the error of the last attempt is printed
     sys.exit(run())
 
 

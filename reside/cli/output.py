@@ -1,6 +1,6 @@
-"""What the command prints: tables for people, JSON for programs, one line for an error.
+"""Output of the command: tables for people, JSON for programs, one line for an error.
 
-Invariant: text from others (a manifest, an error of a server) is printed literally, never as markup or as terminal
+Invariant: text from elsewhere (a manifest, an error of a server) is printed literally, never as markup or as terminal
 control sequences. Otherwise an image could hide its requirements from the operator who approves it.
 """
 
@@ -22,8 +22,8 @@ PIPED_WIDTH = 240
 
 
 def _console(*, stderr: bool) -> Console:
-    found = Console(stderr=stderr)
-    return found if found.is_terminal else Console(stderr=stderr, width=PIPED_WIDTH)
+    console = Console(stderr=stderr)
+    return console if console.is_terminal else Console(stderr=stderr, width=PIPED_WIDTH)
 
 
 console = _console(stderr=False)
@@ -31,7 +31,7 @@ errors = _console(stderr=True)
 
 
 class Output(StrEnum):
-    """Format of a listing."""
+    """Format of the output."""
 
     table = "table"
     json = "json"
@@ -39,25 +39,25 @@ class Output(StrEnum):
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> Table:
     """Return a table; None becomes an empty cell."""
-    built = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    result = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        built.add_column(column, overflow="fold")
+        result.add_column(column, overflow="fold")
     for row in rows:
-        built.add_row(*(Text("" if cell is None else printable(str(cell))) for cell in row))
-    return built
+        result.add_row(*(Text("" if cell is None else printable(str(cell))) for cell in row))
+    return result
 
 
-def listing(records: Sequence[dict[str, Any]], columns: Sequence[str], form: Output) -> None:
+def listing(records: Sequence[dict[str, Any]], columns: Sequence[str], format_: Output) -> None:
     """Print records: the named members as a table, or all members as a JSON array."""
-    if form is Output.json:
+    if format_ is Output.json:
         console.print_json(json.dumps(records))
         return
     console.print(table([c.upper() for c in columns], ([record.get(c) for c in columns] for record in records)))
 
 
-def record(values: dict[str, Any], form: Output) -> None:
+def record(values: dict[str, Any], format_: Output) -> None:
     """Print one record: as a table with one row for each member, or as JSON."""
-    if form is Output.json:
+    if format_ is Output.json:
         console.print_json(json.dumps(values))
         return
     console.print(table(["", ""], values.items()))

@@ -1,4 +1,4 @@
-"""Progress of a long command: one live line on a terminal, otherwise one line for each step; and each step's time."""
+"""Progress of a long command: a live line on a terminal, otherwise one line for each step."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class Steps:
         self._live = output.errors.is_terminal
         self.seconds: dict[str, float] = {}
 
-    def tell(self, step: str, what: str) -> None:
-        """Report that a step `begins`, is `done` or `is unchanged`; any other text is a remark."""
+    def report(self, step: str, event: str) -> None:
+        """Report that a step is `started`, `done` or `unchanged`; any other text is a message about the step."""
         step = output.printable(step)
         now = time.monotonic()
-        if what == "begins":
+        if event == "started":
             self._open[step] = now
-        elif what in ("done", "is unchanged") and step in self._open:
+        elif event in ("done", "unchanged") and step in self._open:
             self.seconds[step] = now - self._open.pop(step)
         if self._live:
             self._status.update(Text(f"{self._title}: {', '.join(self._open) or step}"))
-        if what != "is unchanged" and (not self._live or what != "begins"):
-            took = f" ({self.seconds[step]:.1f} s)" if what == "done" and step in self.seconds else ""
-            output.errors.print(f"{self._title}: {step} {what}{took}", highlight=False, markup=False, soft_wrap=True)
+        if event != "unchanged" and (not self._live or event != "started"):
+            took = f" ({self.seconds[step]:.1f} s)" if event == "done" and step in self.seconds else ""
+            output.errors.print(f"{self._title}: {step} {event}{took}", highlight=False, markup=False, soft_wrap=True)
 
     def __enter__(self) -> Self:
         if self._live:

@@ -1,4 +1,4 @@
-"""Run the bootstrap program as `pulumi up` in the root does, with progress and one clear error.
+"""Run the bootstrap program as `pulumi up` in the root does, with progress and one short error message.
 
 Pulumi's Automation API runs the root project in place: the same program, the same state (`.state`, unless
 `RESIDE_STATE` names another folder) and therefore the same stack as a manual `pulumi up`.
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from reside.seed.settings import BootstrapSettings
 
 ROOT = Path(__file__).resolve().parents[2]
-OTHERS_S = 600.0
+OTHER_BOOTSTRAP_S = 600.0
 """Seconds to wait for another bootstrap of the same stack on this machine."""
 _COMPONENT = "reside:bootstrap:"
-_TELLING = re.compile(r"(?:Exception calling application|error): (?:Exception calling application: )?(.+)")
-_UNTELLING = ("update failed", "preview failed", "resource operation failed")
+_ERROR_LINE = re.compile(r"(?:Exception calling application|error): (?:Exception calling application: )?(.+)")
+_GENERIC_ERRORS = ("update failed", "preview failed", "resource operation failed")
 SALT = "encryptionsalt:"
 """Prefix of the line that Pulumi adds to a stack's configuration file."""
 
@@ -50,7 +50,7 @@ def project_root() -> Path:
     """Return the folder of the bootstrap program.
 
     Raises:
-        ResideError: this installation does not contain the program.
+        ResideError: this installation contains no bootstrap program.
     """
     if not (ROOT / "Pulumi.yaml").exists():
         raise ResideError(f"{ROOT} has no Pulumi.yaml: bootstrap from a checkout, or apply `reside cluster manifest`")
@@ -91,40 +91,40 @@ def engine_environment(settings: BootstrapSettings, stack: str) -> dict[str, str
     }
 
 
-def up(settings: BootstrapSettings, stack: str, tell: Callable[[str, str], None]) -> dict[str, Any]:
-    """Run the bootstrap to its end; call `tell` with each resource and what happens to it.
+def up(settings: BootstrapSettings, stack: str, report: Callable[[str, str], None]) -> dict[str, Any]:
+    """Run the bootstrap; call `report` with each step and its event.
 
     Returns:
         the stack's outputs.
 
     Raises:
-        BootstrapFailedError: a step failed; the message is the engine's last error.
+        BootstrapFailedError: a step failed; the message contains the engine's errors.
     """
-    with _stack(settings, stack) as opened, _explained():
-        result = opened.up(on_event=_narrator(tell), color="never", suppress_progress=True)
+    with _stack(settings, stack) as opened, _translate_errors():
+        result = opened.up(on_event=_event_handler(report), color="never", suppress_progress=True)
         return {name: output.value for name, output in result.outputs.items()}
 
 
 @contextlib.contextmanager
 def _stack(settings: BootstrapSettings, stack: str) -> Iterator[Stack]:
-    from pulumi import automation  # noqa: PLC0415 - slow to import, and only here
+    from pulumi import automation  # noqa: PLC0415 - slow to import
 
     root = project_root()
     state = make_state_folder()
     environment = engine_environment(settings, stack)
-    os.environ["PATH"] = environment["PATH"]  # the Automation API looks for the engine on this process's own PATH
+    os.environ["PATH"] = environment["PATH"]  # the Automation API looks for the engine on this process's PATH
     file = root / "stacks" / f"Pulumi.{stack}.yaml"
-    with _without_salt(file), _explained():
-        crash.forget_other_cluster(state, stack, asyncio.run(_cluster_uid(settings)))
-        crash.wait_for_others(state, stack, OTHERS_S)
-        crashed = crash.remove_dead_locks(state, stack)
+    with _without_salt(file), _translate_errors():
+        crash.archive_other_state(state, stack, asyncio.run(_cluster_uid(settings)))
+        crash.wait_for_others(state, stack, OTHER_BOOTSTRAP_S)
+        crashed = crash.remove_stale_locks(state, stack)
         if crashed:
-            crash.mend_files(state)
+            crash.remove_partial_files(state)
         with scratch.folder(state, stack) as temporary:
             options = automation.LocalWorkspaceOptions(env_vars={**environment, "TMPDIR": str(temporary)})
             opened = automation.create_or_select_stack(stack_name=stack, work_dir=str(root), opts=options)
             if crashed:
-                crash.clear_pending(opened)
+                crash.clear_pending_operations(opened)
             yield opened
 
 
@@ -148,8 +148,8 @@ def _without_salt(file: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _explained() -> Iterator[None]:
-    from pulumi.automation import CommandError  # noqa: PLC0415 - see _stack
+def _translate_errors() -> Iterator[None]:
+    from pulumi.automation import CommandError  # noqa: PLC0415 - slow to import
 
     try:
         yield
@@ -158,24 +158,24 @@ def _explained() -> Iterator[None]:
 
 
 def reason(text: str) -> str:
-    """Return what failed according to the engine's output: the messages of its error lines, without duplicates."""
-    found = [match.group(1).strip() for line in text.splitlines() if (match := _TELLING.search(line))]
-    telling = [message for message in dict.fromkeys(found) if message not in _UNTELLING]
-    return "; ".join(telling) or " ".join(text.split()[-40:])
+    """Return why the engine failed: the messages of the error lines in its output, without duplicates."""
+    found = [match.group(1).strip() for line in text.splitlines() if (match := _ERROR_LINE.search(line))]
+    specific = [message for message in dict.fromkeys(found) if message not in _GENERIC_ERRORS]
+    return "; ".join(specific) or " ".join(text.split()[-40:])
 
 
-def _narrator(tell: Callable[[str, str], None]) -> Callable[[EngineEvent], None]:
-    def narrate(event: EngineEvent) -> None:
+def _event_handler(report: Callable[[str, str], None]) -> Callable[[EngineEvent], None]:
+    def handle(event: EngineEvent) -> None:
         if (begun := event.resource_pre_event) is not None and (name := step_name(begun.metadata.urn)):
-            tell(name, "begins" if begun.metadata.op != "same" else "is unchanged")
+            report(name, "started" if begun.metadata.op != "same" else "unchanged")
         elif (done := event.res_outputs_event) is not None and (name := step_name(done.metadata.urn)):
-            tell(name, "done" if done.metadata.op != "same" else "is unchanged")
+            report(name, "done" if done.metadata.op != "same" else "unchanged")
 
-    return narrate
+    return handle
 
 
 def step_name(urn: str) -> str | None:
-    """Return `phase resource` for a URN; None for the stack, its components and the provider, which are no steps."""
+    """Return `phase resource` for a URN; None for the stack, its components and the provider, which are not steps."""
     path, _, name = urn.rpartition("::")
     kinds = path.rpartition("::")[2].split("$")
     if kinds[-1].startswith(("pulumi:", _COMPONENT)):

@@ -11,8 +11,8 @@ import typer
 from rich.live import Live
 
 from reside.cli import config, loading, output
-from reside.cli.asking import confirm
 from reside.cli.progress import Steps
+from reside.cli.prompt import confirm
 from reside.cli.replicas import COLUMNS, ReplicaView, Row
 from reside.cli.session import Session, open_session
 from reside.model.alpha_contract import REJECT_LOAD_REQUEST
@@ -26,49 +26,48 @@ ContextName = Annotated[str | None, typer.Option("--context", help="Context; the
 
 @app.command("load")
 def load(
-    image: Annotated[str, typer.Argument(help="Image: by tag, by digest or bare.")],
+    image: Annotated[str, typer.Argument(help="Image with a tag or a digest, or with neither.")],
     *,
-    name: Annotated[str | None, typer.Option(help="Name of a new instance; the manifest's one if not given.")] = None,
-    owner_id: Annotated[str | None, typer.Option(help="Account that shall own the request.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of a new instance; that in the manifest if not given.")] = None,
+    owner_id: Annotated[str | None, typer.Option(help="Account that owns the request; your own if not given.")] = None,
     replica_id: Annotated[int | None, typer.Option(help="Instance to update; a new one if not given.")] = None,
-    auto_approve: Annotated[bool, typer.Option("--auto-approve", help="Do not ask.")] = False,
+    auto_approve: Annotated[bool, typer.Option("--auto-approve", help="Approve without asking.")] = False,
     context: ContextName = None,
 ) -> None:
-    """Load an image: show what it asks for, approve it, and follow its version until it runs (a oneshot: completes)."""
-    wish = LoadRequestSpec(image=image, name=name, replica_id=replica_id, owner_id=owner_id)
-    row = asyncio.run(load_image(context, wish, auto_approve=auto_approve))
+    """Load an image: show its requirements and preview, approve it, follow it until it runs (a oneshot: completes)."""
+    spec = LoadRequestSpec(image=image, name=name, replica_id=replica_id, owner_id=owner_id)
+    row = asyncio.run(load_image(context, spec, auto_approve=auto_approve))
     output.console.print(f"{row['name']} (id {row['id']}) version {row['version']} is {row['status']}")
 
 
-async def load_image(context: str | None, wish: LoadRequestSpec, *, auto_approve: bool) -> Row:
+async def load_image(context: str | None, spec: LoadRequestSpec, *, auto_approve: bool) -> Row:
     """Load an image: create a request, approve it, and follow its version until it runs (a oneshot: completes).
 
     Raises:
         ResideError: the request is refused, invalid or rejected by the operator, or the version failed.
     """
-    known = config.load()
-    async with open_session(known, context) as session:
+    async with open_session(config.load(), context) as session:
         with Steps("load") as steps:
-            number, request = await loading.create_request(session, wish)
-            steps.tell(f"request {number}", "created")
-            seen = await loading.wait_validated(request, lambda line: steps.tell(line, ""))
-        done = await loading.approve(session, request, seen, partial(_decide, session, auto_approve), _remark)
+            number, request = await loading.create_request(session, spec)
+            steps.report(f"request {number}", "created")
+            seen = await loading.wait_validated(request, lambda line: steps.report(line, ""))
+        done = await loading.approve(session, request, seen, partial(_decide, session, auto_approve), _print_message)
         name, version = done.approve_request.name if done.approve_request else "", done.version or 0
         with Steps("load") as steps:
-            row = await loading.follow_version(session, name, version, lambda r: steps.tell(_progress(r), ""))
+            row = await loading.follow_version(session, name, version, lambda row: steps.report(_progress(row), ""))
     if row["status"] == "error":
-        raise ResideError(f"version {version} of {row['name']} failed: look at its pods (`kubectl describe`)")
+        raise ResideError(f"version {version} of {row['name']} failed: see its pods (`kubectl describe`)")
     return row
 
 
 async def _decide(session: Session, auto_approve: bool, request: LoadRequest) -> None:
     """Show a request; return only if it may be approved."""
-    output.console.print(loading.described(request))
+    output.console.print(loading.render_request(request))
     if not auto_approve:
         await _ask(session, request.id)
 
 
-def _remark(line: str) -> None:
+def _print_message(line: str) -> None:
     output.errors.print(f"load: {output.printable(line)}", highlight=False, markup=False, soft_wrap=True)
 
 
@@ -83,10 +82,12 @@ async def _ask(session: Session, number: int) -> None:
         answer = await confirm("Approve?")
     finally:  # also after Ctrl-C
         if not answer:
-            reason = "nobody answered" if answer is None else "rejected by the operator"
+            reason = "no answer" if answer is None else "rejected by the operator"
             await session.call(REJECT_LOAD_REQUEST, {"id": number, "reason": reason})
     if answer is None:
-        raise ResideError(f"load request {number} was rejected, as nobody answered: --auto-approve does without")
+        raise ResideError(
+            f"load request {number} was rejected, because the input ended without an answer: use --auto-approve"
+        )
     if not answer:
         raise ResideError(f"load request {number} was rejected: nothing was changed")
 
@@ -99,29 +100,29 @@ def _progress(row: Row) -> str:
 @app.command("list")
 def list_replicas(
     *,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on showing changes until interrupted.")] = False,
-    form: Annotated[output.Output, typer.Option("--output", "-o", help="Form of the listing.")] = output.Output.table,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show changes until interrupted.")] = False,
+    format_: Annotated[output.Output, typer.Option("--output", "-o", help="Format of the list.")] = output.Output.table,
     context: ContextName = None,
 ) -> None:
     """List the replicas: id, name, version, status, image."""
-    asyncio.run(_watch(context, form) if watch else _list(context, form))
+    asyncio.run(_watch(context, format_) if watch else _list(context, format_))
 
 
-async def _list(context: str | None, form: output.Output) -> None:
+async def _list(context: str | None, format_: output.Output) -> None:
     async with open_session(config.load(), context) as session:
         rows = await ReplicaView(session.node, session.data).rows()
-    output.listing(rows, COLUMNS, form)
+    output.listing(rows, COLUMNS, format_)
 
 
-async def _watch(context: str | None, form: output.Output) -> None:
+async def _watch(context: str | None, format_: output.Output) -> None:
     async with open_session(config.load(), context) as session:
         changes = ReplicaView(session.node, session.data).changes()
-        if form is output.Output.json or not output.console.is_terminal:
+        if format_ is output.Output.json or not output.console.is_terminal:
             async for rows in changes:
-                if form is output.Output.json:
+                if format_ is output.Output.json:
                     output.console.out(json.dumps(rows), highlight=False)
                 else:
-                    output.listing(rows, COLUMNS, form)
+                    output.listing(rows, COLUMNS, format_)
             return
         with Live(console=output.console, auto_refresh=False) as live:
             async for rows in changes:

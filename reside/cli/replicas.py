@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 COLUMNS = ("id", "name", "version", "status", "image")
 SETTLE_S = 0.1
-"""Seconds for which changes are collected before the list is read again."""
+"""Seconds to collect changes before the list is read again."""
 
 Row = dict[str, Any]
 
 
 class ReplicaView:
-    """Alpha's replicas with their versions. Each value is loaded once; its changes then arrive by subscription."""
+    """Alpha's replicas with their versions. Each value is loaded once; later changes arrive by subscription."""
 
     def __init__(self, node: Node, data: CoMap) -> None:
         self._node = node
         self._data = data
         self._changed = asyncio.Event()
-        self._followed: set[str] = set()
+        self._subscribed: set[str] = set()
 
     async def rows(self) -> list[Row]:
         """Return one row for each replica, sorted by id.
@@ -74,7 +74,7 @@ class ReplicaView:
                 "(`reside cluster claim-super-admin-access` for the first administrator)"
             )
         found = await self._node.load_list(reference)
-        self._follow(found)
+        self._subscribe(found)
         return found
 
     async def _map(self, reference: str) -> CoMap:
@@ -82,10 +82,10 @@ class ReplicaView:
             found = await self._node.load_map(reference)
         except ValueNotFound as error:
             raise NotAllowed(f"a replica can't be read: {error}") from None
-        self._follow(found)
+        self._subscribe(found)
         return found
 
-    def _follow(self, value: CoMap | CoList) -> None:
-        if value.id not in self._followed:
-            self._followed.add(value.id)
+    def _subscribe(self, value: CoMap | CoList) -> None:
+        if value.id not in self._subscribed:
+            self._subscribed.add(value.id)
             value.on_change(lambda _value: self._changed.set())

@@ -1,4 +1,4 @@
-"""A private folder for the temporary files of one run of the bootstrap, deleted at the end of the run.
+"""A private folder for the temporary files of one bootstrap run, deleted at its end.
 
 The Kubernetes provider copies its kubeconfig to a temporary file and never deletes it; the Sentinel inside the seed
 keeps its temporary state there. The next run of the same stack removes the files of a killed run.
@@ -31,9 +31,9 @@ def folder(state: Path, stack: str, processes: Path = Path("/proc")) -> Iterator
     """
     parent = state / _NAME
     parent.mkdir(mode=0o700, exist_ok=True)
-    for left in parent.glob(f"{stack}.[0-9]*"):
-        if not is_pid_alive(left.suffix.removeprefix("."), processes):
-            shutil.rmtree(left)
+    for old in parent.glob(f"{stack}.[0-9]*"):
+        if not is_pid_alive(old.suffix.removeprefix("."), processes):
+            shutil.rmtree(old)
     own = parent / f"{stack}.{os.getpid()}"
     own.mkdir(mode=0o700)
     try:

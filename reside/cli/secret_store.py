@@ -49,13 +49,15 @@ class FileStore:
         except FileNotFoundError:
             return None
         if mode & 0o077:
-            raise InvalidInput(f"{path} may be read by others: chmod 600 it, or remove it and what it encrypts")
+            raise InvalidInput(
+                f"other users may read {path}: run `chmod 600 {path}`, or remove it and everything encrypted with it"
+            )
         return path.read_text().strip()
 
     def create(self, name: str, value: str) -> str:
         """Store `value` atomically unless there is one already; return the one that is stored."""
         while not create_private(self.path(name), value + "\n"):
-            kept = self.read(name)
-            if kept is not None:  # else it was removed in the meantime
-                return kept
+            stored = self.read(name)
+            if stored is not None:  # else it was removed in the meantime
+                return stored
         return value

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 DEADLINE = 60.0
 """Seconds to wait for the cluster's Services and for Alpha's data."""
 ALPHA_WITHIN_S = 120.0
-"""Seconds for which a call is retried while Alpha is not available or starting: as long as its start may take."""
+"""Seconds for which a call is retried while Alpha is not available: its start may take this long."""
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,12 @@ async def _alpha_data(node: Node, alpha: str) -> CoMap:
         account = await node.load_account(alpha)
         profile = await account.load_profile()
     except ValueNotFound:
-        raise NotReady(f"Alpha's account {alpha} is not in this cluster's Jazz: was it bootstrapped anew?") from None
+        raise NotReady(
+            f"Alpha's account {alpha} is not in this cluster's Jazz: if the cluster was bootstrapped again, "
+            "run `reside cluster claim-super-admin-access` with --namespace"
+        ) from None
     contracts = profile.get("contracts")
     data = contracts.get(ALPHA_CONTRACT) if isinstance(contracts, dict) else None
     if not isinstance(data, str):
-        raise NotReady("Alpha has not published its data yet: it is still starting")
+        raise NotReady("Alpha has not published its data yet: wait until its pod is ready")
     return await node.load_map(data)

@@ -1,4 +1,4 @@
-"""What a shell needs for `pulumi` in the root: the commands that `reside cluster env` prints.
+"""The shell commands that `reside cluster env` prints, to run `pulumi` in the repository's root.
 
 Invariants: no command contains the passphrase. A run leaves neither credentials in temporary files nor the encryption
 salt in a tracked file. The commands work in bash, zsh and dash.

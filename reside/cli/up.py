@@ -1,8 +1,8 @@
 """`make up`: a complete ReSide on the embedded Kubernetes, with an example replica (`python -m reside.cli.up`).
 
-Embedded cluster → images → bootstrap (`pulumi up`) → the greeter is built and loaded. Each step detects what exists
-already: a second run changes nothing, and a run after an interruption continues. At the end, the time of each phase is
-printed.
+It starts a local cluster, builds the images, runs the bootstrap (`pulumi up`), and builds and loads the greeter. A step
+skips what exists already: a second run changes nothing, and a run after an interruption continues. At the end it prints
+the time of each phase.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ EXAMPLES = ("examples/contracts/greeting.v1", "examples/replicas/greeter")
 
 
 class Timing:
-    """How long each phase took."""
+    """Durations of the phases."""
 
     def __init__(self) -> None:
         self.phases: list[tuple[str, float]] = []
@@ -60,14 +60,14 @@ class Timing:
     def show(self) -> None:
         """Print the table."""
         total = time.monotonic() - self._began
-        rows = [(name, f"{seconds:7.1f}") for name, seconds in (*self.phases, ("altogether", total))]
+        rows = [(name, f"{seconds:7.1f}") for name, seconds in (*self.phases, ("total", total))]
         output.errors.print(output.table(["PHASE", "SECONDS"], rows))
 
 
 def up(
-    local: Annotated[str, typer.Option("--name", help="Name of the embedded cluster.")] = "default",
+    local: Annotated[str, typer.Option("--name", help="Name of the local cluster.")] = "default",
 ) -> None:
-    """Bring everything up: embedded cluster, images, bootstrap, example."""
+    """Start everything: local cluster, images, bootstrap, example."""
     os.environ["PATH"] = os.pathsep.join([str(ROOT / ".venv/bin"), str(ROOT / ".tools/bin"), os.environ["PATH"]])
     name = cluster.LOCAL if local == "default" else local
     timing = Timing()
@@ -99,23 +99,23 @@ ReSide is up. Next:
 
 
 def start_kubernetes(local: str) -> ClusterInfo:
-    """Start the embedded cluster and wait until it is ready; return how to reach it."""
+    """Start the local cluster and wait until it is ready; return how to reach it."""
     with Steps("kubernetes") as steps:
 
-        def tell(event: Event) -> None:
-            steps.tell(event.component, {"starting": "begins", "ready": "done"}.get(event.phase, event.phase))
+        def report(event: Event) -> None:
+            steps.report(event.component, {"starting": "started", "ready": "done"}.get(event.phase, event.phase))
 
-        return LocalCluster(local).up(tell)
+        return LocalCluster(local).up(report)
 
 
 def build_images(info: ClusterInfo) -> Path:
-    """Build the images that the registry lacks; return the file that contains the digests."""
+    """Build the images that are missing in the registry; return the file that contains the digests."""
     digests = project.state_folder() / IMAGES
     digests.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     command = [sys.executable, str(ROOT / "images/build.py"), "--push", str(info.registry_loopback)]
     finished = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     if finished.returncode != 0:
-        raise ResideError("the images could not be built: see above")
+        raise ResideError("the images could not be built: see the errors above")
     write_private(digests, json.dumps(json.loads(finished.stdout), indent=2) + "\n")
     return digests
 
@@ -126,7 +126,7 @@ def build_example(local: str) -> str:
     with Steps("build") as steps:
         built = [
             build_folder(
-                ROOT / folder, "latest", push=True, mirrors=mirrors, progress=lambda line: steps.tell(line, "")
+                ROOT / folder, "latest", push=True, mirrors=mirrors, progress=lambda line: steps.report(line, "")
             )
             for folder in EXAMPLES
         ]
@@ -137,10 +137,10 @@ async def load_example(context: str, image: str) -> list[Row]:
     """Load the greeter unless it runs from this image already; return the replicas."""
     rows = await list_rows(context)
     identity = image.partition("@")[0]
-    known = next((row for row in rows if row["identity"] == identity), None)
-    if known is None or known["image"] != image or known["status"] != "running":
-        wish = LoadRequestSpec(image=image, replica_id=known["id"] if known else None)
-        await load_image(context, wish, auto_approve=True)
+    greeter = next((row for row in rows if row["identity"] == identity), None)
+    if greeter is None or greeter["image"] != image or greeter["status"] != "running":
+        spec = LoadRequestSpec(image=image, replica_id=greeter["id"] if greeter else None)
+        await load_image(context, spec, auto_approve=True)
         rows = await list_rows(context)
     return rows
 
@@ -154,9 +154,9 @@ async def list_rows(context: str) -> list[Row]:
 if __name__ == "__main__":
     try:
         typer.run(up)
-    except main.known() as error:
-        output.fail(main.line_of(error))
+    except main.expected_errors() as error:
+        output.fail(main.one_line(error))
         sys.exit(1)
     except KeyboardInterrupt:
-        output.fail("interrupted: run `make up` again to go on")
+        output.fail("interrupted: run `make up` again to continue")
         sys.exit(main.INTERRUPTED)

@@ -28,7 +28,7 @@ def store() -> Store:
     files = FileStore(config_folder())
     if any(config_folder().glob("*.key")):
         return files
-    from reside.cli import keyrings  # noqa: PLC0415 - looking for keyrings takes a fifth of a second
+    from reside.cli import keyrings  # noqa: PLC0415 - the search for keyrings takes 0.2 seconds
 
     return keyrings.KeyringStore() if keyrings.keyring_works() else files
 
@@ -47,13 +47,13 @@ class Vault:
         """Return the decrypted secret.
 
         Raises:
-            InvalidInput: it was encrypted with another key; the message names it by `what`.
+            InvalidInput: it was encrypted with another key; the message begins with `what`.
         """
         try:
             return self._box().decrypt(base64.b64decode(encrypted)).decode()
         except (CryptoError, ValueError):
             raise InvalidInput(
-                f"{what} was encrypted with another key than this user's: restore the key, or create a new account"
+                f"{what} can't be decrypted with this user's key: restore the former key, or create a new account"
             ) from None
 
     def _box(self) -> SecretBox:
@@ -65,11 +65,11 @@ class Vault:
 
 def passphrase_file() -> Path | None:
     """Return the file that contains the root passphrase; None if the keyring contains it."""
-    kept = store()
-    return kept.path("passphrase") if isinstance(kept, FileStore) else None
+    current = store()
+    return current.path("passphrase") if isinstance(current, FileStore) else None
 
 
 def root_passphrase(values: Store | None = None) -> str:
     """Return the passphrase of the root stacks' state, which is created at first use."""
-    kept = values or store()
-    return kept.read("passphrase") or kept.create("passphrase", base64.b64encode(random(24)).decode())
+    chosen = values or store()
+    return chosen.read("passphrase") or chosen.create("passphrase", base64.b64encode(random(24)).decode())

@@ -28,7 +28,7 @@ MACHINE_FOLDER = Path("/var/lib/reside/instances")
 
 
 def user_folder() -> Path:
-    """Return the folder of the current user's allocations, for control planes alone."""
+    """Return the folder of the current user's allocations, which are for control planes."""
     return Path(tempfile.gettempdir()) / f"reside-{os.getuid()}" / "instances"
 
 

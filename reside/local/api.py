@@ -33,21 +33,21 @@ class Api:
 
     def get(self, path: str) -> dict[str, Any] | None:
         """Return an object; None if it does not exist."""
-        answer = self._send("GET", path)
-        if answer.status_code == httpx.codes.NOT_FOUND:
+        response = self._send("GET", path)
+        if response.status_code == httpx.codes.NOT_FOUND:
             return None
-        return self._checked(answer)
+        return self._checked(response)
 
     def apply(self, desired: ApiObject) -> None:
         """Create or update an object by a server-side apply that takes over fields of other managers."""
-        answer = self._send(
+        response = self._send(
             "PATCH",
             desired.path,
             params={"fieldManager": FIELD_MANAGER, "force": "true"},
             headers={"Content-Type": "application/apply-patch+yaml"},
             content=yaml.safe_dump(desired.body),
         )
-        self._checked(answer)
+        self._checked(response)
 
     def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
         try:
@@ -56,12 +56,12 @@ class Api:
             raise ApiError(f"{method} {path}: {error}") from error
 
     @staticmethod
-    def _checked(answer: httpx.Response) -> dict[str, Any]:
-        if answer.is_error:
+    def _checked(response: httpx.Response) -> dict[str, Any]:
+        if response.is_error:
             raise ApiError(
-                f"{answer.request.method} {answer.request.url.path}: {answer.status_code} {answer.text[:500]}"
+                f"{response.request.method} {response.request.url.path}: {response.status_code} {response.text[:500]}"
             )
-        document: dict[str, Any] = answer.json()
+        document: dict[str, Any] = response.json()
         return document
 
 

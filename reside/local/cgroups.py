@@ -26,7 +26,7 @@ def ensure(name: str) -> None:
     versions = {kind for _, kind in hierarchies}
     for mount, kind in hierarchies:
         if kind == "cgroup2" and "cgroup" in versions:
-            continue  # version 2 beside version 1 has no controllers; runc creates its groups there itself
+            continue  # next to version 1 it has no controllers; runc creates its own groups there
         if kind == "cgroup2":
             _delegate(mount)
         group = mount / name
@@ -79,5 +79,5 @@ def _delegate(mount: Path) -> None:
     available = (mount / "cgroup.controllers").read_text().split()
     for controller in _V2_CONTROLLERS:
         if controller in available:
-            with suppress(OSError):  # the kubelet reports a controller that it lacks
+            with suppress(OSError):  # the kubelet reports a missing controller
                 (mount / "cgroup.subtree_control").write_text(f"+{controller}")

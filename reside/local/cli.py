@@ -54,7 +54,7 @@ def up(
     ] = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Start the cluster, or what is missing or unhealthy of it; change nothing if it is healthy."""
+    """Start the cluster; if it is up, start or restart only stopped and unhealthy components."""
     with _one_line_errors():
         cluster = LocalCluster(name, state, control_plane_only=control_plane_only)
         with LiveProgress(_console(output)) as progress:

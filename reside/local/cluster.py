@@ -36,10 +36,10 @@ from reside.local.supervise import Supervisor, end_processes
 from reside.local.toolchain import Toolchain
 
 UNRECORDED_SECONDS = 2.0
-"""Seconds that processes without a record have to end."""
+"""Seconds to wait for processes without a record to end."""
 
 POD_SECONDS = 5.0
-"""Seconds that the processes of pods have to end when the cluster is taken down."""
+"""Seconds to wait for the processes of pods when the cluster is stopped."""
 
 
 def default_state(name: str) -> Path:
@@ -118,7 +118,7 @@ class LocalCluster:
     # Up and down
 
     def up(self, progress: Progress = silent) -> ClusterInfo:
-        """Start the cluster, or what is missing or unhealthy of it; return when it is usable.
+        """Start the cluster; restart stopped or unhealthy components; return when it is usable.
 
         Raises:
             UsageError: root is required, or a tool is missing; the message contains the cure.
@@ -157,7 +157,7 @@ class LocalCluster:
     # Internals
 
     def _lock_file(self) -> Path:
-        """Return the lock file. It is beside the state folder, so that it remains when the folder is deleted."""
+        """Return the lock file. It is next to the state folder, so that it remains when the folder is deleted."""
         return self.state.parent / f".{self.state.name}.lock"
 
     def _allocator(self) -> allocation.IndexAllocator:
@@ -172,7 +172,7 @@ class LocalCluster:
             allocator.release(orphan.index, self.state)
 
     def _orphaned(self) -> list[tuple[allocation.IndexAllocator, allocation.Allocation]]:
-        """Return the allocations of this state folder that remain although its content was deleted."""
+        """Return the allocations of this state folder whose content was deleted before `down`."""
         allocators = [allocation.IndexAllocator(f) for f in (allocation.user_folder(), allocation.MACHINE_FOLDER)]
         found = [(allocator, allocator.orphaned(self.name, self.state)) for allocator in allocators]
         return [(allocator, orphan) for allocator, orphan in found if orphan is not None]
@@ -230,7 +230,7 @@ class LocalCluster:
 
     def _start_all(self, supervisor: Supervisor, layout: Layout, clock: Clock) -> None:
         find = self._toolchain.find
-        supervisor.end_unrecorded()
+        supervisor.end_unrecorded_processes()
         starter = Starter(supervisor, clock)
         control_plane = components.control_plane(layout, find)
         if layout.control_plane_only:

@@ -54,7 +54,7 @@ class Component:
         argv: binary and arguments.
         health: health check.
         needs: names of the components that must be healthy before this one is started.
-        env: environment in addition to PATH and the local cluster's mark.
+        env: environment in addition to PATH and `MARK` (see `processes`).
         in_node: whether it runs in the namespaces of the local cluster's node.
     """
 
@@ -119,7 +119,7 @@ def _etcd(layout: Layout, find: Find) -> Component:
         "log-level": "warn",
     }
     if layout.control_plane_only:
-        options["unsafe-no-fsync"] = "true"  # tests only: fsync takes longer than everything else together
+        options["unsafe-no-fsync"] = "true"  # for tests: fsync takes longer than everything else
     health = HttpHealth(
         f"{client}/health",
         certificate_path(pki, ETCD_CA),

@@ -1,4 +1,4 @@
-"""Events of a local cluster that is brought up or taken down, and statuses of its components, as data to display."""
+"""Events of the start and stop of a local cluster, and statuses of its components, as data to display."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Event:
     Args:
         component: name of a component, or of a step such as `certificates`, `network`, `node`, `dns`.
         phase: what happened to it; `unchanged` means that it was ready and current already.
-        seconds: time since the command began.
+        seconds: seconds since the command began.
     """
 
     component: str

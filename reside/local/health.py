@@ -12,9 +12,9 @@ _TIMEOUT = 3.0  # seconds; all components are on this machine
 
 
 def is_healthy(health: Health) -> bool:
-    """Run a health check once. A component that does not answer, or not with success, is not healthy."""
+    """Run a health check once. A component that does not respond, or responds with an error, is not healthy."""
     if isinstance(health, HttpHealth):
-        return _answers(health)
+        return _responds(health)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(_TIMEOUT)
         try:
@@ -24,23 +24,23 @@ def is_healthy(health: Health) -> bool:
         return True
 
 
-def _answers(health: HttpHealth) -> bool:
+def _responds(health: HttpHealth) -> bool:
     try:
-        verify = _context(health, _stamp(health)) if health.ca else True
+        verify = _context(health, _ca_time(health)) if health.ca else True
         with httpx.Client(verify=verify, timeout=_TIMEOUT, trust_env=False) as client:
             return client.get(health.url).status_code == httpx.codes.OK
     except (httpx.HTTPError, FileNotFoundError):
         return False
 
 
-def _stamp(health: HttpHealth) -> int:
-    """Return when the CA was written: if the state was deleted, the CA is a new one."""
+def _ca_time(health: HttpHealth) -> int:
+    """Return when the CA was written; it changes when the state is deleted and created again."""
     return health.ca.stat().st_mtime_ns if health.ca else 0
 
 
 @lru_cache(maxsize=64)
-def _context(health: HttpHealth, stamp: int) -> ssl.SSLContext:
-    del stamp  # part of the cache's key only
+def _context(health: HttpHealth, ca_time: int) -> ssl.SSLContext:
+    del ca_time  # part of the cache's key only
     context = ssl.create_default_context(cafile=str(health.ca))
     if health.certificate and health.key:
         context.load_cert_chain(str(health.certificate), str(health.key))

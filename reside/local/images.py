@@ -19,7 +19,7 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 @dataclass(frozen=True)
 class BinaryImage:
-    """An image that holds one static binary.
+    """An image that contains one static binary.
 
     Args:
         reference: full name of the image with its tag.

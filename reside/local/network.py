@@ -61,7 +61,7 @@ def rules(layout: Layout) -> list[Rule]:
             "FORWARD",
             ("-o", link, "-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED", *note, "-j", "ACCEPT"),
         ),
-        # Pods reach the registry even if the machine's firewall drops by default
+        # Let pods reach the registry even if the machine's firewall drops packets by default
         Rule(
             "filter",
             "INPUT",

@@ -262,7 +262,7 @@ def kubelet_config(layout: Layout) -> dict[str, Any]:
         "podLogsDir": str(layout.state / "pod-logs"),
         "volumePluginDir": str(layout.state / "volume-plugins"),
         "serializeImagePulls": False,
-        # Do not collect images: a user's disk is often nearly full, and these images can't be pulled again
+        # Do not delete unused images: a user's disk is often nearly full, and these images can't be pulled again
         "imageGCHighThresholdPercent": 100,
         "evictionHard": {
             "memory.available": "50Mi",

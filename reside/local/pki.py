@@ -166,7 +166,7 @@ def _is_valid_pair(folder: Path, name: str, now: dt.datetime) -> bool:
     try:
         certificate, key = _read_certificate(folder, name), _read_key(folder, name)
     except (FileNotFoundError, ValueError, TypeError):
-        return False  # missing or partially written: it is written again
+        return False  # missing or partially written: write it again
     if certificate.public_key() != key.public_key():
         return False
     return certificate.not_valid_after_utc - _RENEW_BEFORE > now

@@ -35,4 +35,4 @@ def _environment(pid: int) -> list[bytes]:
     try:
         return (PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return []  # ended in the meantime, or of another user and therefore not of this local cluster
+        return []  # the process ended, or belongs to another user and therefore not to this local cluster

@@ -1,4 +1,4 @@
-"""Show the progress of a local cluster that is brought up or taken down: one line with its time for each component."""
+"""Show the progress of the start or stop of a local cluster: one line with its time for each component."""
 
 import time
 from types import TracebackType
@@ -14,7 +14,7 @@ _ONGOING = {"starting": "ready", "stopping": "stopped"}
 
 
 class LiveProgress:
-    """Display of events: one line for each finished step, and on a terminal also the running steps with their time.
+    """A display of events: one line for each finished step, and on a terminal also the running steps with their time.
 
     Args:
         console: console to print to.

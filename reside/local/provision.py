@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 
-from reside.local.unixsocket import answer_connections
+from reside.local.unixsocket import accept_connections
 from reside.local.volumes import TIMEOUT, Provisioner, run
 
 
@@ -33,7 +33,7 @@ def main() -> None:
     logging.getLogger("httpx").setLevel(logging.WARNING)
     options.folder.mkdir(parents=True, exist_ok=True, mode=0o711)
     ready = threading.Event()
-    threading.Thread(target=answer_connections, args=(options.socket, ready), daemon=True).start()
+    threading.Thread(target=accept_connections, args=(options.socket, ready), daemon=True).start()
     with _client(options.server, options.ca, options.certificate, options.key) as client:
         run(Provisioner(client, options.folder), ready)
 

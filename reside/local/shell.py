@@ -14,7 +14,7 @@ class CommandFailedError(LocalError):
     """A system command failed; the message contains the command and its output."""
 
     def __init__(self, argv: Sequence[str], output: str) -> None:
-        super().__init__(f"`{' '.join(argv)}` failed: {output.strip() or 'without a message'}")
+        super().__init__(f"`{' '.join(argv)}` failed: {output.strip() or 'no output'}")
 
 
 def run(*argv: str) -> str:

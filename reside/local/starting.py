@@ -11,7 +11,7 @@ from reside.local.events import Event, Phase, Progress
 from reside.local.supervise import Supervisor
 
 START_SECONDS = 180.0
-"""Seconds that the components have to become healthy; enough for two slow cores that builds use as well."""
+"""Seconds to wait until the components are healthy; enough for two slow cores that builds use as well."""
 
 GRACE_SECONDS = 10.0
 """Seconds for which a component that runs already may be unhealthy before it is restarted."""

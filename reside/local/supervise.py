@@ -114,7 +114,7 @@ class Supervisor:
             self._path(name).unlink(missing_ok=True)
         return list(found)
 
-    def end_unrecorded(self) -> None:
+    def end_unrecorded_processes(self) -> None:
         """End processes that were started for this local cluster and have no record."""
         recorded = {record.process for path in self.pids.glob("*.json") if (record := self._record(path.stem))}
         unrecorded = [found for found in marked(self.state) if found not in recorded and leads_session(found.pid)]

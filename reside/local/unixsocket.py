@@ -1,11 +1,11 @@
-"""A Unix socket that accepts connections as soon as a process is ready, for its health check."""
+"""A Unix socket for a health check: it accepts connections as soon as the process is ready."""
 
 import socket
 import threading
 from pathlib import Path
 
 
-def answer_connections(path: Path, ready: threading.Event) -> None:
+def accept_connections(path: Path, ready: threading.Event) -> None:
     """Wait for `ready`, then accept connections on a Unix socket forever and close each immediately."""
     ready.wait()
     path.unlink(missing_ok=True)

@@ -29,7 +29,7 @@ _REQUESTED = "volume.kubernetes.io/storage-provisioner"
 _CLAIMS = "/api/v1/persistentvolumeclaims"
 _VOLUMES = "/api/v1/persistentvolumes"
 TIMEOUT = httpx.Timeout(15.0)
-_WATCH_TIMEOUT = httpx.Timeout(15.0, read=None)  # a watch may be without events; the API server ends it after a time
+_WATCH_TIMEOUT = httpx.Timeout(15.0, read=None)  # a watch may have no events; the API server ends it after some minutes
 _log = logging.getLogger("reside.local.volumes")
 
 Document = Mapping[str, Any]
@@ -141,9 +141,9 @@ class Provisioner:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o777)  # pods run as any user; the parent folder denies access to other users of the machine
         spec = {**create.volume["spec"], "hostPath": {"path": str(folder), "type": "Directory"}}
-        answer = self.client.post(_VOLUMES, json={**create.volume, "spec": spec})
-        if answer.status_code != httpx.codes.CONFLICT:
-            answer.raise_for_status()
+        response = self.client.post(_VOLUMES, json={**create.volume, "spec": spec})
+        if response.status_code != httpx.codes.CONFLICT:
+            response.raise_for_status()
             _log.info("created %s", folder)
 
     def _remove(self, remove: Remove) -> None:
@@ -152,9 +152,9 @@ class Provisioner:
             return
         if remove.path.exists():
             shutil.rmtree(remove.path)
-        answer = self.client.delete(f"{_VOLUMES}/{remove.volume}")
-        if answer.status_code != httpx.codes.NOT_FOUND:
-            answer.raise_for_status()
+        response = self.client.delete(f"{_VOLUMES}/{remove.volume}")
+        if response.status_code != httpx.codes.NOT_FOUND:
+            response.raise_for_status()
             _log.info("removed %s", remove.path)
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from reside.model.errors import ResideError
 from reside.seed import settings as stack_settings
-from reside.seed.manifest import external_names
+from reside.seed.rendering import external_names
 from reside.seed.settings import SETTINGS_VARIABLE
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def settings_of(environment: Mapping[str, str]) -> stack_settings.BootstrapSetti
 
 
 def engine_environment(settings: stack_settings.BootstrapSettings, folder: Path) -> dict[str, str]:
-    """Return the engine's environment: all its files in one folder, a random passphrase for the discarded state."""
+    """Return the engine's environment: all files in `folder`, a random passphrase for the discarded state."""
     state = folder / "state"
     state.mkdir()
     return os.environ | {
@@ -83,18 +83,17 @@ def main() -> int:
 
 
 def _bootstrap(project: Path, environment: dict[str, str]) -> int:
-    made = subprocess.run(
+    initialized = subprocess.run(
         ["pulumi", "stack", "init", STACK, "--non-interactive"], cwd=project, env=environment, check=False
     )
-    if made.returncode != 0:
-        return made.returncode
+    if initialized.returncode != 0:
+        return initialized.returncode
     command = ["pulumi", "up", "--yes", "--skip-preview", "--stack", STACK, "--non-interactive", "--color=never"]
     process = subprocess.Popen(command, cwd=project, env=environment, start_new_session=True)
 
     def forward(_number: int, _frame: FrameType | None) -> None:
-        process.send_signal(
-            signal.SIGINT
-        )  # the first signal stops gracefully; the kubelet sends SIGKILL after the grace period
+        # The first signal stops gracefully; the kubelet sends SIGKILL after the grace period
+        process.send_signal(signal.SIGINT)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     signal.signal(signal.SIGTERM, forward)

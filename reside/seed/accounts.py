@@ -1,7 +1,7 @@
 """Phase 2: create the accounts of Alpha and the Sentinel.
 
 Invariants: existing Secrets are never replaced; a Secret is written before its account is published in Jazz. So an
-interrupted run never leaves an account whose secret is lost, and a later run finds the same Alpha, even without
+interrupted run never leaves an account without a stored secret, and a later run finds the same Alpha, even without
 Pulumi's state.
 """
 
@@ -48,8 +48,8 @@ async def ensure_identities(target: Target) -> Identities:
     async with connect(target) as client:
         alpha = await _account(client, target.namespace, ALPHA_NAME)
         sentinel = await _account(client, target.namespace, SENTINEL_NAME)
-        manifest = platform.secret(ENGINE_SECRET, target.namespace, {ENGINE_SECRET_KEY: _random()})
-        engine = await ensure_secret(client, manifest)
+        engine_secret = platform.secret(ENGINE_SECRET, target.namespace, {ENGINE_SECRET_KEY: _random()})
+        engine = await ensure_secret(client, engine_secret)
         claim = platform.claim_secret(target.namespace, _random())
         await ensure_secret(client, claim)
     return Identities(alpha, sentinel, SecretStr(engine[ENGINE_SECRET_KEY]))
@@ -79,10 +79,10 @@ async def read_identities(target: Target) -> Identities:
 
 
 async def _account(client: lightkube.AsyncClient, namespace: str, name: str) -> Credentials:
-    fresh = Credentials.generate()
-    values = {ACCOUNT_ID_KEY: fresh.account_id, AGENT_SECRET_KEY: fresh.agent_secret}
-    kept = await ensure_secret(client, platform.secret(name, namespace, values))
-    return Credentials.from_secret(kept[AGENT_SECRET_KEY])
+    generated = Credentials.generate()
+    values = {ACCOUNT_ID_KEY: generated.account_id, AGENT_SECRET_KEY: generated.agent_secret}
+    stored = await ensure_secret(client, platform.secret(name, namespace, values))
+    return Credentials.from_secret(stored[AGENT_SECRET_KEY])
 
 
 def _random() -> str:

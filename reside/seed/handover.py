@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from reside.seed.settings import BootstrapSettings
 
 ENGINE_VALUE = f"{SENTINEL_NAME}.engine-passphrase"
-PATIENCE_S = 40.0
-"""Seconds for which the same error may persist: the Sentinel retries 1, 3, 7, 15 and 31 seconds after the first."""
+PERSISTENT_S = 40.0
+"""Seconds for which the same error may persist; the Sentinel retries 1, 3, 7, 15 and 31 s after the first apply."""
 
 
 async def hand_over(settings: BootstrapSettings) -> None:
@@ -50,11 +50,11 @@ class PersistentError:
     """Track for how long the same error has been reported.
 
     Args:
-        patience: seconds after which an unchanged error counts as permanent.
+        limit: seconds after which an unchanged error counts as permanent.
     """
 
-    def __init__(self, patience: float) -> None:
-        self._patience = patience
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
         self._error: str | None = None
         self._since = 0.0
 
@@ -62,19 +62,19 @@ class PersistentError:
         """Record the error reported at time `now` (seconds); return whether it has persisted too long."""
         if error != self._error:
             self._error, self._since = error, now
-        return error is not None and now - self._since >= self._patience
+        return error is not None and now - self._since >= self._limit
 
 
 async def _until_applied(alpha: Alpha, revision: str, deadline: float) -> None:
-    persistent = PersistentError(PATIENCE_S)
+    persistent = PersistentError(PERSISTENT_S)
 
-    async def look() -> None:
+    async def check() -> None:
         report = await alpha.sentinel.read_report(PLATFORM_STACK)
         if persistent.persists(report.error, time.monotonic()):
-            raise ResideError(f"the Sentinel can't apply the stack {PLATFORM_STACK} and keeps retrying: {report.error}")
+            raise ResideError(f"the Sentinel can't apply the stack {PLATFORM_STACK} and retries it: {report.error}")
         if report.error:
             raise Missing(f"the Sentinel reports: {report.error}")
         if report.revision != revision:
             raise Missing(f"the Sentinel reports revision {report.revision}, not {revision}")
 
-    await until(look, f"the stack {PLATFORM_STACK}", deadline)
+    await until(check, f"the stack {PLATFORM_STACK}", deadline)

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     import lightkube
 
 
-async def ensure_secret(client: lightkube.AsyncClient, manifest: dict[str, Any]) -> dict[str, str]:
+async def ensure_secret(client: lightkube.AsyncClient, definition: dict[str, Any]) -> dict[str, str]:
     """Create a Secret unless it exists; return its values."""
-    name = manifest["metadata"]["name"]
-    kept = await read_secret(client, name)
-    if kept is not None:
-        return kept
+    name = definition["metadata"]["name"]
+    existing = await read_secret(client, name)
+    if existing is not None:
+        return existing
     try:
-        body: Any = Secret.from_dict(manifest)
+        body: Any = Secret.from_dict(definition)
         await client.create(body)
     except ApiError as error:
         if error.status.code != HTTPStatus.CONFLICT:
@@ -41,8 +41,8 @@ async def ensure_secret(client: lightkube.AsyncClient, manifest: dict[str, Any])
 async def ensure_namespace(client: lightkube.AsyncClient, name: str) -> None:
     """Create a namespace unless it exists.
 
-    A user without the right to create namespaces was given one. If it does not exist, the next step fails with the
-    reason.
+    A user who must not create namespaces uses one that an administrator created. If it does not exist, the next step
+    fails with the reason.
     """
     try:
         await client.create(Namespace(metadata=ObjectMeta(name=name)))
@@ -64,7 +64,7 @@ async def delete_secrets(client: lightkube.AsyncClient, names: tuple[str, ...]) 
 async def wait_for_stateful_set(client: lightkube.AsyncClient, name: str, deadline: float) -> None:
     """Wait until all pods of a StatefulSet are ready."""
 
-    async def look() -> None:
+    async def check() -> None:
         try:
             found = await client.get(StatefulSet, name)
         except ApiError as error:
@@ -76,17 +76,17 @@ async def wait_for_stateful_set(client: lightkube.AsyncClient, name: str, deadli
         if ready < desired:
             raise Missing(f"{ready} of {desired} pods are ready")
 
-    await until(look, f"readiness of {name}", deadline)
+    await until(check, f"readiness of {name}", deadline)
 
 
 async def wait_for_replica(client: lightkube.AsyncClient, name: str, deadline: float) -> None:
     """Wait until a pod of this replica is ready."""
 
-    async def look() -> None:
+    async def check() -> None:
         if not await has_ready_pod(client, name):
             raise Missing(f"no pod of {name} is ready")
 
-    await until(look, f"a ready pod of {name}", deadline)
+    await until(check, f"a ready pod of {name}", deadline)
 
 
 async def has_ready_pod(client: lightkube.AsyncClient, name: str) -> bool:

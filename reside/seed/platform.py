@@ -35,7 +35,7 @@ from reside.model.kinds import KINDS
 if TYPE_CHECKING:
     from reside.seed.settings import BootstrapSettings
 
-Manifest = dict[str, Any]
+Document = dict[str, Any]
 
 SECRETS = (ALPHA_NAME, SENTINEL_NAME, ENGINE_SECRET, CLAIM_SECRET)
 """The Secrets of phase Accounts."""
@@ -44,38 +44,38 @@ _VERBS = ["get", "list", "watch", "create", "update", "patch", "delete"]
 _RBAC_GROUP = "rbac.authorization.k8s.io"
 
 
-def metadata(name: str, namespace: str, labels: dict[str, str] | None = None) -> Manifest:
+def metadata(name: str, namespace: str, labels: dict[str, str] | None = None) -> Document:
     """Return the metadata of an object that the Sentinel manages."""
     return {"name": name, "namespace": namespace, "labels": {MANAGED_BY_LABEL: FIELD_MANAGER, **(labels or {})}}
 
 
-def storage(settings: BootstrapSettings) -> list[Manifest]:
+def storage(settings: BootstrapSettings) -> list[Document]:
     """Return the objects of Jazz and etcd: volume claim, Service and StatefulSet each."""
     return [*_jazz(settings), *_etcd(settings)]
 
 
-def sentinel_access(namespace: str) -> list[Manifest]:
+def sentinel_access(namespace: str) -> list[Document]:
     """Return the Sentinel's permanent ServiceAccount, Role and RoleBinding."""
     return _access(SENTINEL_NAME, namespace)
 
 
-def seed_access(namespace: str) -> list[Manifest]:
+def seed_access(namespace: str) -> list[Document]:
     """Return the seed's ServiceAccount, Role and RoleBinding: the Sentinel's rights while the seed's Job exists."""
     return _access(SEED_NAME, namespace)
 
 
-def secret(name: str, namespace: str, values: dict[str, str] | None = None) -> Manifest:
+def secret(name: str, namespace: str, values: dict[str, str] | None = None) -> Document:
     """Return a Secret; None for `values` returns it without data."""
-    manifest: Manifest = {
+    secret_object: Document = {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": metadata(name, namespace),
         "type": "Opaque",
     }
-    return manifest if values is None else {**manifest, "stringData": values}
+    return secret_object if values is None else {**secret_object, "stringData": values}
 
 
-def claim_secret(namespace: str, code: str) -> Manifest:
+def claim_secret(namespace: str, code: str) -> Document:
     """Return the Secret with the one-time code of the super admin claim; unmanaged, so without managed-by label."""
     return {
         "apiVersion": "v1",
@@ -86,14 +86,14 @@ def claim_secret(namespace: str, code: str) -> Manifest:
     }
 
 
-def referring_secret(name: str, namespace: str, references: dict[str, str]) -> Manifest:
+def referring_secret(name: str, namespace: str, references: dict[str, str]) -> Document:
     """Return a Secret whose values the Sentinel resolves: key → CoId of a map with the member `value`."""
-    manifest = secret(name, namespace)
-    manifest["metadata"]["annotations"] = {SECRET_REFERENCES_ANNOTATION: json.dumps(references, sort_keys=True)}
-    return manifest
+    secret_object = secret(name, namespace)
+    secret_object["metadata"]["annotations"] = {SECRET_REFERENCES_ANNOTATION: json.dumps(references, sort_keys=True)}
+    return secret_object
 
 
-def platform_stack(settings: BootstrapSettings, engine_secret: str) -> list[Manifest]:
+def platform_stack(settings: BootstrapSettings, engine_secret: str) -> list[Document]:
     """Return the objects of the Sentinel's stack `platform`.
 
     Args:
@@ -108,30 +108,30 @@ def platform_stack(settings: BootstrapSettings, engine_secret: str) -> list[Mani
     ]
 
 
-def pod_security() -> Manifest:
+def pod_security() -> Document:
     """Return the security context of the platform's pods: not root, volumes owned by the pod's group."""
     return {"fsGroup": NONROOT_USER, "runAsGroup": NONROOT_USER, "runAsNonRoot": True, "runAsUser": NONROOT_USER}
 
 
-def sentinel_volume(settings: BootstrapSettings) -> Manifest:
+def sentinel_volume(settings: BootstrapSettings) -> Document:
     """Return the Sentinel's volume claim, for the engine's state and the last validated stacks."""
-    return _claim(SENTINEL_NAME, settings)
+    return _volume_claim(SENTINEL_NAME, settings)
 
 
-def sentinel_rules() -> list[Manifest]:
+def sentinel_rules() -> list[Document]:
     """Return the Sentinel's RBAC rules: manage exactly the kinds that a stack may contain, and read pods."""
     groups: dict[str, list[str]] = {}
     for kind in KINDS:
         group = kind.api_version.rpartition("/")[0]
         groups.setdefault(group, []).append(kind.plural)
-    rules: list[Manifest] = [
+    rules: list[Document] = [
         {"apiGroups": [group], "resources": sorted(resources), "verbs": _VERBS}
         for group, resources in sorted(groups.items())
     ]
     return [*rules, {"apiGroups": [""], "resources": ["events", "pods"], "verbs": ["get", "list", "watch"]}]
 
 
-def _access(name: str, namespace: str) -> list[Manifest]:
+def _access(name: str, namespace: str) -> list[Document]:
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(name, namespace)},
         {
@@ -150,7 +150,7 @@ def _access(name: str, namespace: str) -> list[Manifest]:
     ]
 
 
-def _jazz(settings: BootstrapSettings) -> list[Manifest]:
+def _jazz(settings: BootstrapSettings) -> list[Document]:
     folder = "/data"
     container = {
         "env": [
@@ -166,7 +166,7 @@ def _jazz(settings: BootstrapSettings) -> list[Manifest]:
     return _stateful(JAZZ_NAME, JAZZ_PORT, folder, container, settings)
 
 
-def _etcd(settings: BootstrapSettings) -> list[Manifest]:
+def _etcd(settings: BootstrapSettings) -> list[Document]:
     folder = "/var/lib/etcd"
     container = {
         "args": [
@@ -186,10 +186,10 @@ def _etcd(settings: BootstrapSettings) -> list[Manifest]:
     return _stateful(ETCD_NAME, ETCD_PORT, folder, container, settings)
 
 
-def _stateful(name: str, port: int, folder: str, container: Manifest, settings: BootstrapSettings) -> list[Manifest]:
+def _stateful(name: str, port: int, folder: str, container: Document, settings: BootstrapSettings) -> list[Document]:
     selector = {"app.kubernetes.io/name": name}
     labels = metadata(name, settings.namespace, selector)
-    pod: Manifest = {
+    pod: Document = {
         "automountServiceAccountToken": False,
         "containers": [
             {
@@ -205,7 +205,7 @@ def _stateful(name: str, port: int, folder: str, container: Manifest, settings: 
         "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}],
     }
     return [
-        _claim(name, settings),
+        _volume_claim(name, settings),
         {
             "apiVersion": "v1",
             "kind": "Service",
@@ -229,8 +229,8 @@ def _stateful(name: str, port: int, folder: str, container: Manifest, settings: 
     ]
 
 
-def _claim(name: str, settings: BootstrapSettings) -> Manifest:
-    spec: Manifest = {
+def _volume_claim(name: str, settings: BootstrapSettings) -> Document:
+    spec: Document = {
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": settings.storage_size}},
     }
@@ -244,7 +244,7 @@ def _claim(name: str, settings: BootstrapSettings) -> Manifest:
     }
 
 
-def _http_probe(path: str, port: int, failures: int) -> Manifest:
+def _http_probe(path: str, port: int, failures: int) -> Document:
     return {
         "failureThreshold": failures,
         "httpGet": {"path": path, "port": port},
@@ -253,5 +253,5 @@ def _http_probe(path: str, port: int, failures: int) -> Manifest:
     }
 
 
-def _resources(cpu: str, memory: str, limit: str) -> Manifest:
+def _resources(cpu: str, memory: str, limit: str) -> Document:
     return {"limits": {"memory": limit}, "requests": {"cpu": cpu, "memory": memory}}

@@ -1,4 +1,4 @@
-"""Run Alpha and the Sentinel inside the seed: on demand, once a process, configured as their pods will be.
+"""Run Alpha and the Sentinel inside the seed: on demand, once in a process, with the settings of their later pods.
 
 Their own connections use addresses that this machine can reach; what they publish and render contains in-cluster names.
 The Sentinel's state is discarded: its pod adopts the same objects with a state of its own.
@@ -61,7 +61,7 @@ def ensure_running(settings: BootstrapSettings) -> Seed:
     with _lock:
         if _running and _running[0].alive:
             return _running[0]
-        _stop()  # if one replica has failed, the other still holds a lease that its successor would wait for
+        _stop()  # if one replica has failed, the other still holds a lease, for which its successor would wait
         seed = _start(settings)
         _running.append(seed)
         seed.sentinel.ready(settings.deadline)
@@ -109,7 +109,7 @@ def _start(settings: BootstrapSettings) -> Seed:
 
 
 async def prepare(settings: BootstrapSettings) -> tuple[Identities, SystemBlocks]:
-    """Return the credentials in the cluster's Secrets, and the control blocks; create them if they are missing."""
+    """Return the credentials in the cluster's Secrets, and the control blocks; create missing control blocks."""
     identities = await read_identities(settings.target)
     async with addresses(settings.target) as where:
         blocks = await bootstrap.prepare(where.jazz, [where.etcd], identities.alpha, identities.sentinel)
@@ -137,7 +137,7 @@ def alpha_settings(settings: BootstrapSettings, identities: Identities, block: s
 def sentinel_settings(
     settings: BootstrapSettings, identities: Identities, block: str, where: Addresses, folder: Path
 ) -> SentinelSettings:
-    """Return the Sentinel's settings as its pod has them, but with our addresses and a temporary state."""
+    """Return the Sentinel's settings as its pod has them, but with reachable addresses and a temporary state."""
     return SentinelSettings(
         **_common(SENTINEL_NAME, identities.sentinel, block, where),
         namespace=settings.namespace,

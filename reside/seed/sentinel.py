@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from reside.jazz import CoMap, Credentials
 
 
-async def begin_carefully(sync_server_url: str, credentials: Credentials) -> None:
+async def begin_careful_mode(sync_server_url: str, credentials: Credentials) -> None:
     """Create the root of the Sentinel's data in careful mode, unless it exists."""
     async with Node(sync_server_url, credentials) as node:
         await _root(node)

@@ -58,7 +58,7 @@ class BootstrapSettings(_Settings, ClusterSettings):
     """StorageClass of the volumes; None: the cluster's default."""
     storage_size: str = "1Gi"
     deadline: float = Field(default=300, gt=0)
-    """Seconds that a single wait of the bootstrap may take."""
+    """Seconds that each wait of the bootstrap may take."""
 
     @property
     def target(self) -> Target:
@@ -135,7 +135,7 @@ def from_stack(get: Callable[[str], str | None], root: Path) -> BootstrapSetting
         root: base folder of relative paths.
 
     Raises:
-        InvalidInput: see `parse`; also if the named embedded cluster does not exist.
+        InvalidInput: see `parse`; also if the named local cluster does not exist.
     """
     data: dict[str, Any] = {"images": read_images(root / (get("imagesFile") or ".state/images.json"))}
     if local := get("localCluster"):
@@ -152,18 +152,18 @@ def from_stack(get: Callable[[str], str | None], root: Path) -> BootstrapSetting
 
 
 def local_cluster(name: str) -> dict[str, Any]:
-    """Return the settings for an embedded cluster: how to reach it and its registry.
+    """Return the settings for a local cluster: how to reach the cluster and its registry.
 
     Raises:
         InvalidInput: it does not exist.
     """
-    from reside.local import LocalCluster, NoSuchClusterError  # noqa: PLC0415 - needed only for the embedded cluster
+    from reside.local import LocalCluster, NoSuchClusterError  # noqa: PLC0415 - needed only for a local cluster
 
     try:
         info = LocalCluster(name).info()
     except NoSuchClusterError:
         raise InvalidInput(
-            f"the embedded cluster {name!r} does not exist: start it with `make up` or `reside local up`"
+            f"the local cluster {name!r} does not exist: start it with `make up` or `reside local up`"
         ) from None
     mirrors = {info.registry_host: info.registry_bridge} if info.registry_bridge else {}
     return {

@@ -1,7 +1,7 @@
 """The steps of the bootstrap as plain functions, called by its dynamic resources.
 
 Invariants: every step is idempotent; outputs contain no secrets. The functions are synchronous, because Pulumi's
-provider process calls them so. Each runs a coroutine in a new loop, or submits it to a replica inside the seed.
+provider process does not await them. Each runs a coroutine in a new loop, or submits it to a replica inside the seed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reside.seed.kubernetes import (
     wait_for_replica,
     wait_for_stateful_set,
 )
-from reside.seed.sweep import sweep
+from reside.seed.teardown import tear_down
 
 if TYPE_CHECKING:
     from reside.seed.settings import BootstrapSettings
@@ -28,20 +28,20 @@ Outputs = dict[str, Any]
 
 
 def namespace(settings: BootstrapSettings) -> Outputs:
-    """Create the namespace unless it exists; inside a pod it is the pod's own."""
+    """Create the namespace unless it exists; a pod's own namespace exists."""
     if settings.access == "in-cluster":
         return {}
 
-    async def make() -> None:
+    async def create() -> None:
         async with connect(settings.target) as client:
             await ensure_namespace(client, settings.namespace)
 
-    asyncio.run(make())
+    asyncio.run(create())
     return {}
 
 
 def ready(settings: BootstrapSettings) -> Outputs:
-    """Wait until Jazz and etcd serve."""
+    """Wait until Jazz and etcd are ready."""
 
     async def wait() -> None:
         async with connect(settings.target) as client:
@@ -54,25 +54,25 @@ def ready(settings: BootstrapSettings) -> Outputs:
 
 def identities(settings: BootstrapSettings) -> Outputs:
     """Create Secrets, accounts, Alpha's data, control blocks, and the Sentinel's data in careful mode."""
-    from reside.access.addresses import addresses  # noqa: PLC0415 - as below
-    from reside.seed import accounts, running, sentinel  # noqa: PLC0415 - imports much, and only creates need it
+    from reside.access.addresses import addresses  # noqa: PLC0415 - slow to import
+    from reside.seed import accounts, running, sentinel  # noqa: PLC0415 - slow to import, and needed only by creates
 
-    async def make() -> accounts.Identities:
+    async def create() -> accounts.Identities:
         await accounts.ensure_identities(settings.target)
         found, _blocks = await running.prepare(settings)
         async with addresses(settings.target) as where:
-            await sentinel.begin_carefully(where.jazz, found.sentinel)
+            await sentinel.begin_careful_mode(where.jazz, found.sentinel)
         return found
 
     logs.configure()
-    found = asyncio.run(make())
+    found = asyncio.run(create())
     return {"alpha": found.alpha.account_id, "sentinel": found.sentinel.account_id}
 
 
 def launch(settings: BootstrapSettings) -> Outputs:
     """Start Alpha and the Sentinel in this process; wait until Alpha's required permissions are granted."""
-    from reside.alpha import bootstrap  # noqa: PLC0415 - see identities
-    from reside.seed import running  # noqa: PLC0415 - as above
+    from reside.alpha import bootstrap  # noqa: PLC0415 - slow to import
+    from reside.seed import running  # noqa: PLC0415 - slow to import
 
     logs.configure()
     seed = running.ensure_running(settings)
@@ -82,18 +82,18 @@ def launch(settings: BootstrapSettings) -> Outputs:
 
 
 def load(settings: BootstrapSettings) -> Outputs:
-    """Load seed, Sentinel and Alpha; wait for the pods of the latter two, which then take over the leadership."""
+    """Load seed, Sentinel and Alpha; wait for the pods of the Sentinel and Alpha, which then lead."""
     images = [settings.images.seed, settings.images.kubernetes_sentinel, settings.images.alpha]
-    if asyncio.run(_alpha_runs(settings)):
-        _load_from_outside(settings, images)
+    if asyncio.run(_is_alpha_ready(settings)):
+        _load_by_cluster(settings, images)
     else:
-        _load_from_seed(settings, images)
+        _load_by_seed(settings, images)
     return {}
 
 
-def _load_from_seed(settings: BootstrapSettings, images: list[str]) -> None:
-    from reside.alpha import bootstrap  # noqa: PLC0415 - see identities
-    from reside.seed import running  # noqa: PLC0415 - as above
+def _load_by_seed(settings: BootstrapSettings, images: list[str]) -> None:
+    from reside.alpha import bootstrap  # noqa: PLC0415 - slow to import
+    from reside.seed import running  # noqa: PLC0415 - slow to import
 
     launch(settings)
     seed = running.ensure_running(settings)
@@ -104,8 +104,8 @@ def _load_from_seed(settings: BootstrapSettings, images: list[str]) -> None:
     running.stop()
 
 
-def _load_from_outside(settings: BootstrapSettings, images: list[str]) -> None:
-    from reside.seed import running, upgrade  # noqa: PLC0415 - see identities
+def _load_by_cluster(settings: BootstrapSettings, images: list[str]) -> None:
+    from reside.seed import running, upgrade  # noqa: PLC0415 - slow to import
 
     logs.configure()
     running.stop()
@@ -120,37 +120,37 @@ async def _until_ready(settings: BootstrapSettings) -> None:
             await wait_for_replica(client, name, settings.deadline)
 
 
-async def _alpha_runs(settings: BootstrapSettings) -> bool:
-    """Return whether the Alpha in the cluster is ready. It is loaded last, so all earlier loads are complete then."""
+async def _is_alpha_ready(settings: BootstrapSettings) -> bool:
+    """Return whether the Alpha in the cluster is ready; it is loaded after the seed and the Sentinel."""
     async with connect(settings.target) as client:
         return await has_ready_pod(client, ALPHA_NAME)
 
 
 def hand_over(settings: BootstrapSettings) -> Outputs:
     """Make the platform a stack of the Sentinel in the cluster, then end careful mode."""
-    from reside.seed import handover  # noqa: PLC0415 - see identities
+    from reside.seed import handover  # noqa: PLC0415 - slow to import
 
     logs.configure()
     asyncio.run(handover.hand_over(settings))
     return {}
 
 
-def take_back(settings: BootstrapSettings) -> None:
+def delete_managed(settings: BootstrapSettings) -> None:
     """Stop the Sentinel and delete all objects that it manages; needs only the Kubernetes API."""
 
     async def delete() -> None:
         async with connect(settings.target) as client:
-            await sweep(client, settings.namespace, SENTINEL_NAME, settings.deadline)
+            await tear_down(client, settings.namespace, SENTINEL_NAME, settings.deadline)
 
     asyncio.run(delete())
 
 
-def take_back_all(settings: BootstrapSettings) -> None:
-    """Run `take_back`, and delete the bootstrap's Secrets, so that an interrupted bootstrap leaves nothing."""
-    take_back(settings)
+def delete_all(settings: BootstrapSettings) -> None:
+    """Run `delete_managed`, and delete the bootstrap's Secrets, so that nothing remains of an interrupted bootstrap."""
+    delete_managed(settings)
 
-    async def forget() -> None:
+    async def delete_bootstrap_secrets() -> None:
         async with connect(settings.target) as client:
             await delete_secrets(client, platform.SECRETS)
 
-    asyncio.run(forget())
+    asyncio.run(delete_bootstrap_secrets())

@@ -1,4 +1,4 @@
-"""A replica inside the seed: a daemon thread with an event loop of its own; other threads submit work to it.
+"""A replica inside the seed: a daemon thread with an event loop of its own; other threads submit coroutines to it.
 
 Pulumi calls the steps of the bootstrap in threads of its provider process. The replicas keep running between these
 calls, so each has a loop that is independent of them. Invariant: once a replica has failed, every later call raises its
@@ -29,7 +29,7 @@ class ReplicaThread(Generic[T]):
         name: name of the thread, used in errors.
         opened: returns the context manager that the replica runs in; it is entered in the thread's loop.
         work: the replica's code.
-        end: asks the code to end gracefully; None: the code is cancelled.
+        end: makes the code end gracefully; None: the code is cancelled.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class ReplicaThread(Generic[T]):
         """
         return self._first(self._ready, deadline, "start")
 
-    def run(self, act: Callable[[T], Coroutine[None, None, R]], deadline: float, what: str) -> R:
+    def run(self, function: Callable[[T], Coroutine[None, None, R]], deadline: float, what: str) -> R:
         """Run a coroutine function in the replica's loop and wait for its result.
 
         Raises:
@@ -75,7 +75,7 @@ class ReplicaThread(Generic[T]):
         value = self.ready(deadline)
         if self._ended.done():
             raise self._error()
-        running = asyncio.run_coroutine_threadsafe(act(value), self._loop)
+        running = asyncio.run_coroutine_threadsafe(function(value), self._loop)
         try:
             return self._first(running, deadline, what)
         finally:
@@ -91,7 +91,7 @@ class ReplicaThread(Generic[T]):
             self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(deadline)
         if self._thread.is_alive():
-            raise NotReady(f"{self._name} inside the seed did not end in {deadline:.0f} s")
+            raise NotReady(f"{self._name} in the seed did not end within {deadline:.0f} s")
 
     def _first(self, result: futures.Future[R], deadline: float, what: str) -> R:
         both: list[futures.Future[Any]] = [result, self._ended]
@@ -100,16 +100,16 @@ class ReplicaThread(Generic[T]):
             return result.result()
         if self._ended.done():
             raise self._error()
-        raise NotReady(f"{self._name} inside the seed did not finish in {deadline:.0f} s: {what}")
+        raise NotReady(f"{self._name} in the seed did not finish within {deadline:.0f} s: {what}")
 
     def _error(self) -> BaseException:
         """Return the error to raise for a replica that has ended."""
-        return self._ended.exception() or NotReady(f"{self._name} inside the seed has ended: run the bootstrap again")
+        return self._ended.exception() or NotReady(f"{self._name} in the seed has ended: run the bootstrap again")
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
-            self._loop.run_until_complete(self._live())
+            self._loop.run_until_complete(self._main())
         except BaseException as error:  # noqa: BLE001 - raised in the threads that wait for this one
             self._ended.set_exception(error)
         else:
@@ -117,7 +117,7 @@ class ReplicaThread(Generic[T]):
         finally:
             self._loop.close()
 
-    async def _live(self) -> None:
+    async def _main(self) -> None:
         async with self._opened() as value:
             work = asyncio.ensure_future(self._work(value))
             stop = asyncio.ensure_future(self._stop.wait())

@@ -37,7 +37,7 @@ async def upgrade(settings: BootstrapSettings, images: Sequence[str]) -> None:
     ):
         if all([await _is_current(alpha, image) for image in images]):
             return
-        await _allow_itself(alpha, found.alpha, settings.deadline)
+        await _grant_approval(alpha, found.alpha, settings.deadline)
 
         async def approve(alpha: Alpha, number: int, revision: str) -> None:
             await call_method(
@@ -51,11 +51,11 @@ async def upgrade(settings: BootstrapSettings, images: Sequence[str]) -> None:
             )
 
         for image in images:
-            await load_in_time(alpha, image, approve, settings.deadline)
+            await load_within(alpha, image, approve, settings.deadline)
             await _until_running(alpha, image, settings.deadline)
 
 
-async def load_in_time(alpha: Alpha, image: str, approve: bootstrap.Approver, deadline: float) -> None:
+async def load_within(alpha: Alpha, image: str, approve: bootstrap.Approver, deadline: float) -> None:
     """Load one image.
 
     Raises:
@@ -66,24 +66,24 @@ async def load_in_time(alpha: Alpha, image: str, approve: bootstrap.Approver, de
             await bootstrap.load(alpha, image, approve)
     except TimeoutError:
         raise NotReady(
-            f"the Alpha in the cluster did not load {image} in {deadline:.0f} s: see the logs of Alpha and the "
-            "Sentinel for what they wait for, then run the bootstrap again"
+            f"the Alpha in the cluster did not load {image} within {deadline:.0f} s: see the logs of Alpha and the "
+            "Sentinel for the reason, then run the bootstrap again"
         ) from None
 
 
-async def _allow_itself(alpha: Alpha, block: str, deadline: float) -> None:
+async def _grant_approval(alpha: Alpha, block: str, deadline: float) -> None:
     """Expect the permission to approve for Alpha's own account, and wait until Alpha has granted it."""
     permission = PermissionRef(alpha.account, ALPHA_CONTRACT, alpha_contract.APPROVE_REQUESTS)
     await control_blocks.add_expected(alpha.node, block, {permission: Grant(granted=True)})
     await alpha.node.flush()
 
-    async def look() -> None:
+    async def check() -> None:
         async with control_blocks.opened(alpha.node, block) as opened:
             entry = opened.find(permission)
         if entry is None or entry.current is None or not entry.current.granted:
-            raise Missing(f"{permission.name} is not granted to Alpha itself")
+            raise Missing(f"{permission.name} is not granted to Alpha's own account")
 
-    await until(look, "Alpha's permission on itself", deadline)
+    await until(check, "Alpha's permission to approve load requests", deadline)
 
 
 async def _is_current(alpha: Alpha, image: str) -> bool:
@@ -98,10 +98,10 @@ async def _is_current(alpha: Alpha, image: str) -> bool:
 async def _until_running(alpha: Alpha, image: str, deadline: float) -> None:
     identity = image.partition("@")[0]
 
-    async def look() -> None:
+    async def check() -> None:
         for record in await records.replicas_of(alpha.data, identity):
             current = record.value.version(record.value.current_version or 0)
             if current.status not in ("running", "completed"):
                 raise Missing(f"version {current.id} of {record.value.name} is {current.status}")
 
-    await until(look, f"the new version of {identity}", deadline)
+    await until(check, f"the new version of {identity}", deadline)

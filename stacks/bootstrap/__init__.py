@@ -1,4 +1,4 @@
-"""The bootstrap program: one component resource a phase (docs/model.md, section 8)."""
+"""The bootstrap program: one component resource for each phase (docs/model.md, section 8)."""
 
 from stacks.bootstrap.accounts import Accounts
 from stacks.bootstrap.cluster import Cluster

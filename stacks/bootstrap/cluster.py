@@ -1,4 +1,4 @@
-"""Kubernetes objects as Pulumi resources, made from manifests by token, with one explicit provider."""
+"""Kubernetes objects as Pulumi resources of one explicit provider."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class Cluster:
 
     def object(
         self,
-        manifest: dict[str, Any],
+        definition: dict[str, Any],
         parent: pulumi.Resource,
         depends_on: Sequence[pulumi.Resource] = (),
     ) -> pulumi.CustomResource:
-        """Declare a Kubernetes object."""
+        """Declare a Kubernetes object as a resource."""
         return pulumi.CustomResource(
-            token(manifest),
-            f"{manifest['kind']}-{manifest['metadata']['name']}".lower(),
-            annotated(manifest),
+            token(definition),
+            f"{definition['kind']}-{definition['metadata']['name']}".lower(),
+            annotated(definition),
             pulumi.ResourceOptions(
                 parent=parent,
                 provider=self.provider,
@@ -57,10 +57,10 @@ class Cluster:
         )
 
 
-def annotated(manifest: dict[str, Any]) -> dict[str, Any]:
+def annotated(definition: dict[str, Any]) -> dict[str, Any]:
     """Return the object with the annotations that every object of the bootstrap carries."""
-    metadata = manifest["metadata"]
+    metadata = definition["metadata"]
     return {
-        **manifest,
+        **definition,
         "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **APPLY_ANNOTATIONS}},
     }

@@ -1,7 +1,7 @@
 """The dynamic resources of the bootstrap: each is one step, whose create is idempotent.
 
 Pulumi's state contains these providers pickled by the names of this module and its classes. Renaming one would make
-`destroy` of existing stacks fail ("No module named"); a test freezes the names. The code runs in the dynamic provider's
+`destroy` of existing stacks fail ("No module named"); a test pins the names. The code runs in the dynamic provider's
 process, which has neither the program's memory nor its environment: it depends on its inputs only. The resources form a
 chain, because that process runs at most four creates at a time. Inputs and outputs contain no secrets.
 """
@@ -25,13 +25,13 @@ class StepProvider(ResourceProvider, ABC):
 
     @abstractmethod
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
-        """Run the step, or find that it is complete; return the outputs."""
+        """Run the step, unless it is complete already; return the outputs."""
 
     def configure(self, _request: ConfigureRequest) -> None:
         """Make the provider's process exit when its engine exits; Pulumi calls this first."""
-        from reside.seed import guard  # noqa: PLC0415 - see _settings
+        from reside.seed import engine_watch  # noqa: PLC0415 - see _settings
 
-        guard.end_with_engine()
+        engine_watch.exit_with_engine()
 
     def undo(self, settings: BootstrapSettings) -> None:
         """Remove what the step created; do nothing if another step does so."""
@@ -60,7 +60,7 @@ class StepProvider(ResourceProvider, ABC):
 
 
 def _settings(props: dict[str, Any]) -> BootstrapSettings:
-    from reside.seed.settings import BootstrapSettings  # noqa: PLC0415 - imported when the provider's process needs it
+    from reside.seed.settings import BootstrapSettings  # noqa: PLC0415 - needed only in the provider's process
 
     return BootstrapSettings.from_json(props["settings"])
 
@@ -69,23 +69,23 @@ class NamespaceProvider(StepProvider):
     """Create the namespace unless it exists; never delete it, because others may use it."""
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
-        """Create or find the namespace."""
+        """Create the namespace, or read it if it exists."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
         return steps.namespace(settings)
 
     def undo(self, settings: BootstrapSettings) -> None:
-        """Delete what an interrupted phase left and Pulumi does not know; keep the namespace."""
+        """Delete what an interrupted phase created and Pulumi's state does not contain; keep the namespace."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
-        steps.take_back_all(settings)
+        steps.delete_all(settings)
 
 
 class ReadyProvider(StepProvider):
     """Wait until Jazz and etcd are ready."""
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
-        """Wait for both."""
+        """Wait until both are ready."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
         return steps.ready(settings)
@@ -95,23 +95,23 @@ class IdentitiesProvider(StepProvider):
     """Create the accounts of Alpha and the Sentinel and their data, unless they exist."""
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
-        """Create or find the accounts; output their ids."""
+        """Create the accounts, or read them if they exist; output their ids."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
         return steps.identities(settings)
 
     def undo(self, settings: BootstrapSettings) -> None:
-        """Delete what an interrupted later phase left, and the Secrets with the credentials of Alpha."""
+        """Delete what an interrupted later phase created, and the Secrets with the credentials of Alpha."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
-        steps.take_back_all(settings)
+        steps.delete_all(settings)
 
 
 class LaunchedProvider(StepProvider):
     """Start Alpha and the Sentinel in this process and wait for their permissions."""
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
-        """Start and wait."""
+        """Start both and wait."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
         return steps.launch(settings)
@@ -135,7 +135,7 @@ class HandedOverProvider(StepProvider):
     watched = ("images", "storage_class", "storage_size")
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
-        """Hand over."""
+        """Hand the platform over."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
         return steps.hand_over(settings)
@@ -144,7 +144,7 @@ class HandedOverProvider(StepProvider):
         """Stop the Sentinel, then delete all objects that it manages."""
         from reside.seed import steps  # noqa: PLC0415 - see _settings
 
-        steps.take_back(settings)
+        steps.delete_managed(settings)
 
 
 class _Step(Resource):
@@ -162,14 +162,14 @@ class _Step(Resource):
 
 
 class Namespace(_Step):
-    """The namespace exists."""
+    """The cluster's namespace."""
 
     def __init__(self, name: str, settings: BootstrapSettings, options: pulumi.ResourceOptions) -> None:
         super().__init__(NamespaceProvider(), name, settings, options)
 
 
 class Ready(_Step):
-    """Jazz and etcd are ready."""
+    """The wait for Jazz and etcd."""
 
     def __init__(self, name: str, settings: BootstrapSettings, options: pulumi.ResourceOptions) -> None:
         super().__init__(ReadyProvider(), name, settings, options)
@@ -186,21 +186,21 @@ class Identities(_Step):
 
 
 class Launched(_Step):
-    """Alpha and the Sentinel ran in the seed, and every expected permission is granted."""
+    """The run of Alpha and the Sentinel in the seed until every expected permission is granted."""
 
     def __init__(self, name: str, settings: BootstrapSettings, options: pulumi.ResourceOptions) -> None:
         super().__init__(LaunchedProvider(), name, settings, options)
 
 
 class Loaded(_Step):
-    """Seed, Sentinel and Alpha are loaded, the latter two as pods."""
+    """The load of the seed, the Sentinel and Alpha; Sentinel and Alpha then run as pods."""
 
     def __init__(self, name: str, settings: BootstrapSettings, options: pulumi.ResourceOptions) -> None:
         super().__init__(LoadedProvider(), name, settings, options)
 
 
 class HandedOver(_Step):
-    """The Sentinel in the cluster manages the platform."""
+    """The hand-over of the platform to the Sentinel in the cluster."""
 
     def __init__(self, name: str, settings: BootstrapSettings, options: pulumi.ResourceOptions) -> None:
         super().__init__(HandedOverProvider(), name, settings, options)

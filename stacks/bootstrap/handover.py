@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Handover(pulumi.ComponentResource):
-    """See the module."""
+    """The component resource of the hand-over; it depends on the load."""
 
     def __init__(self, settings: BootstrapSettings, after: Load) -> None:
         super().__init__("reside:bootstrap:Handover", "handover")

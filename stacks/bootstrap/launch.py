@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Launch(pulumi.ComponentResource):
-    """See the module."""
+    """The component resource of the launch; it depends on the accounts."""
 
     def __init__(self, settings: BootstrapSettings, after: Accounts) -> None:
         super().__init__("reside:bootstrap:Launch", "launch")

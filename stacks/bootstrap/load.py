@@ -1,4 +1,4 @@
-"""Phase 4: load the seed, the Sentinel and Alpha, and wait until the pods of the latter two lead."""
+"""Phase 4: load the seed, the Sentinel and Alpha, and wait until the pods of the Sentinel and Alpha lead."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Load(pulumi.ComponentResource):
-    """See the module."""
+    """The component resource of the load; it depends on the launch."""
 
     def __init__(self, settings: BootstrapSettings, after: Launch) -> None:
         super().__init__("reside:bootstrap:Load", "load")

@@ -20,10 +20,10 @@ class Storage(pulumi.ComponentResource):
     def __init__(self, settings: BootstrapSettings, cluster: Cluster) -> None:
         super().__init__("reside:bootstrap:Storage", "storage")
         before = [Namespace("namespace", settings, pulumi.ResourceOptions(parent=self))]
-        manifests = platform.storage(settings)
-        claims = [m for m in manifests if m["kind"] == "PersistentVolumeClaim"]
-        rest = [m for m in manifests if m not in claims]
-        volumes = [cluster.object(manifest, self, before) for manifest in claims]
-        objects = [cluster.object(manifest, self, volumes) for manifest in rest]
+        definitions = platform.storage(settings)
+        claims = [m for m in definitions if m["kind"] == "PersistentVolumeClaim"]
+        rest = [m for m in definitions if m not in claims]
+        volumes = [cluster.object(definition, self, before) for definition in claims]
+        objects = [cluster.object(definition, self, volumes) for definition in rest]
         self.ready = Ready("ready", settings, pulumi.ResourceOptions(parent=self, depends_on=objects))
         self.register_outputs({"ready": self.ready.id})

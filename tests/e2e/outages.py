@@ -1,4 +1,4 @@
-"""Outages of parts of the embedded cluster, which end with their block."""
+"""Outages of parts of the local cluster, which end with their block."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_a_bootstrap_killed_in_each_phase_is_finished_by_the_next_run(kubernetes
             seen = []
             for line in run.stderr:
                 seen.append(line)
-                if f" {phase} " in line and "begins" in line:
+                if f" {phase} " in line and "started" in line:
                     break
             else:
                 pytest.fail(f"phase {phase} never began:\n{''.join(seen)}")

@@ -52,7 +52,7 @@ def test_a_prompt_without_an_answer_rejects_the_request(platform: Platform, imag
     assert done.returncode == 1
     assert "--auto-approve" in done.stdout
     request = load_request(platform, load.number)
-    assert (request.status, request.rejection_reason) == ("rejected", "nobody answered")
+    assert (request.status, request.rejection_reason) == ("rejected", "no answer")
 
 
 def test_a_request_that_was_rejected_meanwhile_is_not_approved(platform: Platform, image: str) -> None:
@@ -60,7 +60,7 @@ def test_a_request_that_was_rejected_meanwhile_is_not_approved(platform: Platfor
         call(platform, "reject-load-request", id=load.number, reason="not today")
         done = load.answer("y")
     assert done.returncode == 1
-    assert f"load request {load.number} was rejected by somebody else: not today" in " ".join(done.stdout.split())
+    assert f"load request {load.number} was rejected by another operator: not today" in " ".join(done.stdout.split())
     assert "late" not in platform.replicas()
 
 
@@ -69,7 +69,7 @@ def test_a_request_that_was_approved_meanwhile_is_not_approved_twice(platform: P
         approve(platform, load.number)
         done = load.answer("y")
     assert done.returncode == 1
-    assert f"load request {load.number} was approved by somebody else" in " ".join(done.stdout.split())
+    assert f"load request {load.number} was approved by another operator" in " ".join(done.stdout.split())
     with pytest.raises(Conflict, match=f"load request {load.number} is approved: only one that requires approval"):
         approve(platform, load.number)
     with pytest.raises(Conflict, match=f"load request {load.number} is approved"):

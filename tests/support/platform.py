@@ -72,9 +72,9 @@ class Platform:
     """One ReSide cluster (namespace) and the operator's configuration for it."""
 
     name: str
-    """Name of the embedded cluster."""
+    """Name of the local cluster."""
     local_state: Path
-    """Folder of the state of embedded clusters."""
+    """Folder of the state of local clusters."""
     folder: Path
     """Folder of the operator's configuration and state."""
     namespace: str = "reside"
@@ -104,7 +104,7 @@ class Platform:
 
     @property
     def info(self) -> ClusterInfo:
-        """Addresses of the embedded cluster."""
+        """Addresses of the local cluster."""
         return LocalCluster(self.name, self.local_state / self.name).info()
 
     @property

@@ -16,7 +16,7 @@ from reside.access.target import Target
 from reside.model.constants import CLAIM_SECRET, ENGINE_SECRET, FIELD_MANAGER, MANAGED_BY_LABEL, REPLICA_LABEL
 from reside.model.errors import InvalidInput, NotReady
 from reside.seed import accounts, kubernetes, platform
-from reside.seed.sweep import sweep
+from reside.seed.teardown import tear_down
 
 if TYPE_CHECKING:
     import lightkube
@@ -85,9 +85,9 @@ async def test_a_sweep_deletes_all_that_is_ours_and_nothing_else(target: Target)
         for name, labels in (("ours", OURS), ("theirs", {})):
             await client.create(ConfigMap(metadata=ObjectMeta(name=name, labels=dict(labels))))
         await client.create(ServiceAccount(metadata=ObjectMeta(name="ours", labels=dict(OURS))))
-        await sweep(client, target.namespace, "kubernetes-sentinel", 20)
+        await tear_down(client, target.namespace, "kubernetes-sentinel", 20)
         assert await names(client, ConfigMap) - {"kube-root-ca.crt"} == {"theirs"}
-        await sweep(client, target.namespace, "kubernetes-sentinel", 20)
+        await tear_down(client, target.namespace, "kubernetes-sentinel", 20)
 
 
 async def test_readiness_that_does_not_come_says_what_is_missing(target: Target) -> None:

@@ -34,8 +34,8 @@ def test_a_usage_that_is_unknown_ends_with_2(arguments: list[str], capsys: pytes
         (["cluster", "info", "other"], "cluster 'other' is not in"),
         (["cluster", "info"], "no cluster is configured"),
         (["cluster", "manifest", "--images", "/does/not/exist"], "/does/not/exist does not exist"),
-        (["cluster", "bootstrap", "c", "--local", "x", "--kube-context", "y"], "--local names an embedded cluster"),
-        (["account", "create", " "], "an account needs a name"),
+        (["cluster", "bootstrap", "c", "--local", "x", "--kube-context", "y"], "--local can't be combined"),
+        (["account", "create", " "], "the name of an account can't be empty"),
     ],
 )
 def test_a_mistake_is_one_line_on_standard_error(

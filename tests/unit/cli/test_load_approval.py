@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import stamina
 
-from reside.cli.loading import approve, create_request, is_reached
+from reside.cli.loading import approve, create_request, is_finished
 from reside.model.entities import LoadRequest, LoadRequestSpec
 from reside.model.errors import AnswerLost, Conflict, LoadRefused, NotReady, ResideError
 
@@ -35,7 +35,7 @@ def _without_pauses() -> Iterator[None]:
     ],
 )
 def test_a_load_ends_when_a_replica_runs_and_when_a_oneshot_completed(kind: str, status: str, reached: bool) -> None:
-    assert is_reached({"class": kind, "status": status}) is reached
+    assert is_finished({"class": kind, "status": status}) is reached
 
 
 def request(status: str, revision: str = "one", **members: Any) -> LoadRequest:
@@ -100,7 +100,7 @@ async def test_what_the_world_has_moved_is_shown_to_the_operator_before_it_is_ap
 async def test_a_decision_of_another_operator_is_reported_without_a_prompt() -> None:
     alpha = Alpha("two", request("approved", "two", version=7))
     alpha.news = request("rejected", rejection_reason="not today")
-    with pytest.raises(Conflict, match="load request 1 was rejected by somebody else: not today"):
+    with pytest.raises(Conflict, match="load request 1 was rejected by another operator: not today"):
         await alpha.approve(request("requires-approval"))
     assert alpha.seen == ["one"]
 
@@ -158,8 +158,8 @@ async def test_an_approval_whose_answer_was_lost_is_asked_for_again(news: LoadRe
 @pytest.mark.parametrize(
     ("news", "message"),
     [
-        (request("rejected", rejection_reason="not today"), "was rejected by somebody else: not today"),
-        (request("approved", "two"), "was approved by somebody else"),
+        (request("rejected", rejection_reason="not today"), "was rejected by another operator: not today"),
+        (request("approved", "two"), "was approved by another operator"),
     ],
 )
 async def test_a_decision_of_another_operator_while_alpha_was_away_is_reported(news: LoadRequest, message: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from reside.cli import output
-from reside.cli.loading import described
+from reside.cli.loading import render_request
 from reside.cli.progress import Steps
 from reside.model.entities import ApproveRequest, GrantedPermission, LoadRequest, Requirement
 
@@ -35,7 +35,7 @@ def test_a_permission_can_not_hide_what_it_is_from_the_approver(screen: StringIO
         requirements={"greeting": Requirement(contract="registry.example.org/greeting", permissions=(permission,))},
     )
     request = LoadRequest(id=1, status="requires-approval", image="image", owner="co_z", approve_request=wanted)
-    output.console.print(described(request))
+    output.console.print(render_request(request))
     assert f"greet for {SHOWN}" in screen.getvalue()
 
 
@@ -46,5 +46,5 @@ def test_an_error_is_one_line_as_it_was_written(screen: StringIO) -> None:
 
 def test_a_remark_is_shown_as_it_was_written(screen: StringIO) -> None:
     with Steps("load") as steps:
-        steps.tell(HOSTILE, "")
+        steps.report(HOSTILE, "")
     assert f"load: {SHOWN}" in screen.getvalue()

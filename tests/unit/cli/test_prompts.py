@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from reside.cli.asking import confirm
+from reside.cli.prompt import confirm
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer.testing import CliRunner
 
-from reside.cli.shared import takes
+from reside.cli.shared_options import with_options
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ app = typer.Typer()
 
 
 @app.command()
-@takes(Colours)
+@with_options(Colours)
 def paint(name: str, *, twice: bool = False, options: Colours) -> None:
     """Paint."""
     typer.echo((name, twice, options))

@@ -28,38 +28,38 @@ def process(folder: Path, pid: int, name: str, state: str = "S") -> None:
 
 def test_the_lock_of_a_dead_engine_is_removed(tmp_path: Path) -> None:
     path = lock(tmp_path, "local", json.dumps({"pid": 7}))
-    assert crash.remove_dead_locks(tmp_path, "local", tmp_path / "proc")
+    assert crash.remove_stale_locks(tmp_path, "local", tmp_path / "proc")
     assert not path.exists()
 
 
 def test_the_lock_of_a_living_engine_stays(tmp_path: Path) -> None:
     path = lock(tmp_path, "local", json.dumps({"pid": 7}))
     process(tmp_path / "proc", 7, "pulumi")
-    assert not crash.remove_dead_locks(tmp_path, "local", tmp_path / "proc")
+    assert not crash.remove_stale_locks(tmp_path, "local", tmp_path / "proc")
     assert path.exists()
 
 
 def test_a_reused_process_id_proves_nothing(tmp_path: Path) -> None:
     lock(tmp_path, "local", json.dumps({"pid": 7}))
     process(tmp_path / "proc", 7, "bash")
-    assert crash.remove_dead_locks(tmp_path, "local", tmp_path / "proc")
+    assert crash.remove_stale_locks(tmp_path, "local", tmp_path / "proc")
 
 
 def test_a_zombie_engine_is_not_alive(tmp_path: Path) -> None:
     lock(tmp_path, "local", json.dumps({"pid": 7}))
     process(tmp_path / "proc", 7, "pulumi", "Z")
-    assert crash.remove_dead_locks(tmp_path, "local", tmp_path / "proc")
+    assert crash.remove_stale_locks(tmp_path, "local", tmp_path / "proc")
 
 
 def test_a_torn_lock_is_removed(tmp_path: Path) -> None:
     path = lock(tmp_path, "local", "{")
-    assert crash.remove_dead_locks(tmp_path, "local", tmp_path / "proc")
+    assert crash.remove_stale_locks(tmp_path, "local", tmp_path / "proc")
     assert not path.exists()
 
 
 def test_locks_of_other_stacks_stay(tmp_path: Path) -> None:
     path = lock(tmp_path, "other", json.dumps({"pid": 7}))
-    assert not crash.remove_dead_locks(tmp_path, "local", tmp_path / "proc")
+    assert not crash.remove_stale_locks(tmp_path, "local", tmp_path / "proc")
     assert path.exists()
 
 
@@ -69,7 +69,7 @@ def test_half_written_files_are_removed_and_whole_ones_stay(tmp_path: Path) -> N
     files = {"local.json": "{}", "local.json.attrs": "", "local.json.bak.attrs": "{}", "local.json.18ea.tmp": "{"}
     for name, text in files.items():
         (folder / name).write_text(text)
-    crash.mend_files(tmp_path)
+    crash.remove_partial_files(tmp_path)
     assert sorted(path.name for path in folder.iterdir()) == ["local.json", "local.json.bak.attrs"]
 
 
@@ -78,13 +78,13 @@ def test_the_state_of_a_cluster_that_is_no_more_is_put_aside(tmp_path: Path) -> 
     folder.mkdir(parents=True)
     (folder / "local.json").write_text("{}")
     (folder / "other.json").write_text("{}")
-    assert not crash.forget_other_cluster(tmp_path, "local", "uid-1")
-    assert not crash.forget_other_cluster(tmp_path, "local", "uid-1")
-    assert not crash.forget_other_cluster(tmp_path, "local", None)
+    assert not crash.archive_other_state(tmp_path, "local", "uid-1")
+    assert not crash.archive_other_state(tmp_path, "local", "uid-1")
+    assert not crash.archive_other_state(tmp_path, "local", None)
     assert (folder / "local.json").exists()
-    assert crash.forget_other_cluster(tmp_path, "local", "uid-2")
+    assert crash.archive_other_state(tmp_path, "local", "uid-2")
     assert sorted(path.name for path in folder.iterdir()) == ["local.json.of-uid-1.old", "other.json"]
-    assert not crash.forget_other_cluster(tmp_path, "local", "uid-2")
+    assert not crash.archive_other_state(tmp_path, "local", "uid-2")
 
 
 def test_a_living_engine_is_waited_for_and_named_when_it_does_not_end(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from reside.cli.claim import until_answering
+from reside.cli.claim import wait_until_ready
 from reside.model.errors import NotReady
 
 pytestmark = pytest.mark.anyio
@@ -27,11 +27,11 @@ def alpha(*answers: httpx.Response | httpx.TransportError) -> httpx.AsyncClient:
 
 async def test_an_alpha_that_refuses_connections_or_is_not_ready_is_waited_for() -> None:
     async with alpha(REFUSED, httpx.ReadTimeout(""), httpx.Response(503), httpx.Response(200)) as http:
-        await until_answering(http, "http://alpha", 60)
+        await wait_until_ready(http, "http://alpha", 60)
         assert (await http.get("http://alpha/readyz")).is_success
 
 
 async def test_an_alpha_that_never_answers_is_an_error_that_says_why() -> None:
     async with alpha(REFUSED) as http:
-        with pytest.raises(NotReady, match="Alpha was not reached in 0 s: Alpha does not answer: connection refused"):
-            await until_answering(http, "http://alpha", 0.05)
+        with pytest.raises(NotReady, match="Alpha was not reached in 0 s: no connection: connection refused"):
+            await wait_until_ready(http, "http://alpha", 0.05)

@@ -100,7 +100,7 @@ def test_the_accounts_leave_their_step_without_their_secrets(monkeypatch: pytest
     monkeypatch.setattr("reside.access.addresses.addresses", nowhere)
     monkeypatch.setattr("reside.seed.accounts.ensure_identities", AsyncMock())
     monkeypatch.setattr("reside.seed.running.prepare", AsyncMock(return_value=(found, None)))
-    monkeypatch.setattr("reside.seed.sentinel.begin_carefully", AsyncMock())
+    monkeypatch.setattr("reside.seed.sentinel.begin_careful_mode", AsyncMock())
     given = props()
     outputs = dynamic.IdentitiesProvider().create(given).outs
     assert outputs == {**given, "alpha": found.alpha.account_id, "sentinel": found.sentinel.account_id}

@@ -10,7 +10,7 @@ import yaml
 from policy import rules
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
 from reside.model.errors import InvalidInput
-from reside.seed import manifest, platform, settings
+from reside.seed import platform, rendering, settings
 
 DIGEST = "sha256:" + "b" * 64
 SETTINGS = settings.parse(
@@ -26,7 +26,7 @@ SETTINGS = settings.parse(
     "test",
 )
 PLATFORM = platform.platform_stack(SETTINGS, "co_zEngine")
-SEED = manifest.seed_objects(SETTINGS)
+SEED = rendering.seed_objects(SETTINGS)
 
 
 def pods(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -84,28 +84,28 @@ def test_the_seed_uses_in_cluster_access() -> None:
 
 
 def test_placeholders_in_the_manifest_mean_nothing_until_filled() -> None:
-    text = manifest.render(SETTINGS)
+    text = rendering.render(SETTINGS)
     assert "${RESIDE_BOOTSTRAP_DOMAIN}" in text
     assert "${RESIDE_BOOTSTRAP_CLUSTER_ISSUER}" in text
     assert [d["kind"] for d in yaml.safe_load_all(text)] == ["ServiceAccount", "Role", "RoleBinding", "Job"]
-    left = {v: manifest.placeholder(v) for v in (manifest.DOMAIN_VARIABLE, manifest.ISSUER_VARIABLE)}
-    assert manifest.external_names(left) == {}
+    left = {v: rendering.placeholder(v) for v in (rendering.DOMAIN_VARIABLE, rendering.ISSUER_VARIABLE)}
+    assert rendering.external_names(left) == {}
 
 
 def test_filled_placeholders_are_the_settings() -> None:
-    filled = {manifest.DOMAIN_VARIABLE: "example.org", manifest.ISSUER_VARIABLE: "letsencrypt"}
-    assert manifest.external_names(filled) == {"domain": "example.org", "cluster_issuer": "letsencrypt"}
+    filled = {rendering.DOMAIN_VARIABLE: "example.org", rendering.ISSUER_VARIABLE: "letsencrypt"}
+    assert rendering.external_names(filled) == {"domain": "example.org", "cluster_issuer": "letsencrypt"}
 
 
 @pytest.mark.parametrize(
     ("given", "missing"),
-    [(manifest.DOMAIN_VARIABLE, manifest.ISSUER_VARIABLE), (manifest.ISSUER_VARIABLE, manifest.DOMAIN_VARIABLE)],
+    [(rendering.DOMAIN_VARIABLE, rendering.ISSUER_VARIABLE), (rendering.ISSUER_VARIABLE, rendering.DOMAIN_VARIABLE)],
 )
 def test_one_placeholder_without_the_other_is_an_error(given: str, missing: str) -> None:
     with pytest.raises(InvalidInput, match=missing):
-        manifest.external_names({given: "something"})
+        rendering.external_names({given: "something"})
 
 
 def test_settings_fill_the_placeholders() -> None:
     named = SETTINGS.model_copy(update={"domain": "example.org", "cluster_issuer": "letsencrypt"})
-    assert "${" not in manifest.render(named)
+    assert "${" not in rendering.render(named)

@@ -70,7 +70,7 @@ def test_a_resident_that_failed_makes_every_later_call_fail_with_its_error() -> 
 
 
 def test_a_resident_that_has_ended_says_so() -> None:
-    with pytest.raises(NotReady, match="alpha inside the seed has ended"):
+    with pytest.raises(NotReady, match="alpha in the seed has ended"):
         resident(ends).run(echo, DEADLINE, "an echo")
 
 

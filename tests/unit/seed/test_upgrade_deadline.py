@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from reside.model.errors import NotReady
-from reside.seed.upgrade import load_in_time
+from reside.seed.upgrade import load_within
 
 pytestmark = pytest.mark.anyio
 IMAGE = "registry.example.org/alpha@sha256:" + "0" * 64
@@ -25,5 +25,5 @@ class Stuck:
 
 async def test_a_load_that_does_not_go_on_is_an_error_that_names_the_image() -> None:
     alpha = SimpleNamespace(data=SimpleNamespace(node=Stuck(), public=SimpleNamespace(id="public")))
-    with pytest.raises(NotReady, match=f"did not load {IMAGE} in 0 s"):
-        await load_in_time(alpha, IMAGE, None, 0.05)
+    with pytest.raises(NotReady, match=f"did not load {IMAGE} within 0 s"):
+        await load_within(alpha, IMAGE, None, 0.05)

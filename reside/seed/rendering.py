@@ -2,7 +2,7 @@
 
 All objects carry the managed-by label and are in no stack, so that the Sentinel prunes them when careful mode ends.
 Domain and issuer are the placeholders `${RESIDE_BOOTSTRAP_DOMAIN}` and `${RESIDE_BOOTSTRAP_CLUSTER_ISSUER}`, to be
-replaced by envsubst or an editor. An unchanged placeholder means that there is none.
+replaced by envsubst or an editor. An unchanged placeholder means that there is no value.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DOMAIN_VARIABLE = "RESIDE_BOOTSTRAP_DOMAIN"
 ISSUER_VARIABLE = "RESIDE_BOOTSTRAP_CLUSTER_ISSUER"
 GRACE_SECONDS = 60
 RETRIES = 10
-"""How many pods the Job starts at most; each resumes where the previous one was killed."""
+"""Maximum number of retries of the Job's pod; each pod continues where the previous one was interrupted."""
 
 
 def placeholder(variable: str) -> str:
@@ -33,7 +33,7 @@ def placeholder(variable: str) -> str:
     return f"${{{variable}}}"
 
 
-def filled(environment: Mapping[str, str], variable: str) -> str | None:
+def placeholder_value(environment: Mapping[str, str], variable: str) -> str | None:
     """Return the value of a placeholder; None if it is empty or unchanged."""
     value = environment.get(variable, "").strip()
     return None if value in ("", placeholder(variable)) else value
@@ -45,7 +45,7 @@ def external_names(environment: Mapping[str, str]) -> dict[str, str]:
     Raises:
         InvalidInput: only one of them is set.
     """
-    domain, issuer = filled(environment, DOMAIN_VARIABLE), filled(environment, ISSUER_VARIABLE)
+    domain, issuer = placeholder_value(environment, DOMAIN_VARIABLE), placeholder_value(environment, ISSUER_VARIABLE)
     if bool(domain) != bool(issuer):
         missing = ISSUER_VARIABLE if domain else DOMAIN_VARIABLE
         raise InvalidInput(f"{missing} is not set: a domain needs a cluster issuer, and an issuer needs a domain")
@@ -70,7 +70,7 @@ class _Plain(yaml.SafeDumper):
 
 
 def _job(settings: BootstrapSettings) -> dict[str, Any]:
-    inside = settings.model_copy(
+    in_cluster = settings.model_copy(
         update={
             "access": "in-cluster",
             "kubeconfig": None,
@@ -83,7 +83,7 @@ def _job(settings: BootstrapSettings) -> dict[str, Any]:
         "name": SEED_NAME,
         "image": settings.images.seed,
         "env": [
-            {"name": SETTINGS_VARIABLE, "value": inside.to_json()},
+            {"name": SETTINGS_VARIABLE, "value": in_cluster.to_json()},
             {"name": DOMAIN_VARIABLE, "value": settings.domain or placeholder(DOMAIN_VARIABLE)},
             {"name": ISSUER_VARIABLE, "value": settings.cluster_issuer or placeholder(ISSUER_VARIABLE)},
         ],

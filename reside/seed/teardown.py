@@ -1,6 +1,6 @@
-"""Delete everything that ReSide manages in a namespace, for the end of a cluster.
+"""Delete everything that ReSide manages in a namespace, to tear a cluster down.
 
-Invariant: needs only the Kubernetes API, because Alpha, Jazz and the Sentinel are among what it deletes.
+Invariant: it needs only the Kubernetes API, because it deletes Alpha, Jazz and the Sentinel as well.
 """
 
 from __future__ import annotations
@@ -24,62 +24,68 @@ from reside.model.kinds import KINDS, Kind
 if TYPE_CHECKING:
     import lightkube
 
-_OURS: dict[str, Any] = {MANAGED_BY_LABEL: FIELD_MANAGER}
+_MANAGED: dict[str, Any] = {MANAGED_BY_LABEL: FIELD_MANAGER}
 _REPLICAS: dict[str, Any] = {REPLICA_LABEL: lightkube_operators.exists()}
 _LAST = "PersistentVolumeClaim"
-"""Deleted after the rest: a volume claim is deleted only when no pod uses it."""
+"""Deleted last: a volume claim is deleted only when no pod uses it."""
 
 
-async def sweep(client: lightkube.AsyncClient, namespace: str, stop_first: str, deadline: float) -> None:
-    """Delete everything that carries our label, the Sentinel first, and wait until it is gone.
+async def tear_down(client: lightkube.AsyncClient, namespace: str, stop_first: str, deadline: float) -> None:
+    """Delete everything that carries our label, the Sentinel first, and wait until the deletion is complete.
 
     Args:
         client: bound to the namespace.
         namespace: the namespace.
-        stop_first: name of the replica that would put back what is deleted; a marker tells it not to.
+        stop_first: name of the replica that would create deleted objects again; a marker ConfigMap makes it stop.
         deadline: seconds to wait at most for each step.
     """
     await _mark(client, namespace)
     await _delete_all(client, Deployment, {REPLICA_LABEL: stop_first})
 
     async def stopped() -> None:
-        left = 0
+        remaining = 0
         async for deployment in client.list(Deployment, labels={REPLICA_LABEL: stop_first}):
-            left += 1
+            remaining += 1
             if deployment.metadata and deployment.metadata.deletionTimestamp is None:
-                await _delete(client, Deployment, str(deployment.metadata.name))  # put back before the marker was seen
-        left += len([pod async for pod in client.list(Pod, labels={REPLICA_LABEL: stop_first})])
-        if left:
-            raise Missing(f"{left} pods and workloads of {stop_first} are left")
+                await _delete(
+                    client, Deployment, str(deployment.metadata.name)
+                )  # created again before the marker was seen
+        remaining += len([pod async for pod in client.list(Pod, labels={REPLICA_LABEL: stop_first})])
+        if remaining:
+            raise Missing(f"{remaining} pods and Deployments of {stop_first} still exist")
 
     await until(stopped, f"the end of {stop_first}", deadline)
     for kind in sorted(KINDS, key=lambda k: k.kind == _LAST):
-        await _delete_all(client, _resource(kind), _OURS)
+        await _delete_all(client, _resource(kind), _MANAGED)
 
-    async def gone() -> None:
-        left = [
+    async def deleted() -> None:
+        remaining = [
             f"{kind.kind}/{found.metadata.name}"
             for kind in KINDS
-            async for found in client.list(_resource(kind), labels=_OURS)
+            async for found in client.list(_resource(kind), labels=_MANAGED)
         ]
         pods: Any = Pod
-        left += [f"Pod/{found.metadata.name}" async for found in client.list(pods, labels=_REPLICAS) if found.metadata]
-        if left:
-            raise Missing("still there: " + ", ".join(left))
+        remaining += [
+            f"Pod/{found.metadata.name}" async for found in client.list(pods, labels=_REPLICAS) if found.metadata
+        ]
+        if remaining:
+            raise Missing("these objects still exist: " + ", ".join(remaining))
 
-    await until(gone, "the end of all that ReSide manages", deadline)
+    await until(deleted, "the deletion of all objects that ReSide manages", deadline)
 
 
 async def _mark(client: lightkube.AsyncClient, namespace: str) -> None:
-    """Tell a running Sentinel that the cluster is being destroyed; the marker goes with all the rest."""
+    """Create the ConfigMap that marks the teardown for a running Sentinel; it is deleted with the other objects."""
     kind, _, name = TEARDOWN_MARKER.partition("/")
-    metadata = {"name": name, "namespace": namespace, "labels": _OURS}
+    metadata = {"name": name, "namespace": namespace, "labels": _MANAGED}
     marker: Any = ConfigMap.from_dict({"apiVersion": "v1", "kind": kind, "metadata": metadata})
-    creating: Any = client.create(marker)
+    creation: Any = client.create(marker)
     try:
-        await creating
+        await creation
     except ApiError as error:
-        if error.status.code != HTTPStatus.CONFLICT and not is_missing(error):  # no namespace: nothing to destroy
+        if error.status.code != HTTPStatus.CONFLICT and not is_missing(
+            error
+        ):  # without a namespace there is nothing to delete
             raise
 
 

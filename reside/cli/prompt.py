@@ -1,6 +1,7 @@
-"""Questions to the person at the command line, asked while the session with the cluster stays open.
+"""Yes-or-no questions on the terminal, asked while the session with the cluster stays open.
 
-No thread reads the standard input: Ctrl-C could not end it, and the command would hang until Enter is pressed.
+The event loop reads the standard input, not a thread: Ctrl-C could not interrupt the thread, and the command would hang
+until Enter is pressed.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ async def confirm(question: str) -> bool | None:
     """
     while True:
         output.console.print(f"{question} [y/N]: ", end="", markup=False, highlight=False)
-        line = await _line()
+        line = await _read_line()
         if not line:
             return None
         answer = line.strip().lower()
         if answer in _YES or answer in _NO:
             return answer in _YES
-        output.console.print("y or n, please", highlight=False)
+        output.console.print("answer y or n", highlight=False)
 
 
-async def _line() -> str:
+async def _read_line() -> str:
     """Return the next line of the standard input; an empty string at its end."""
     loop, readable = asyncio.get_running_loop(), asyncio.Event()
     try:

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def takes(kind: type[Any]) -> Callable[[Command], Command]:
+def with_options(options_class: type[Any]) -> Callable[[Command], Command]:
     """Add each field of a dataclass to a command as an option, with its `typer.Option` and its default.
 
-    The command itself has one parameter `options` instead, whose value is an object of the dataclass.
+    The decorated function has one parameter `options`, an object of the dataclass.
     """
-    hints = get_type_hints(kind, include_extras=True)
+    hints = get_type_hints(options_class, include_extras=True)
     shared = [
         inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
-        for f in fields(kind)
+        for f in fields(options_class)
     ]
     names = {parameter.name for parameter in shared}
 
@@ -30,11 +30,11 @@ def takes(kind: type[Any]) -> Callable[[Command], Command]:
         own = [parameter for name, parameter in signature.parameters.items() if name != "options"]
 
         @wraps(command)
-        def called(**given: Any) -> Any:
-            options = kind(**{name: value for name, value in given.items() if name in names})
-            return command(**{name: value for name, value in given.items() if name not in names}, options=options)
+        def wrapper(**arguments: Any) -> Any:
+            options = options_class(**{name: value for name, value in arguments.items() if name in names})
+            return command(**{name: value for name, value in arguments.items() if name not in names}, options=options)
 
-        called.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]  # typer reads it
-        return called  # type: ignore[return-value]  # callers pass options by name
+        wrapper.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]  # typer reads it
+        return wrapper  # type: ignore[return-value]  # callers pass options by name
 
     return decorate
