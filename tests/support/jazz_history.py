@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reside.jazz.rules.keys import find_secret
-from reside.jazz.wire.crypto import opener
+from reside.jazz.wire.crypto import decryptor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -105,7 +105,7 @@ class History:
                 continue
             secret = find_secret(node._host.store, item.owner, item.key)
             if secret is not None:
-                found[item] = opener(secret, item.value)(item.text, item.session, item.index).decode()
+                found[item] = decryptor(secret, item.value)(item.text, item.session, item.index).decode()
         return found
 
     def _plain_members(self) -> Iterator[tuple[str, Any]]:

@@ -19,7 +19,7 @@ from reside.jazz.errors import StoreFailed
 
 _VERSION: Final = 1
 _APPLICATION: Final = 0x4A617A7A
-_BROKEN: Final = "it is broken: delete it (the server has what it acknowledged), or restore a copy"
+_CORRUPT: Final = "it is corrupt: delete it (the server has what it acknowledged), or restore a copy"
 _SCHEMA: Final = f"""
 PRAGMA application_id = {_APPLICATION};
 PRAGMA user_version = {_VERSION};
@@ -80,7 +80,7 @@ class SqliteStore:
         """Open and check the file for an account.
 
         Raises:
-            StoreFailed: the file is broken, not accessible, used by another process, or of another account or version.
+            StoreFailed: the file is corrupt, not accessible, used by another process, or of another account or version.
         """
         if self._connection is not None:
             raise StoreFailed(self.path, "another node of this process has it open: use one file for each node")
@@ -108,13 +108,15 @@ class SqliteStore:
                 connection.execute(statement)
             connection.execute("INSERT INTO account VALUES (?)", (account_id,))
         elif application != _APPLICATION:
-            raise StoreFailed(self.path, "it is a database of something else: use another file")
+            raise StoreFailed(self.path, "it is a database of another application: use another file")
         elif version != _VERSION:
-            raise StoreFailed(self.path, f"its version is {version}, this program knows {_VERSION}: use another file")
+            raise StoreFailed(
+                self.path, f"its version is {version}, this program supports {_VERSION}: use another file"
+            )
         connection.execute("COMMIT")
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
-            raise StoreFailed(self.path, _BROKEN)
+            raise StoreFailed(self.path, _CORRUPT)
         owners = [owner for (owner,) in connection.execute("SELECT id FROM account")]
         if owners != [account_id]:
             raise StoreFailed(
@@ -129,7 +131,7 @@ class SqliteStore:
             connection.close()
 
     def _value(self, co_id: str) -> StoredValue | None:
-        """Return what is stored of a value; None if nothing is.
+        """Return the stored part of a value; None if nothing is stored.
 
         Raises:
             StoreFailed: the file can't be read.
@@ -161,7 +163,7 @@ class SqliteStore:
         """Commit everything that is written in the block, or nothing.
 
         Raises:
-            StoreFailed: the file can't be written: it is broken, or the disk is full.
+            StoreFailed: the file can't be written: it is corrupt, or the disk is full.
         """
         with self._using() as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -183,16 +185,16 @@ class SqliteStore:
         except sqlite3.Error as error:
             raise self._failure(error) from error
 
-    def _broken(self, why: str) -> StoreFailed:
+    def _corrupt(self, why: str) -> StoreFailed:
         """Return the error for content that can't have been stored by this package."""
-        return StoreFailed(self.path, f"{_BROKEN} ({why})")
+        return StoreFailed(self.path, f"{_CORRUPT} ({why})")
 
     def _failure(self, error: sqlite3.Error) -> StoreFailed:
         code = getattr(error, "sqlite_errorcode", None)
         if code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return StoreFailed(self.path, "another process has it open: stop it, or use another file")
         if code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            return self._broken(str(error))
+            return self._corrupt(str(error))
         return StoreFailed(self.path, f"it can't be used: {error}")
 
 

@@ -1,7 +1,7 @@
 """Persistence of a node's values: changes are written once each event-loop turn, and values are read when needed.
 
 The file is not trusted. A header must have the value's id as its hash, and each log is verified with the signature at
-its end, which covers all of it. So neither a broken disk nor an attacker can forge content. Permissions are validated
+its end, which covers all of it. So neither a faulty disk nor an attacker can forge content. Permissions are validated
 as for content from the server.
 
 Signed logs are written in order. After a crash the next process can read the logs, and sends what the server had not
@@ -135,7 +135,7 @@ class StorePersistence:
         try:
             self._fill(core, found)
         except InvalidContent as error:
-            raise self._disk._broken(f"the value {core.co_id}: {error}") from None
+            raise self._disk._corrupt(f"the value {core.co_id}: {error}") from None
         self._store.arrived(core)
         self._changed.pop(core.co_id, None)
 

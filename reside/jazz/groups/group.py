@@ -92,7 +92,7 @@ class Group(Value):
     async def remove_member(self, member: AccountId | AgentId | Everyone) -> None:
         """Remove a member, after a rotation of the read key, so that it can't read what is written from now on.
 
-        A former member can still read what was written before. To withdraw an open invite, remove its agent id.
+        A former member can still read what was written before. To revoke an open invite, remove its agent id.
 
         Raises:
             NotPermitted: this account may not remove that member.
@@ -281,7 +281,7 @@ class Group(Value):
         if self._state.role_of(self._host.account_id) != "admin":
             raise self._writer.refusal("extend", "admin")
         if parent._state.extends(self.id):
-            raise self._writer.refusal("close a cycle of groups with", f"a parent that does not extend {self.id}")
+            raise self._writer.refusal("create a cycle of groups with", f"a parent that does not extend {self.id}")
         keys = [self._writer.read_key(), *self._writer.write_keys()]
         self._writer.set(f"parent_{parent.id}", role)
         for key in keys:
@@ -296,8 +296,8 @@ class Group(Value):
         previous = self._state.get(EVERYONE)
         if previous == role:
             return
-        closes = role == "writeOnly" and previous in ("reader", "writer")
-        rotation = await prepare_rotation(self) if closes else None
+        revokes_reading = role == "writeOnly" and previous in ("reader", "writer")
+        rotation = await prepare_rotation(self) if revokes_reading else None
         key = self._writer.read_key()
         self._writer.set_role(EVERYONE, role)
         if role != "writeOnly":

@@ -22,7 +22,7 @@ async def accept_invite(host: Host, invite: Invite, *, timeout: float) -> Value:
     value = await host.load_as(invite.value_id, Value, timeout=timeout)
     group = value.group if isinstance(value, OwnedValue) else value
     if isinstance(group, Account) or not isinstance(group, Group):
-        raise InvalidContent(f"{invite.value_id} belongs to no group; only groups have invites")
+        raise InvalidContent(f"{invite.value_id} has no owning group; only groups have invites")
     agent = invite._agent
     role = await _offered_role(group, agent.agent_id, timeout)
     # Unlike JavaScript, do not replace a direct role by a lower one.
@@ -40,6 +40,6 @@ async def _offered_role(group: Group, agent_id: str, timeout: float) -> str:  # 
                 if role in INVITES and role is not None:
                     return role.removesuffix("Invite")
     except TimeoutError:
-        needs = "an invite that is not withdrawn"
+        needs = "an invite that is not revoked"
         raise NotPermitted(group.id, group=group.id, role=group.my_role, act="join", needs=needs) from None
-    raise AssertionError("a watch ends only with its block")
+    raise AssertionError("a watch ended before its block")

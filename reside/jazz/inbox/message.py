@@ -23,8 +23,8 @@ class InboxMessage:
 
     Attributes:
         sender: the account that put the message into the inbox; verified by its signature.
-        payload: the value that the sender named. It need not belong to the sender: like jazz-tools, the inbox does not
-            check. If ownership matters, check the payload's group, or who wrote it (`CoMap.edit`).
+        payload: the value that the message refers to. It need not belong to the sender: like jazz-tools, the inbox does
+            not check. If ownership matters, check the payload's group, or who wrote it (`CoMap.edit`).
         key: its position: `<session>/<index>`.
     """
 

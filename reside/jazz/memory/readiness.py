@@ -33,11 +33,11 @@ def missing_for(store: Store, core: Core, *, connected: bool, whole: bool = True
     """
     missing: dict[str, Core] = {}
     seen: set[str] = set()
-    indispensable = [core]
+    required = [core]
     optional: list[Core] = []
-    while indispensable or optional:
-        needed = bool(indispensable)
-        current = indispensable.pop() if needed else optional.pop()
+    while required or optional:
+        needed = bool(required)
+        current = required.pop() if needed else optional.pop()
         if current.co_id in seen:
             continue
         seen.add(current.co_id)
@@ -53,7 +53,7 @@ def missing_for(store: Store, core: Core, *, connected: bool, whole: bool = True
             missing[current.co_id] = current
         optional.extend(store.core(author) for author in current.deferred)
         if current.header.owner is not None:
-            (indispensable if needed else optional).append(store.core(current.header.owner))
+            (required if needed else optional).append(store.core(current.header.owner))
         if current.header.is_group:
             state = store.group_state(current.co_id)
             if isinstance(state, GroupState):

@@ -149,7 +149,7 @@ class Node:
             await self.flush()
         else:
             await account.load_profile()
-        await self._recall_removals()
+        await self._load_removals()
         return account
 
     async def login(self) -> Account:
@@ -163,7 +163,7 @@ class Node:
         if account.profile_id is None:
             raise InvalidCredentials(f"the account {self.account_id} has no profile; register it first")
         await account.load_profile()
-        await self._recall_removals()
+        await self._load_removals()
         return account
 
     async def accept_invite(self, invite: Invite | str, *, timeout: float = 30.0) -> Value:  # noqa: ASYNC109 - as load
@@ -260,7 +260,7 @@ class Node:
         self._runtime.check_open()
         await self._runtime.catch_up(self._host.store.core(self.account.profile.id), timeout)
 
-    async def _recall_removals(self) -> None:
+    async def _load_removals(self) -> None:
         guard = self._runtime.guard
         if guard is not None and guard.policy.remember:
             notes = await self.unique_map(self.account, UNIQUE_NAME)

@@ -137,7 +137,7 @@ class WriteGuard:
         if state is None:
             return False
         now, then = state.role_of(item.author), state.role_of(item.author, item.made_at)
-        return power(core, item.session, now) < power(core, item.session, then)
+        return write_rank(core, item.session, now) < write_rank(core, item.session, then)
 
 
 def governing_state(store: Store, core: Core) -> GroupState | None:
@@ -148,7 +148,7 @@ def governing_state(store: Store, core: Core) -> GroupState | None:
     return found if isinstance(found, GroupState) else None
 
 
-def power(core: Core, session: str, role: str | None) -> int:
+def write_rank(core: Core, session: str, role: str | None) -> int:
     """Rank what a role may write to a value; 0 means that it may not write."""
     if core.header is not None and core.header.is_group:
         return {"admin": 3, "manager": 2}.get(role or "", 1 if role in INVITES else 0)

@@ -15,7 +15,7 @@ from typing import Final, Protocol, TypeAlias
 from reside.jazz.ids import EVERYONE, CoId, Json, author_of
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.store import Store
-from reside.jazz.removals.guard import AFTER_REMOVAL, governing_state, power
+from reside.jazz.removals.guard import AFTER_REMOVAL, governing_state, write_rank
 from reside.jazz.rules.group_state import GroupState
 from reside.jazz.wire.session import Transaction
 
@@ -99,13 +99,13 @@ class RemovalRecord:
         non_members = known.get(EVERYONE)
 
         def note_of(item: Transaction) -> _Note | None:
-            is_non_member = state is not None and power(core, item.session, state.role_of(item.author)) == 0
+            is_non_member = state is not None and write_rank(core, item.session, state.role_of(item.author)) == 0
             return known.get(item.author) or (non_members if is_non_member else None)
 
         return [item for item in core.transactions if _goes_beyond(note_of(item), item)]
 
     def _losses_in(self, core: Core, state: GroupState) -> "_Losses":
-        """Return the losses of power in a state of a group, cached for all values that the group owns."""
+        """Return the decreases of `write_rank` in a state of a group, cached for all values that the group owns."""
         revision, is_itself = self._revision(core), state.co_id == core.co_id
         losses = self._losses.get((state.co_id, is_itself))
         if losses is None or losses.revision != revision:
@@ -122,7 +122,7 @@ class RemovalRecord:
 
 
 class _Losses:
-    """The authors that lost power in one state of a group, with the times.
+    """The authors whose `write_rank` decreased in the history of a group, with the times.
 
     Args:
         state: the group's state.
@@ -138,17 +138,17 @@ class _Losses:
         self._at = {author: _lost_at(core, state, author) for author in (*members, EVERYONE)}
 
     def of(self, others: set[str]) -> dict[str, int]:
-        """Return when each author lost power: all members ever, here and in parents, and `others`."""
+        """Return when the rank of each author decreased: of all members, current and former, and of `others`."""
         for author in others - self._at.keys():
             self._at[author] = _lost_at(self._core, self._state, author)
         return {author: at for author, at in self._at.items() if at is not None}
 
 
 def _lost_at(core: Core, state: GroupState, author: str) -> int | None:
-    """Return when an author last lost power over a value; None if it never did."""
+    """Return when an author's rank for a value last decreased; None if it never did."""
     lost, before = None, 0
     for epoch in state.epochs():
-        now = power(core, "", state.role_of(author, epoch))
+        now = write_rank(core, "", state.role_of(author, epoch))
         if now < before:
             lost = epoch
         before = now

@@ -90,7 +90,7 @@ class GroupState:
     _roles: dict[int, dict[str, str | None]] = field(default_factory=dict)
 
     def entry(self, key: str, at: int | None = None) -> Entry | None:
-        """Return the assignment of a key that is in force at a time (in ms; None for now)."""
+        """Return the assignment of a key that is effective at a time (in ms; None for now)."""
         entries = self.entries.get(key)
         if not entries:
             return None
@@ -175,7 +175,7 @@ class GroupState:
         """Return the valid transactions in the order of time."""
         return [verdict.transaction for verdict in self.verdicts if verdict.refusal is None]
 
-    def take(self, key: str, entry: Entry) -> int:
+    def add(self, key: str, entry: Entry) -> int:
         """Add a valid assignment that is not older than any added before.
 
         Returns:
@@ -184,7 +184,7 @@ class GroupState:
         """
         self.entries.setdefault(key, []).append(entry)
         if key.startswith("key_"):
-            self._take_reveal(key)
+            self._add_reveal(key)
         elif key == "readKey":
             if isinstance(entry.value, str):
                 self.read_keys.add(entry.value)
@@ -200,7 +200,7 @@ class GroupState:
         for start in [start for start in self._roles if start >= since]:
             del self._roles[start]
 
-    def _take_reveal(self, key: str) -> None:
+    def _add_reveal(self, key: str) -> None:
         parts = key.split("_for_")
         if len(parts) == 2 and parts[1].startswith("key"):  # noqa: PLR2004 - a key and what it is encrypted under
             self.encrypted_under.setdefault(parts[0], {})[parts[1]] = None

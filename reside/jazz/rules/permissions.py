@@ -110,7 +110,7 @@ class GroupValidator:
         if refusal is None:
             trusted = role in _MAY_REVEAL_ANY
             entry = Entry(transaction.made_at, change.get("value"), transaction, trusted)
-            self._note_change(self.state.take(key, entry))
+            self._note_change(self.state.add(key, entry))
         return refusal
 
     def _note_change(self, since: int) -> None:
@@ -133,8 +133,8 @@ class GroupValidator:
         if key.startswith("writeKeyFor_"):
             return self._refusal_of_write_key(transaction, role, key, value)
         affected = self.acting_role(key, transaction.made_at)
-        bootstrap = transaction.author == self._initial_admin
-        refusal = refusal_of_role(transaction.author, role, key, affected, value, may_begin=bootstrap)
+        is_initial_admin = transaction.author == self._initial_admin
+        refusal = refusal_of_role(transaction.author, role, key, affected, value, is_initial_admin=is_initial_admin)
         if refusal is None and isinstance(value, str):
             self._direct[key] = value
         return refusal
@@ -182,7 +182,7 @@ def validate_group(state: GroupState, transactions: Iterable[Transaction], initi
 
 
 def refusal_of_role(  # noqa: PLR0911 - one return for each rule of the protocol
-    author: str, role: str | None, member: str, affected: str | None, assigned: Json, *, may_begin: bool = False
+    author: str, role: str | None, member: str, affected: str | None, assigned: Json, *, is_initial_admin: bool = False
 ) -> str | None:
     """Return why an assignment of a role is invalid; None if it is valid.
 
@@ -192,13 +192,13 @@ def refusal_of_role(  # noqa: PLR0911 - one return for each rule of the protocol
         member: the account or agent that gets the role.
         affected: the member's previous role.
         assigned: the new role.
-        may_begin: whether the author is the group's initial admin, which may make itself admin.
+        is_initial_admin: whether the author is the group's initial admin, which may make itself admin.
     """
     if not isinstance(assigned, str) or assigned not in _ASSIGNABLE:
         return "not a role"
     if member == EVERYONE and assigned not in _EVERYONE_ROLES:
         return f"everyone can't be {assigned}"
-    if role is None and may_begin and member == author and assigned == "admin":
+    if role is None and is_initial_admin and member == author and assigned == "admin":
         return None
     if member == author and assigned == "revoked":
         return None

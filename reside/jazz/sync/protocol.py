@@ -244,7 +244,7 @@ class Sync:
         if isinstance(expected, dict):
             core.expected.update({key: count for key, count in expected.items() if type(count) is int})
         peer.header = True
-        gap = self._take_all(core, peer, batches)
+        gap = self._receive_batches(core, peer, batches)
         if gap and peer.corrections < _MAX_CORRECTIONS:
             peer.corrections += 1
             self._send(known_state_message("known", core, correction=True))
@@ -260,13 +260,13 @@ class Sync:
         if message.get("header") is not None:
             self._on_full_load(core)
 
-    def _take_all(self, core: Core, peer: KnownState, batches: Iterable[Batch]) -> bool:
+    def _receive_batches(self, core: Core, peer: KnownState, batches: Iterable[Batch]) -> bool:
         """Process batches from the server; return whether one of them left a gap."""
         gap = False
         for batch in batches:
             end = batch.after + len(batch.transactions)
             peer.acknowledged[batch.session] = max(end, peer.acknowledged.get(batch.session, 0))
-            gap = not self._receiver.take(core, batch) or gap
+            gap = not self._receiver.receive(core, batch) or gap
         return gap
 
     def _accept_deferred(self, account: Core) -> None:

@@ -27,7 +27,7 @@ class BatchReceiver:
         self._request = request
         self._deferred: dict[str, set[str]] = {}
 
-    def take(self, core: Core, batch: Batch) -> bool:
+    def receive(self, core: Core, batch: Batch) -> bool:
         """Verify and append a batch, or defer it; return False if transactions before it are missing."""
         if batch.session in core.rejected or not core.is_live(batch.session):
             return True

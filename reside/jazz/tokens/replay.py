@@ -19,11 +19,11 @@ class UsedTokens(Protocol):
     """A record of used tokens that have not expired.
 
     Attributes:
-        lasts: whether the record outlives the process.
+        persistent: whether the record outlives the process.
     """
 
     @property
-    def lasts(self) -> bool:
+    def persistent(self) -> bool:
         """Whether the record outlives the process."""
 
     async def use(self, key: str, *, until_ms: int, now_ms: int) -> bool:
@@ -42,7 +42,7 @@ class UsedTokens(Protocol):
 class UsedTokensInMemory:
     """A record in memory, lost when the process ends."""
 
-    lasts = False
+    persistent = False
 
     def __init__(self) -> None:
         self._until: dict[str, int] = {}
@@ -69,7 +69,7 @@ class UsedTokensOnDisk:
         path: the file; created if missing. Close it with `close`.
     """
 
-    lasts = True
+    persistent = True
 
     def __init__(self, path: Path) -> None:
         self._lock = asyncio.Lock()

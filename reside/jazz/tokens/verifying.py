@@ -65,7 +65,7 @@ class RequestVerifier:
         self._clock = clock if clock is not None else node.now_ms
         self._used = used if used is not None else UsedTokensInMemory()
         began = self._clock() if since_ms is None else since_ms
-        self._earliest_ms = 0 if self._used.lasts else began
+        self._earliest_ms = 0 if self._used.persistent else began
 
     async def verify(self, header: str | None, *, method: str, path: str, body: bytes) -> AccountId:
         """Verify that a token is valid for exactly this request and was not used; return the account that made it.

@@ -1,7 +1,7 @@
-"""The base class of typed values: each is a draft first, and then a view of a value of a node.
+"""The base class of typed values. A new object is a draft; after `create` it is a view of a value of a node.
 
 A draft contains what is to be written. `create` writes it and all drafts that it refers to, and turns them into views.
-A view contains nothing but the value: it reads the valid content and writes immediately.
+A view has no content of its own: it reads the valid content of the value and writes to it immediately.
 """
 
 from abc import ABC, abstractmethod

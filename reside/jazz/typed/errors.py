@@ -5,7 +5,7 @@ The tree::
     JazzError
     ├── SchemaMismatch       content, or a value to write, does not fit the schema
     ├── NotLoaded            a reference was read whose value is not loaded
-    ├── SchemaError          a class declares or does something impossible
+    ├── SchemaError          a class declares an invalid field, or is used in an invalid way
     └── ValueNotFound
         └── ReferenceNotFound  a value that a field refers to is not on the server
 
@@ -37,7 +37,7 @@ class NotLoaded(JazzError):
 
     def __init__(self, value: str, field: str) -> None:
         name = field.rpartition(".")[2].partition("[")[0]
-        super().__init__(f"{field} refers to {value}, which is not loaded: name {name} in `resolve`")
+        super().__init__(f"{field} refers to {value}, which is not loaded: include {name} in `resolve`")
         self.value = value
         self.field = field
 

@@ -130,13 +130,13 @@ def codec_of(annotation: Any, label: str) -> Codec:
     nested = [part for part in _parts(annotation) if _is_reference(part)]
     if nested:
         raise SchemaError(
-            f"{label}: {_name(annotation)} would be plain JSON, but {nested[0].__name__} is a value of its own: "
-            f"refer to it directly, or by ListOf, RecordOf or FeedOf"
+            f"{label}: {_name(annotation)} is plain JSON, which can't contain the Jazz value {nested[0].__name__}: "
+            f"use {nested[0].__name__}, or ListOf, RecordOf or FeedOf of it"
         )
     try:
         return JsonCodec(annotation, _name(annotation))
     except PydanticUserError as error:
-        raise SchemaError(f"{label}: {_name(annotation)} has no form in JSON: {error.message}") from error
+        raise SchemaError(f"{label}: {_name(annotation)} can't be represented in JSON: {error.message}") from error
 
 
 def read_annotation(annotation: Any, model: type, label: str) -> Any:
@@ -160,19 +160,19 @@ def read_annotation(annotation: Any, model: type, label: str) -> Any:
         raise SchemaError(
             f"{label}: the name {error.name} is not defined; import it, or define it in the same module"
         ) from None
-    return _named_items_read(read, model, label)
+    return _resolve_named_items(read, model, label)
 
 
-def _named_items_read(annotation: Any, model: type, label: str) -> Any:
+def _resolve_named_items(annotation: Any, model: type, label: str) -> Any:
     """Resolve the names of item types in an annotation, such as `ListOf["Task"]`."""
     members, takes_none = _members(annotation)
-    read = tuple(_item_read(member, model, label) for member in members)
+    read = tuple(_resolve_item(member, model, label) for member in members)
     if all(one is member for one, member in zip(read, members, strict=True)):
         return annotation
     return Union[(*read, *([type(None)] if takes_none else ()))]
 
 
-def _item_read(member: Any, model: type, label: str) -> Any:
+def _resolve_item(member: Any, model: type, label: str) -> Any:
     item, origin = getattr(member, "_item", None), getattr(member, "_origin", None)
     if origin is None or not isinstance(item, str):
         return member
@@ -230,7 +230,7 @@ _MODELS: "WeakValueDictionary[tuple[str, str, str], type]" = WeakValueDictionary
 
 
 def register(model: type) -> None:
-    """Make a class known to classes of the same scope: annotations can't see the names of classes in a function."""
+    """Register a class for the annotations in its scope: Python can't look up names of classes in a function."""
     _MODELS[model.__module__, *_place(model)] = model
 
 

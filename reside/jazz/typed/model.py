@@ -65,7 +65,9 @@ class CoMapModel(TypedValue):
             if get_origin(annotation) is ClassVar or str(annotation).startswith(("ClassVar", "typing.ClassVar")):
                 continue
             if name.startswith("_") or hasattr(CoMapModel, name):
-                raise SchemaError(f"{cls.__name__}.{name}: the name is taken; choose another, and field(key={name!r})")
+                raise SchemaError(
+                    f"{cls.__name__}.{name}: the name is reserved; choose another one and set field(key={name!r})"
+                )
             given = vars(cls).get(name, MISSING)
             cls._specs[name] = given if isinstance(given, FieldSpec) else FieldSpec(given)
             setattr(cls, name, _Attribute(name))

@@ -42,7 +42,7 @@ class Spec:
 def tolerate(reference: T) -> T:
     """Let a reference stay unloaded if it is unavailable or may not be read. Use it in a resolve function."""
     if not isinstance(reference, _PathRecorder):
-        raise SchemaError("tolerate() belongs around a reference in a resolve function")
+        raise SchemaError("tolerate() expects a reference that a resolve function reads")
     spec: Spec = object.__getattribute__(reference, "_spec")
     spec.tolerant = True
     return reference

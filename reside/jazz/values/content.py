@@ -1,9 +1,9 @@
 """The valid, readable transactions of a value that a group owns, and the view that is built from them.
 
 Callers read content only through this module. A transaction counts only if its author's role permitted it at its time.
-All transactions are validated again if the owning group or a parent changed at a time that concerns one of them, or
-revealed a key that one of them lacked. All are decrypted again if a key may have come from a transaction that no longer
-counts. So a node that was present before sees the same content as a new reader.
+All transactions are validated again if the owning group or a parent changed at a time that affects one of them, or
+revealed a key that was missing for one of them. All are decrypted again if a key may have come from a transaction that
+no longer counts. So a node that loaded the value before a change sees the same content as a node that loads it later.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ class View(Protocol):
     """What is built from a value's valid transactions; the view orders them by time."""
 
     def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
-        """Rebuild the view. `losers` are the orders of arrival of transactions that lost to a first writer."""
+        """Rebuild the view. `losers`: the `order` of each transaction that lost a first-writer-wins race."""
 
     def extend(self, transactions: Sequence[Transaction]) -> None:
         """Add transactions in their order of arrival."""
@@ -74,15 +74,15 @@ class Content:
                 self._forgotten, self._owner_revision, content_changed = group.forgotten, -1, True
                 self._decoder.forget()
         seen, self._seen = self._seen, len(core.transactions)
-        concerned = revision != self._owner_revision and self._is_concerned(core.header.owner)
+        affected = revision != self._owner_revision and self._is_affected(core.header.owner)
         self._owner_revision = revision
-        if concerned:
+        if affected:
             content_changed = self._decoder.forget_branch_pointers() or content_changed
-        fresh = core.transactions if concerned else core.transactions[seen:]
+        fresh = core.transactions if affected else core.transactions[seen:]
         self._newest = max([self._newest, *[item.made_at for item in fresh]])
         readable = self._decoder.readable(self._permitted(fresh, owner))
         accepted = [item for item in readable if item.origin is None or item.at <= item.made_at]
-        if concerned:
+        if affected:
             self._replace_valid(accepted, content_changed=content_changed)
         else:
             self._extend(accepted)
@@ -98,7 +98,7 @@ class Content:
             if refusal is None and not self._decoder.readable([item]):
                 refusal = "it can't be read: its key was not revealed to this account, or it is malformed"
             if refusal is None and item.at > item.made_at:
-                refusal = "it was merged before it was written"
+                refusal = "its merge is dated before the transaction itself"
             found.append((item, refusal))
         return found
 
@@ -110,8 +110,8 @@ class Content:
             self._deleted = core.deleted
             core.revision += 1
 
-    def _is_concerned(self, owner_id: str | None) -> bool:
-        """Return whether news in the owning group may change the verdict on a validated transaction."""
+    def _is_affected(self, owner_id: str | None) -> bool:
+        """Return whether a change of the owning group may change the verdict on a validated transaction."""
         if owner_id is None or self._owner_revision < 0:
             return True
         changed_since = self._store.core(owner_id).changed_since(self._owner_revision)
@@ -175,13 +175,13 @@ class Content:
 
 
 def _losers(valid: Sequence[Transaction]) -> frozenset[int]:
-    """Return the transactions that name a first-writer-wins key that an earlier one won."""
+    """Return the `order` of each transaction whose first-writer-wins key (meta `fww`) an earlier transaction has."""
     winners: dict[str, Transaction] = {}
     losers = set()
     naming = [(item, item.meta_value["fww"]) for item in valid if item.meta_value and "fww" in item.meta_value]
     for item, named in sorted(naming, key=lambda pair: pair[0].when):
         if isinstance(named, dict | list):
-            continue  # JavaScript compares these by identity, so none equals another
+            continue  # JavaScript compares these by identity, so no two are equal
         key = stable_json(named)
         if key in winners:
             losers.add(item.order)

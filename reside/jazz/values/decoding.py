@@ -12,7 +12,7 @@ from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.store import Store
 from reside.jazz.rules.keys import find_secret
 from reside.jazz.rules.permissions import decode_trusting
-from reside.jazz.wire.crypto import opener
+from reside.jazz.wire.crypto import decryptor
 from reside.jazz.wire.encoding import parse_each, parse_json
 from reside.jazz.wire.merging import origin_of
 from reside.jazz.wire.session import Transaction
@@ -29,7 +29,7 @@ class Decoder:
     def __init__(self, store: Store, core: Core) -> None:
         self._store = store
         self._core = core
-        self._lacking: set[str] = set()
+        self._missing_keys: set[str] = set()
 
     def readable(self, transactions: Sequence[Transaction]) -> list[Transaction]:
         """Decode transactions; return those that can be read."""
@@ -43,7 +43,7 @@ class Decoder:
         for key_id, items in private.items():
             secret = self._secret(key_id)
             if secret is not None:
-                _decrypt(items, opener(secret, self._core.co_id))
+                _decrypt(items, decryptor(secret, self._core.co_id))
         for item in transactions:
             if item.meta_value is not None and "mi" in item.meta_value:
                 item.origin = origin_of(item.meta_value, item.made_at, self._before(item))
@@ -59,9 +59,10 @@ class Decoder:
                 item.changes = item.meta_value = item.origin = None
 
     def forget_branch_pointers(self) -> bool:
-        """Discard everything read next to branch pointers; return whether there was any.
+        """Discard the decoded content of branch pointers, which depends on the author's role.
 
-        Branch pointers count by the author's role.
+        Returns:
+            whether there was any.
         """
         found = [
             item
@@ -74,16 +75,16 @@ class Decoder:
 
     def has_new_key(self) -> bool:
         """Return whether a missing key has become known."""
-        lacking, self._lacking = self._lacking, set()
-        return bool([key_id for key_id in lacking if self._secret(key_id) is not None])
+        missing, self._missing_keys = self._missing_keys, set()
+        return bool([key_id for key_id in missing if self._secret(key_id) is not None])
 
     def _secret(self, key_id: str) -> str | None:
         owner = None if self._core.header is None else self._core.header.owner
-        if owner is None or key_id in self._lacking:
+        if owner is None or key_id in self._missing_keys:
             return None
         secret = find_secret(self._store, owner, key_id)
         if secret is None:
-            self._lacking.add(key_id)
+            self._missing_keys.add(key_id)
         return secret
 
 

@@ -6,7 +6,8 @@ the same item, the latest is first. The list is flattened by a walk over the tre
 
 Invariants:
     The result depends only on the transactions, not on their order of arrival: nodes with the same transactions have
-    the same list. Once it was read, the flat list is updated by small changes and rebuilt after large or unusual ones.
+    the same list. After the first read, the flat list is updated by small changes, and
+    rebuilt after large or unusual ones.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -91,10 +92,10 @@ class ListView:
     def items(self) -> list[Item]:
         """Return the visible items in order. The view owns the list: do not modify it."""
         if self._flat is None:
-            self._flat = [item for root in (*self._start, *self._end) for item in _walk(root) if self._shows(item)]
+            self._flat = [item for root in (*self._start, *self._end) for item in _walk(root) if self._is_visible(item)]
         return self._flat
 
-    def _shows(self, item: Item) -> bool:
+    def _is_visible(self, item: Item) -> bool:
         return item.visible and item.key not in self._deleted
 
     def _take(self, ordered: Iterable[Transaction], losers: frozenset[int]) -> None:
@@ -140,13 +141,13 @@ class ListView:
     def _show_last(self, item: Item, *, is_last: bool) -> None:
         if not is_last:
             self._flat = None
-        elif self._flat is not None and self._shows(item):
+        elif self._flat is not None and self._is_visible(item):
             self._flat.append(item)
 
     def _show_beside(self, item: Item, neighbour: Item, *, after: bool) -> None:
-        if self._flat is None or not self._shows(item):
+        if self._flat is None or not self._is_visible(item):
             return
-        if not self._shows(neighbour):
+        if not self._is_visible(neighbour):
             self._flat = None  # the flat list does not contain the position
             return
         place = self._find(neighbour)
@@ -161,7 +162,7 @@ class ListView:
                 del self._flat[place]
 
     def _find(self, item: Item) -> int | None:
-        """Return the position of an item in the flat list. Changes come in rows, so it is usually near the last one."""
+        """Return the position of an item in the flat list. It is usually near the last one found."""
         flat = self._flat
         if flat is None:
             return None
@@ -186,7 +187,7 @@ def op_id(key: OpKey) -> dict[str, Json]:
 
 
 def op_key(raw: Json) -> OpKey | None:
-    """Return the key of the insertion that a change names; None if it names none."""
+    """Return the key of the insertion that a change refers to; None if the reference is malformed."""
     if not isinstance(raw, dict):
         return None
     session, index, place = raw.get("sessionID"), raw.get("txIndex"), raw.get("changeIdx")

@@ -165,7 +165,7 @@ class FileStream(OwnedValue):
                     if self.finished:
                         return
         except TimeoutError:
-            raise JazzTimeout(f"the file {self.id} was not ended by its writer within {timeout:g} s") from None
+            raise JazzTimeout(f"the file {self.id} was not finished by its writer within {timeout:g} s") from None
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the bytes in chunks as they arrive, until the file ends.

@@ -47,7 +47,7 @@ class CoPlainText(Ordered):
         return iter(self.graphemes())
 
     def graphemes(self) -> list[str]:
-        """Return the grapheme clusters. A faulty writer may insert items that are no text; they become empty texts."""
+        """Return the grapheme clusters. A faulty writer may insert items that are not text; they become empty texts."""
         return [item.value if isinstance(item.value, str) else "" for item in self._items()]
 
     def insert(self, index: int, text: str) -> None:

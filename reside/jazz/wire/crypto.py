@@ -133,7 +133,7 @@ def transaction_material(co_id: str, session_id: str, index: int) -> str:
     return f'{{"in":"{co_id}","tx":{{"sessionID":"{session_id}","txIndex":{index}}}}}'
 
 
-def opener(key_secret: str, co_id: str) -> Callable[[str, str, int], bytes]:
+def decryptor(key_secret: str, co_id: str) -> Callable[[str, str, int], bytes]:
     """Return a function that decrypts many transactions of one value with one key.
 
     Its arguments are an `encrypted_U…`, the transaction's session and its index in that session.

@@ -2,7 +2,7 @@
 
 The merging account writes a merged transaction, and its role at the time of the merge decides whether it is valid. The
 meta has the position in the branch: `mi` is the index, `s` the session, `b` the branch, `t` the age at the merge in ms.
-Members equal to those of the previous merged transaction are left out (docs/jazz-protocol.md, section 3).
+Members equal to those of the previous merged transaction are omitted (docs/jazz-protocol.md, section 3).
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Origin:
 
 
 class Placed(Protocol):
-    """The preceding transaction, from which `origin_of` takes members that are left out."""
+    """The preceding transaction, from which `origin_of` takes omitted members."""
 
     @property
     def session(self) -> str:

@@ -230,8 +230,8 @@ def _changed(statement: str) -> Callable[[Path], None]:
 
 
 BROKEN = {
-    "garbage": (_garbage, "is broken: delete it"),
-    "torn": (_torn, "is broken: delete it"),
+    "garbage": (_garbage, "is corrupt: delete it"),
+    "torn": (_torn, "is corrupt: delete it"),
     "a word of another": (
         _changed("UPDATE batch SET transactions = replace(transactions, '\"madeAt\":', '\"madeAt\":1')"),
         "does not verify",
@@ -240,9 +240,9 @@ BROKEN = {
         _changed("UPDATE value SET header = (SELECT header FROM value LIMIT 1)"),
         "another value's",
     ),
-    "a header that is none": (_changed("UPDATE value SET header = '{'"), "is broken: delete it"),
+    "a header that is none": (_changed("UPDATE value SET header = '{'"), "is corrupt: delete it"),
     "a gap": (_changed("DELETE FROM batch WHERE after = 0"), "has a gap"),
-    "a later version": (_changed("PRAGMA user_version = 9"), "its version is 9, this program knows 1"),
+    "a later version": (_changed("PRAGMA user_version = 9"), "its version is 9, this program supports 1"),
     "another program's": (_changed("PRAGMA application_id = 9"), "a database of something else"),
 }
 

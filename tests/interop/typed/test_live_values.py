@@ -108,7 +108,9 @@ async def test_what_was_not_loaded_is_an_error_that_says_how_to_load_it(alice: N
     book = Book(title="t", notes=ListOf([Note(text="1")])).create(team)
     await alice.flush()
     read = await Book.load(bob, book.id)
-    with pytest.raises(NotLoaded, match=r"Book.notes refers to co_z\w+, which is not loaded: name notes in `resolve`"):
+    with pytest.raises(
+        NotLoaded, match=r"Book.notes refers to co_z\w+, which is not loaded: include notes in `resolve`"
+    ):
         _ = read.notes
     read = await read.ensure({"notes": True})
     with pytest.raises(NotLoaded, match=r"ListOf\[Note\]\[0\] refers to") as error:

@@ -338,8 +338,8 @@ def test_groups_that_extend_each_other_by_back_dating_give_each_role_once() -> N
         for parent in names:
             if parent != name:
                 states[name].parents[parent] = [(10, "extend"), (50, "revoked")]
-                states[name].take(f"parent_{parent}", Entry(10, "extend", log.transactions[0]))
-        states[name].take(f"parent_{names[0]}", Entry(50, "revoked", log.transactions[0]))
+                states[name].add(f"parent_{parent}", Entry(10, "extend", log.transactions[0]))
+        states[name].add(f"parent_{names[0]}", Entry(50, "revoked", log.transactions[0]))
     for state in states.values():
         state.forget_roles(0)
     assert {state.role_of(BOB, 20) for state in states.values()} == {"writer"}
@@ -356,7 +356,7 @@ def test_a_chain_of_many_groups_needs_no_recursion() -> None:
         validate_group(state, log.transactions, ADMIN)
         if above is not None:
             state.parents[above] = [(10, "extend")]
-            state.take(f"parent_{above}", Entry(10, "extend", log.transactions[0]))
+            state.add(f"parent_{above}", Entry(10, "extend", log.transactions[0]))
         states[name] = state
     last = states[names[-1]]
     last.forget_roles(0)

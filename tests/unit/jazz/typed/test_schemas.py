@@ -202,7 +202,7 @@ def test_a_text_is_a_draft_too() -> None:
         (lambda: Tree(name="t", leaf=Leaf(name="l")).id, "this Tree is a draft: it has no value before create"),
         (lambda: ListOf(["a"])._item_codec(), r"give the type of its items, for example ListOf\[str\]"),
         (lambda: ListOf[str](["a"]).each, "is valid only in a resolve function"),
-        (lambda: tolerate(3), "belongs around a reference"),
+        (lambda: tolerate(3), "expects a reference"),
     ],
 )
 def test_wrong_use_says_what_is_wrong(make: Any, message: str) -> None:
@@ -244,8 +244,8 @@ def test_a_refused_update_of_a_draft_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("annotation", "message"),
     [
-        (list[Leaf], "Leaf is a value of its own: refer to it directly, or by ListOf"),
-        (asyncio.Task, "has no form in JSON"),
+        (list[Leaf], "can't contain the Jazz value Leaf: use Leaf, or ListOf"),
+        (asyncio.Task, "can't be represented in JSON"),
         (CoList | CoMap, "a union may contain only maps.* not CoList or CoMap"),
     ],
 )
@@ -255,7 +255,9 @@ def test_a_field_that_has_no_form_on_the_wire_is_refused(annotation: Any, messag
 
 
 def test_a_field_may_not_take_the_name_of_a_method() -> None:
-    with pytest.raises(SchemaError, match=r"Bad\.id: the name is taken; choose another, and field\(key='id'\)"):
+    with pytest.raises(
+        SchemaError, match=r"Bad\.id: the name is reserved; choose another one and set field\(key='id'\)"
+    ):
 
         class Bad(CoMapModel):
             id: int  # type: ignore[assignment] # it is what is tested

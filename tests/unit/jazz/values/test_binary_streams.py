@@ -202,7 +202,7 @@ async def test_reading_and_waiting_end_with_the_node_and_with_the_value() -> Non
         await other.until_finished()
     with pytest.raises(ValueDeleted):
         [part async for part in other.chunks()]
-    with pytest.raises(JazzTimeout, match="was not ended by its writer within"):
+    with pytest.raises(JazzTimeout, match="was not finished by its writer within"):
         await file.until_finished(timeout=0.01)
     group._host.watches.close()
     with pytest.raises(NodeClosed):

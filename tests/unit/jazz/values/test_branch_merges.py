@@ -59,7 +59,7 @@ async def test_a_merge_dated_after_itself_does_not_count() -> None:
     value = node.create_group().create_map({"a": 1})
     value._write([{"op": "set", "key": "a", "value": 2}], {"mi": 0, "s": value._core.transactions[0].session, "t": -5})
     assert value.as_dict() == {"a": 1}
-    assert [why for _, _, why in value.refusals()] == [None, "it was merged before it was written"]
+    assert [why for _, _, why in value.refusals()] == [None, "its merge is dated before the transaction itself"]
     value._write([{"op": "set", "key": "a", "value": 3}], {"mi": 7, "s": T, "b": "co_zX", "t": 60_000})
     assert json.dumps(value.as_dict()) == '{"a": 1}', "it is older than what is there"
     edits = value.history("a")

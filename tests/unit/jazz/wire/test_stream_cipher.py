@@ -1,6 +1,6 @@
 """The stream cipher, for one text and for many transactions; tests/interop compares it with JavaScript's."""
 
-from reside.jazz.wire.crypto import ReadKey, decrypt, encrypt_text, opener, transaction_material
+from reside.jazz.wire.crypto import ReadKey, decrypt, decryptor, encrypt_text, transaction_material
 from reside.jazz.wire.stream_cipher import XSalsa20
 
 CO_ID, SESSION = "co_zMap", "co_zAccount_session_z1"
@@ -12,7 +12,7 @@ def test_texts_of_any_length_come_back_in_any_order() -> None:
     ciphers = [
         encrypt_text(text, key.secret, transaction_material(CO_ID, SESSION, index)) for index, text in enumerate(texts)
     ]
-    opened = opener(key.secret, CO_ID)
+    opened = decryptor(key.secret, CO_ID)
     assert [opened(cipher, SESSION, index).decode() for index, cipher in enumerate(ciphers)] == texts
     for index, cipher in enumerate(ciphers):
         assert decrypt(cipher, key.secret, transaction_material(CO_ID, SESSION, index)).decode() == texts[index]
