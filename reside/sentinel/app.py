@@ -4,8 +4,8 @@
         started (login, permissions, probes) ─────────────────────────────  needs Jazz
             leading: one term after another ──────────────────────────────  needs etcd
 
-While Jazz or etcd is unavailable, the inner parts retry. The guard continues to run, and restores Jazz
-and etcd themselves.
+While Jazz or etcd is unavailable, the inner parts retry. The guard continues to run, and restores Jazz and etcd
+themselves.
 """
 
 from __future__ import annotations

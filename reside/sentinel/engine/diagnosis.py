@@ -60,14 +60,14 @@ def diagnose(code: int, complaints: Sequence[Complaint], stderr: str, secrets: S
     if code < 0:
         return EngineKilled(f"signal {-code} ended the engine; the next operation repairs the stack")
     return (
-        _of_the_whole(complaints, stderr, secrets)
-        or _of_an_object(complaints, secrets)
+        _stack_error(complaints, stderr, secrets)
+        or _object_error(complaints, secrets)
         or EngineBroken(f"the engine failed with code {code}: {_best(complaints, stderr, secrets)}")
     )
 
 
-def _of_the_whole(complaints: Sequence[Complaint], stderr: str, secrets: Sequence[str]) -> EngineError | None:
-    """Return the error, if no single object caused it."""
+def _stack_error(complaints: Sequence[Complaint], stderr: str, secrets: Sequence[str]) -> EngineError | None:
+    """Return the error of the whole stack; None if a single object may have caused it."""
     everything = "\n".join([*(complaint.message for complaint in complaints), stderr])
     if _LOCKED.search(everything):
         return StackLocked("the stack is locked by another engine that is running now")
@@ -78,7 +78,7 @@ def _of_the_whole(complaints: Sequence[Complaint], stderr: str, secrets: Sequenc
     return None
 
 
-def _of_an_object(complaints: Sequence[Complaint], secrets: Sequence[str]) -> EngineError | None:
+def _object_error(complaints: Sequence[Complaint], secrets: Sequence[str]) -> EngineError | None:
     """Return the error of one object; a conflict is preferred, because it names the other manager."""
     for complaint in complaints:
         conflict = _CONFLICT.search(complaint.message)
@@ -103,9 +103,8 @@ def _best(complaints: Sequence[Complaint], stderr: str, secrets: Sequence[str]) 
             return _short(complaint.message, secrets)
     if complaints:
         return _short(complaints[0].message, secrets)
-    return _short(
-        mask(stderr, secrets)[-LONGEST:], secrets
-    )  # masked before it is cut: a part of a secret would not be found
+    # Mask before the text is cut: a part of a secret would not be found.
+    return _short(mask(stderr, secrets)[-LONGEST:], secrets)
 
 
 def _short(message: str, secrets: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ class EngineError(Exception):
 
     transient: ClassVar[bool] = False
 
-    def __init__(self, message: str, object: str | None = None) -> None:  # noqa: A002 - the word of the whole package
+    def __init__(self, message: str, object: str | None = None) -> None:  # noqa: A002 - the package's term
         super().__init__(message if object is None else f"{object}: {message}")
         self.object = object
         self.message = message

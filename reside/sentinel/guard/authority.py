@@ -47,17 +47,17 @@ class Authority:
 
     def lead(self) -> None:
         """Note that this process holds the lease."""
-        self._to("leading")
+        self._set("leading")
 
     def follow(self) -> None:
         """Note that another process holds the lease and renews it."""
-        self._to("following")
+        self._set("following")
 
     def lose_etcd(self) -> None:
         """Note that the holder of the lease is unknown, because etcd is unavailable."""
-        self._to("orphaned" if self.may_change else "starting")
+        self._set("orphaned" if self.may_change else "starting")
 
-    def _to(self, state: State) -> None:
+    def _set(self, state: State) -> None:
         if state == self.state:
             return
         _log.info("authority changed", before=self.state, now=state)

@@ -95,15 +95,15 @@ class DriftRepairer:
         return lambda: self._listeners.remove(listener)
 
     def reload(self) -> None:
-        """Take over all stacks from the store, and examine their objects."""
+        """Read all stacks from the store again, and examine their objects."""
         desired: dict[str, _Desired] = {}
         for stored in self._store.stacks.values():
             desired |= self._stack(stored)
         self._desired = desired
         self.examine_all()
 
-    def take(self, name: str) -> None:
-        """Take over one stack from the store, and examine its objects."""
+    def update(self, name: str) -> None:
+        """Read one stack from the store again, and examine its objects."""
         self._replace(name)
         self.examine(name)
 
@@ -131,7 +131,7 @@ class DriftRepairer:
             yield
         finally:
             self._suspended.discard(name)
-            self.take(name)
+            self.update(name)
 
     async def run(self) -> None:
         """Repair until cancelled."""
@@ -183,7 +183,7 @@ class DriftRepairer:
         try:
             self._store.save(replace(stored, finished={**stored.finished, key: reported(job)}))
         except NotReady as error:
-            _log.error("end of job not stored; a restart forgets it", object=key, error=str(error))
+            _log.error("could not store that a job has ended; a restart loses this", object=key, error=str(error))
         self._notify(key)
 
     def _is_noted(self, stack: str, key: str) -> bool:
@@ -219,7 +219,7 @@ class DriftRepairer:
         self._replace(name)
 
     def _action(self, key: str) -> Action:
-        """Return what to do about an object, within our authority."""
+        """Return the repair of an object that our authority permits."""
         desired = self._desired.get(key)
         stored = self._store.stacks.get(desired.stack) if desired else None
         if desired is None or stored is None or desired.stack in self._suspended or not self._cache.is_listed(key):

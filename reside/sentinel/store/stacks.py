@@ -1,8 +1,8 @@
 """The last validated stacks, on the Sentinel's volume: what the guard restores, with or without Jazz.
 
 Each stack has one JSON file. Invariants: a file is replaced atomically; only the leading Sentinel writes, with the
-exception that a Sentinel that starts may note the end of a Job; values of secret references are stored in the
-vault only.
+exception that a Sentinel that starts may note the end of a Job; values of secret references are stored in
+the vault only.
 """
 
 from __future__ import annotations

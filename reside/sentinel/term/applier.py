@@ -90,7 +90,7 @@ class Applier:
             raise
         self.unread.discard(name)
         self._watch(name, {source.id: source})
-        self._reporter.take(stack)
+        self._reporter.set_desired(stack)
         self._context.check(stack)
         objects, values = await resolve(self._context.replica.node, self._context.guard, stack)
         self._resolved[name] = _values_of(stack)
@@ -102,7 +102,7 @@ class Applier:
         guard = self._context.guard
         stored = guard.store.stacks.get(stack.name)
         if stored is not None and stored.applied == stack.revision and stored.settled:
-            guard.repairer.take(stack.name)  # a secret's value may have changed
+            guard.repairer.update(stack.name)  # a secret's value may have changed
             return
         if not stack.objects and (stored is None or not (stored.objects or stored.pending or stored.leaving)):
             guard.store.save(StoredStack(stack.name, stack.owner).after_apply(stack))

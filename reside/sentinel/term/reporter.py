@@ -42,7 +42,7 @@ class Reporter:
         """Queue the report of a stack."""
         self.queue.add(name)
 
-    def take(self, stack: DesiredStack) -> None:
+    def set_desired(self, stack: DesiredStack) -> None:
         """Note a desired stack that was read."""
         self.desired[stack.name] = stack
         self.touch(stack.name)
