@@ -134,7 +134,7 @@ def _build_missing(items: Mapping[str, Item], present: Collection[str], daemon: 
             parent = items[name].recipe.parent
             daemon.build(items[name], items[parent].local if parent else "", contexts[name].result())
         daemon.push([item for name, item in items.items() if name not in present], scratch)
-        daemon.forget_old(list(items.values()))
+        daemon.remove_old(list(items.values()))
 
 
 def _to_build(items: Mapping[str, Item], present: Collection[str], daemon: Daemon) -> list[str]:

@@ -106,7 +106,7 @@ class Daemon:
                 with timed(f"{item.recipe.name}: pushed", self.progress):
                     anyio.run(registry.push_image, item.reference, image.config, image.layers, item.below)
 
-    def forget_old(self, items: Collection[Item]) -> None:
+    def remove_old(self, items: Collection[Item]) -> None:
         """Remove all but the latest builds of these images from the store, and their unused layers."""
         current = {item.local for item in items}
         for item in items:
