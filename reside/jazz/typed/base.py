@@ -56,7 +56,7 @@ class TypedValue(ABC):
 
     @property
     def is_draft(self) -> bool:
-        """Whether the value was not created yet."""
+        """Whether this is a draft, whose value does not exist yet."""
         return self._value is None
 
     @property

@@ -80,7 +80,7 @@ class Draft(Protocol):
 
     @property
     def is_draft(self) -> bool:
-        """Whether the value was not created yet."""
+        """Whether this is a draft, whose value does not exist yet."""
 
     def _write_draft(self, target: WriteTarget) -> OwnedValue:
         """Write the draft."""

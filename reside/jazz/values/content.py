@@ -20,7 +20,7 @@ from reside.jazz.wire.session import Transaction
 
 
 class View(Protocol):
-    """What is built from a value's valid transactions; the view orders them by time."""
+    """The content that is built from a value's valid transactions; the view orders them by time."""
 
     def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
         """Rebuild the view. `losers`: the `order` of each transaction that lost a first-writer-wins race."""

@@ -26,10 +26,10 @@ class Patch(Generic[T]):
 def patches(old: Sequence[T], new: Sequence[T], *, max_edits: int = _MAX_EDITS) -> list[Patch[T]]:
     """Return the patches that turn `old` into `new`.
 
-    Their positions refer to `old` and ascend; between any two are kept items.
+    Their positions refer to `old` and ascend. Any two patches are separated by items that are kept.
 
     Args:
-        old: the present sequence.
+        old: the current sequence.
         new: the desired sequence.
         max_edits: if more deletions and insertions are necessary, the difference is one patch.
     """

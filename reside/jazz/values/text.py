@@ -30,7 +30,7 @@ def graphemes(text: str) -> list[str]:
     """Return the extended grapheme clusters of a text (Unicode Standard Annex #29)."""
     if text.isascii() and "\r" not in text:
         return list(text)
-    # To JavaScript, adjacent halves of a surrogate pair are one character, even if they were inserted separately.
+    # In JavaScript, adjacent halves of a surrogate pair are one character, even if they were inserted separately.
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     return _cluster().findall(whole)
 
