@@ -1,7 +1,7 @@
 """The command runner that sends commands to a resident engine, which belongs to this Sentinel alone.
 
-The command line runs what the resident engine does not serve, and everything as long as the resident engine does not
-start.
+The command line runs what the resident engine does not serve. It runs everything as long as the resident engine does
+not start.
 """
 
 from __future__ import annotations

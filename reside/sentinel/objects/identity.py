@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def split_key(key: str) -> tuple[str, str]:
-    """Return kind and name of `Kind/name`."""
+    """Split `Kind/name` into kind and name."""
     kind, _, name = key.partition("/")
     return kind, name
 
