@@ -1,5 +1,5 @@
-// Package life controls the life of the engine's process: when it ends, how it hands over to a successor, and how the
-// locks of a dead engine are removed.
+// Package life controls the lifetime of the engine's process: when it ends, how it hands over to a successor, and how
+// the locks of a dead engine are removed.
 //
 // The pinned version of Pulumi's engine leaks connections, goroutines and memory with each operation, so a process
 // serves a limited number of operations. Then it starts a successor, which replaces the socket by a rename when it is

@@ -27,7 +27,7 @@ type Supervisor struct {
 	Log    *slog.Logger
 	// Tick is the interval of checks of the limits without an event.
 	Tick time.Duration
-	// Patience is how long running commands may take when the engine is stopped.
+	// Patience limits the time that running commands may take when the engine is stopped.
 	Patience time.Duration
 }
 

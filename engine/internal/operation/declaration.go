@@ -32,7 +32,7 @@ const (
 	declaredRuntime = "declared"
 	// stackType is the type of the first resource.
 	stackType = "pulumi:pulumi:Stack"
-	// noResource is the index that stands for no resource.
+	// noResource is the index that means no resource.
 	noResource = -1
 	// unknownID represents an id that the provider has not assigned yet.
 	unknownID = plugin.UnknownStringValue
@@ -56,7 +56,7 @@ type declaredResource struct {
 	// Parent and Provider are indexes, or noResource.
 	Parent   index
 	Provider index
-	// Custom tells whether a provider manages the resource.
+	// Custom reports whether a provider manages the resource.
 	Custom bool
 	// After are the indexes of the resources that must exist before this one.
 	After []index
@@ -259,7 +259,7 @@ func (r *declaredResource) request(
 	if err != nil {
 		return nil, fmt.Errorf("the inputs of %s: %w", r.Name, err)
 	}
-	// Each input depends on no resource. By default, it would depend on all resources that this one comes after.
+	// Each input depends on no resource. By default, it would depend on all resources that this one depends on.
 	none := make(map[string]*pulumirpc.RegisterResourceRequest_PropertyDependencies, len(inputs))
 	for name := range inputs {
 		none[name] = &pulumirpc.RegisterResourceRequest_PropertyDependencies{}

@@ -67,17 +67,17 @@ func (s *scope) listen(interrupts <-chan struct{}, events chan<- engine.Event, p
 				message += colors.BrightRed + "Note that terminating immediately may lead to orphaned resources " +
 					"and other inconsistencies.\n" + colors.Reset
 			}
-			s.tell(events, message)
+			s.show(events, message)
 			s.source.Cancel()
 		} else {
-			s.tell(events, colors.BrightRed+"^C received; terminating"+colors.Reset)
+			s.show(events, colors.BrightRed+"^C received; terminating"+colors.Reset)
 			s.source.Terminate()
 		}
 	}
 }
 
-// tell displays a message, unless the display has ended.
-func (s *scope) tell(events chan<- engine.Event, message string) {
+// show displays a message, unless the display has ended.
+func (s *scope) show(events chan<- engine.Event, message string) {
 	event := engine.NewEvent(engine.StdoutEventPayload{Message: message, Color: colors.Always})
 	select {
 	case events <- event:

@@ -31,7 +31,7 @@ type booter struct {
 //
 // The kernel sends the parent-death signal when the thread that started the process ends, so the thread is kept until
 // the process has ended.
-func (b booter) start(wanted spec, hosts hostMaker, messages, status diag.Sink) (*running, error) {
+func (b booter) start(required spec, hosts hostMaker, messages, status diag.Sink) (*running, error) {
 	type outcome struct {
 		started *running
 		err     error
@@ -40,7 +40,7 @@ func (b booter) start(wanted spec, hosts hostMaker, messages, status diag.Sink) 
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		started, err := b.open(wanted, hosts, messages, status)
+		started, err := b.open(required, hosts, messages, status)
 		if err != nil {
 			outcomes <- outcome{nil, err}
 			return
@@ -55,10 +55,10 @@ func (b booter) start(wanted spec, hosts hostMaker, messages, status diag.Sink) 
 }
 
 // open starts a plugin with a host and context of its own, which are independent of operations.
-func (b booter) open(wanted spec, hosts hostMaker, messages, status diag.Sink) (_ *running, err error) {
+func (b booter) open(required spec, hosts hostMaker, messages, status diag.Sink) (_ *running, err error) {
 	host, err := hosts(context.Background(), messages, status, nil)
 	if err != nil {
-		return nil, fmt.Errorf("creating the plugin host of %s: %w", wanted.descriptor.Name, err)
+		return nil, fmt.Errorf("creating the plugin host of %s: %w", required.descriptor.Name, err)
 	}
 	undo := []func() error{host.Close}
 	release := func() error { return runBackwards(undo) }
@@ -67,32 +67,32 @@ func (b booter) open(wanted spec, hosts hostMaker, messages, status diag.Sink) (
 			err = errors.Join(err, release())
 		}
 	}()
-	folder, err := b.guarded(wanted)
+	folder, err := b.guarded(required)
 	if err != nil {
 		return nil, err
 	}
 	undo = append(undo, func() error { return os.RemoveAll(folder) })
 	version := ""
-	if wanted.descriptor.Version != nil {
-		version = wanted.descriptor.Version.String()
+	if required.descriptor.Version != nil {
+		version = required.descriptor.Version.String()
 	}
 	plugins := &workspace.Plugins{Providers: []workspace.PluginOptions{
-		{Name: wanted.descriptor.Name, Version: version, Path: folder},
+		{Name: required.descriptor.Name, Version: version, Path: folder},
 	}}
-	ctx, err := plugin.NewContextWithRoot(context.Background(), messages, status, host, wanted.folder, wanted.folder,
-		nil, wanted.disableProviderPreview, nil, plugins, nil, nil)
+	ctx, err := plugin.NewContextWithRoot(context.Background(), messages, status, host, required.folder, required.folder,
+		nil, required.disableProviderPreview, nil, plugins, nil, nil)
 	if err != nil {
-		return nil, fmt.Errorf("creating the plugin context of %s: %w", wanted.descriptor.Name, err)
+		return nil, fmt.Errorf("creating the plugin context of %s: %w", required.descriptor.Name, err)
 	}
-	ctx.CloudCredentialEnv = wanted.credentials
+	ctx.CloudCredentialEnv = required.credentials
 	undo = append(undo, ctx.Close)
 
 	options := map[string]any{}
-	for key, value := range wanted.options {
+	for key, value := range required.options {
 		options[key] = value
 	}
-	started, err := plugin.NewProvider(host, ctx, wanted.descriptor, options, wanted.disableProviderPreview,
-		wanted.config, "", joinEnv(wanted.env, b.added(wanted)))
+	started, err := plugin.NewProvider(host, ctx, required.descriptor, options, required.disableProviderPreview,
+		required.config, "", joinEnv(required.env, b.added(required)))
 	if err != nil {
 		return nil, err
 	}
@@ -129,18 +129,18 @@ func (b booter) sweep() error {
 }
 
 // guarded creates the folder from which the plugin is started.
-func (b booter) guarded(wanted spec) (string, error) {
+func (b booter) guarded(required spec) (string, error) {
 	if err := os.MkdirAll(b.folder, 0o700); err != nil {
 		return "", fmt.Errorf("creating the folder for plugins: %w", err)
 	}
-	folder, err := os.MkdirTemp(b.folder, wanted.descriptor.Name+"-")
+	folder, err := os.MkdirTemp(b.folder, required.descriptor.Name+"-")
 	if err != nil {
 		return "", fmt.Errorf("creating the folder for plugins: %w", err)
 	}
 	links := map[string]string{
-		wanted.descriptor.File(): b.guard,
-		"target":                 wanted.path,
-		"parent":                 strconv.Itoa(os.Getpid()),
+		required.descriptor.File(): b.guard,
+		"target":                   required.path,
+		"parent":                   strconv.Itoa(os.Getpid()),
 	}
 	for name, to := range links {
 		if err := os.Symlink(to, filepath.Join(folder, name)); err != nil {
@@ -151,15 +151,15 @@ func (b booter) guarded(wanted spec) (string, error) {
 }
 
 // added returns the variables that are added to the environment of the engine and of the stock host.
-func (b booter) added(wanted spec) env.MapStore {
+func (b booter) added(required spec) env.MapStore {
 	values := env.MapStore{}
 	for name, value := range b.environment {
 		if _, set := os.LookupEnv(name); !set {
 			values[name] = value
 		}
 	}
-	if wanted.project != "" {
-		maps.Copy(values, env.MapStore{"PULUMI_PROJECT": wanted.project})
+	if required.project != "" {
+		maps.Copy(values, env.MapStore{"PULUMI_PROJECT": required.project})
 	}
 	return values
 }

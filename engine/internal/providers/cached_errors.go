@@ -3,8 +3,7 @@ package providers
 import "strings"
 
 // serverRefusals are texts of errors after which the Kubernetes provider caches nothing: the API server refused an
-// object, or the provider waited in vain until an object was ready. In both cases the server was reached and knew the
-// kind.
+// object, or an object did not become ready in time. In both cases the server was reached and knew the kind.
 var serverRefusals = []string{
 	"is invalid:", "already exists", "is forbidden:", "the object has been modified", "Apply failed with ",
 	"Server-Side Apply field conflict detected", "admission webhook", "exceeded quota", "field is immutable",

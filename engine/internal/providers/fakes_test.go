@@ -118,12 +118,12 @@ func newStage(t *testing.T, options Options) *stage {
 	return s
 }
 
-func (s *stage) start(wanted spec, _ hostMaker, messages, _ diag.Sink) (*running, error) {
+func (s *stage) start(required spec, _ hostMaker, messages, _ diag.Sink) (*running, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	made := &fakeProvider{pid: 1000 + len(s.started), exited: make(chan struct{})}
 	s.started = append(s.started, made)
-	s.folders = append(s.folders, wanted.folder)
+	s.folders = append(s.folders, required.folder)
 	s.messages = append(s.messages, messages)
 	info, err := made.GetPluginInfo(context.Background())
 	return &running{

@@ -110,8 +110,8 @@ func (p *Pool) Operations() int {
 }
 
 // joinAny joins a process with this spec and any configuration, or starts one.
-func (p *Pool) joinAny(lease *Lease, wanted spec, hosts hostMaker) (*process, error) {
-	key, err := wanted.key()
+func (p *Pool) joinAny(lease *Lease, required spec, hosts hostMaker) (*process, error) {
+	key, err := required.key()
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (p *Pool) joinAny(lease *Lease, wanted spec, hosts hostMaker) (*process, er
 		}
 	}
 	if found == nil && !p.closed {
-		found = p.launch(wanted, key, "", hosts)
+		found = p.launch(required, key, "", hosts)
 	}
 	err = p.join(lease, found)
 	p.mutex.Unlock()
@@ -135,8 +135,8 @@ func (p *Pool) joinAny(lease *Lease, wanted spec, hosts hostMaker) (*process, er
 
 // joinConfigured joins the process with this configuration. If there is none, it takes an unconfigured one or starts
 // one. Then ours is true, and the caller must configure the process.
-func (p *Pool) joinConfigured(lease *Lease, wanted spec, config configKey, hosts hostMaker) (found *process, ours bool, err error) {
-	key, err := wanted.key()
+func (p *Pool) joinConfigured(lease *Lease, required spec, config configKey, hosts hostMaker) (found *process, ours bool, err error) {
+	key, err := required.key()
 	if err != nil {
 		return nil, false, err
 	}
@@ -155,7 +155,7 @@ func (p *Pool) joinConfigured(lease *Lease, wanted spec, config configKey, hosts
 		if ours, found = true, spare; found != nil {
 			found.config = config
 		} else if !p.closed {
-			found = p.launch(wanted, key, config, hosts)
+			found = p.launch(required, key, config, hosts)
 		}
 	}
 	err = p.join(lease, found)
@@ -167,10 +167,10 @@ func (p *Pool) joinConfigured(lease *Lease, wanted spec, config configKey, hosts
 }
 
 // launch starts a process. The mutex must be held.
-func (p *Pool) launch(wanted spec, key bootKey, config configKey, hosts hostMaker) *process {
+func (p *Pool) launch(required spec, key bootKey, config configKey, hosts hostMaker) *process {
 	p.makeRoom()
 	made := &process{
-		pool: p, spec: wanted, key: key, hosts: hosts, config: config, idleSince: p.now(), users: map[*Lease]*use{},
+		pool: p, spec: required, key: key, hosts: hosts, config: config, idleSince: p.now(), users: map[*Lease]*use{},
 		started: make(chan struct{}), configured: make(chan struct{}),
 	}
 	p.processes[key] = append(p.processes[key], made)

@@ -23,7 +23,7 @@ type running struct {
 }
 
 // starter starts a plugin. Tests replace it.
-type starter func(wanted spec, hosts hostMaker, messages, status diag.Sink) (*running, error)
+type starter func(required spec, hosts hostMaker, messages, status diag.Sink) (*running, error)
 
 // process is one process of a provider. It exists before the process starts and after it has ended.
 //

@@ -32,8 +32,8 @@ type proxy struct {
 
 var _ plugin.Provider = (*proxy)(nil)
 
-// wanted returns the spec of a process for the project's folder, or for any folder.
-func (p *proxy) wanted(inFolder bool) spec {
+// required returns the spec of a process for the project's folder, or for any folder.
+func (p *proxy) required(inFolder bool) spec {
 	if inFolder || !folderFree(p.descriptor.Name) {
 		return p.inFolder
 	}
@@ -53,7 +53,7 @@ func (p *proxy) target(inFolder bool) (plugin.Provider, *process, error) {
 	case p.own != nil:
 		return p.own, nil, nil
 	case p.configuration == nil:
-		found, err := p.host.lease.pool.joinAny(p.host.lease, p.wanted(inFolder), p.host.base)
+		found, err := p.host.lease.pool.joinAny(p.host.lease, p.required(inFolder), p.host.base)
 		return nil, found, err
 	}
 	inFolder = inFolder || p.alwaysInFolder(p.configuration.Inputs)
@@ -84,7 +84,7 @@ func (p *proxy) alwaysInFolder(inputs ...resource.PropertyMap) bool {
 func (p *proxy) bind(inFolder bool) (*process, error) {
 	lease := p.host.lease
 	config := configurationKey(p.descriptor.Name, *p.configuration, p.host.files(p.ctx))
-	found, ours, err := lease.pool.joinConfigured(lease, p.wanted(inFolder), config, p.host.base)
+	found, ours, err := lease.pool.joinConfigured(lease, p.required(inFolder), config, p.host.base)
 	if err != nil {
 		return nil, err
 	}

@@ -210,8 +210,8 @@ func TestASlowClientDoesNotBlockOthers(t *testing.T) {
 	// It never reads, so the server ends the write
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	if left := server.Drain(ended); left != 0 {
-		t.Errorf("%d are left", left)
+	if remaining := server.Drain(ended); remaining != 0 {
+		t.Errorf("%d commands still run", remaining)
 	}
 	slow.Close()
 }
@@ -225,8 +225,8 @@ func TestDrainRefusesNewCommandsAndWaitsForRunningOnes(t *testing.T) {
 	}, Options{Grace: time.Hour})
 	running := server.ask()
 	<-begun
-	left := make(chan int)
-	go func() { left <- server.Drain(context.Background()) }()
+	remaining := make(chan int)
+	go func() { remaining <- server.Drain(context.Background()) }()
 	for {
 		counts, changed := server.Counts()
 		if counts.Draining {
@@ -245,7 +245,7 @@ func TestDrainRefusesNewCommandsAndWaitsForRunningOnes(t *testing.T) {
 	if got := running.all(); !strings.HasSuffix(got, `{"exit":7}`) {
 		t.Error(got)
 	}
-	if count := <-left; count != 0 {
+	if count := <-remaining; count != 0 {
 		t.Error(count)
 	}
 }
@@ -261,8 +261,8 @@ func TestDrainInterruptsAfterItsPatience(t *testing.T) {
 	<-begun
 	patience, cancel := context.WithTimeout(context.Background(), short)
 	defer cancel()
-	if left := server.Drain(patience); left != 0 {
-		t.Errorf("%d are left", left)
+	if remaining := server.Drain(patience); remaining != 0 {
+		t.Errorf("%d commands still run", remaining)
 	}
 	if got := running.all(); !strings.HasSuffix(got, `{"exit":1}`) {
 		t.Error(got)
