@@ -1,4 +1,4 @@
-# Every target works on a fresh clone: it makes what it needs first. `make` alone lists them.
+# Every target works on a fresh clone: it builds what it needs first. `make` without a target lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CACHE := $(or $(RESIDE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reside)
@@ -22,7 +22,7 @@ $(CACHE)/uv/bin/uv:
 tools: .venv/.synced ## build the engine and Kubernetes into the cache, if they are not there yet
 	@$(RUN)/python tools/build.py
 
-up: tools ## bring a whole ReSide up on the embedded Kubernetes and load an example replica
+up: tools ## start a complete ReSide on the embedded Kubernetes and load an example replica
 	@$(RUN)/python -m reside.cli.up
 
 down: .venv/.synced ## stop the embedded Kubernetes; its state is kept for the next `make up`
@@ -37,7 +37,7 @@ test: tools ## run every test
 quick: .venv/.synced
 	@$(RUN)/pytest -q tests/unit -n 2
 
-check: .venv/.synced ## lint, types, import contracts and the quick tests, in under a minute
+check: .venv/.synced ## run the linters, mypy, the import contracts and the unit tests, in under a minute
 	$(RUN)/ruff check . && $(RUN)/ruff format --check .
 	$(RUN)/mypy
 	$(RUN)/lint-imports
@@ -47,7 +47,7 @@ coverage: tools ## run the Jazz client's tests and show the lines that they miss
 	$(RUN)/pytest tests/unit/jazz tests/interop -n 3 --dist loadgroup --no-loadscope-reorder \
 		--cov=reside/jazz --cov-report=term-missing:skip-covered --cov-fail-under=95
 
-soak: tools ## longer runs: chaos, fuzzing, soaks
+soak: tools ## run the longer tests: random failures, fuzzing, memory leaks
 	$(RUN)/pytest -m soak
 
 bench: tools ## print the benchmarks

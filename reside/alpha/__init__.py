@@ -1,1 +1,1 @@
-"""The Alpha replica: it loads images, versions them and hands out permissions."""
+"""The Alpha replica: it loads images, creates versions, and decides which permissions are expected."""

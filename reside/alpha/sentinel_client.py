@@ -33,7 +33,7 @@ class SentinelMaps:
 
 
 class SentinelClient:
-    """Alpha's handle on the Sentinel, a member of Alpha's state.
+    """Alpha's client of the Sentinel, a member of Alpha's state.
 
     Args:
         context: Alpha's context.

@@ -17,4 +17,4 @@ class AlphaSettings(ReplicaSettings, ClusterSettings):
     model_config = ReplicaSettings.model_config
 
     claim_code: SecretStr | None = None
-    """One-time code for the super admin's claim; None: nobody can claim."""
+    """One-time code for the super admin's claim; None: no account can claim."""

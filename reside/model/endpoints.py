@@ -9,7 +9,7 @@ READINESS_PATH: Final = "/readyz"
 
 
 def replica_path(replica: str) -> str:
-    """Return what every path of a replica begins with, probes and metrics aside; it ends with `/`."""
+    """Return the prefix of all paths of a replica except probes and metrics; it ends with `/`."""
     return f"/replicas/{replica}/"
 
 

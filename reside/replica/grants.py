@@ -78,10 +78,10 @@ def _judge(error: Exception) -> Verdict:
 
 
 async def reconcile(context: Context, declaration: Declaration) -> None:
-    """Carry out all permissions once.
+    """Make one pass over all permissions: carry out their changes and publish the grants.
 
     Raises:
-        NotReady: some were not carried out or published; the log says which and why.
+        NotReady: some changes were not carried out, or grants not published; the log says which and why.
         JazzError: the control block can't be read now.
     """
     await context.rcb.refresh()
@@ -91,7 +91,7 @@ async def reconcile(context: Context, declaration: Declaration) -> None:
     GRANTS_PENDING.labels(context.name).set(done.count(False))
     LAST_GRANTS_PASS.labels(context.name).set(time.time())
     if not (all(done) and published):
-        raise NotReady(f"not all permissions of {context.name} are carried out and published")
+        raise NotReady(f"not all permissions of {context.name} are carried out and published: see its log")
 
 
 async def _try(context: Context, declaration: Declaration, step: Step) -> bool:
