@@ -84,7 +84,7 @@ class Ledger:
 
 
 def _commands() -> float:
-    """Return the CPU seconds of commands that ended, and of engines that ended, with their whole life: see `Pair`."""
+    """Return the CPU seconds of commands that ended, and of engines that ended, over their complete run: see `Pair`."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     return ended.ru_utime + ended.ru_stime
 

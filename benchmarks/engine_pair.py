@@ -57,13 +57,13 @@ class Pair:
     def cpu(self) -> float:
         """Return the CPU seconds so far."""
         with self._lock:
-            self._look()
+            self._measure_processes()
             return sum(self._seconds.values())
 
     def sample(self) -> None:
         """Take one sample of CPU time and memory."""
         with self._lock:
-            found = self._look()
+            found = self._measure_processes()
             shares, resident = dict.fromkeys(self._sessions, 0), dict.fromkeys(self._sessions, 0)
             for pid, session in found:
                 memory = _memory(pid)
@@ -72,7 +72,7 @@ class Pair:
             self.peak = max([self.peak, *shares.values()])
             self.peak_resident = max([self.peak_resident, *resident.values()])
 
-    def _look(self) -> list[tuple[int, int]]:
+    def _measure_processes(self) -> list[tuple[int, int]]:
         """Record the CPU time of all engines and providers; return their process ids and sessions."""
         found = []
         for pid, parent, session, seconds, name in _processes():

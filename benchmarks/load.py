@@ -74,7 +74,7 @@ async def _load(session: Session, client: Any) -> tuple[float, int]:
     expected = (known["version"] if known else 0) + 1
     labels = {"reside.io/replica": NAME, "reside.io/version": str(expected)}
     began = time.monotonic()
-    approving = asyncio.create_task(approve(session, request, seen, _whatever, lambda _: None))
+    approving = asyncio.create_task(approve(session, request, seen, _approve_any, lambda _: None))
     await _ready(client, labels)
     seconds = time.monotonic() - began
     version = (await approving).version or expected
@@ -82,7 +82,7 @@ async def _load(session: Session, client: Any) -> tuple[float, int]:
     return seconds, version
 
 
-async def _whatever(_seen: LoadRequest) -> None:
+async def _approve_any(_seen: LoadRequest) -> None:
     """Approve without a review."""
 
 
@@ -99,7 +99,7 @@ async def _apply(client: Any, cluster: Cluster, manifest: dict[str, Any]) -> flo
     await _ready(client, labels)
     seconds = time.monotonic() - began
     await client.delete(Deployment, manifest["metadata"]["name"])
-    await _gone(client, labels)
+    await _until_deleted(client, labels)
     return seconds
 
 
@@ -124,7 +124,7 @@ async def _ready(client: Any, labels: dict[str, str]) -> None:
                 return
 
 
-async def _gone(client: Any, labels: dict[str, str]) -> None:
+async def _until_deleted(client: Any, labels: dict[str, str]) -> None:
     async with asyncio.timeout(DEADLINE_S):
         left = {pod.metadata.name async for pod in client.list(Pod, labels=labels)}
         if not left:

@@ -47,7 +47,7 @@ class ReplicaInfo(_Model):
 
     @field_validator("name")
     @classmethod
-    def _usable(cls, name: str) -> str:
+    def _name_is_valid(cls, name: str) -> str:
         try:
             return check_name(name)
         except InvalidName as error:

@@ -52,7 +52,7 @@ class ReplicaSettings(BaseSettings):
 
     @field_validator("etcd_hosts")
     @classmethod
-    def _some(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+    def _hosts_are_not_empty(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
         if not hosts:
             raise ValueError("is empty: set it to e.g. http://etcd:2379")
         return hosts

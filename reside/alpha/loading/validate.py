@@ -58,7 +58,7 @@ async def _resolve(alpha: Alpha, request: LoadRequest) -> ApproveRequest:
             for identity in resolve.contract_identities(manifest)
         }
     except RegistryUnavailable as error:
-        raise _registry_is_down(alpha, request.id, error) from None
+        raise _unavailable_error(alpha, request.id, error) from None
     async with alpha.transaction() as tx:
         await tx.load(alpha.data.root.id)
         ids = await tx.run_exclusively(lambda: contracts.refresh_all(alpha.data, fetched))
@@ -116,14 +116,14 @@ async def _preview(alpha: Alpha, record: RequestRecord, approved: ApproveRequest
     if result is None:
         return
     if not result.applicable:
-        raise LoadRefused(_why_not(result))
+        raise LoadRefused(_refusal_reason(result))
     async with alpha.transaction() as tx:
         found = await tx.load(record.map.id)
         if found.get("status") == "validating":
             tx.stage(lambda: found.update({"preview": result.document(), "status": "requires-approval"}))
 
 
-def _why_not(preview: StackPreview) -> str:
+def _refusal_reason(preview: StackPreview) -> str:
     if preview.violations:
         return "the stack breaks the policy: " + "; ".join(preview.violations)
     return f"the stack can't be applied: {preview.error}"
@@ -136,7 +136,7 @@ async def _refuse(alpha: Alpha, record: RequestRecord, why: str) -> None:
             tx.stage(lambda: found.update({"status": "invalid", "errorMessage": why}))
 
 
-def _registry_is_down(alpha: Alpha, request: int, error: RegistryUnavailable) -> Exception:
+def _unavailable_error(alpha: Alpha, request: int, error: RegistryUnavailable) -> Exception:
     """Return the error for an unavailable registry: retry, or refuse the request after the timeout."""
     now = asyncio.get_running_loop().time()
     since = alpha.registry_down_since.setdefault(request, now)
