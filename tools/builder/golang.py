@@ -18,6 +18,8 @@ from pathlib import Path
 
 from tools.builder.units import Unit
 
+FLAGS = ("-buildvcs=false", "-gcflags=all=-dwarf=false")
+"""For every Go command. Binaries are stripped: without debug information, the compilers have a tenth less to do."""
 _SETTINGS = ("GOVERSION", "GOOS", "GOARCH")
 _TAIL_LINES = 30
 _LOCAL = re.compile(r"=> (\.\S*)$", re.MULTILINE)
@@ -180,7 +182,7 @@ def environment() -> dict[str, str]:
 
     Commands in this environment share Go's cache of compiled packages.
     """
-    return {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-buildvcs=false"}
+    return {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": " ".join(FLAGS)}
 
 
 def collector() -> dict[str, str]:

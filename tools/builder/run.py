@@ -33,7 +33,7 @@ class Run:
         """Return a unit's entry in the cache."""
         module = self._checkout / unit.module
         others = [cache.folder_hash(folder) for folder in golang.replacements(module)]
-        decide = (golang.settings(), unit.ldflags, *unit.packages.values(), *others)
+        decide = (golang.settings(), *golang.FLAGS, unit.ldflags, *unit.packages.values(), *others)
         return cache.Entry(self._root / f"{unit.name}-{cache.folder_hash(module, *decide)}")
 
     def bring(self, units: Sequence[Unit], packages: Sequence[str]) -> None:
