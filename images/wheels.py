@@ -68,9 +68,9 @@ def compiles() -> bool:
 
 
 def compile_all(folder: Path, place: str) -> None:
-    """Write byte code beside each module, since the image's user can't write it and would compile at every start.
+    """Write byte code beside each module, because the image's user can't write it and would compile at every start.
 
-    Python does not check it against its source, since nothing in an image changes.
+    Python does not compare it with its source, because nothing in an image changes.
 
     Args:
         folder: folder of the modules on this machine.

@@ -1,6 +1,6 @@
-"""Brings the Pulumi engine and Kubernetes to this machine: see `tools/builder`.
+"""Build the toolchain, which contains the Pulumi engine and Kubernetes: see `tools/builder`.
 
-Needs nothing but Python 3.11 and Go, as it runs before anything is installed.
+It needs only Python 3.11 and Go, because it runs before anything is installed.
 """
 
 import runpy

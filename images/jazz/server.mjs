@@ -1,8 +1,8 @@
 // The Jazz sync server of a ReSide cluster: the official cojson package, SQLite through node:sqlite, one HTTP port.
 //
 //   HOST  address to listen on (default 127.0.0.1)
-//   PORT  port (default 4200; 0 takes a free one, which the "listening" log line names)
-//   DB    SQLite file (default jazz.sqlite in the working folder); ":memory:" keeps nothing
+//   PORT  port (default 4200; 0: any free one, which the "listening" log line contains)
+//   DB    SQLite file (default jazz.sqlite in the working folder); ":memory:" stores nothing
 //
 // GET /healthz answers 200 while the server takes connections and its database answers a query, 503 otherwise.
 // SIGTERM and SIGINT shut it down gracefully: no new connections, sockets closed, storage drained, database closed.
@@ -29,7 +29,7 @@ function log(level, message, fields = {}) {
   process.stdout.write(`${JSON.stringify({ time: new Date().toISOString(), level, message, ...fields })}\n`);
 }
 
-// cojson and its transport write to the console; everything becomes one JSON line.
+// cojson and its transport write to the console; each message becomes one JSON line.
 for (const [method, level] of [["log", "info"], ["info", "info"], ["debug", "debug"], ["warn", "warning"], ["error", "error"]]) {
   console[method] = (...parts) => log(level, parts.map(asText).join(" "));
 }
@@ -158,7 +158,7 @@ sockets.on("connection", (websocket, request) => {
   log("info", "connected", { peer: id, address: request.socket.remoteAddress });
 });
 
-// ws passes the errors of its HTTP server on.
+// ws forwards the errors of its HTTP server.
 sockets.on("error", (error) => {
   log("error", "can't listen", { host: HOST, port: PORT, error: String(error) });
   process.exit(1);

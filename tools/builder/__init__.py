@@ -1,8 +1,10 @@
-"""Builds the toolchain out of pinned Go modules into a cache outside the checkout.
+"""Build the toolchain from pinned Go modules into a cache outside of the checkout.
 
-One *unit* is one Go module (of tools/, or engine/), or the Debian packages. A unit's binaries lie in an *entry* of the
-cache, whose name holds a hash of all that decides them: the module's files without its tests, Go's version, the flags.
-So a change of one module leaves the entries of the others as they are. An entry is written beside its place and
-renamed, with a marker that holds each binary's size and SHA-256, so that a broken one is found and built anew. The
-*set* is a folder of links to all binaries, to which `.tools` in the checkout points.
+A *unit* is one Go module (in tools/, or engine/), or the Debian packages. The binaries of a unit are in an *entry* of
+the cache. The name of the entry contains a hash of everything that the binaries depend on: the module's files without
+its tests, the version of Go, and the flags. So a change of one module does not affect the entries of the others. An
+entry is written to a temporary folder, which is then renamed. It contains a marker with the size and SHA-256 of each
+binary, so that a damaged binary is detected and built again.
+
+The *set* is a folder of links to all binaries; `.tools` in the checkout points to it.
 """

@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nStopped; the next run goes on from here.", file=sys.stderr)
+        print("\nStopped; the next run continues from here.", file=sys.stderr)
         return 130
     if any(seconds for _, _, seconds in run.progress.times):
         print(run.progress.table(), file=sys.stderr)
@@ -48,12 +48,12 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--only", choices=[*groups, debian.NAME], metavar="GROUP", help=f"one of {', '.join(groups)}, debian"
     )
-    parser.add_argument("--print-bin", action="store_true", help="print the folder that the binaries are in")
+    parser.add_argument("--print-bin", action="store_true", help="print the folder of the binaries")
     return parser.parse_args(arguments)
 
 
 def _link(run: Run, root: Path) -> Path:
-    """Point `.tools` of the checkout to the set of all binaries that are there."""
+    """Point `.tools` of the checkout to the set of all binaries that exist."""
     binaries: dict[str, Path] = {}
     used: list[Path] = []
     for unit in UNITS:
@@ -69,7 +69,8 @@ def _link(run: Run, root: Path) -> Path:
     old = cache.unused(root, [*used, folder])
     if old:
         print(
-            f"Not used by this checkout, so maybe free to be removed: rm -r {' '.join(map(str, old))}", file=sys.stderr
+            f"Not used by this checkout; if no other checkout uses them, remove them: rm -r {' '.join(map(str, old))}",
+            file=sys.stderr,
         )
     return folder
 

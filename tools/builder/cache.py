@@ -1,4 +1,4 @@
-"""The cache: entries that are whole or not there at all, and the sets of links that point into them."""
+"""The cache: entries that are complete or do not exist, and the sets of links that point to them."""
 
 import fcntl
 import hashlib
@@ -15,14 +15,14 @@ MARKER = "complete.json"
 
 
 def default_root() -> Path:
-    """Return the folder of the toolchain's cache: `RESIDE_CACHE`, else `reside` in the user's cache, then `tools`."""
+    """Return the folder of the toolchain's cache: `tools` in `RESIDE_CACHE`, or in `reside` in the user's cache."""
     own = os.environ.get("RESIDE_CACHE")
     base = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reside"
     return base.absolute() / "tools"
 
 
 def folder_hash(folder: Path, *more: str) -> str:
-    """Hash the contents of a module's folder and everything else that decides its binaries; its tests do not."""
+    """Return a hash of a module's folder, without its tests, and of everything else that its binaries depend on."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.name.startswith(".") and not path.name.endswith("_test.go"):
@@ -36,7 +36,7 @@ def folder_hash(folder: Path, *more: str) -> str:
 
 @contextmanager
 def locked(root: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the cache's lock; call `waiting` if another build has it."""
+    """Hold the cache's lock; call `waiting` if another build holds it."""
     root.mkdir(parents=True, exist_ok=True)
     with (root / ".lock").open("a") as handle:
         try:
@@ -59,13 +59,13 @@ class Entry:
 
     @property
     def bin(self) -> Path:
-        """Where its binaries lie."""
+        """Folder of the binaries."""
         return self.folder / "bin"
 
     def fault(self, binaries: Iterable[str]) -> str | None:
-        """Tell why the entry can't be used for these binaries; None if it can.
+        """Return why the entry can't be used for these binaries; None if it can.
 
-        Contents are read only where a file's time is another one than the marker says.
+        Contents are read only if a file's time differs from the one in the marker.
         """
         if not self.folder.exists():
             return "not built yet"
@@ -77,7 +77,7 @@ class Entry:
         return next((fault for fault in faults if fault is not None), None)
 
     def write(self, fill: Callable[[Path], None]) -> None:
-        """Have `fill` write all binaries into a fresh folder, mark it complete, and put it in place of an older one."""
+        """Let `fill` write all binaries into a new folder, mark it as complete, and replace an older entry with it."""
         draft = Path(tempfile.mkdtemp(prefix=f".{self.folder.name}-", dir=self.folder.parent))
         try:
             (draft / "bin").mkdir()
@@ -89,7 +89,7 @@ class Entry:
                 shutil.rmtree(self.folder)
             draft.rename(self.folder)
         finally:
-            shutil.rmtree(draft, ignore_errors=True)  # it is gone after the renaming
+            shutil.rmtree(draft, ignore_errors=True)  # it does not exist any more after the renaming
 
 
 def _file_fault(path: Path, facts: Mapping[str, object] | None) -> str | None:
@@ -114,13 +114,13 @@ def _facts(path: Path) -> dict[str, object]:
 
 
 def sweep_drafts(root: Path) -> None:
-    """Remove what killed builds left half-written; call it with the lock held."""
+    """Remove the incomplete folders of killed builds. The caller holds the lock."""
     for draft in root.glob(".*-*"):
         shutil.rmtree(draft)
 
 
 def write_set(root: Path, binaries: Mapping[str, Path]) -> Path:
-    """Make the folder of links to these binaries, and return it."""
+    """Create the folder of links to these binaries, and return it."""
     digest = hashlib.sha256(json.dumps({name: str(path) for name, path in binaries.items()}, sort_keys=True).encode())
     folder = root / "sets" / digest.hexdigest()[:16]
     links = folder / "bin"
@@ -131,10 +131,10 @@ def write_set(root: Path, binaries: Mapping[str, Path]) -> Path:
 
 
 def point(link: Path, target: Path) -> None:
-    """Make a symbolic link, replacing an older one at once.
+    """Create a symbolic link, which atomically replaces an older one.
 
     Raises:
-        FileExistsError: Something that is no link is in its place.
+        FileExistsError: the path exists and is not a link.
     """
     if link.is_symlink() and link.readlink() == target:
         return
@@ -147,6 +147,6 @@ def point(link: Path, target: Path) -> None:
 
 
 def unused(root: Path, used: Iterable[Path]) -> list[Path]:
-    """Return entries and sets of former versions."""
+    """Return entries and sets of earlier versions."""
     present = [*root.glob("[!.]*-*"), *(root / "sets").glob("*")]
     return sorted(set(present) - set(used))

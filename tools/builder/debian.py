@@ -1,4 +1,4 @@
-"""Debian packages that the local cluster and the images need: installed where we are root, else named."""
+"""Debian packages that the local cluster and the images need. Root installs them; other users get the command."""
 
 import os
 import shutil
@@ -26,14 +26,14 @@ NEEDED: Mapping[str, str] = {
     "docker-registry": "docker-registry",
     "debootstrap": "debootstrap",
 }
-"""What must be there, and the package that brings it. Another package's binary of that name does as well."""
+"""Required programs and the packages that contain them. A program of this name from another package is accepted."""
 
 _FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SYSTEMD = Path("/run/systemd/system")
 
 
 def missing(search: str | None = None) -> list[str]:
-    """Return the packages to install, without repetitions."""
+    """Return the packages to install, without duplicates."""
     folders = search if search is not None else f"{os.environ.get('PATH', '')}:{_FOLDERS}"
     lacking = [package for binary, package in NEEDED.items() if shutil.which(binary, path=folders) is None]
     return list(dict.fromkeys(lacking))
@@ -44,20 +44,20 @@ def install_command(packages: Sequence[str]) -> str:
     return f"sudo apt-get update && sudo apt-get install --no-install-recommends -y {' '.join(packages)}"
 
 
-def install(packages: Sequence[str], tell: Callable[[str], None]) -> None:
-    """Install packages; the registry's own service, which would listen on every interface, is kept from starting.
+def install(packages: Sequence[str], report: Callable[[str], None]) -> None:
+    """Install packages; prevent the registry's own service, which would listen on all interfaces, from starting.
 
     Raises:
         BuildError: apt-get is missing or failed.
     """
     if shutil.which("apt-get") is None:
-        raise BuildError(f"This is no Debian: install what these packages have there: {' '.join(packages)}")
+        raise BuildError(f"apt-get is missing: install the equivalents of these Debian packages: {' '.join(packages)}")
     services = _SYSTEMD.exists() and "docker-registry" in packages
     if services:
         _run(["systemctl", "mask", "--runtime", "docker-registry.service"])
-    tell("apt-get update")
+    report("apt-get update")
     _run(["apt-get", "update"])
-    tell(f"apt-get install {' '.join(packages)}")
+    report(f"apt-get install {' '.join(packages)}")
     _run(["apt-get", "install", "--no-install-recommends", "-y", *packages])
     if services:
         _run(["systemctl", "disable", "docker-registry.service"])

@@ -1,4 +1,4 @@
-"""Estimates how long a run still takes, from the packages that it has to compile."""
+"""Estimate the remaining time of a run from the packages that it has to compile."""
 
 import os
 import threading
@@ -12,10 +12,10 @@ _MINUTE = 60.0
 
 
 class Estimate:
-    """What a run has to compile, and how much of it is compiled. Several threads may use it.
+    """The packages that a run has to compile, and those that are compiled. It is safe for several threads.
 
-    A package costs the average of its unit. How fast this machine is, and how busy, follows from the costs
-    so far and the time that they took; at first, it is assumed to be idle.
+    The cost of a package is the average of its unit. The speed of this machine is computed from the costs so far and
+    the time that they took; at first, the machine is assumed to be idle.
     """
 
     def __init__(self) -> None:
@@ -27,14 +27,14 @@ class Estimate:
         self._done = 0.0
 
     def begin(self, units: Iterable[Unit]) -> None:
-        """Note which units are built; until their packages are known, they cost what is noted for the unit."""
+        """Note which units are built; until their packages are known, they cost the estimate of the unit."""
         with self._lock:
             for unit in units:
                 self._each[unit.name] = unit.cost / unit.compiled
                 self._left[unit.name] = unit.cost
 
     def expect(self, unit: str, packages: Collection[Package]) -> None:
-        """Note what a unit has to compile; a package that several units have to compile counts for the first."""
+        """Note the packages that a unit has to compile; a package of several units counts for the first one."""
         with self._lock:
             own = set(packages) - self._counted
             self._counted |= own
@@ -61,7 +61,7 @@ class Estimate:
             return len(self._packages.get(unit, ()))
 
     def seconds_left(self, elapsed: float) -> float:
-        """Return how long the rest takes.
+        """Return the remaining time in seconds.
 
         Args:
             elapsed: seconds since the run began.
@@ -73,6 +73,6 @@ class Estimate:
 
 
 def words(seconds: float) -> str:
-    """Return how long that is, roughly."""
+    """Return the approximate remaining time in words."""
     minutes = round(seconds / _MINUTE)
     return f"about {minutes} min left" if minutes else "less than a minute left"

@@ -1,7 +1,4 @@
-"""Builds a unit with Go.
-
-Go's own build cache makes a build that was broken off go on where it stopped.
-"""
+"""Build a unit with Go. Go has a build cache of its own, so an interrupted build continues where it stopped."""
 
 import json
 import os
@@ -28,11 +25,11 @@ OLDEST = (1, 26)
 
 
 class BuildError(Exception):
-    """A unit could not be built; the message has the end of what Go said."""
+    """A unit could not be built; the message contains the end of Go's output."""
 
 
 class NoGoError(BuildError):
-    """There is no Go, or too old a one."""
+    """Go is missing or too old."""
 
     def __init__(self, found: str) -> None:
         wanted = ".".join(map(str, OLDEST))
@@ -43,7 +40,7 @@ class NoGoError(BuildError):
 
 @cache
 def settings() -> str:
-    """Return what of the Go installation decides the binaries.
+    """Return what the binaries depend on in the Go installation.
 
     Raises:
         NoGoError: Go is missing or too old.
@@ -61,7 +58,7 @@ def settings() -> str:
 
 
 def replacements(module: Path) -> list[Path]:
-    """Return the folders outside of a module that its go.mod replaces other modules by."""
+    """Return the folders outside of a module with which its go.mod replaces other modules."""
     found = [(module / path).resolve() for path in _LOCAL.findall((module / "go.mod").read_text())]
     return [folder for folder in found if not folder.is_relative_to(module.resolve())]
 
@@ -71,8 +68,8 @@ class Package:
     """A Go package that has to be compiled.
 
     Args:
-        path: Its import path.
-        version: Version of its module; empty for the standard library and for our own packages.
+        path: its import path.
+        version: version of its module; empty for the standard library and for our own packages.
     """
 
     path: str
@@ -80,7 +77,7 @@ class Package:
 
 
 class Commands:
-    """The Go commands of one run, of several threads, that can be stopped together."""
+    """The Go commands of one run. Several threads may run commands; `stop` ends all of them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -88,17 +85,17 @@ class Commands:
         self._stopped = False
 
     def stop(self) -> None:
-        """End all commands that run, and let none start."""
+        """End all running commands, and prevent new ones."""
         with self._lock:
             self._stopped = True
             for process in self._running:
                 process.send_signal(signal.SIGINT)  # Go removes its temporary files
 
     def to_compile(self, unit: Unit, module: Path) -> frozenset[Package]:
-        """Download the modules of a unit, and return the packages that Go's cache does not have.
+        """Download the modules of a unit, and return the packages that are not in Go's cache.
 
         Raises:
-            BuildError: They can't be loaded.
+            BuildError: a module can't be downloaded.
         """
         form = "{{if .Stale}}{{.ImportPath}}@{{with .Module}}{{.Version}}{{end}}{{end}}"
         command = ["go", "list", "-deps", "-f", form, *unit.packages.values()]
@@ -107,32 +104,32 @@ class Commands:
         found = (line.partition("@") for line in said if "@" in line and _PACKAGE.match(line.partition("@")[0]))
         return frozenset(Package(path, version) for path, _, version in found)
 
-    def build(self, unit: Unit, module: Path, target: Path, tell: Callable[[str], None]) -> None:
+    def build(self, unit: Unit, module: Path, target: Path, report: Callable[[str], None]) -> None:
         """Build all binaries of a unit, and copy its files.
 
         Args:
-            unit: What to build.
-            module: The unit's folder.
-            target: Where the binaries go.
-            tell: Called with each package that is compiled, and with what else Go says.
+            unit: the unit.
+            module: the unit's folder.
+            target: the folder for the binaries.
+            report: called with the path of each package that is compiled, and with every other line of Go's output.
 
         Raises:
-            BuildError: It can't be built.
+            BuildError: the unit can't be built.
         """
         command = ["go", "build", "-v", "-ldflags", unit.ldflags, "-o"]
         if len(unit.packages) == 1:
             ((name, package),) = unit.packages.items()
-            self._run(unit, [*command, str(target / name), package], module, tell)
+            self._run(unit, [*command, str(target / name), package], module, report)
         else:  # in one command, so that one binary is linked while packages of another are compiled
-            self._run(unit, [*command, f"{target}{os.sep}", *unit.packages.values()], module, tell)
+            self._run(unit, [*command, f"{target}{os.sep}", *unit.packages.values()], module, report)
             for name, package in unit.packages.items():
                 (target / package.rpartition("/")[2]).rename(target / name)
         for name, (source, path) in unit.copies.items():
             shutil.copyfile(module_folder(module, source) / path, target / name)
             (target / name).chmod(0o755)
 
-    def _run(self, unit: Unit, command: list[str], module: Path, tell: Callable[[str], None]) -> None:
-        """Run a command, and call `tell` with each line."""
+    def _run(self, unit: Unit, command: list[str], module: Path, report: Callable[[str], None]) -> None:
+        """Run a command, and call `report` with each line."""
         said: deque[str] = deque(maxlen=_TAIL_LINES)
         with self._lock:
             if self._stopped:
@@ -153,7 +150,7 @@ class Commands:
                     text = line.strip()
                     if not is_package(text):
                         said.append(text)
-                    tell(text)
+                    report(text)
         finally:
             with self._lock:
                 self._running.discard(process)
@@ -162,12 +159,12 @@ class Commands:
 
 
 def is_package(line: str) -> bool:
-    """Tell whether a line of a build is the path of a package that is being compiled."""
+    """Return whether a line of a build's output is the path of a package that is being compiled."""
     return _PACKAGE.match(line) is not None
 
 
 def module_folder(module: Path, name: str) -> Path:
-    """Return where Go keeps a module that this one requires, downloading it if need be."""
+    """Return the folder of a module that this one requires; download it if it is missing."""
     for arguments in (["mod", "download", name], ["list", "-m", "-f", "{{.Dir}}", name]):
         done = subprocess.run(
             ["go", *arguments], cwd=module, env=environment(), capture_output=True, text=True, check=False
@@ -178,7 +175,7 @@ def module_folder(module: Path, name: str) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of every Go command: nothing but the module's own files decides what is built.
+    """Return the environment of every Go command: the result depends on the module's files only.
 
     Commands in this environment share Go's cache of compiled packages.
     """
@@ -186,8 +183,8 @@ def environment() -> dict[str, str]:
 
 
 def collector() -> dict[str, str]:
-    """Return the settings with which Go's compilers and linkers collect garbage less often, while there is memory.
+    """Return settings with which Go's compilers and linkers collect garbage less often while memory is free.
 
-    By default, collecting takes a quarter of a build's processor time.
+    With the default settings, garbage collection takes a quarter of a build's processor time.
     """
     return {"GOGC": "400", "GOMEMLIMIT": str(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4)}

@@ -1,4 +1,4 @@
-"""Finds binaries of the right version on PATH, which are used instead of building them."""
+"""Find binaries of the right version on PATH, which are used instead of building them."""
 
 import os
 import subprocess
@@ -11,12 +11,12 @@ _SECONDS = 20.0
 
 
 def usable(unit: Unit, cache: Path, search: str | None = None) -> dict[str, Path]:
-    """Return those of the unit's binaries that PATH has in the right version.
+    """Return those of the unit's binaries that are on PATH in the right version.
 
     Args:
-        unit: What is looked for.
-        cache: The cache's folder: what lies in it is our own, and no reason not to build.
-        search: The folders to look in; PATH if None.
+        unit: the unit.
+        cache: the cache's folder, which is not searched: its binaries are our own.
+        search: the folders to search; None: PATH.
     """
     found: dict[str, Path] = {}
     folders = [Path(part) for part in (search if search is not None else os.environ.get("PATH", "")).split(os.pathsep)]
@@ -51,5 +51,5 @@ def _is_right(path: Path, check: VersionCheck) -> bool:
             env={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"},
         )
     except (OSError, subprocess.TimeoutExpired):
-        return False  # not a program of this machine: build our own
+        return False  # not a program for this machine: build our own
     return done.returncode == 0 and check.accepts(done.stdout + done.stderr)

@@ -1,4 +1,4 @@
-"""Shows what is being built, and how long the rest takes: one line, on a terminal rewritten every second."""
+"""Show what is being built and the remaining time: one line, which a terminal shows again every second."""
 
 import shutil
 import sys
@@ -16,14 +16,14 @@ _MINUTE = 60
 
 @dataclass
 class Progress:
-    """The lines of one run. They go to stderr, since stdout is for results.
+    """The lines of one run. They go to stderr, because stdout is for results.
 
     Args:
-        left: Returns a few words on how long the rest takes, from the seconds since the start.
-        times: Name, result and seconds of every item so far.
+        remaining: returns the remaining time in words, from the seconds since the start.
+        times: name, result and seconds of every item so far.
     """
 
-    left: Callable[[float], str]
+    remaining: Callable[[float], str]
     times: list[tuple[str, str, float]] = field(default_factory=list)
     _began: float = field(default_factory=time.monotonic)
     _words: dict[str, str] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Progress:
 
     @contextmanager
     def item(self, name: str, reason: str) -> Iterator[None]:
-        """Show one item while it is being made; several threads may each make one."""
+        """Show one item while it is being built; several threads may call this."""
         began = time.monotonic()
         self._line(f"{name:<{_NAME_WIDTH}} {reason}", final=True)
         result = "failed"
@@ -47,8 +47,8 @@ class Progress:
 
     @contextmanager
     def doing(self, name: str, words: str) -> Iterator[None]:
-        """Show an item in the line about all items while something is done for it."""
-        self.tell(name, words)
+        """Show an item in the line about all items while the block runs."""
+        self.describe(name, words)
         try:
             yield
         finally:
@@ -57,7 +57,7 @@ class Progress:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show the line about all items, from time to time."""
+        """Show the line about all items at intervals while the block runs."""
         ended = threading.Event()
         ticker = threading.Thread(target=self._tick, args=(ended,), daemon=True)
         ticker.start()
@@ -67,19 +67,19 @@ class Progress:
             ended.set()
             ticker.join()
 
-    def tell(self, name: str, words: str) -> None:
-        """Say what is being done for an item."""
+    def describe(self, name: str, words: str) -> None:
+        """Set what the line about all items says of an item."""
         with self._lock:
             self._words[name] = words
 
     def skip(self, name: str, why: str) -> None:
-        """Note an item that need not be made."""
+        """Note an item that need not be built."""
         self.times.append((name, why, 0.0))
 
     def table(self) -> str:
-        """Return the table of all items and their times, some of which overlap."""
+        """Return the table of all items and their durations, some of which overlap."""
         lines = [f"  {name:<{_NAME_WIDTH}} {what:<28} {seconds:7.1f} s" for name, what, seconds in self.times]
-        return "\n".join([*lines, f"  {'altogether':<{_NAME_WIDTH}} {'':<28} {time.monotonic() - self._began:7.1f} s"])
+        return "\n".join([*lines, f"  {'total':<{_NAME_WIDTH}} {'':<28} {time.monotonic() - self._began:7.1f} s"])
 
     def status(self) -> str:
         """Return the line about all items."""
@@ -87,7 +87,7 @@ class Progress:
         minutes, seconds = divmod(int(elapsed), _MINUTE)
         with self._lock:
             items = "; ".join(f"{name}: {words}" for name, words in self._words.items())
-        return f"{minutes}:{seconds:02}  {self.left(elapsed)}  {items}"
+        return f"{minutes}:{seconds:02}  {self.remaining(elapsed)}  {items}"
 
     def _tick(self, ended: threading.Event) -> None:
         pause = _TERMINAL_SECONDS if sys.stderr.isatty() else _LOG_SECONDS

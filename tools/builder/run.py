@@ -1,4 +1,4 @@
-"""One run of the build: what is missing is built, two units at once, while other units' modules are downloaded."""
+"""One run of the build: build what is missing, two units at once, while modules of other units are downloaded."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,16 +10,19 @@ from tools.builder.schedule import Job, run_jobs
 from tools.builder.units import Unit
 
 _LANES = {"apt": 1, "downloads": 1, "builds": 2}
-"""How many jobs of each kind run at once. With two builds, one links or waits for a large package while the other has
-small ones to compile; memory bounds their number."""
+"""Number of jobs of each kind that run at once.
+
+With two builds, one links or waits for a large package while the other one compiles small packages. More builds would
+need too much memory.
+"""
 
 
 class Run:
-    """Brings units into the cache.
+    """Builds units into the cache.
 
     Args:
-        checkout: Folder of the checkout.
-        root: Folder of the cache.
+        checkout: folder of the checkout.
+        root: folder of the cache.
     """
 
     def __init__(self, checkout: Path, root: Path) -> None:
@@ -40,11 +43,11 @@ class Run:
         """Build units unless their entry in the cache, or PATH, has all of their binaries.
 
         Args:
-            units: What is needed, in the order of building.
-            packages: Debian packages to install beside.
+            units: the required units, in the order of building.
+            packages: Debian packages to install at the same time.
 
         Raises:
-            BuildError: Something can't be built or installed.
+            BuildError: a unit can't be built, or a package can't be installed.
         """
         missing = [(unit, fault) for unit in units if (fault := self._fault(unit))]
         jobs = [Job(debian.NAME, lambda: self._install(packages), "apt")] if packages else []
@@ -57,7 +60,7 @@ class Run:
             run_jobs(jobs, _LANES, self._commands.stop)
 
     def _fault(self, unit: Unit) -> str | None:
-        """Tell why a unit must be built; None if it need not."""
+        """Return why a unit must be built; None if it need not."""
         found = onpath.usable(unit, self._root)
         needed = [name for name in unit.binaries if name not in found]
         fault = self.entry(unit).fault(needed) if needed else None
@@ -74,7 +77,7 @@ class Run:
 
     def _install(self, packages: Sequence[str]) -> None:
         with self.progress.item(debian.NAME, f"installing {' '.join(packages)}"):
-            debian.install(packages, lambda words: self.progress.tell(debian.NAME, words))
+            debian.install(packages, lambda words: self.progress.describe(debian.NAME, words))
 
     def _download(self, unit: Unit) -> None:
         with self.progress.doing(unit.name, "downloading its modules"):
@@ -82,14 +85,14 @@ class Run:
         self._estimate.expect(unit.name, packages)
 
     def _build(self, unit: Unit, fault: str) -> None:
-        def tell(line: str) -> None:
+        def report(line: str) -> None:
             if golang.is_package(line):
                 self._estimate.compiled(unit.name, line)
                 line = f"{self._estimate.packages_left(unit.name)} packages left, now {line}"
-            self.progress.tell(unit.name, line)
+            self.progress.describe(unit.name, line)
 
         with self.progress.item(unit.name, f"building ({fault})"):
             self.entry(unit).write(
-                lambda target: self._commands.build(unit, self._checkout / unit.module, target, tell)
+                lambda target: self._commands.build(unit, self._checkout / unit.module, target, report)
             )
         self._estimate.finished(unit.name)

@@ -1,4 +1,4 @@
-"""Runs jobs side by side, each after those that it depends on."""
+"""Run jobs in parallel, each after those that it depends on."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Job:
-    """One piece of work.
+    """One unit of work.
 
     Args:
-        name: Unique among the jobs of one run.
-        work: What to do, on a thread of its own.
-        lane: Jobs of one lane run at most as many at once as the lane is wide.
-        after: Names of jobs that must be finished first; names that no job has are ignored.
+        name: unique among the jobs of one run.
+        work: the function to call, in a thread of its own.
+        lane: name of the lane; its width limits how many of its jobs run at once.
+        after: names of jobs that must be finished first; names without a job are ignored.
     """
 
     name: str
@@ -23,15 +23,15 @@ class Job:
 
 
 def run_jobs(jobs: Sequence[Job], lanes: dict[str, int], stop: Callable[[], None]) -> None:
-    """Run all jobs, in their order where nothing else decides it.
+    """Run all jobs, in the given order unless dependencies and lanes require another.
 
     Args:
-        jobs: What to do.
-        lanes: How many jobs of each lane run at once.
-        stop: Called once when a job fails or the run is interrupted, to make the jobs that run end early.
+        jobs: the jobs.
+        lanes: width of each lane.
+        stop: called once when a job fails or the run is interrupted, to end the running jobs early.
 
     Raises:
-        Exception: What the first failed job raised, after all running jobs ended.
+        Exception: the error of the first job that failed, after all running jobs have ended.
     """
     names = {job.name for job in jobs}
     waiting = list(jobs)

@@ -1,4 +1,4 @@
-"""What is built: every unit with its packages, flags and binaries, as data."""
+"""The units to build, with their packages, flags and binaries, as data."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -20,12 +20,12 @@ _KUBERNETES_LDFLAGS = " ".join(
 
 @dataclass(frozen=True)
 class VersionCheck:
-    """How to tell whether a binary on PATH is of the right version.
+    """How to check that a binary on PATH has the right version.
 
     Args:
-        arguments: What to run it with.
-        expected: What its output must contain, as a whole word.
-        by: Another binary of the same folder to run instead, for one that can't tell its version.
+        arguments: the arguments with which it is run.
+        expected: what its output must contain, as a whole word.
+        by: another binary of the same folder to run instead, for a binary that can't show its version.
     """
 
     arguments: tuple[str, ...]
@@ -33,7 +33,7 @@ class VersionCheck:
     by: str | None = None
 
     def accepts(self, output: str) -> bool:
-        """Tell whether this output is the right version's."""
+        """Return whether this is the output of the right version."""
         return re.search(rf"(?<![\w.-]){re.escape(self.expected)}(?![\w.+-])", output) is not None
 
 
@@ -42,16 +42,16 @@ class Unit:
     """One Go module.
 
     Args:
-        name: What `--only` names.
-        packages: From each binary to the Go package that it is built from.
-        ldflags: For the linker.
-        checks: From binaries that may be taken from PATH to how their version is told.
-        copies: Files to put beside the binaries: name → (module, path in the module).
-        together: Whether all of its binaries are taken from one folder of PATH, or none.
-        folder: Where its module lies in the checkout; None: `tools/` and its name.
-        after: Units to build before, whose compiled packages it uses: its go.mod requires the same versions.
-        cost: rough processor time of building it after those, in seconds, on one machine with two cores.
-        compiled: how many packages that compiles, roughly.
+        name: its name for `--only`.
+        packages: binary → the Go package that it is built from.
+        ldflags: flags for the linker.
+        checks: binary that may be taken from PATH → how to check its version.
+        copies: files to copy beside the binaries: name → (module, path in the module).
+        together: whether all of its binaries are taken from one folder of PATH, or none.
+        folder: its folder in the checkout; None: `tools/` and its name.
+        after: units to build first; its go.mod requires the same versions, so it uses their compiled packages.
+        cost: approximate processor time in seconds of building it after those, on one machine with two cores.
+        compiled: approximate number of packages that this compiles.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Unit:
 
     @property
     def binaries(self) -> list[str]:
-        """Everything that the unit brings."""
+        """Names of all its files."""
         return [*self.packages, *self.copies]
 
 
@@ -82,7 +82,7 @@ def _all(names: list[str], check: Callable[[str], VersionCheck]) -> dict[str, Ve
 
 _KUBERNETES = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"]
 _SDK = "github.com/pulumi/pulumi/sdk/v3"
-# Without its version, the engine refuses plugins and SDKs
+# Without its version, the engine refuses plugins and SDKs.
 _PULUMI_LDFLAGS = f"-s -w -X {_SDK}/go/common/version.Version={PULUMI_VERSION}"
 
 UNITS = (
@@ -105,7 +105,7 @@ UNITS = (
         cost=600,
         compiled=1685,
     ),
-    # Our own code, so none on PATH is taken for it
+    # Our own code, so no binary on PATH is used instead
     Unit(
         "reside-engine",
         {"reside-engine": "reside.dev/engine", "reside-plugin-guard": "reside.dev/engine/guard"},
@@ -118,7 +118,7 @@ UNITS = (
     Unit(
         "pulumi-language-python",
         {"pulumi-language-python": "."},
-        # The official host has none either, but is always installed beside a pulumi of its version
+        # The official host has no version either, but is always installed beside a pulumi of its version
         checks={"pulumi-language-python": VersionCheck(("version",), PULUMI_VERSION, by="pulumi")},
         copies={
             "pulumi-language-python-exec": (_SDK, "python/cmd/pulumi-language-python-exec"),
@@ -129,7 +129,7 @@ UNITS = (
         cost=60,
         compiled=215,
     ),
-    # The provider has no way to tell its version, so one on PATH is never taken for the right one
+    # The provider can't show its version, so one on PATH is never used
     Unit(
         "pulumi-kubernetes",
         {"pulumi-resource-kubernetes": "."},
@@ -154,4 +154,4 @@ UNITS = (
     ),
     Unit("pause", {"pause": "."}),
 )
-"""In the order of building: what takes longest comes first, so that the last ones that run side by side are short."""
+"""In the order of building: the slowest comes first, so that the last ones that run in parallel are fast."""

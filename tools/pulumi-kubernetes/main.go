@@ -1,10 +1,10 @@
 // Command pulumi-resource-kubernetes is Pulumi's Kubernetes provider, release 4.25.0.
 //
-// The release is the tagless module version pinned in go.mod. The program makes resources by token and needs
-// neither the provider's schema nor its Terraform mapping, which the release embeds and this build leaves empty.
+// The release is the tagless module version pinned in go.mod. The program registers resources by token and needs
+// neither the provider's schema nor its Terraform mapping. The release embeds both; in this build they are empty.
 //
-// The release notices that its engine was killed, but does not end: it would go on writing to the cluster, and stay for
-// ever. This build ends with its engine.
+// The release does not end when its engine is killed, so it would continue to write to the cluster. This build ends
+// with its engine.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/pulumi/pulumi-kubernetes/provider/v4/pkg/provider"
 )
 
-// engineCheckInterval is how often the provider looks whether the engine that started it is still there.
+// engineCheckInterval is the interval of checks that the engine that started the provider is alive.
 const engineCheckInterval = time.Second
 
 func main() {
@@ -23,7 +23,7 @@ func main() {
 	provider.Serve("kubernetes", "4.25.0", []byte("{}"), []byte("{}"))
 }
 
-// endWithEngine ends the process once another one has become its parent, which happens when the engine is gone.
+// endWithEngine ends the process when its parent has changed, which happens when the engine has ended.
 func endWithEngine(engine int) {
 	for range time.Tick(engineCheckInterval) {
 		if os.Getppid() != engine {

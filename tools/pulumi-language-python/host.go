@@ -10,13 +10,13 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// host answers the engine's calls. What it does not define answers Unimplemented: code generation, packing, linking.
+// host serves the engine's calls. Other methods return Unimplemented: code generation, packing, linking.
 type host struct {
 	pulumirpc.UnimplementedLanguageRuntimeServer
 	engine string // the engine's gRPC address
 }
 
-// Handshake tells an attached host where its engine is.
+// Handshake gives an attached host the address of its engine.
 func (h *host) Handshake(
 	_ context.Context, req *pulumirpc.LanguageHandshakeRequest,
 ) (*pulumirpc.LanguageHandshakeResponse, error) {
@@ -24,24 +24,24 @@ func (h *host) Handshake(
 	return &pulumirpc.LanguageHandshakeResponse{}, nil
 }
 
-// GetPluginInfo names the version of the SDK that the host was built against.
+// GetPluginInfo returns the version of the SDK that the host was built against.
 func (h *host) GetPluginInfo(context.Context, *emptypb.Empty) (*pulumirpc.PluginInfo, error) {
 	return &pulumirpc.PluginInfo{Version: version.Version}, nil
 }
 
-// Cancel has nothing to add: each call's processes end with the call.
+// Cancel does nothing, because the processes of a call end with the call.
 func (h *host) Cancel(context.Context, *emptypb.Empty) (*emptypb.Empty, error) {
 	return &emptypb.Empty{}, nil
 }
 
-// RuntimeOptionsPrompts asks the user of `pulumi new` nothing.
+// RuntimeOptionsPrompts returns no prompts for `pulumi new`.
 func (h *host) RuntimeOptionsPrompts(
 	context.Context, *pulumirpc.RuntimeOptionsRequest,
 ) (*pulumirpc.RuntimeOptionsResponse, error) {
 	return &pulumirpc.RuntimeOptionsResponse{}, nil
 }
 
-// About names the interpreter that would run the program.
+// About returns the interpreter that would run the program.
 func (h *host) About(ctx context.Context, req *pulumirpc.AboutRequest) (*pulumirpc.AboutResponse, error) {
 	var about struct{ Executable, Version string }
 	if err := h.ask(ctx, req.GetInfo(), aboutScript, &about); err != nil {
@@ -50,7 +50,7 @@ func (h *host) About(ctx context.Context, req *pulumirpc.AboutRequest) (*pulumir
 	return &pulumirpc.AboutResponse{Executable: about.Executable, Version: about.Version}, nil
 }
 
-// GetRequiredPackages names the resource plugins that installed Python packages declare in their pulumi-plugin.json.
+// GetRequiredPackages returns the resource plugins that installed Python packages declare in their pulumi-plugin.json.
 func (h *host) GetRequiredPackages(
 	ctx context.Context, req *pulumirpc.GetRequiredPackagesRequest,
 ) (*pulumirpc.GetRequiredPackagesResponse, error) {
@@ -67,7 +67,7 @@ func (h *host) GetRequiredPackages(
 	return response, nil
 }
 
-// GetProgramDependencies lists the installed Python packages, as `pulumi about` shows them.
+// GetProgramDependencies returns the installed Python packages, as `pulumi about` shows them.
 func (h *host) GetProgramDependencies(
 	ctx context.Context, req *pulumirpc.GetProgramDependenciesRequest,
 ) (*pulumirpc.GetProgramDependenciesResponse, error) {
@@ -82,7 +82,7 @@ func (h *host) GetProgramDependencies(
 	return response, nil
 }
 
-// ask runs a script in the program's interpreter and reads the JSON that it prints.
+// ask runs a script in the program's interpreter and returns the JSON that it prints.
 func (h *host) ask(ctx context.Context, info *pulumirpc.ProgramInfo, script string, answer any) error {
 	python, err := findPython(info)
 	if err != nil {

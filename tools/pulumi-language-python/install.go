@@ -12,8 +12,8 @@ import (
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 )
 
-// InstallDependencies makes the program's virtual environment if it is missing and installs what the program asks for
-// (`pulumi install`): by pip from requirements.txt, or by `uv sync`.
+// InstallDependencies creates the program's virtual environment if it is missing and installs the dependencies of the
+// program (`pulumi install`): with pip from requirements.txt, or with `uv sync`.
 func (h *host) InstallDependencies(
 	req *pulumirpc.InstallDependenciesRequest, server pulumirpc.LanguageRuntime_InstallDependenciesServer,
 ) error {
@@ -34,7 +34,7 @@ func (h *host) InstallDependencies(
 	return nil
 }
 
-// installSteps are the commands to run, in order; none where there is nothing to install.
+// installSteps returns the commands to run, in order; none if there is nothing to install.
 func installSteps(opts options, program string) [][]string {
 	if opts.toolchain == "uv" {
 		return [][]string{{"uv", "sync"}}

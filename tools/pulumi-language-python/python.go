@@ -20,13 +20,13 @@ const killDelay = 5 * time.Second
 // python is the interpreter of one program, with the environment that its processes get.
 type python struct {
 	executable string
-	virtualenv string // absolute path, or empty where the machine's own Python is used
+	virtualenv string // absolute path; empty: the Python of the machine
 }
 
-// options are the members of `runtime.options` in Pulumi.yaml or PulumiPolicy.yaml that the host knows.
+// options are the supported members of `runtime.options` in Pulumi.yaml or PulumiPolicy.yaml.
 type options struct {
 	virtualenv string // folder of the virtual environment, relative to the project's root
-	toolchain  string // pip (the default) or uv; uv's virtual environment is .venv unless another is named
+	toolchain  string // pip (the default) or uv; the default virtual environment of uv is .venv
 }
 
 func readOptions(info *pulumirpc.ProgramInfo) (options, error) {
@@ -54,7 +54,7 @@ func readOptions(info *pulumirpc.ProgramInfo) (options, error) {
 	return opts, nil
 }
 
-// findPython chooses the virtual environment's interpreter if one is named, otherwise PULUMI_PYTHON_CMD or python3.
+// findPython returns the interpreter of the configured virtual environment, otherwise PULUMI_PYTHON_CMD or python3.
 func findPython(info *pulumirpc.ProgramInfo) (*python, error) {
 	opts, err := readOptions(info)
 	if err != nil {
@@ -80,7 +80,7 @@ func findPython(info *pulumirpc.ProgramInfo) (*python, error) {
 	return &python{executable: executable}, nil
 }
 
-// command prepares a run of the interpreter in a process group of its own, which ends when ctx is cancelled.
+// command prepares a run of the interpreter in a process group of its own, which is ended when ctx is cancelled.
 func (p *python) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.executable, args...)
 	cmd.Env = p.environment(os.Environ())
@@ -90,7 +90,7 @@ func (p *python) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// environment puts the virtual environment first on PATH, as its activation would.
+// environment puts the virtual environment first on PATH, as activating it does.
 func (p *python) environment(base []string) []string {
 	if p.virtualenv == "" {
 		return base
@@ -111,7 +111,7 @@ func (p *python) environment(base []string) []string {
 	return append(env, "VIRTUAL_ENV="+p.virtualenv, "PATH="+bin+string(os.PathListSeparator)+path)
 }
 
-// withStderr adds what a failed process wrote to its standard error.
+// withStderr adds the standard error of a failed process.
 func withStderr(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {

@@ -14,10 +14,10 @@ import (
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 )
 
-// shownToUser is the exit code by which the SDK's runner says that it has reported the error itself.
+// shownToUser is the exit code of the SDK's runner if it has reported the error itself.
 const shownToUser = 32
 
-// Run executes a Pulumi program by the SDK's runner, pulumi-language-python-exec.
+// Run executes a Pulumi program with the SDK's runner, pulumi-language-python-exec.
 func (h *host) Run(ctx context.Context, req *pulumirpc.RunRequest) (*pulumirpc.RunResponse, error) {
 	runner, err := findRunner()
 	if err != nil {
@@ -38,7 +38,7 @@ func (h *host) Run(ctx context.Context, req *pulumirpc.RunRequest) (*pulumirpc.R
 	return runResponse(ctx, cmd.Run()), nil
 }
 
-// runArguments are the runner's flags, the program, and the program's own arguments.
+// runArguments returns the runner's flags, the program, and the program's own arguments.
 func (h *host) runArguments(req *pulumirpc.RunRequest) []string {
 	info := req.GetInfo()
 	args := []string{
@@ -58,7 +58,7 @@ func (h *host) runArguments(req *pulumirpc.RunRequest) []string {
 	return append(args, req.GetArgs()...)
 }
 
-// configEnvironment is the stack's configuration as the runner reads it; absent values are {} and [], never null.
+// configEnvironment returns the stack's configuration for the runner; absent values are {} and [], never null.
 func configEnvironment(req *pulumirpc.RunRequest) ([]string, error) {
 	config, keys := req.GetConfig(), req.GetConfigSecretKeys()
 	if config == nil {
@@ -78,7 +78,7 @@ func configEnvironment(req *pulumirpc.RunRequest) ([]string, error) {
 	return []string{"PULUMI_CONFIG=" + string(configJSON), "PULUMI_CONFIG_SECRET_KEYS=" + string(keysJSON)}, nil
 }
 
-// runResponse turns the runner's end into the engine's words.
+// runResponse translates the result of the runner into a response to the engine.
 func runResponse(ctx context.Context, err error) *pulumirpc.RunResponse {
 	var exit *exec.ExitError
 	switch {
@@ -131,7 +131,7 @@ func (h *host) RunPlugin(req *pulumirpc.RunPluginRequest, server pulumirpc.Langu
 	cmd := python.command(server.Context(), pluginArguments(req)...)
 	cmd.Dir = req.GetPwd()
 	if req.GetKind() == analyzer {
-		cmd.Dir = req.GetInfo().GetProgramDirectory() // a pack finds its own modules whatever project it judges
+		cmd.Dir = req.GetInfo().GetProgramDirectory() // a pack finds its own modules, whatever project it checks
 	}
 	cmd.Env = python.environment(req.GetEnv())
 	cmd.Stdout, cmd.Stderr = stdout, stderr
@@ -141,7 +141,7 @@ func (h *host) RunPlugin(req *pulumirpc.RunPluginRequest, server pulumirpc.Langu
 // analyzer is the kind under which the engine runs policy packs.
 const analyzer = "analyzer"
 
-// pluginArguments runs a policy pack under the SDK's pulumi.policy, anything else as the folder's __main__.py.
+// pluginArguments returns the arguments that run a policy pack with pulumi.policy, or the folder's __main__.py.
 func pluginArguments(req *pulumirpc.RunPluginRequest) []string {
 	program := req.GetInfo().GetProgramDirectory()
 	if req.GetKind() == analyzer {

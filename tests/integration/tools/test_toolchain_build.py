@@ -12,7 +12,7 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 def copy_modules(target: Path) -> Path:
-    """Copy all Go modules, and what builds them, to a checkout of the test's own."""
+    """Copy all Go modules, and the code that builds them, to a separate checkout."""
     for folder in ("tools", "engine"):
         shutil.copytree(CHECKOUT / folder, target / folder)
     return target
@@ -40,7 +40,7 @@ def build(checkout: Path, *arguments: str) -> str:
     return out + err
 
 
-def test_what_is_missing_is_built_into_the_cache_and_linked(checkout: Path) -> None:
+def test_missing_units_are_built_into_the_cache_and_linked(checkout: Path) -> None:
     shown = build(checkout, "--print-bin")
     assert "pause" in shown
     assert "building (not built yet)" in shown
@@ -49,12 +49,12 @@ def test_what_is_missing_is_built_into_the_cache_and_linked(checkout: Path) -> N
     assert os.access(binary, os.X_OK)
 
 
-def test_a_second_time_nothing_is_built(checkout: Path) -> None:
+def test_a_second_run_builds_nothing(checkout: Path) -> None:
     build(checkout)
     assert "building" not in build(checkout)
 
 
-def test_a_broken_cache_heals_itself(checkout: Path) -> None:
+def test_a_damaged_cache_is_repaired(checkout: Path) -> None:
     build(checkout)
     binary = (checkout / ".tools/bin/pause").resolve()
     good = binary.read_bytes()
@@ -68,7 +68,7 @@ def test_another_checkout_uses_the_same_entry(checkout: Path, tmp_path: Path) ->
     assert "building" not in build(copy_modules(tmp_path / "other"))
 
 
-def test_a_changed_module_gets_an_entry_of_its_own_and_the_old_one_is_left_alone(checkout: Path) -> None:
+def test_a_changed_module_gets_a_new_entry_and_the_old_one_stays(checkout: Path) -> None:
     build(checkout)
     old = (checkout / ".tools/bin/pause").resolve()
     source = checkout / "tools/pause/main.go"
@@ -79,14 +79,14 @@ def test_a_changed_module_gets_an_entry_of_its_own_and_the_old_one_is_left_alone
     assert str(old.parent.parent) in shown
 
 
-def test_two_builds_at_once_do_not_collide(checkout: Path) -> None:
+def test_two_concurrent_builds_do_not_conflict(checkout: Path) -> None:
     both = [start(checkout), start(checkout)]
     shown = [process.communicate(timeout=300)[1] for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert sum("building" in text.replace("Another build", "") for text in shown) == 1
 
 
-def test_a_source_that_does_not_compile_is_an_error_that_shows_what_go_said(checkout: Path) -> None:
+def test_a_source_that_does_not_compile_is_an_error_with_gos_output(checkout: Path) -> None:
     (checkout / "tools/pause/main.go").write_text("package main\n\nfunc main() { undefinedThing() }\n")
     process = start(checkout)
     _, err = process.communicate(timeout=200)

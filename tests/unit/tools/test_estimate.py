@@ -1,4 +1,4 @@
-"""The toolchain's build: how long the rest takes."""
+"""The toolchain's build: the estimate of the remaining time."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def estimate(monkeypatch: pytest.MonkeyPatch) -> Estimate:
     return made
 
 
-def test_before_packages_are_known_a_unit_costs_what_is_noted(estimate: Estimate) -> None:
+def test_before_packages_are_known_a_unit_costs_its_estimate(estimate: Estimate) -> None:
     assert estimate.seconds_left(0.0) == 330
 
 
@@ -41,7 +41,7 @@ def test_a_package_that_two_units_compile_counts_once_unless_its_version_differs
     assert estimate.seconds_left(0.0) == 2
 
 
-def test_the_rest_takes_longer_on_a_machine_that_was_slow_so_far(estimate: Estimate) -> None:
+def test_the_remaining_time_depends_on_the_speed_so_far(estimate: Estimate) -> None:
     paths = [f"package{number}" for number in range(330)]
     estimate.expect("big", packages(*paths))
     estimate.expect("small", packages())

@@ -1,4 +1,4 @@
-"""The toolchain's build: what it shows."""
+"""The toolchain's build: its progress display."""
 
 import pytest
 
@@ -12,9 +12,9 @@ def progress(monkeypatch: pytest.MonkeyPatch) -> Progress:
     return Progress(lambda elapsed: f"about {600 - elapsed:.0f} s left", _began=100.0)
 
 
-def test_one_line_shows_all_items_and_what_is_left(progress: Progress) -> None:
+def test_one_line_shows_all_items_and_the_remaining_time(progress: Progress) -> None:
     with progress.item("kubernetes", "building (not built yet)"):
-        progress.tell("kubernetes", "7 packages left, now net")
+        progress.describe("kubernetes", "7 packages left, now net")
         with progress.doing("pulumi", "downloading its modules"):
             line = progress.status()
     assert line == ("1:15  about 525 s left  kubernetes: 7 packages left, now net; pulumi: downloading its modules")
@@ -31,5 +31,5 @@ def test_each_item_has_lines_and_a_row_of_its_own(progress: Progress, capsys: py
     assert [line.split() for line in progress.table().splitlines()] == [
         ["etcd", "failed", "74.0", "s"],
         ["pause", "in", "the", "cache", "0.0", "s"],
-        ["altogether", "80.0", "s"],
+        ["total", "80.0", "s"],
     ]

@@ -1,4 +1,4 @@
-"""The toolchain's build: what runs beside what, and in which order."""
+"""The toolchain's build: which jobs run in parallel, and their order."""
 
 import threading
 from collections.abc import Callable
@@ -16,7 +16,7 @@ def nothing() -> None:
 
 
 class Recorded:
-    """Jobs that note when they begin and end."""
+    """Jobs that record when they begin and end."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -63,7 +63,7 @@ def test_jobs_of_one_lane_run_one_at_a_time_where_it_is_one_wide() -> None:
     assert jobs.events == [f"{name} {what}" for name in ("a", "b", "c") for what in ("begins", "ends")]
 
 
-def test_jobs_of_different_lanes_run_side_by_side() -> None:
+def test_jobs_of_different_lanes_run_in_parallel() -> None:
     jobs = Recorded()
     both = threading.Barrier(2)
 

@@ -45,7 +45,7 @@ def test_an_entry_that_was_never_built_says_so(tmp_path: Path) -> None:
     ],
     ids=["no marker", "broken marker", "missing", "cut off", "same size, other bytes", "not executable"],
 )
-def test_every_kind_of_damage_is_found_and_healed(
+def test_every_kind_of_damage_is_detected_and_repaired(
     tmp_path: Path, harm: Callable[[cache.Entry], object], fault: str
 ) -> None:
     entry = filled(tmp_path / "unit-1")
@@ -63,7 +63,7 @@ def test_a_touched_but_equal_binary_is_good(tmp_path: Path) -> None:
     assert entry.fault(["tool"]) is None
 
 
-def test_a_failed_build_leaves_nothing_and_a_killed_one_is_swept(tmp_path: Path) -> None:
+def test_a_failed_build_leaves_nothing_and_the_files_of_a_killed_one_are_removed(tmp_path: Path) -> None:
     def fail(target: Path) -> None:
         program(target / "half", "1")
         raise RuntimeError("the compiler fell over")
@@ -87,14 +87,14 @@ def test_the_hash_changes_with_contents_names_and_flags(tmp_path: Path) -> None:
     assert len({first, second, cache.folder_hash(tmp_path, "flags")}) == 3
 
 
-def test_a_modules_tests_do_not_decide_its_binaries(tmp_path: Path) -> None:
+def test_a_modules_tests_do_not_affect_its_hash(tmp_path: Path) -> None:
     (tmp_path / "main.go").write_text("package main")
     first = cache.folder_hash(tmp_path)
     (tmp_path / "main_test.go").write_text("package main")
     assert cache.folder_hash(tmp_path) == first
 
 
-def test_a_folder_that_replaces_a_module_decides_the_binaries_too(tmp_path: Path) -> None:
+def test_a_folder_that_replaces_a_module_affects_the_hash(tmp_path: Path) -> None:
     (tmp_path / "module/inner").mkdir(parents=True)
     (tmp_path / "other").mkdir()
     (tmp_path / "module/go.mod").write_text(
@@ -119,7 +119,7 @@ def test_the_link_moves_at_once_but_never_replaces_a_folder(tmp_path: Path) -> N
         cache.point(link, tmp_path / "two")
 
 
-def test_a_set_is_named_by_what_it_holds(tmp_path: Path) -> None:
+def test_the_name_of_a_set_depends_on_its_content(tmp_path: Path) -> None:
     one = cache.write_set(tmp_path, {"a": tmp_path / "x"})
     assert cache.write_set(tmp_path, {"a": tmp_path / "x"}) == one
     assert cache.write_set(tmp_path, {"a": tmp_path / "y"}) != one
@@ -135,7 +135,7 @@ def test_a_binary_on_path_is_used_only_in_the_right_version(tmp_path: Path, outp
     assert onpath.usable(UNIT, tmp_path / "cache", str(path.parent)) == ({"tool": path} if used else {})
 
 
-def test_a_right_binary_behind_a_wrong_one_is_used(tmp_path: Path) -> None:
+def test_a_correct_binary_after_a_wrong_one_on_path_is_used(tmp_path: Path) -> None:
     program(tmp_path / "old" / "tool", "v1.0.0")
     right = program(tmp_path / "new" / "tool", "v1.2.3")
     search = os.pathsep.join([str(tmp_path / "old"), str(tmp_path / "new")])
