@@ -68,8 +68,8 @@ def _kube_config(cluster: Cluster) -> Any:
 
 async def _load(session: Session, client: Any) -> tuple[float, int]:
     known = next((row for row in await ReplicaView(session.node, session.data).rows() if row["name"] == NAME), None)
-    wish = LoadRequestSpec(image=IMAGE, name=NAME, replica_id=known["id"] if known else None)
-    _, request = await create_request(session, wish)
+    spec = LoadRequestSpec(image=IMAGE, name=NAME, replica_id=known["id"] if known else None)
+    _, request = await create_request(session, spec)
     seen = await wait_validated(request, lambda _: None)
     expected = (known["version"] if known else 0) + 1
     labels = {"reside.io/replica": NAME, "reside.io/version": str(expected)}

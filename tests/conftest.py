@@ -1,4 +1,4 @@
-"""What every test shares: the event loop, and the toolchain first on PATH."""
+"""Fixtures and settings of all tests: the event loop, and the toolchain first on PATH."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ _TOOLS = Path(__file__).parent.parent / ".tools" / "bin"
 os.environ["PATH"] = f"{_TOOLS}{os.pathsep}{os.environ['PATH']}"
 
 
-settings.register_profile("no deadline", deadline=None)  # no test asserts a time: the machine may be busy
+settings.register_profile("no deadline", deadline=None)  # no test asserts a duration, because the machine may be busy
 settings.load_profile("no deadline")
 
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
-    """All asynchronous tests run on asyncio, as the programs do."""
+    """Run all asynchronous tests on asyncio, as the programs do."""
     return "asyncio"
 
 
 _ORDER = ("e2e", "integration", "interop", "unit")
 _BRINGING_UP = ("test_bootstrap.py", "test_root_program.py")
-"""End-to-end tests on an empty Kubernetes of their own, so that they run beside those that share one platform."""
+"""End-to-end tests on their own empty Kubernetes, which run in parallel with those that share one platform."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Longest first, and what shares fixtures in one worker (`--dist loadgroup`), one after the other.
+    """Sort the slowest tests first, and group those that share fixtures in one worker (`--dist loadgroup`).
 
     The end-to-end tests that share one platform, or one empty Kubernetes, are one group; so are the resident engine's
     on one control plane; any other file of tests on real parts is a group.

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 def credentials(platform: Platform, replica: str) -> Credentials:
-    """Return the Jazz credentials of a replica, out of its Secret."""
+    """Return the Jazz credentials of a replica from its Secret."""
     return Credentials.from_secret(platform.secret(replica)["agentSecret"])
 
 
 def address(platform: Platform, service: str, port: int) -> str:
-    """`host:port` of a Service; cluster addresses are reachable from this machine."""
+    """Return `host:port` of a Service; cluster addresses are reachable from this machine."""
     return f"{platform.get('service', service)['spec']['clusterIP']}:{port}"
 
 
 async def registered(platform: Platform) -> Credentials:
-    """Return a new account that the cluster's Jazz knows, and that was never granted anything."""
+    """Return a new account that is registered in the cluster's Jazz and has no grants."""
     fresh = Credentials.generate()
     async with Node(f"ws://{address(platform, 'jazz', 4200)}", fresh) as node:
         await node.register("stranger")
@@ -71,9 +71,9 @@ async def block_permissions(platform: Platform, replica: str) -> list[dict[str, 
 
 
 async def grant(platform: Platform, replica: str, ref: PermissionRef) -> None:
-    """Have a replica grant a permission, and wait until it has."""
-    wish = Grant(granted=True)
+    """Let a replica grant a permission, and wait until it has."""
+    grant = Grant(granted=True)
     async with _block(platform, replica) as (node, block), asyncio.timeout(60):
-        await block.set_expected(ref, wish)
+        await block.set_expected(ref, grant)
         await node.flush()
-        await until(block, lambda: (found := block.find(ref)) is not None and found.current == wish)
+        await until(block, lambda: (found := block.find(ref)) is not None and found.current == grant)

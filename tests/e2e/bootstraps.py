@@ -16,11 +16,11 @@ PHASES = ("Storage", "Accounts", "Launch", "Load", "Handover")
 FIRST = {"seed": 0, "alpha": 1, "kubernetes-sentinel": 2}
 """The replicas of a new cluster and their ids."""
 _EVENTS = ("events", "events.events.k8s.io")
-"""What Kubernetes remembers of a namespace for an hour, whatever happens to it."""
+"""Objects that Kubernetes keeps in a namespace for an hour, whatever happens to it."""
 
 
 def beside(platform: Platform, namespace: str) -> Platform:
-    """Return the same Kubernetes and another namespace, with a configuration of its own and the images' digests."""
+    """Return the same Kubernetes with another namespace and configuration, and with the images' digests."""
     cluster = replace(platform, namespace=namespace, folder=platform.folder / namespace)
     shutil.copytree(platform.folder / "state", cluster.folder / "state", ignore=shutil.ignore_patterns(".pulumi"))
     return cluster
@@ -32,7 +32,7 @@ def here(cluster: Platform) -> list[str]:
 
 
 def check_up(cluster: Platform) -> None:
-    """Check that the platform's pods are ready, the list is right, and nothing of the seed is left."""
+    """Check that the platform's pods are ready, the list is correct, and nothing of the seed remains."""
     for name in ("alpha", "kubernetes-sentinel"):
         eventually_sync(f"{name}'s readiness", lambda name=name: cluster.ready_pods(name), within=120)
     assert {name: row["id"] for name, row in cluster.replicas().items()} == FIRST
@@ -48,7 +48,7 @@ def claim(cluster: Platform) -> None:
 
 
 def contents(cluster: Platform) -> dict[str, tuple[str, int, str]]:
-    """All objects of the namespace, of every kind that can be listed: `Kind/name` → uid, generation, version."""
+    """Return all objects of the namespace, of every listable kind: `Kind/name` → uid, generation, version."""
     listed = cluster.kubectl("api-resources", "--namespaced", "--verbs=list", "--output=name").split()
     kinds = ",".join(kind for kind in listed if kind not in _EVENTS)
     found = {}

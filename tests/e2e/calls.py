@@ -1,4 +1,4 @@
-"""Calls of the greeter through its Service with a replica's credentials: one, or a steady stream."""
+"""Calls of the greeter through its Service with a replica's credentials: a single one, or a steady stream."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Refused = NotAllowed
 
 @dataclass
 class Outcome:
-    """What a stream of calls met."""
+    """The results of a stream of calls."""
 
     calls: int = 0
     failures: list[str] = field(default_factory=list)
@@ -36,13 +36,13 @@ class Outcome:
 
 
 async def call_greeter(platform: Platform, who: Credentials) -> dict[str, Any]:
-    """Call `greet` once with the given name."""
+    """Call `greet` once with the credentials `who`."""
     return await _Greeter(platform, who).call()
 
 
 @asynccontextmanager
 async def steady_calls(platform: Platform, a_second: int) -> AsyncIterator[Outcome]:
-    """Call the greeter as the caller replica, so many times a second, while the block is open."""
+    """Call the greeter as the caller replica at this rate while the block is open."""
     greeter, outcome = _Greeter(platform, credentials(platform, "caller")), Outcome()
     calls: set[asyncio.Task[None]] = set()
     async with asyncio.TaskGroup() as group:
@@ -70,7 +70,7 @@ async def _one(greeter: _Greeter, outcome: Outcome) -> None:
 
 
 class _Greeter:
-    """A new connection and a single attempt for each call: without retries the effect of a rolling update shows."""
+    """A new connection and a single attempt for each call: retries would hide the effect of a rolling update."""
 
     def __init__(self, platform: Platform, who: Credentials) -> None:
         self._who = who

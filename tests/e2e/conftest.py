@@ -1,4 +1,4 @@
-"""One ReSide for most end-to-end tests, and an empty Kubernetes for those that bring ReSide up."""
+"""One ReSide for most end-to-end tests, and an empty Kubernetes for those that create ReSide."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def platform() -> Iterator[Platform]:
-    """Yield a whole ReSide with the greeter loaded, brought up by what `make up` runs."""
-    with _stage("e2e") as stage:
-        command = [sys.executable, "-m", "reside.cli.up", "--name", stage.name]
-        done = _run(stage, command)
-        yield replace(stage, up_output=done.stdout + done.stderr)
+    """Yield a whole ReSide with the greeter loaded, created by the program that `make up` runs."""
+    with _new_platform("e2e") as platform:
+        command = [sys.executable, "-m", "reside.cli.up", "--name", platform.name]
+        done = _run(platform, command)
+        yield replace(platform, up_output=done.stdout + done.stderr)
 
 
 @pytest.fixture(scope="session")
 def kubernetes() -> Iterator[Platform]:
-    """Yield an embedded Kubernetes whose registry has the images, and no ReSide in it."""
-    with _stage("empty") as stage:
-        info = LocalCluster(stage.name, stage.local_state / stage.name).up()
-        built = _run(stage, [sys.executable, str(ROOT / "images/build.py"), "--push", str(info.registry_loopback)])
-        images = stage.folder / "state" / IMAGES
+    """Yield an embedded Kubernetes whose registry has the images, without ReSide in it."""
+    with _new_platform("empty") as platform:
+        info = LocalCluster(platform.name, platform.local_state / platform.name).up()
+        built = _run(platform, [sys.executable, str(ROOT / "images/build.py"), "--push", str(info.registry_loopback)])
+        images = platform.folder / "state" / IMAGES
         images.parent.mkdir(mode=0o700)
         images.write_text(json.dumps(json.loads(built.stdout)))
-        yield stage
+        yield platform
 
 
 @contextmanager
-def _stage(name: str) -> Iterator[Platform]:
+def _new_platform(name: str) -> Iterator[Platform]:
     state = fresh_state(name)
     try:
         yield Platform(name, local_state=state.parent, folder=state.parent)
@@ -52,9 +52,9 @@ def _stage(name: str) -> Iterator[Platform]:
         shutil.rmtree(state.parent)
 
 
-def _run(stage: Platform, command: list[str]) -> subprocess.CompletedProcess[str]:
+def _run(platform: Platform, command: list[str]) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        command, cwd=ROOT, env=stage.environment, capture_output=True, text=True, timeout=900, check=False
+        command, cwd=ROOT, env=platform.environment, capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done

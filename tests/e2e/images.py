@@ -1,4 +1,4 @@
-"""New images made of existing ones in the registry."""
+"""New images based on existing ones in the registry."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def touched(platform: Platform, image: str) -> str:
 
 
 def stricter(platform: Platform, image: str) -> str:
-    """Push an image of the Sentinel with one more rule: no object may be called `forbidden`. Return its reference.
+    """Push an image of the Sentinel with one more rule: no object may be named `forbidden`. Return its reference.
 
-    As an operator would make it: a layer with another `policy/rules.py`, and without the byte code of ours.
+    It is what an operator would make: a layer with another `policy/rules.py`, and without the byte code of ours.
     """
     rules = (ROOT / "policy/rules.py").read_text() + _HOUSE_RULE
     layer = io.BytesIO()

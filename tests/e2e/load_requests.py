@@ -28,14 +28,14 @@ _CREATED = re.compile(r"request (\d+)")
 
 
 def number_in(said: str) -> int:
-    """Id of the load request that the command printed."""
+    """Return the id of the load request that the command printed."""
     found = _CREATED.search(said)
     assert found is not None, f"no request in: {said}"
     return int(found[1])
 
 
 def call(platform: Platform, method: str, **body: Any) -> Any:
-    """Call a method of Alpha with the operator's account; raises what Alpha answers."""
+    """Call a method of Alpha with the operator's account; raise the error that Alpha returns."""
 
     async def run() -> Any:
         async with _session(platform) as session:
@@ -45,7 +45,7 @@ def call(platform: Platform, method: str, **body: Any) -> Any:
 
 
 def approve(platform: Platform, number: int) -> Any:
-    """Approve a request as it was previewed, or would have been."""
+    """Approve a request at its previewed revision, or at the revision `none` if it has no preview."""
     preview = load_request(platform, number).preview or {}
     return call(platform, "approve-load-request", id=number, revision=preview.get("revision", "none"))
 
@@ -73,25 +73,25 @@ async def _session(platform: Platform) -> AsyncIterator[Session]:
 
 @dataclass
 class Asking:
-    """`reside replica load` while it waits for an answer."""
+    """`reside replica load` while it waits at its prompt."""
 
     process: subprocess.Popen[str]
     said: str
 
     @property
     def number(self) -> int:
-        """Id of the request in question."""
+        """Id of the load request."""
         return number_in(self.said)
 
     def answer(self, text: str) -> subprocess.CompletedProcess[str]:
-        """Answer with a line, or end the input; return how the command ended."""
+        """Enter a line, or end the input; return the result of the command."""
         rest, _ = self.process.communicate(f"{text}\n" if text else None, timeout=300)
         return subprocess.CompletedProcess(self.process.args, self.process.returncode, self.said + rest)
 
 
 @contextmanager
 def asking(platform: Platform, image: str, name: str) -> Iterator[Asking]:
-    """Load an image under a name, as far as the command's question."""
+    """Load an image under a name, up to the command's prompt."""
     process = subprocess.Popen(
         [*platform.command, "replica", "load", image, "--name", name],
         env=platform.environment,
@@ -108,7 +108,7 @@ def asking(platform: Platform, image: str, name: str) -> Iterator[Asking]:
 
 
 def _until_question(process: subprocess.Popen[str]) -> str:
-    """Return the output up to the prompt, which has no line end."""
+    """Return the output up to the prompt, which does not end its line."""
     assert process.stdout is not None
     said = ""
     while not said.endswith(QUESTION):

@@ -1,4 +1,4 @@
-"""Builds the probe (a small Go program) and pushes it to a local cluster's registry."""
+"""Build the probe (a small Go program) and push it to a local cluster's registry."""
 
 import subprocess
 from pathlib import Path
@@ -13,7 +13,7 @@ _SOURCE = Path(__file__).parent / "probe"
 
 
 def push_probe(info: ClusterInfo, folder: Path) -> str:
-    """Build and push the probe; return the reference that a pod names."""
+    """Build and push the probe; return the reference for a pod."""
     binary = folder / "probe"
     subprocess.run(
         ["go", "build", "-ldflags", "-s -w", "-o", binary, "."],

@@ -35,7 +35,7 @@ def test_nothing_of_the_seed_is_left(platform: Platform) -> None:
     assert not [line for line in text.splitlines() if "seed" in line]
 
 
-def test_every_workload_has_probes_requests_and_an_end(platform: Platform) -> None:
+def test_every_workload_has_probes_requests_and_a_grace_period(platform: Platform) -> None:
     workloads = [
         *platform.get("deployments", "-l", "app.kubernetes.io/managed-by=kubernetes-sentinel")["items"],
         *platform.get("statefulsets")["items"],

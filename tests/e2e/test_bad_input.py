@@ -1,6 +1,6 @@
-"""Bad input: an invalid request with a clear message that names problem and cure, exit code 1, no traceback.
+"""Bad input leads to an invalid request, exit code 1, and a message that names problem and cure.
 
-Who may make a request and decide on it, and when, is in test_load_approval; broken rules are in
+Who may create and decide load requests, and when, is tested in test_load_approval; policy violations are tested in
 test_declared_objects.
 """
 
@@ -32,7 +32,7 @@ def _manifest(name: str, **changes: Any) -> dict[str, Any]:
 
 
 def _push(platform: Platform, name: str, labels: dict[str, str]) -> str:
-    """Push an image that is nothing but labels; returns its reference."""
+    """Push an image that consists of labels only; return its reference."""
     image = f"{REGISTRY}/{name}:v1"
     client = RegistryClient({"registry.reside.internal": f"http://{platform.info.registry_loopback}"})
     anyio.run(client.push_label_image, ImageReference.parse(image), labels)
@@ -53,7 +53,7 @@ def _refused(platform: Platform, image: str, *words: str, args: tuple[str, ...] 
         assert word in text
 
 
-def test_an_image_that_is_not_there(platform: Platform) -> None:
+def test_a_missing_image(platform: Platform) -> None:
     _refused(platform, f"{REGISTRY}/nobody:v1", "nobody", "no such image")
 
 
@@ -136,6 +136,6 @@ def test_an_object_that_another_manager_owns(platform: Platform) -> None:
 
 
 def test_a_second_claim_of_super_admin(platform: Platform) -> None:
-    result = platform.as_stranger().reside("cluster", "claim-super-admin-access", check=False)
+    result = platform.as_other_operator().reside("cluster", "claim-super-admin-access", check=False)
     assert result.returncode == 1
     assert "super admin" in result.stderr.lower()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1200)
 
 
-def test_the_seeds_job_brings_a_cluster_up(kubernetes: Platform) -> None:
+def test_the_seeds_job_creates_a_cluster(kubernetes: Platform) -> None:
     cluster = beside(kubernetes, "seeded")
     kubernetes.kubectl("create", "namespace", "seeded")
     manifest = cluster.reside("cluster", "manifest", *here(cluster)).stdout

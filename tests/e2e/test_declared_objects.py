@@ -1,7 +1,7 @@
-"""A replica that declares objects: the Sentinel applies those that keep the rules, and names violations.
+"""A replica that declares objects: the Sentinel applies those that obey the rules, and reports violations.
 
-That a load request breaks them, too, is shown with the new Sentinel of test_system_update: what Alpha renders itself
-keeps the rules that we ship.
+test_system_update tests with a new Sentinel that a load request can break rules, because the objects that Alpha renders
+obey the rules that we ship.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def _build_owner(platform: Platform, folder: Path) -> str:
     manifest = yaml.safe_load((example / "replica.yaml").read_text())
     manifest["identity"] = f"{REGISTRY}/{OWNER}"
     manifest["info"]["name"] = OWNER
-    wish = {"identity": SENTINEL_CONTRACT, "permissions": [{"name": "deployment:manage:all"}]}
-    manifest["requirements"] = {"sentinel": wish}
+    requirement = {"identity": SENTINEL_CONTRACT, "permissions": [{"name": "deployment:manage:all"}]}
+    manifest["requirements"] = {"sentinel": requirement}
     (folder / "replica.yaml").write_text(yaml.safe_dump(manifest))
     (folder / "main.py").write_text((example / "main.py").read_text())
     return platform.build(folder, "v1")
@@ -60,7 +60,7 @@ def _exists(platform: Platform) -> bool:
     return bool(platform.get("deployment", OBJECT))
 
 
-def test_what_breaks_a_rule_is_not_applied_and_the_report_names_rule_and_object(
+def test_a_stack_that_breaks_a_rule_is_not_applied_and_the_report_names_rule_and_object(
     platform: Platform, tmp_path: Path
 ) -> None:
     shown = platform.load(_build_owner(platform, tmp_path)).stdout

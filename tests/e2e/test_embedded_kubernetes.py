@@ -37,7 +37,7 @@ class Cluster:
         self.folder = folder
 
     def up(self) -> ClusterInfo:
-        """Bring it up or repair it."""
+        """Start or repair the cluster."""
         self.info = self.local.up()
         return self.info
 
@@ -63,7 +63,7 @@ class Cluster:
         eventually_sync(f"an answer of {name}", lambda: self.answers(name), within=POD_SECONDS)
 
     def answers(self, name: str) -> bool:
-        """Ask a probe once, through its Service."""
+        """Send one request to a probe, through its Service."""
         return answers(self.service(name))
 
     def service(self, name: str) -> str:
@@ -71,7 +71,7 @@ class Cluster:
         return f"http://{self.kubectl('get', 'service', name, '-o', 'jsonpath={.spec.clusterIP}')}"
 
     def ask(self, name: str, path: str, /, **query: str) -> str:
-        """Have a probe do something, and return what it says."""
+        """Send a request to a probe, and return its response."""
         answer = httpx.get(f"{self.service(name)}{path}", params=query, timeout=10, trust_env=False)
         assert answer.is_success, answer.text
         return answer.text
@@ -116,7 +116,7 @@ def probe(name: str, image: str) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One cluster with one probe for all tests: each begins with `up`, which repairs what the one before did."""
+    """Yield one cluster with one probe for all tests: each begins with `up`, which repairs what the one before did."""
     cluster = Cluster("whole", tmp_path_factory.mktemp("probe"))
     try:
         cluster.up()
@@ -183,7 +183,7 @@ def test_logs_and_exec_work(cluster: Cluster) -> None:
     assert "CoreDNS" in cluster.kubectl("-n", "kube-system", "exec", "deployment/coredns", "--", "/coredns", "-version")
 
 
-def test_a_claim_is_bound_to_a_folder_that_goes_with_it(cluster: Cluster) -> None:
+def test_a_volume_claim_is_bound_to_a_folder_that_is_deleted_with_it(cluster: Cluster) -> None:
     cluster.up()
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     manifest = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "short"}, "spec": claim}
@@ -244,7 +244,7 @@ def test_up_repairs_a_lost_network(cluster: Cluster) -> None:
     assert cluster.ask("first", "/fetch", url="http://first/name").startswith("first-")
 
 
-def test_nothing_listens_beyond_loopback_and_our_own_link(cluster: Cluster) -> None:
+def test_servers_listen_on_loopback_and_the_clusters_own_bridge_only(cluster: Cluster) -> None:
     info = cluster.up()
     mine = {process.pid for process in marked(cluster.local.state)}
     listening = subprocess.run(["ss", "-Hltnp"], check=True, capture_output=True, text=True).stdout.splitlines()
@@ -254,7 +254,7 @@ def test_nothing_listens_beyond_loopback_and_our_own_link(cluster: Cluster) -> N
     assert [address for address in ours if not address.startswith(allowed)] == []
 
 
-def test_a_second_cluster_beside_it_comes_and_goes_without_a_trace(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_second_cluster_is_created_and_deleted_without_a_trace(cluster: Cluster, tmp_path: Path) -> None:
     info = cluster.up()
     cluster.wait_for("first")
     before = cluster.ask("first", "/name")
@@ -297,7 +297,7 @@ def test_up_after_the_state_folder_was_deleted_starts_from_scratch(cluster: Clus
         other.local.down(delete_state=True)
 
 
-async def test_a_port_forward_reaches_a_service_and_outlives_its_kubectl(cluster: Cluster) -> None:
+async def test_a_port_forward_reaches_a_service_and_survives_a_kill_of_kubectl(cluster: Cluster) -> None:
     info = cluster.up()
     kubectl = Toolchain.default().find("kubectl")
     cluster.wait_for("first")
@@ -327,7 +327,7 @@ def forward_pid(port: int) -> int:
     return int(match[1])
 
 
-def test_down_leaves_nothing_but_the_state_and_up_brings_it_back(cluster: Cluster) -> None:
+def test_down_leaves_only_the_state_from_which_up_restores_the_cluster(cluster: Cluster) -> None:
     cluster.up()
     httpx.put(f"{cluster.service('first')}/kept", content=b"over night", trust_env=False).raise_for_status()
     allocation = read_allocation(cluster.local.state)

@@ -1,4 +1,4 @@
-"""Alpha or the Sentinel killed with SIGKILL during a load: the command completes it, without duplicates or locks."""
+"""Alpha or the Sentinel is killed with SIGKILL during a load: the load is completed, without duplicates or locks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(1200)
 
 
 def _main_pid(pod_uid: str) -> int:
-    """Return the process of a pod's replica, on this machine: the one with the program in the pod's cgroup."""
+    """Return the process of a pod's replica on this machine: the one that runs the program in the pod's cgroup."""
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -33,7 +33,7 @@ def _main_pid(pod_uid: str) -> int:
 
 
 def _locks(platform: Platform) -> list[str]:
-    """Keys of held locks in etcd, leader leases aside."""
+    """Return the keys of held locks in etcd, except for leader leases."""
     body = {"key": "cmVzaWRlLw==", "range_end": "cmVzaWRlMA==", "keys_only": True}  # reside/ … reside0
     url = f"http://{address(platform, 'etcd', 2379)}/v3/kv/range"
     answer = json.loads(platform.run("curl", "--silent", "--fail", "--data", json.dumps(body), url).stdout)

@@ -1,4 +1,4 @@
-"""Load requests are made and decided once, by authorized accounts, while they are open; refusals give reasons."""
+"""Load requests are created and decided once, by authorized accounts, while they are open."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _has_one_version(platform: Platform, name: str) -> None:
     assert [version["id"] for version in platform.replicas()[name]["versions"]] == [1]
 
 
-def test_answering_no_rejects_the_request_for_good(platform: Platform, image: str) -> None:
+def test_answering_no_rejects_the_request_permanently(platform: Platform, image: str) -> None:
     with asking(platform, image, "unwanted") as load:
         done = load.answer("n")
     assert done.returncode == 1
@@ -84,8 +84,8 @@ def test_an_invalid_request_is_not_approved(platform: Platform) -> None:
         approve(platform, number)
 
 
-def test_a_stranger_can_not_ask_and_who_may_only_ask_can_not_approve(platform: Platform, image: str) -> None:
-    requester = platform.as_stranger("requester")
+def test_strangers_can_not_request_loads_and_requesters_can_not_approve_them(platform: Platform, image: str) -> None:
+    requester = platform.as_other_operator("requester")
     refused = requester.load(image, "--name", "asked-for", check=False)
     assert refused.returncode == 1
     assert "load-request:create" in refused.stderr

@@ -1,4 +1,4 @@
-"""A oneshot replica runs once, ends as completed, and is not run again."""
+"""A oneshot replica runs once, gets the status completed, and is not run again."""
 
 from __future__ import annotations
 

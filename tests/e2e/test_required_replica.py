@@ -18,11 +18,11 @@ pytestmark = pytest.mark.timeout(1200)
 
 @pytest.fixture(scope="module")
 def caller(platform: Platform) -> str:
-    """Load the caller, and return what loading it showed."""
+    """Load the caller, and return the output of the command."""
     return platform.load(platform.build("examples/replicas/caller", "v1")).stdout
 
 
-def test_the_request_shows_what_it_is_about(caller: str) -> None:
+def test_the_request_shows_its_requirements_and_changes(caller: str) -> None:
     for shown in ("greeting.v1", "greeter", "greet", "create", "Deployment/caller-1", "Secret/caller"):
         assert shown in caller
 
@@ -53,5 +53,5 @@ def test_an_update_of_the_caller_stops_it_first(platform: Platform, caller: str)
         platform.load(
             platform.build("examples/replicas/caller", "v2"), "--replica-id", str(platform.replicas()["caller"]["id"])
         )
-    assert events.most_at_once() == 1, events.told()
+    assert events.most_at_once() == 1, events.summary()
     assert {pod["metadata"]["labels"]["reside.io/version"] for pod in platform.ready_pods("caller")} == {"2"}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(600)
 NAME = "rooted"
-"""Of the namespace and of the stack."""
+"""The passphrases of the namespace and of the stack."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Shell:
     scratch: Path
 
     def pulumi(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run `pulumi`, which must succeed, take all its plugins without a warning, and leave no temporary file."""
+        """Run `pulumi`, which must succeed, use installed plugins without a warning, and leave no temporary file."""
         command = shlex.join(["pulumi", *arguments, "--non-interactive"])
         script = f'export TMPDIR={self.scratch}; eval "$({self.cluster.command[0]} cluster env)"; {command}'
         done = self.cluster.run("bash", "-c", script, seconds=400)
@@ -41,7 +41,7 @@ class Shell:
         return done
 
     def changes(self, operation: str, *options: str) -> dict[str, int]:
-        """Run an operation on the stack; how many resources it changed, by kind of change, in the engine's words."""
+        """Run an operation on the stack; return how many resources it changed, by kind of change."""
         done = self.pulumi(operation, *options, "--yes", "--skip-preview", "--json", "--stack", NAME)
         events = [json.loads(line) for line in done.stdout.splitlines()]
         found: dict[str, int] = next(e["summaryEvent"]["resourceChanges"] for e in events if "summaryEvent" in e)
@@ -77,7 +77,7 @@ def previewed(shell: Shell) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def created(shell: Shell, previewed: dict[str, Any]) -> int:
-    """Run the first `pulumi up`, and return how many resources it made."""
+    """Run the first `pulumi up`, and return how many resources it created."""
     changes = shell.changes("up")
     assert set(changes) == {"create"}
     return changes["create"]
@@ -91,7 +91,7 @@ def test_a_preview_before_the_first_up_shows_all_phases_with_their_steps(preview
     assert set(previewed["changeSummary"]) == {"create"}
 
 
-def test_up_brings_a_cluster_up_and_a_second_up_changes_nothing(shell: Shell, created: int) -> None:
+def test_up_creates_a_cluster_and_a_second_up_changes_nothing(shell: Shell, created: int) -> None:
     claim(shell.cluster)
     check_up(shell.cluster)
     eventually_sync("the last change", lambda: contents(shell.cluster) == contents(shell.cluster), within=60)
@@ -100,7 +100,7 @@ def test_up_brings_a_cluster_up_and_a_second_up_changes_nothing(shell: Shell, cr
     assert contents(shell.cluster) == before
 
 
-def test_destroy_leaves_what_a_fresh_namespace_has(shell: Shell, created: int, kubernetes: Platform) -> None:
+def test_destroy_leaves_only_the_objects_of_a_fresh_namespace(shell: Shell, created: int, kubernetes: Platform) -> None:
     cluster, fresh = shell.cluster, beside(kubernetes, "fresh")
     kubernetes.kubectl("create", "namespace", fresh.namespace)
     assert "StatefulSet/jazz" in contents(cluster)
@@ -116,6 +116,6 @@ def test_destroy_leaves_what_a_fresh_namespace_has(shell: Shell, created: int, k
 
 
 def _volumes(kubernetes: Platform, namespace: str) -> list[str]:
-    """Return the names of the volumes that claims of this namespace hold; without volumes there are no items."""
+    """Return the names of the volumes that are bound to claims of this namespace."""
     volumes = kubernetes.get("pv").get("items", [])
     return [v["metadata"]["name"] for v in volumes if v["spec"]["claimRef"]["namespace"] == namespace]

@@ -1,8 +1,8 @@
 """No secret is in plain text in a state file, a log, a volume or Jazz, nor can another account decrypt it in Jazz.
 
 The test searches the bootstrap's Pulumi state and logs, the Sentinel's volume with its Pulumi state, every transaction
-that Jazz ever stored, every pod's log, and every object of the namespace but Secrets. It leaves out the API server's
-own etcd, which holds the Secrets themselves.
+that Jazz has ever stored, every pod's log, and every object of the namespace except for Secrets. It does not search the
+API server's own etcd, which contains the Secrets themselves.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1200)
 SYSTEM = (ALPHA_NAME, SENTINEL_NAME)
 EXPECTED = {"alpha/agentSecret", "greeter/agentSecret", f"{ENGINE_SECRET}/passphrase", f"{CLAIM_SECRET}/code"}
-"""Secrets that the search must know, or it shows nothing."""
+"""Secrets that must be among those searched for; otherwise the test proves nothing."""
 
 
 def _secrets(platform: Platform) -> dict[str, list[str]]:

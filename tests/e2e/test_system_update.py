@@ -17,7 +17,7 @@ pytestmark = pytest.mark.timeout(1200)
 
 
 def _update(platform: Platform, name: str, changed: Callable[[Platform, str], str]) -> None:
-    """Load a changed image of a replica of the platform; afterwards it alone is there, and does its work."""
+    """Load a changed image of a platform replica; check that only the new version runs, and works."""
     before = platform.replicas()[name]
     platform.load(changed(platform, before["image"]))
 

@@ -24,7 +24,7 @@ async def js() -> AsyncIterator[JavaScript]:
 
 @pytest.fixture
 async def nodes(jazz: JazzServer) -> AsyncIterator[Nodes]:
-    """Make Python nodes on the server."""
+    """Yield a factory of Python nodes on the server."""
     async with Nodes(jazz.url) as made:
         yield made
 

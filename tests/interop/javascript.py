@@ -21,7 +21,7 @@ _MAX_LINE_BYTES = 64 * 1024 * 1024
 
 
 class JavaScriptError(Exception):
-    """The JavaScript side threw."""
+    """The JavaScript side threw an error."""
 
 
 class JavaScript:
@@ -35,7 +35,7 @@ class JavaScript:
         """Run one operation of the driver, and return its result.
 
         Raises:
-            JavaScriptError: It threw.
+            JavaScriptError: the operation threw an error.
         """
         number, self._next = self._next, self._next + 1
         stdin = self._process.stdin
@@ -63,7 +63,7 @@ class JavaScript:
 
 @asynccontextmanager
 async def javascript(script: str = "driver.mjs") -> AsyncIterator[JavaScript]:
-    """Yield a driver process; requests are answered one after the other.
+    """Yield a driver process, which handles requests in order.
 
     Args:
         script: `driver.mjs` drives cojson, `tools.mjs` jazz-tools, `typed.mjs` its schemas.

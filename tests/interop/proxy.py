@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from websockets.asyncio.connection import Connection
 
 Direction: TypeAlias = Literal["up", "down"]
-"""`up`: from the client to the server."""
+"""`up` is the direction from the client to the server."""
 
 
 @dataclass
@@ -26,13 +26,13 @@ class Proxy:
     """One proxy.
 
     Attributes:
-        url: Where clients connect.
-        seen: The messages that were passed on, with their direction; pings are passed on and not counted.
-        cut_after: Cut the line once, after so many messages of a direction; the message itself is passed on.
-        delay: Seconds that each message is held back.
-        deaf: pass on neither messages nor pings, and keep the connection open.
-    refuse: close every new connection at once.
-    connections: How many lines were made.
+        url: address for clients.
+        seen: the forwarded messages with their direction; pings are forwarded and not counted.
+        cut_after: close the connection once, after so many messages of a direction; the last of them is forwarded.
+        delay: seconds by which each message is delayed.
+        deaf: forward neither messages nor pings, and keep the connection open.
+        refuse: close every new connection immediately.
+        connections: number of connections so far.
     """
 
     url: str = ""
@@ -44,16 +44,16 @@ class Proxy:
     connections: int = 0
 
     def count(self, direction: Direction) -> int:
-        """How many messages went in a direction."""
+        """Return the number of messages in a direction."""
         return sum(1 for way, _ in self.seen if way == direction)
 
     def transactions(self, direction: Direction) -> int:
-        """How many transactions went in a direction."""
+        """Return the number of transactions in a direction."""
         messages = [message for way, message in self.seen if way == direction]
         return sum(len(batch["newTransactions"]) for message in messages for batch in message.get("new", {}).values())
 
     async def pump(self, direction: Direction, source: Connection, target: Connection) -> None:
-        """Pass on what comes from one side, message by message, until the line is cut or closed."""
+        """Forward messages from one side until the connection is closed."""
         try:
             async for frame in source:
                 for text in str(frame).split("\n"):
@@ -74,7 +74,7 @@ class Proxy:
 
 @asynccontextmanager
 async def proxy(server_url: str) -> AsyncIterator[Proxy]:
-    """Yield a running proxy before a server."""
+    """Yield a running proxy in front of a server."""
     made = Proxy()
 
     async def handle(client: ServerConnection) -> None:

@@ -64,7 +64,7 @@ class Servers:
 
 
 @contextmanager
-def servers(folder: Path) -> Iterator[Servers]:
+def run_servers(folder: Path) -> Iterator[Servers]:
     """Run the servers while the block is open."""
     with jazz_server() as jazz, etcd_server() as etcd, registry(folder / "registry") as images:
         yield Servers(jazz, etcd, images)
@@ -172,7 +172,7 @@ class Client:
                 body=body,
             )
 
-    async def wish(self, **members: Any) -> CoMap:
+    async def create_spec(self, **members: Any) -> CoMap:
         """Return a load request value that Alpha may read."""
         group = self.node.create_group()
         await group.add_member(self.cluster.alpha.context.node.account_id, "reader")
@@ -183,7 +183,7 @@ class Client:
     async def create(self, image: str, **members: Any) -> int:
         """Create a load request for an image of the test's registry, and return its id."""
         answer = await self.call(
-            "create-load-request", {"wish": (await self.wish(image=f"{HOST}/{image}", **members)).id}
+            "create-load-request", {"wish": (await self.create_spec(image=f"{HOST}/{image}", **members)).id}
         )
         return int(answer["id"])
 
@@ -213,42 +213,42 @@ class Client:
         return await self.approve(await self.create(image, **members))
 
 
-def alpha_settings(on: Servers, credentials: Credentials, block: str) -> AlphaSettings:
+def alpha_settings(servers: Servers, credentials: Credentials, block: str) -> AlphaSettings:
     return AlphaSettings(
-        **_common(on, credentials, block, constants.ALPHA_NAME),
+        **_common(servers, credentials, block, constants.ALPHA_NAME),
         namespace="reside",
-        registry_mirrors=on.registry.mirrors,
+        registry_mirrors=servers.registry.mirrors,
         claim_code=CODE,
     )
 
 
-def _common(on: Servers, credentials: Credentials, block: str, name: str) -> dict[str, Any]:
+def _common(servers: Servers, credentials: Credentials, block: str, name: str) -> dict[str, Any]:
     return {
         "replica_name": name,
         "control_block_id": block,
         "account_id": credentials.account_id,
         "agent_secret": credentials.agent_secret,
-        "sync_server_url": on.jazz.url,
-        "etcd_hosts": (on.etcd.url,),
+        "sync_server_url": servers.jazz.url,
+        "etcd_hosts": (servers.etcd.url,),
         "listen_host": "127.0.0.1",
         "listen_port": 0,
     }
 
 
 @asynccontextmanager
-async def alpha_cluster(on: Servers, *, leading: bool = True) -> AsyncIterator[AlphaCluster]:
+async def alpha_cluster(servers: Servers, *, leading: bool = True) -> AsyncIterator[AlphaCluster]:
     """Run a bootstrapped cluster: accounts, data, the fake Sentinel, Alpha with its permissions granted."""
     alpha_account, sentinel_account = Credentials.generate(), Credentials.generate()
-    blocks = await bootstrap.prepare(on.jazz.url, (on.etcd.url,), alpha_account, sentinel_account)
+    blocks = await bootstrap.prepare(servers.jazz.url, (servers.etcd.url,), alpha_account, sentinel_account)
     orders = Orders()
-    settings = ReplicaSettings(**_common(on, sentinel_account, blocks.sentinel, constants.SENTINEL_NAME))
+    settings = ReplicaSettings(**_common(servers, sentinel_account, blocks.sentinel, constants.SENTINEL_NAME))
     async with (
         fake_sentinel(settings, orders) as sentinel,
-        started(alpha_settings(on, alpha_account, blocks.alpha)) as alpha,
+        started(alpha_settings(servers, alpha_account, blocks.alpha)) as alpha,
         _clients,
     ):
         endpoint = str(alpha.context.node.account.profile["endpoints"]["internal"])
-        cluster = AlphaCluster(on, alpha_account, sentinel_account, blocks, orders, sentinel, alpha, endpoint)
+        cluster = AlphaCluster(servers, alpha_account, sentinel_account, blocks, orders, sentinel, alpha, endpoint)
         async with asyncio.timeout(_WITHIN_S):
             await bootstrap.until_granted(alpha, blocks.sentinel)
         if leading:

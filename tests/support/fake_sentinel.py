@@ -91,8 +91,8 @@ class Cluster:
         self._changed = asyncio.Event()
         self._watched: set[str] = set()
 
-    def poke(self) -> None:
-        """Process all stacks and previews again, because the orders have changed."""
+    def process_again(self) -> None:
+        """Process all stacks and previews again, because the test has changed the orders."""
         self._changed.set()
 
     async def run(self) -> None:

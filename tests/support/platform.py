@@ -45,7 +45,7 @@ class Events:
             event, at = decoder.raw_decode(text, at)
             self.seen.append((event["type"], event["object"]))
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return one line for each event: type, name, deletion timestamp, phase."""
         return "\n".join(
             f"{kind} {thing['metadata']['name']} {thing['metadata'].get('deletionTimestamp', 'stays')} "
@@ -127,7 +127,7 @@ class Platform:
         """The `reside` command of this environment."""
         return (str(Path(sys.executable).with_name("reside")),)
 
-    def as_stranger(self, name: str = "stranger") -> Platform:
+    def as_other_operator(self, name: str = "stranger") -> Platform:
         """Return the same cluster, used by another operator whose account has this name and no grants."""
         other = replace(self, folder=self.folder / name)
         shutil.copytree(self.folder / "config", other.folder / "config", dirs_exist_ok=True)

@@ -50,7 +50,7 @@ class Servers:
 
 
 @contextmanager
-def servers() -> Iterator[Servers]:
+def run_servers() -> Iterator[Servers]:
     """Run a sync server and etcd while the block is open."""
     with jazz_server() as jazz, etcd_server() as etcd:
         yield Servers(jazz, etcd)
@@ -80,23 +80,23 @@ class Identity:
         }
 
 
-class World:
-    """Acts as Alpha: creates accounts and control blocks, and writes expected grants."""
+class AlphaDouble:
+    """The test double of Alpha: creates accounts and control blocks, and writes expected grants."""
 
-    def __init__(self, alpha: Node, on: Servers) -> None:
-        self.alpha = alpha
-        self.servers = on
+    def __init__(self, node: Node, servers: Servers) -> None:
+        self.node = node
+        self.servers = servers
         self._count = 2
 
     async def identity(self, name: str) -> Identity:
         """Return a new registered account with an empty control block."""
         self._count += 1
         credentials = await self.account(name)
-        group = self.alpha.create_group()
+        group = self.node.create_group()
         await group.add_member(credentials.account_id, "writer")
         permissions = group.create_map({})
         root = group.create_map({"id": self._count, "name": name, "requirements": {}, "permissions": permissions.id})
-        await self.alpha.flush()
+        await self.node.flush()
         settings = ReplicaSettings(
             replica_name=name,
             control_block_id=root.id,
@@ -107,7 +107,7 @@ class World:
             listen_host="127.0.0.1",
             listen_port=0,
         )
-        return Identity(credentials, settings, await ControlBlock.load(self.alpha, root.id))
+        return Identity(credentials, settings, await ControlBlock.load(self.node, root.id))
 
     async def account(self, name: str) -> Credentials:
         """Return a registered account."""
@@ -119,7 +119,7 @@ class World:
     async def expect(self, identity: Identity, ref: PermissionRef, grant: Grant) -> None:
         """Write an expected grant into a control block, as Alpha does."""
         await identity.rcb.set_expected(ref, grant)
-        await self.alpha.flush()
+        await self.node.flush()
 
     async def until_current(self, identity: Identity, ref: PermissionRef, grant: Grant) -> None:
         """Wait until `grant` is the current grant of `ref`."""
@@ -141,12 +141,12 @@ async def until(block: ControlBlock, holds: Any) -> None:
 
 
 @asynccontextmanager
-async def world(on: Servers) -> AsyncIterator[World]:
-    """Yield a world that uses running servers."""
+async def run_alpha_double(servers: Servers) -> AsyncIterator[AlphaDouble]:
+    """Register an account at running servers, and yield it as Alpha's test double."""
     credentials = Credentials.generate()
-    async with Node(on.jazz.url, credentials) as alpha:
-        await alpha.register("alpha")
-        yield World(alpha, on)
+    async with Node(servers.jazz.url, credentials) as node:
+        await node.register("alpha")
+        yield AlphaDouble(node, servers)
 
 
 async def call(
@@ -177,4 +177,14 @@ def endpoint_of(context: Context) -> str:
     return str(context.node.account.profile["endpoints"]["internal"])
 
 
-__all__ = ["GREETING", "Grant", "Identity", "PermissionRef", "Replica", "Servers", "World", "call", "world"]
+__all__ = [
+    "GREETING",
+    "AlphaDouble",
+    "Grant",
+    "Identity",
+    "PermissionRef",
+    "Replica",
+    "Servers",
+    "call",
+    "run_alpha_double",
+]

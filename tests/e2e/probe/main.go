@@ -1,4 +1,4 @@
-// Command probe runs in a pod and does what a test asks it over HTTP: resolve a name, fetch a URL, keep a text on a volume.
+// Command probe runs in a pod and does what a test requests over HTTP: resolve a name, fetch a URL, store a text on a volume.
 package main
 
 import (

@@ -1,4 +1,4 @@
-"""Port-forwards that can't come up; those that do are in tests/e2e/test_embedded_kubernetes.py, as they need pods."""
+"""Port-forwards that can't start; the others are tested in tests/e2e/test_embedded_kubernetes.py with pods."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Bad input to a running Alpha ends as `invalid` or is refused, with a message that names problem and cure."""
+"""Bad input to a running Alpha is `invalid` or is refused, with a message that names problem and cure."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ GREETING = f"{HOST}/contracts/greeting.v1"
 
 
 @pytest.fixture(scope="module")
-async def cluster(on: Servers) -> AsyncIterator[AlphaCluster]:
-    """One for all these tests: what is refused leaves nothing behind, and each loads replicas of its own."""
-    async with alpha_cluster(on) as made:
-        await push_bad_images(on)
+async def cluster(servers: Servers) -> AsyncIterator[AlphaCluster]:
+    """Yield one cluster for all these tests: refusals have no effect, and each test loads replicas of its own."""
+    async with alpha_cluster(servers) as made:
+        await push_bad_images(servers)
         yield made
 
 
@@ -57,52 +57,52 @@ def encoded(text: str) -> str:
         ("bad/unimplemented:v1", "no replica implements .*/contracts/lonely.v1"),
     ],
 )
-async def test_a_bad_image_makes_an_invalid_request(admin: Client, image: str, message: str) -> None:
+async def test_an_invalid_image_makes_the_request_invalid(admin: Client, image: str, message: str) -> None:
     request = await admin.settled(await admin.create(image))
     assert request.status == "invalid"
     assert request.error_message is not None
     assert re.search(message, request.error_message), request.error_message
 
 
-async def push_bad_images(on: Servers) -> None:
-    await on.push("bad/nolabel:v1", "")
-    await on.push("bad/nobase64:v1", "%%%")
-    await on.push("bad/nojson:v1", encoded("{"))
-    await on.push("bad/noschema:v1", encoded('{"type": "replica"}'))
-    await on.push("bad/identity:v1", type="replica", info=info("bad"), identity=f"{HOST}/bad/another")
-    await on.push("bad/contract.v1:v1", type="contract")
-    await on.push("contracts/greeting.v1", type="contract", permissions={"greet": {}})
-    await on.push("contracts/lonely.v1", type="contract")
+async def push_bad_images(servers: Servers) -> None:
+    await servers.push("bad/nolabel:v1", "")
+    await servers.push("bad/nobase64:v1", "%%%")
+    await servers.push("bad/nojson:v1", encoded("{"))
+    await servers.push("bad/noschema:v1", encoded('{"type": "replica"}'))
+    await servers.push("bad/identity:v1", type="replica", info=info("bad"), identity=f"{HOST}/bad/another")
+    await servers.push("bad/contract.v1:v1", type="contract")
+    await servers.push("contracts/greeting.v1", type="contract", permissions={"greet": {}})
+    await servers.push("contracts/lonely.v1", type="contract")
     twice = {"one": {"identity": GREETING}, "two": {"identity": GREETING}}
-    await on.push("bad/twice:v1", type="replica", info=info("bad"), implementations=twice)
+    await servers.push("bad/twice:v1", type="replica", info=info("bad"), implementations=twice)
     for name, contract in (("unknowncontract", "nobody.v1"), ("unimplemented", "lonely.v1")):
         requirements = {"it": {"identity": f"{HOST}/contracts/{contract}"}}
-        await on.push(f"bad/{name}:v1", type="replica", info=info("bad"), requirements=requirements)
+        await servers.push(f"bad/{name}:v1", type="replica", info=info("bad"), requirements=requirements)
 
 
-async def test_an_unknown_permission_is_invalid(on: Servers, admin: Client) -> None:
+async def test_an_unknown_permission_is_invalid(servers: Servers, admin: Client) -> None:
     implementations = {"greeting": {"identity": GREETING}}
-    await on.push("examples/greeter:v1", type="replica", info=info("greeter"), implementations=implementations)
+    await servers.push("examples/greeter:v1", type="replica", info=info("greeter"), implementations=implementations)
     await admin.load("examples/greeter:v1")
     requirements = {"greeting": {"identity": GREETING, "permissions": [{"name": "shout"}]}}
-    await on.push("examples/caller:v1", type="replica", info=info("caller"), requirements=requirements)
+    await servers.push("examples/caller:v1", type="replica", info=info("caller"), requirements=requirements)
     request = await admin.settled(await admin.create("examples/caller:v1"))
     assert request.status == "invalid"
     assert "has no permission 'shout'; it has greet" in (request.error_message or "")
 
 
-async def test_changed_info_is_invalid(on: Servers, admin: Client) -> None:
-    await on.push("examples/changed:v1", type="replica", info=info("changed"))
+async def test_changed_info_is_invalid(servers: Servers, admin: Client) -> None:
+    await servers.push("examples/changed:v1", type="replica", info=info("changed"))
     await admin.load("examples/changed:v1")
-    await on.push("examples/changed:v2", type="replica", info=info("changed", scalable=False))
+    await servers.push("examples/changed:v2", type="replica", info=info("changed", scalable=False))
     request = await admin.settled(await admin.create("examples/changed:v2"))
     assert request.status == "invalid"
     assert "scalable True → False" in (request.error_message or "")
 
 
-async def test_a_replica_id_that_does_not_exist_or_is_anothers_is_invalid(on: Servers, admin: Client) -> None:
-    await on.push("examples/one:v1", type="replica", info=info("one"))
-    await on.push("examples/other:v1", type="replica", info=info("other", exclusive=False))
+async def test_a_replica_id_that_does_not_exist_or_is_anothers_is_invalid(servers: Servers, admin: Client) -> None:
+    await servers.push("examples/one:v1", type="replica", info=info("one"))
+    await servers.push("examples/other:v1", type="replica", info=info("other", exclusive=False))
     loaded = await admin.load("examples/one:v1")
     for number, message in ((77, "replica 77 does not exist"), (loaded.target_replica, "not of")):
         request = await admin.settled(await admin.create("examples/other:v1", replicaId=number))
@@ -111,9 +111,9 @@ async def test_a_replica_id_that_does_not_exist_or_is_anothers_is_invalid(on: Se
 
 
 async def test_a_broken_rule_makes_the_request_invalid_naming_rule_and_object(
-    cluster: AlphaCluster, on: Servers, admin: Client
+    cluster: AlphaCluster, servers: Servers, admin: Client
 ) -> None:
-    await on.push("examples/broken:v1", type="replica", info=info("broken"))
+    await servers.push("examples/broken:v1", type="replica", info=info("broken"))
     cluster.orders.violations = ("no-privileged: Deployment/broken-1",)
     request = await admin.settled(await admin.create("examples/broken:v1"))
     cluster.orders.violations = ()
@@ -121,13 +121,13 @@ async def test_a_broken_rule_makes_the_request_invalid_naming_rule_and_object(
     assert request.error_message == "the stack breaks the policy: no-privileged: Deployment/broken-1"
 
 
-async def test_a_registry_that_is_down_leaves_the_request_validating_and_ends_it_after_a_while(
+async def test_a_request_waits_for_an_unavailable_registry_and_is_invalid_after_a_timeout(
     cluster: AlphaCluster, admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(validate, "REGISTRY_TIMEOUT_S", 1.0)
-    wish = await admin.wish(image="down.internal:1/examples/plain:v1")
+    spec = await admin.create_spec(image="down.internal:1/examples/plain:v1")
     cluster.alpha.registry._mirrors["down.internal:1"] = "http://127.0.0.1:1"
-    number = (await admin.call("create-load-request", {"wish": wish.id}))["id"]
+    number = (await admin.call("create-load-request", {"wish": spec.id}))["id"]
     request = await admin.settled(number)
     assert request.status == "invalid"
     assert "create a new load request when the registry is available again" in (request.error_message or "")
@@ -141,7 +141,7 @@ async def test_a_registry_that_is_down_leaves_the_request_validating_and_ends_it
         ("reject-load-request", {"id": 1, "reason": "no"}, "load-request:approve"),
     ],
 )
-async def test_without_the_permission_nothing_is_done(
+async def test_calls_without_the_permission_have_no_effect(
     cluster: AlphaCluster, method: str, body: dict[str, Any], permission: str
 ) -> None:
     stranger = await cluster.client("stranger")
@@ -151,18 +151,18 @@ async def test_without_the_permission_nothing_is_done(
 
 async def test_a_request_value_of_another_account_is_refused(cluster: AlphaCluster, admin: Client) -> None:
     stranger = await cluster.client("stranger")
-    wish = await stranger.wish(image=f"{HOST}/examples/plain:v1")
+    spec = await stranger.create_spec(image=f"{HOST}/examples/plain:v1")
     with pytest.raises(InvalidInput, match="was written by"):
-        await admin.call("create-load-request", {"wish": wish.id})
+        await admin.call("create-load-request", {"wish": spec.id})
 
 
-async def test_only_the_first_transaction_of_a_request_value_counts(on: Servers, admin: Client) -> None:
-    await on.push("examples/plain:v1", type="replica", info=info("plain", exclusive=False))
-    wish = await admin.wish(image=f"{HOST}/examples/plain:v1")
-    wish.set("name", "smuggled")
-    wish.set("image", f"{HOST}/bad/nothing:v1")
+async def test_only_the_first_transaction_of_a_request_value_counts(servers: Servers, admin: Client) -> None:
+    await servers.push("examples/plain:v1", type="replica", info=info("plain", exclusive=False))
+    spec = await admin.create_spec(image=f"{HOST}/examples/plain:v1")
+    spec.set("name", "smuggled")
+    spec.set("image", f"{HOST}/bad/nothing:v1")
     await admin.node.flush()
-    request = await admin.settled((await admin.call("create-load-request", {"wish": wish.id}))["id"])
+    request = await admin.settled((await admin.call("create-load-request", {"wish": spec.id}))["id"])
     assert request.status == "requires-approval", request.error_message
     assert request.image == f"{HOST}/examples/plain:v1"
     assert request.requested_name is None
@@ -173,7 +173,7 @@ async def test_an_unreadable_or_malformed_request_value_is_refused(admin: Client
     await admin.node.flush()
     with pytest.raises(InvalidInput, match=r"make the account .* a reader"):
         await admin.call("create-load-request", {"wish": hidden.id})
-    malformed = await admin.wish(picture="x")
+    malformed = await admin.create_spec(picture="x")
     with pytest.raises(InvalidInput, match="image"):
         await admin.call("create-load-request", {"wish": malformed.id})
     with pytest.raises(InvalidInput, match="wish"):

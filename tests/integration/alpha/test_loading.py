@@ -28,24 +28,24 @@ def info(name: str, **members: Any) -> dict[str, Any]:
     return {"name": name, "class": "long-running", "exclusive": True, "scalable": True} | members
 
 
-async def push_greeter(on: Servers, version: int = 1, **members: Any) -> None:
+async def push_greeter(servers: Servers, version: int = 1, **members: Any) -> None:
     permissions = {"greet": {"params": {"type": "object", "additionalProperties": {"type": "string"}}}}
-    await on.push("contracts/greeting.v1", type="contract", permissions=permissions, methods={"greet": {}})
+    await servers.push("contracts/greeting.v1", type="contract", permissions=permissions, methods={"greet": {}})
     document = {"info": info("greeter"), "implementations": {"greeting": {"identity": GREETING}}} | members
-    await on.push(f"examples/greeter:v{version}", type="replica", **document)
+    await servers.push(f"examples/greeter:v{version}", type="replica", **document)
 
 
-async def push_caller(on: Servers, **members: Any) -> None:
-    wish = {"name": "greet", "params": {"from": "{replica.name}"}}
+async def push_caller(servers: Servers, **members: Any) -> None:
+    permission = {"name": "greet", "params": {"from": "{replica.name}"}}
     document = {
         "info": info("caller", exclusive=False, scalable=False),
-        "requirements": {"greeting": {"identity": GREETING, "permissions": [wish]}},
+        "requirements": {"greeting": {"identity": GREETING, "permissions": [permission]}},
     } | members
-    await on.push("examples/caller:v1", type="replica", **document)
+    await servers.push("examples/caller:v1", type="replica", **document)
 
 
-async def test_an_image_becomes_a_running_replica(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
-    await push_greeter(on)
+async def test_an_image_becomes_a_running_replica(cluster: AlphaCluster, servers: Servers, admin: Client) -> None:
+    await push_greeter(servers)
     number = await admin.create("examples/greeter:v1")
     request = await admin.settled(number)
     assert (request.status, number) == ("requires-approval", 1)
@@ -64,17 +64,17 @@ async def test_an_image_becomes_a_running_replica(cluster: AlphaCluster, on: Ser
 
 
 async def test_a_scalable_replica_changes_version_without_a_gap(
-    cluster: AlphaCluster, on: Servers, admin: Client
+    cluster: AlphaCluster, servers: Servers, admin: Client
 ) -> None:
     for version in (1, 2):
-        await push_greeter(on, version)
+        await push_greeter(servers, version)
     await admin.load("examples/greeter:v1")
     await cluster.has_status("greeter", "running")
     cluster.orders.hold.add("Deployment/greeter-2")
     await admin.load("examples/greeter:v2")
     await cluster.has_status("greeter", "running-outdated", "starting")
     cluster.orders.hold.clear()
-    cluster.sentinel.poke()
+    cluster.sentinel.process_again()
     await cluster.has_status("greeter", "stopped", "running")
     await eventually(
         "the end of the old workload", lambda: cluster.orders.seen["greeter"][-1], lambda seen: seen == {"greeter-2": 1}
@@ -82,13 +82,13 @@ async def test_a_scalable_replica_changes_version_without_a_gap(
     assert all(sum(wanted.values()) >= 1 for wanted in cluster.orders.seen["greeter"])
 
 
-async def test_a_non_scalable_replica_stops_first(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
-    await push_greeter(on)
+async def test_a_non_scalable_replica_stops_first(cluster: AlphaCluster, servers: Servers, admin: Client) -> None:
+    await push_greeter(servers)
     await admin.load("examples/greeter:v1")
-    await push_caller(on)
+    await push_caller(servers)
     await admin.load("examples/caller:v1")
     await cluster.has_status("caller", "running")
-    await push_caller(on, displayInfo={"en": {"title": "Another"}})
+    await push_caller(servers, displayInfo={"en": {"title": "Another"}})
     await admin.load("examples/caller:v1", replicaId=4)
     await cluster.has_status("caller", "stopped", "running")
     seen = cluster.orders.seen["caller"]
@@ -98,10 +98,10 @@ async def test_a_non_scalable_replica_stops_first(cluster: AlphaCluster, on: Ser
 
 
 async def test_a_requirement_becomes_an_expected_permission_of_the_serving_replica(
-    cluster: AlphaCluster, on: Servers, admin: Client
+    cluster: AlphaCluster, servers: Servers, admin: Client
 ) -> None:
-    await push_greeter(on)
-    await push_caller(on)
+    await push_greeter(servers)
+    await push_caller(servers)
     await admin.load("examples/greeter:v1")
     number = await admin.create("examples/caller:v1")
     request = await admin.settled(number)
@@ -118,9 +118,9 @@ async def test_a_requirement_becomes_an_expected_permission_of_the_serving_repli
         assert block.requirements() == {"greeting": [greeter.account]}
 
 
-async def test_the_approver_may_choose_another_replica(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
-    await push_greeter(on, 1, info=info("greeter", exclusive=False))
-    await push_caller(on)
+async def test_the_approver_may_choose_another_replica(cluster: AlphaCluster, servers: Servers, admin: Client) -> None:
+    await push_greeter(servers, 1, info=info("greeter", exclusive=False))
+    await push_caller(servers)
     await admin.load("examples/greeter:v1")
     await admin.load("examples/greeter:v1")
     number = await admin.create("examples/caller:v1")
@@ -139,41 +139,41 @@ async def test_the_approver_may_choose_another_replica(cluster: AlphaCluster, on
     assert [c.name for c in caller.version(1).requirements["greeting"].replicas] == ["greeter-1"]
 
 
-async def test_withdrawn_requirements_are_withdrawn_from_the_serving_replica_and_grants_by_hand_stay(
-    cluster: AlphaCluster, on: Servers, admin: Client
+async def test_removed_requirements_are_revoked_at_the_serving_replica_and_manual_grants_stay(
+    cluster: AlphaCluster, servers: Servers, admin: Client
 ) -> None:
-    await push_greeter(on)
-    await push_caller(on)
+    await push_greeter(servers)
+    await push_caller(servers)
     await admin.load("examples/greeter:v1")
     await admin.load("examples/caller:v1")
     greeter, caller = await cluster.replica("greeter"), await cluster.replica("caller")
     by_hand = PermissionRef(caller.account, GREETING, "wave")
     await add_expected(cluster.alpha.node, greeter.control_block, {by_hand: Grant(granted=True)})
-    await push_caller(on, requirements={})
+    await push_caller(servers, requirements={})
     await admin.load("examples/caller:v1", replicaId=4)
     async with opened(cluster.alpha.node, greeter.control_block) as block:
         assert {p.ref.name: p.expected.granted for p in block.permissions()} == {"greet": False, "wave": True}
 
 
-async def test_a_oneshot_replica_ends_as_completed(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
+async def test_a_oneshot_replica_ends_as_completed(cluster: AlphaCluster, servers: Servers, admin: Client) -> None:
     oneshot = info("report", **{"class": "oneshot"})
-    await on.push("examples/report:v1", type="replica", info=oneshot)
+    await servers.push("examples/report:v1", type="replica", info=oneshot)
     await admin.load("examples/report:v1")
     await cluster.has_status("report", "completed")
 
 
-async def test_the_same_spec_gives_the_same_request(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
-    await push_greeter(on)
-    wish = await admin.wish(image=f"{HOST}/examples/greeter:v1")
-    answers = [await admin.call("create-load-request", {"wish": wish.id}) for _ in range(2)]
+async def test_the_same_spec_gives_the_same_request(cluster: AlphaCluster, servers: Servers, admin: Client) -> None:
+    await push_greeter(servers)
+    spec = await admin.create_spec(image=f"{HOST}/examples/greeter:v1")
+    answers = [await admin.call("create-load-request", {"wish": spec.id}) for _ in range(2)]
     assert answers[0] == answers[1]
     assert len(cluster.alpha.data.requests.as_list()) == 1
 
 
 async def test_racing_requests_get_ids_and_names_of_their_own(
-    cluster: AlphaCluster, on: Servers, admin: Client
+    cluster: AlphaCluster, servers: Servers, admin: Client
 ) -> None:
-    await push_greeter(on, 1, info=info("greeter", exclusive=False))
+    await push_greeter(servers, 1, info=info("greeter", exclusive=False))
     numbers = await asyncio.gather(*(admin.create("examples/greeter:v1") for _ in range(4)))
     assert sorted(numbers) == [1, 2, 3, 4]
     await asyncio.gather(*(admin.approve(number) for number in numbers))
@@ -181,10 +181,10 @@ async def test_racing_requests_get_ids_and_names_of_their_own(
     assert sorted(await cluster.names()) == [3, 4, 5, 6]
 
 
-async def test_a_changed_state_is_previewed_again(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
-    """Two requests for one exclusive replica: the first makes the instance, so the second does something else now."""
+async def test_a_changed_state_is_previewed_again(cluster: AlphaCluster, servers: Servers, admin: Client) -> None:
+    """Two requests for one exclusive replica: the first creates the instance, so the second now has another effect."""
     for version in (1, 2):
-        await push_greeter(on, version)
+        await push_greeter(servers, version)
     first = await admin.create("examples/greeter:v1")
     await admin.settled(first)  # so that it, and not the second, holds the name greeter
     second = await admin.create("examples/greeter:v2")
@@ -202,9 +202,9 @@ async def test_a_changed_state_is_previewed_again(cluster: AlphaCluster, on: Ser
 
 
 async def test_another_revision_than_the_previewed_one_is_refused(
-    cluster: AlphaCluster, on: Servers, admin: Client
+    cluster: AlphaCluster, servers: Servers, admin: Client
 ) -> None:
-    await push_greeter(on)
+    await push_greeter(servers)
     number = await admin.create("examples/greeter:v1")
     await admin.settled(number)
     with pytest.raises(Conflict, match="another revision"):
@@ -212,8 +212,8 @@ async def test_another_revision_than_the_previewed_one_is_refused(
     assert (await admin.settled(number)).status == "requires-approval"
 
 
-async def test_another_name_leads_to_a_new_preview(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
-    await push_greeter(on)
+async def test_another_name_leads_to_a_new_preview(cluster: AlphaCluster, servers: Servers, admin: Client) -> None:
+    await push_greeter(servers)
     number = await admin.create("examples/greeter:v1")
     request = await admin.settled(number)
     with pytest.raises(Conflict, match="with the name hello"):
@@ -228,9 +228,9 @@ async def test_another_name_leads_to_a_new_preview(cluster: AlphaCluster, on: Se
 
 
 async def test_a_request_is_approved_once_and_never_after_a_rejection(
-    cluster: AlphaCluster, on: Servers, admin: Client
+    cluster: AlphaCluster, servers: Servers, admin: Client
 ) -> None:
-    await push_greeter(on)
+    await push_greeter(servers)
     approved = await admin.create("examples/greeter:v1")
     await admin.settled(approved)  # the first to be validated has the name
     rejected, invalid = await admin.create("examples/greeter:v1"), await admin.create("examples/nothing:v1")
@@ -248,8 +248,10 @@ async def test_a_request_is_approved_once_and_never_after_a_rejection(
     assert len((await cluster.replica("greeter")).versions) == 1
 
 
-async def test_the_agent_secret_is_forgotten_once_it_is_live(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
-    await push_greeter(on)
+async def test_the_agent_secret_is_deleted_from_jazz_once_it_is_live(
+    cluster: AlphaCluster, servers: Servers, admin: Client
+) -> None:
+    await push_greeter(servers)
     await admin.load("examples/greeter:v1")
     await cluster.has_status("greeter", "running")
     replica = await cluster.replica("greeter")
@@ -259,9 +261,9 @@ async def test_the_agent_secret_is_forgotten_once_it_is_live(cluster: AlphaClust
 
 
 async def test_disabling_stops_a_replica_and_enabling_starts_it(
-    cluster: AlphaCluster, on: Servers, admin: Client
+    cluster: AlphaCluster, servers: Servers, admin: Client
 ) -> None:
-    await push_greeter(on)
+    await push_greeter(servers)
     await admin.load("examples/greeter:v1")
     await cluster.has_status("greeter", "running")
     target = await find(cluster.alpha.data, "replica.by-name.greeter")
@@ -274,9 +276,9 @@ async def test_disabling_stops_a_replica_and_enabling_starts_it(
     await cluster.has_status("greeter", "running")
 
 
-async def test_loading_enables_a_disabled_replica(cluster: AlphaCluster, on: Servers, admin: Client) -> None:
+async def test_loading_enables_a_disabled_replica(cluster: AlphaCluster, servers: Servers, admin: Client) -> None:
     for version in (1, 2):
-        await push_greeter(on, version)
+        await push_greeter(servers, version)
     await admin.load("examples/greeter:v1")
     record = (await records.all_replicas(cluster.alpha.data))[0]
     record.management.set("enabled", False)
@@ -285,21 +287,21 @@ async def test_loading_enables_a_disabled_replica(cluster: AlphaCluster, on: Ser
     await cluster.has_status("greeter", "stopped", "running")
 
 
-async def test_two_alphas_at_once_lose_nothing_and_do_nothing_twice(
-    cluster: AlphaCluster, on: Servers, admin: Client
+async def test_two_running_alphas_lose_nothing_and_do_nothing_twice(
+    cluster: AlphaCluster, servers: Servers, admin: Client
 ) -> None:
-    """As in an update: one leads, both serve; the leader carries out what the other accepts."""
-    await push_greeter(on, 1, info=info("greeter", exclusive=False))
+    """As in an update: one leads, both serve RPC; the leader processes the requests that the other accepts."""
+    await push_greeter(servers, 1, info=info("greeter", exclusive=False))
     async with started(cluster.settings()) as second:
         endpoints = (cluster.endpoint, str(second.node.account.profile["endpoints"]["internal"]))
         assert endpoints[0] != endpoints[1]
-        wishes = [await admin.wish(image=f"{HOST}/examples/greeter:v1") for _ in range(4)]
-        body = [{"wish": wish.id} for wish in wishes for _ in endpoints]
+        specs = [await admin.create_spec(image=f"{HOST}/examples/greeter:v1") for _ in range(4)]
+        body = [{"wish": spec.id} for spec in specs for _ in endpoints]
         created = await asyncio.gather(
             *(admin.call("create-load-request", b, endpoint=endpoints[n % 2]) for n, b in enumerate(body))
         )
         numbers = sorted({answer["id"] for answer in created})
-        assert len(numbers) == len(wishes)
+        assert len(numbers) == len(specs)
         for turn, number in enumerate(numbers):
             request = await admin.settled(number)
             assert request.preview is not None, request.error_message
@@ -310,13 +312,13 @@ async def test_two_alphas_at_once_lose_nothing_and_do_nothing_twice(
         for number in numbers:
             await admin.cluster_request(number, lambda r: r.version is not None)
     assert sorted(await cluster.names()) == [3, 4, 5, 6]
-    assert len(cluster.alpha.data.requests.as_list()) == len(wishes)
+    assert len(cluster.alpha.data.requests.as_list()) == len(specs)
 
 
-async def test_a_removed_manager_decides_nothing_but_what_it_had_decided_stays(
-    cluster: AlphaCluster, on: Servers, admin: Client
+async def test_edits_of_a_removed_manager_do_not_count_but_earlier_ones_stay(
+    cluster: AlphaCluster, servers: Servers, admin: Client
 ) -> None:
-    await push_greeter(on)
+    await push_greeter(servers)
     await admin.load("examples/greeter:v1")
     await cluster.has_status("greeter", "running")
     manager = await cluster.client("manager")
@@ -346,7 +348,7 @@ async def test_a_requester_reads_its_own_request_and_others_do_not(cluster: Alph
     await cluster.alpha.context.rcb.set_expected(ref, Grant(granted=True))
     await eventually("the permission", lambda: requester.has("load-request:create"))
     answer = await requester.call(
-        "create-load-request", {"wish": (await requester.wish(image=f"{HOST}/examples/nothing:v1")).id}
+        "create-load-request", {"wish": (await requester.create_spec(image=f"{HOST}/examples/nothing:v1")).id}
     )
     await requester.settled(answer["id"])
     for client, status in ((requester, "invalid"), (admin, "invalid"), (stranger, None)):

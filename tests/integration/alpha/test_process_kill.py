@@ -22,8 +22,8 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def cluster(on: Servers) -> AsyncIterator[AlphaCluster]:
-    async with alpha_cluster(on, leading=False) as made:
+async def cluster(servers: Servers) -> AsyncIterator[AlphaCluster]:
+    async with alpha_cluster(servers, leading=False) as made:
         yield made
 
 
@@ -48,7 +48,7 @@ def environment(cluster: AlphaCluster) -> dict[str, str]:
 
 @asynccontextmanager
 async def alpha_process(cluster: AlphaCluster, log: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Alpha's program; killed at the end of the block."""
+    """Alpha's program, which is killed at the end of the block."""
     with log.open("ab") as output:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "reside.alpha", env=environment(cluster), stdout=output, stderr=output
@@ -61,13 +61,13 @@ async def alpha_process(cluster: AlphaCluster, log: Path) -> AsyncIterator[async
         await process.wait()
 
 
-async def test_kill_9_in_the_middle_of_a_load(
-    cluster: AlphaCluster, on: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_load_is_completed_after_alpha_is_killed(
+    cluster: AlphaCluster, servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lease and lock of the killed leader expire, then the load continues where it was."""
+    """The lease and lock of the killed leader expire, then the load continues where it stopped."""
     log = tmp_path / "alpha.log"
     info: dict[str, Any] = {"name": "plain", "class": "long-running", "exclusive": True, "scalable": True}
-    await on.push("examples/plain:v1", type="replica", info=info)
+    await servers.push("examples/plain:v1", type="replica", info=info)
     admin = await cluster.admin()
     async with alpha_process(cluster, log) as first:
         number = await admin.create("examples/plain:v1")

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 
-async def test_no_one_else_can_decrypt_a_secret_that_was_ever_written(
-    cluster: AlphaCluster, on: Servers, admin: Client
+async def test_no_other_account_can_decrypt_any_secret_that_was_written(
+    cluster: AlphaCluster, servers: Servers, admin: Client
 ) -> None:
-    """Also the agent secret that is deleted from its map once the Sentinel keeps it."""
+    """Also the agent secret that is deleted from its map once the Sentinel has stored it."""
     info = {"name": "greeter", "class": "long-running", "exclusive": True, "scalable": True}
-    await on.push("examples/greeter:v1", type="replica", info=info)
+    await servers.push("examples/greeter:v1", type="replica", info=info)
     await admin.load("examples/greeter:v1")
     await cluster.has_status("greeter", "running")
     replica = await cluster.replica("greeter")
@@ -32,8 +32,8 @@ async def test_no_one_else_can_decrypt_a_secret_that_was_ever_written(
     await eventually("that the secret is forgotten", lambda: "value" not in secret)
     await cluster.alpha.node.flush()
 
-    history = History(on.jazz.folder / "jazz.sqlite")
-    seen_by_alpha = await decrypted(history, on, cluster.credentials)
+    history = History(servers.jazz.folder / "jazz.sqlite")
+    seen_by_alpha = await decrypted(history, servers, cluster.credentials)
     (written,) = [text for item, text in seen_by_alpha.items() if item.value == secret.id and '"set"' in text]
     greeter = Credentials.from_secret(json.loads(written)[0]["value"])
     assert greeter.account_id == replica.account
@@ -42,20 +42,20 @@ async def test_no_one_else_can_decrypt_a_secret_that_was_ever_written(
     secrets = [CODE, *(part for account in (*system, *others) for part in account.agent_secret.split("/"))]
 
     assert history.containing(secrets) == []
-    for seen in (seen_by_alpha, await decrypted(history, on, cluster.sentinel_credentials)):
+    for seen in (seen_by_alpha, await decrypted(history, servers, cluster.sentinel_credentials)):
         found = carriers(seen, secrets)
         assert secret.id in {item.value for item in found}
         for item in found:
             assert item.key is not None
             assert history.holders(item.key) == {account.account_id for account in system}
     for account in others:
-        seen = await decrypted(history, on, account)
+        seen = await decrypted(history, servers, account)
         assert seen, "an account that can decrypt nothing shows nothing"
         assert carriers(seen, secrets) == []
 
 
-async def decrypted(history: History, on: Servers, account: Credentials) -> dict[Stored, str]:
+async def decrypted(history: History, servers: Servers, account: Credentials) -> dict[Stored, str]:
     """Return what an account can decrypt of the history."""
-    async with Node(on.jazz.url, account) as node:
+    async with Node(servers.jazz.url, account) as node:
         await node.login()
         return await history.decrypted_by(node)

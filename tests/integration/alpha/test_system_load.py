@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 
-async def push_system(on: Servers, variant: str = "") -> list[str]:
+async def push_system(servers: Servers, variant: str = "") -> list[str]:
     """Push the three images with the manifests of the real ones; return them by digest in loading order."""
     found = []
     for name, identity, manifest in system_manifests():
         path = identity.removeprefix(f"{constants.RESIDE_REGISTRY}/")
         shown = {"displayInfo": {"en": {"title": f"{name}{variant}"}}}
-        digest = await on.push(f"{path}:{variant or 'v1'}", **manifest | shown)
+        digest = await servers.push(f"{path}:{variant or 'v1'}", **manifest | shown)
         found.append(f"{identity}@{digest}")
     return found
 
@@ -40,8 +40,10 @@ def system_manifests() -> list[tuple[str, str, dict[str, object]]]:
     return [(m["info"]["name"], m["identity"], m) for m in manifests]
 
 
-async def test_the_system_loads_itself_with_fixed_ids_and_what_it_has(cluster: AlphaCluster, on: Servers) -> None:
-    images = await push_system(on)
+async def test_the_system_loads_itself_with_fixed_ids_and_existing_accounts(
+    cluster: AlphaCluster, servers: Servers
+) -> None:
+    images = await push_system(servers)
     await bootstrap.load_system(cluster.alpha, images)
     assert await cluster.names() == {0: "seed", 1: "alpha", 2: "kubernetes-sentinel"}
     alpha, sentinel = await cluster.replica("alpha"), await cluster.replica("kubernetes-sentinel")
@@ -57,35 +59,39 @@ async def test_the_system_loads_itself_with_fixed_ids_and_what_it_has(cluster: A
         assert {p.ref.account for p in block.permissions()} == {alpha.account}
 
 
-async def test_loading_the_system_again_changes_nothing_and_another_image_makes_a_version(
-    cluster: AlphaCluster, on: Servers
+async def test_loading_the_system_again_changes_nothing_and_another_image_creates_a_version(
+    cluster: AlphaCluster, servers: Servers
 ) -> None:
-    images = await push_system(on)
+    images = await push_system(servers)
     await bootstrap.load_system(cluster.alpha, images)
     await bootstrap.load_system(cluster.alpha, images)
     assert len(await records.all_requests(cluster.alpha.data)) == 3
     await cluster.has_status("alpha", "running")
-    newer = await push_system(on, "newer")
+    newer = await push_system(servers, "newer")
     await bootstrap.load_system(cluster.alpha, newer[2:])
     await cluster.has_status("alpha", "stopped", "running")
     await bootstrap.load_system(cluster.alpha, images[2:])
     await cluster.has_status("alpha", "stopped", "stopped", "running")
 
 
-async def test_a_refused_load_is_retried_by_the_next_run(cluster: AlphaCluster, on: Servers, tmp_path: Path) -> None:
+async def test_a_refused_load_is_retried_by_the_next_run(
+    cluster: AlphaCluster, servers: Servers, tmp_path: Path
+) -> None:
     with registry(tmp_path) as elsewhere:
-        images = await push_system(replace(on, registry=elsewhere), "late")
+        images = await push_system(replace(servers, registry=elsewhere), "late")
     for _ in range(2):
         with pytest.raises(LoadRefused, match=r"seed@sha256.* can't be loaded"):
             await bootstrap.load_system(cluster.alpha, images[:1])
-    assert await push_system(on, "late") == images
+    assert await push_system(servers, "late") == images
     await bootstrap.load_system(cluster.alpha, images[:1])
     requests = [record.value.status for record in await records.all_requests(cluster.alpha.data)]
     assert requests == ["invalid", "invalid", "approved"]
 
 
-async def test_preparing_twice_finds_what_the_first_time_made(cluster: AlphaCluster, on: Servers) -> None:
-    again = await bootstrap.prepare(on.jazz.url, (on.etcd.url,), cluster.credentials, cluster.sentinel_credentials)
+async def test_preparing_twice_creates_nothing_the_second_time(cluster: AlphaCluster, servers: Servers) -> None:
+    again = await bootstrap.prepare(
+        servers.jazz.url, (servers.etcd.url,), cluster.credentials, cluster.sentinel_credentials
+    )
     assert again == cluster.blocks
     assert len(cluster.alpha.data.blocks.as_list()) == 2
 

@@ -1,7 +1,7 @@
 """Alpha fails in the middle of a load: the next leader completes it and duplicates nothing.
 
 The crash is simulated exactly: at the n-th write of the load, everything written before is on the server, nothing after
-it, and the process's memory is gone. Locks are free at once here; a real kill leaves them to their time to live.
+it, and the process's memory is lost. Locks are released immediately here; after a real kill they expire.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ POINTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 23, 26, 30, 35)
 
 
 @pytest.fixture(scope="module")
-async def cluster(on: Servers) -> AsyncIterator[AlphaCluster]:
-    async with alpha_cluster(on) as made:
+async def cluster(servers: Servers) -> AsyncIterator[AlphaCluster]:
+    async with alpha_cluster(servers) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-async def admin(cluster: AlphaCluster, on: Servers) -> Client:
+async def admin(cluster: AlphaCluster, servers: Servers) -> Client:
     admin = await cluster.admin()
-    await on.push("contracts/greeting.v1", type="contract", permissions={"greet": {}}, methods={"greet": {}})
+    await servers.push("contracts/greeting.v1", type="contract", permissions={"greet": {}}, methods={"greet": {}})
     implementations = {"greeting": {"identity": GREETING}}
     info = {"name": "greeter", "class": "long-running", "exclusive": True, "scalable": True}
-    await on.push("examples/greeter:v1", type="replica", info=info, implementations=implementations)
+    await servers.push("examples/greeter:v1", type="replica", info=info, implementations=implementations)
     await admin.load("examples/greeter:v1")
     await cluster.has_status("greeter", "running")
     return admin
 
 
 class Death(BaseException):
-    """The process ends here."""
+    """The simulated end of the process."""
 
 
 @contextmanager
 def death_at(alpha: Alpha, point: int) -> Iterator[asyncio.Event]:
-    """Let Alpha's node die at its `point`-th write from now on; the event is set then."""
+    """Make Alpha's node fail at its `point`-th write from now on, and set the event then."""
     host, count, dead = alpha.node._host, 0, asyncio.Event()
     real_private, real_group = host.write_private, host.write_trusting
 
@@ -82,12 +82,12 @@ def death_at(alpha: Alpha, point: int) -> Iterator[asyncio.Event]:
 
 @pytest.mark.parametrize("point", POINTS)
 async def test_a_load_killed_anywhere_is_completed_by_the_next_alpha(
-    cluster: AlphaCluster, on: Servers, admin: Client, point: int
+    cluster: AlphaCluster, servers: Servers, admin: Client, point: int
 ) -> None:
     name = f"caller{point}"
     info = {"name": name, "class": "long-running", "exclusive": True, "scalable": False}
     requirements = {"greeting": {"identity": GREETING, "permissions": [{"name": "greet"}]}}
-    await on.push(f"examples/{name}:v1", type="replica", info=info, requirements=requirements)
+    await servers.push(f"examples/{name}:v1", type="replica", info=info, requirements=requirements)
     number = await admin.create(f"examples/{name}:v1")
     request = await admin.settled(number)
     assert request.preview is not None, request.error_message

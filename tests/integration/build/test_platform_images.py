@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.timeout(900)  # a cold cache makes a Debian first
+pytestmark = pytest.mark.timeout(900)  # with an empty cache, it first creates the Debian tree
 NOBODY = "65532:65532"
 
 
@@ -45,7 +45,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 
 @pytest.fixture(scope="module")
 def images(server: Registry) -> dict[str, str]:
-    """All images, built with the user's cache and pushed to a registry that had none."""
+    """Return all images, built with the user's cache and pushed to an empty registry."""
     return build_images(server.address)
 
 
@@ -53,7 +53,7 @@ def images(server: Registry) -> dict[str, str]:
 def trees(
     server: Registry, images: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Path]]:
-    """Yield the file trees of some images: their layers, laid over each other."""
+    """Yield the file trees of some images: their layers, extracted in order."""
     found = {name: tmp_path_factory.mktemp(name) for name in ("kubernetes-sentinel", "jazz", "etcd")}
     for name, folder in found.items():
         folder.chmod(0o755)  # the image's user must see its root
@@ -118,10 +118,10 @@ def test_a_second_build_changes_nothing_and_needs_no_docker(
     assert [line.partition(" in ")[0] for line in lines] == ["inputs compared with the registry"]
 
 
-def test_what_a_command_leaves_in_the_checkout_between_two_builds_changes_nothing(
+def test_files_that_a_command_writes_into_the_checkout_change_no_image(
     server: Registry, images: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such as `pulumi up`, which writes a stack's settings while it runs."""
+    """For example `pulumi up`, which writes a stack's settings while it runs."""
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
     for name in ("images", "policy", "reside", "stacks"):
         shutil.copytree(CHECKOUT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -146,7 +146,7 @@ def test_the_runtime_has_the_engine_its_plugins_and_kubectl(trees: dict[str, Pat
     assert run_in(tree, "pulumi", "version").startswith("v3.")
     assert "v1.34" in run_in(tree, "kubectl", "version", "--client")
     assert run_in(tree, "reside-engine", "version").startswith("v3.")
-    assert run_in(tree, "setpriv", "--version")  # ties command lines to the Sentinel's life
+    assert run_in(tree, "setpriv", "--version")  # it binds the lifetime of command lines to that of the Sentinel
     plugins = ("pulumi-language-python", "pulumi-language-python-exec", "pulumi-resource-kubernetes")
     for name in (*plugins, "reside-plugin-guard"):
         assert os.access(tree / "opt/reside/bin" / name, os.X_OK)
@@ -180,12 +180,12 @@ def test_jazz_has_its_node_and_its_packages(trees: dict[str, Path]) -> None:
     assert run_in(trees["jazz"], node, "-e", script).strip() == "function"
 
 
-def test_etcd_is_alone_in_its_image(trees: dict[str, Path]) -> None:
+def test_the_etcd_image_contains_only_etcd(trees: dict[str, Path]) -> None:
     assert "3.6" in run_in(trees["etcd"], "/usr/local/bin/etcd", "--version")
     assert not (trees["etcd"] / "bin").exists()
 
 
-def test_another_base_image_is_taken_where_one_is_named(
+def test_a_configured_base_image_is_used(
     server: Registry, images: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BASE_IMAGE", images["base"].replace(NAME, server.address))
@@ -198,7 +198,7 @@ def test_an_image_that_does_not_exist_is_named(server: Registry) -> None:
         build_images(server.address, only=["nope"])
 
 
-def test_a_registry_that_is_down_is_said_before_anything_is_built() -> None:
+def test_an_unavailable_registry_is_reported_before_anything_is_built() -> None:
     with pytest.raises(RegistryUnavailable, match="can't be reached"):
         build_images(f"127.0.0.1:{free_port()}", only=["etcd"])
 
@@ -211,14 +211,16 @@ def test_the_script_prints_one_line_for_a_users_mistake() -> None:
     assert "Traceback" not in finished.stderr
 
 
-def test_a_docker_host_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_docker_host_that_does_not_respond_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
     with pytest.raises(LocalError, match=r"no Docker daemon responds at DOCKER_HOST=unix:///nowhere\.sock"):
         private_dockerd().__enter__()
 
 
-def test_our_daemon_leaves_nothing_and_survives_a_killed_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A killed build leaves its daemon running: the next one ends it and works on the same images."""
+def test_our_daemon_leaves_no_process_and_recovers_from_a_killed_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A killed build leaves its daemon running: the next one stops it and works on the same images."""
     monkeypatch.setenv("RESIDE_CACHE", str(tmp_path))
     monkeypatch.delenv("DOCKER_HOST", raising=False)
     folder = cache_folder() / "docker"

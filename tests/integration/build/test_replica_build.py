@@ -49,7 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 
 @pytest.fixture(autouse=True)
 def _own_docker(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test waits for another build, nor leaves images."""
+    """Use a Docker of this module's own: no test waits for another build, or leaves images in the user's store."""
     cache = tmp_path_factory.getbasetemp() / "cache"
     monkeypatch.setenv("RESIDE_CACHE", str(cache))
 
@@ -179,7 +179,7 @@ def test_extending_mounts_the_layers_below_and_sends_the_new_one(server: Registr
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> str:
-    """Return what was printed as an error; it must be no traceback."""
+    """Return the printed error, which must not be a traceback."""
     text = " ".join(capsys.readouterr().err.split())
     assert "Traceback" not in text
     return text

@@ -24,7 +24,7 @@ class Checkout:
 
     @property
     def tracked(self) -> Path:
-        """The only file that Pulumi writes to and git knows."""
+        """The only tracked file that Pulumi writes."""
         return self.root / "stacks/Pulumi.local.yaml"
 
     def shell(self, script: str, interpreter: str = "bash") -> subprocess.CompletedProcess[str]:
@@ -53,7 +53,7 @@ def checkout(tmp_path: Path) -> Checkout:
 
 
 @pytest.mark.parametrize("interpreter", ["bash", "sh"])
-def test_a_new_stack_leaves_the_tracked_file_and_the_temporary_folder_as_they_were(
+def test_a_new_stack_changes_neither_the_tracked_file_nor_the_temporary_folder(
     checkout: Checkout, interpreter: str
 ) -> None:
     before = checkout.tracked.read_text()

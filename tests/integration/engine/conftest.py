@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from integration.engine.running import ENGINES, Bench, bench
+from integration.engine.running import ENGINES, Bench, new_bench
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(params=ENGINES)
-async def b(cluster: ClusterInfo, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
+async def bench(cluster: ClusterInfo, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
     """Yield an engine on a namespace of its own."""
-    async with bench(cluster, tmp_path, engine=request.param) as found:
+    async with new_bench(cluster, tmp_path, engine=request.param) as found:
         yield found

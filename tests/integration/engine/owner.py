@@ -1,4 +1,4 @@
-"""A process that owns an engine: reads pickled settings and stack, and prints the process id of the engine."""
+"""A process that owns an engine: reads pickled settings and a stack, and prints the process id of the engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 async def main(settings: EngineSettings, stack: StackSpec) -> None:
-    """Apply the stack, and print which process does it when two objects are done."""
+    """Apply the stack, and print the process of the engine when two objects are done."""
     engine = ObservedEngine(settings)
     done: list[Progress] = []
 

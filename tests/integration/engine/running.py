@@ -45,11 +45,11 @@ class Bench:
         return get(self.info, self.namespace, key)
 
     def leaders(self) -> list[int]:
-        """Process ids of the engines, or command lines, that are at work; each leads a session."""
+        """Return the process ids of the running engines, or command lines; each leads a session."""
         return [leader(operation) for operation in self.engine._operations.values() if operation is not None]
 
     def at_work(self, leader: int) -> int:
-        """How many operations the engine `leader` works on; a command line that runs is one."""
+        """Return how many operations the engine `leader` runs; a running command line counts as one."""
         if self.settings.engine == "cli":
             return len(session(leader))
         runner: Any = self.engine._runner
@@ -72,7 +72,7 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(info: ClusterInfo, folder: Path, **changes: Any) -> AsyncIterator[Bench]:
+async def new_bench(info: ClusterInfo, folder: Path, **changes: Any) -> AsyncIterator[Bench]:
     """Yield a bench on a fresh namespace (or the one named in `changes`); the engine is stopped at the end."""
     namespace = changes.pop("namespace", None) or new_namespace(info)
     settings = EngineSettings(folder / "engine", PASSPHRASE, namespace, info.kubeconfig, info.context)
@@ -95,7 +95,7 @@ def secret(name: str, **values: str) -> dict[str, Any]:
 
 
 def actions(changes: ChangeSet) -> dict[str, str]:
-    """`Kind/name` → action."""
+    """Return the changes as `Kind/name` → action."""
     return {change.object: change.action for change in changes.changes}
 
 
@@ -104,14 +104,14 @@ ENGINES = ("cli", "resident")
 
 
 def leader(operation: Operation) -> int:
-    """Return the process that runs the present command of an operation."""
+    """Return the process that runs the current command of an operation."""
     command: Any = operation._command
     process = command._engine._process if isinstance(command, EngineCommand) else command._process
     return int(process.pid)
 
 
 def session(leader: int) -> dict[int, str]:
-    """Process id → name of all processes in the session of `leader`."""
+    """Return the processes in the session of `leader`: process id → name."""
     found = {}
     for pid in session_members(leader):
         with suppress(FileNotFoundError, ProcessLookupError):  # it ended while we looked

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from integration.engine.running import PASSPHRASE, Bench, actions, bench, secret, stack
+from integration.engine.running import PASSPHRASE, Bench, actions, new_bench, secret, stack
 from support.sentinel import config_map, workload
 
 from reside.sentinel.engine import (
@@ -30,16 +30,16 @@ pytestmark = pytest.mark.anyio
 VALUE = "a-value-that-nobody-may-see"
 
 
-async def test_a_conflict_names_object_and_manager_and_changes_nothing(b: Bench) -> None:
-    await b.engine.apply(stack(config_map("a", x="1")))
+async def test_a_conflict_names_object_and_manager_and_changes_nothing(bench: Bench) -> None:
+    await bench.engine.apply(stack(config_map("a", x="1")))
     theirs = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":"theirs"}}'
     command = ["apply", "--server-side", "--force-conflicts", "--field-manager", "other", "-f", "-"]
-    b.kubectl(*command, stdin=theirs)
+    bench.kubectl(*command, stdin=theirs)
     with pytest.raises(ApplyConflict) as caught:
-        await b.engine.apply(stack(config_map("a", x="2")))
+        await bench.engine.apply(stack(config_map("a", x="2")))
     assert (caught.value.object, caught.value.manager) == ("ConfigMap/a", "other")
     assert ".data.x" in str(caught.value)
-    live = b.live("ConfigMap/a")
+    live = bench.live("ConfigMap/a")
     assert live is not None
     assert live["data"] == {"x": "theirs"}
 
@@ -51,47 +51,47 @@ async def test_a_conflict_names_object_and_manager_and_changes_nothing(b: Bench)
         ({"selector": {"matchLabels": {"other": "label"}}}, "`selector` does not match template `labels`"),
     ],
 )
-async def test_a_rejected_object_is_named_with_the_api_servers_words(
-    b: Bench, change: dict[str, Any], words: str
+async def test_a_rejected_object_is_named_with_the_api_servers_message(
+    bench: Bench, change: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(ApplyRejected) as caught:
-        await b.engine.apply(stack(config_map("a"), workload("Deployment", "web", **change)))
+        await bench.engine.apply(stack(config_map("a"), workload("Deployment", "web", **change)))
     assert caught.value.object == "Deployment/web"
     assert words in str(caught.value)
     assert "urn:pulumi" not in str(caught.value)
     assert len(str(caught.value)) < 450
 
 
-async def test_after_a_rejection_the_corrected_stack_applies(b: Bench) -> None:
+async def test_after_a_rejection_the_corrected_stack_applies(bench: Bench) -> None:
     with pytest.raises(ApplyRejected):
-        await b.engine.apply(stack(config_map("a"), workload("Deployment", "web", replicas="many")))
-    done = await b.engine.apply(stack(config_map("a"), workload("Deployment", "web", replicas=0)))
+        await bench.engine.apply(stack(config_map("a"), workload("Deployment", "web", replicas="many")))
+    done = await bench.engine.apply(stack(config_map("a"), workload("Deployment", "web", replicas=0)))
     assert actions(done) == {"ConfigMap/a": "same", "Deployment/web": "create"}
 
 
-async def test_a_preview_finds_what_the_api_server_would_reject(b: Bench) -> None:
+async def test_a_preview_finds_what_the_api_server_would_reject(bench: Bench) -> None:
     with pytest.raises(ApplyRejected) as caught:
-        await b.engine.preview(stack(workload("Deployment", "web", selector={"matchLabels": {"other": "label"}})))
+        await bench.engine.preview(stack(workload("Deployment", "web", selector={"matchLabels": {"other": "label"}})))
     assert caught.value.object == "Deployment/web"
 
 
-async def test_an_unreachable_cluster_is_transient(b: Bench, tmp_path: Path) -> None:
-    await b.engine.apply(stack(config_map("a", x="1")))
+async def test_an_unreachable_cluster_is_transient(bench: Bench, tmp_path: Path) -> None:
+    await bench.engine.apply(stack(config_map("a", x="1")))
     dead = tmp_path / "dead.kubeconfig"
-    dead.write_text(b.info.kubeconfig.read_text().replace(b.info.api_url, "https://127.0.0.1:9"))
-    engine = PulumiEngine(replace(b.settings, kubeconfig=dead))
+    dead.write_text(bench.info.kubeconfig.read_text().replace(bench.info.api_url, "https://127.0.0.1:9"))
+    engine = PulumiEngine(replace(bench.settings, kubeconfig=dead))
     try:
         for operation in (engine.apply(stack(config_map("a", x="2"))), engine.destroy("demo")):
             with pytest.raises(EngineUnavailable):
                 await operation
     finally:
         await engine.stop()
-    assert actions(await b.engine.apply(stack(config_map("a", x="2")))) == {"ConfigMap/a": "update"}
+    assert actions(await bench.engine.apply(stack(config_map("a", x="2")))) == {"ConfigMap/a": "update"}
 
 
-async def test_a_wrong_passphrase_is_an_operators_matter(b: Bench) -> None:
-    await b.engine.apply(stack(secret("s", key=VALUE)))
-    engine = PulumiEngine(replace(b.settings, passphrase="another-passphrase"))
+async def test_a_wrong_passphrase_is_an_error_that_the_operator_must_fix(bench: Bench) -> None:
+    await bench.engine.apply(stack(secret("s", key=VALUE)))
+    engine = PulumiEngine(replace(bench.settings, passphrase="another-passphrase"))
     try:
         with pytest.raises(EngineBroken, match="passphrase"):
             await engine.apply(stack(secret("s", key=VALUE)))
@@ -99,48 +99,50 @@ async def test_a_wrong_passphrase_is_an_operators_matter(b: Bench) -> None:
         await engine.stop()
 
 
-async def test_missing_binaries_are_named(b: Bench) -> None:
+async def test_missing_binaries_are_named(bench: Bench) -> None:
     for change in ({"pulumi": "no-such-pulumi"}, {"provider": "no-such-provider"}):
         with pytest.raises(EngineBroken, match=r"no-such-.* is missing"):
-            await PulumiEngine(replace(b.settings, **change)).apply(stack(config_map("a")))
+            await PulumiEngine(replace(bench.settings, **change)).apply(stack(config_map("a")))
 
 
-async def test_an_object_lost_by_hand_is_created_again_by_a_change_and_not_missed_by_a_deletion(b: Bench) -> None:
-    await b.engine.apply(stack(config_map("a", x="1"), config_map("b")))
-    b.kubectl("delete", "configmap", "a", "b")
-    done = await b.engine.apply(stack(config_map("a", x="2")))
+async def test_a_manually_deleted_object_is_created_again_by_a_change_and_ignored_by_a_deletion(bench: Bench) -> None:
+    await bench.engine.apply(stack(config_map("a", x="1"), config_map("b")))
+    bench.kubectl("delete", "configmap", "a", "b")
+    done = await bench.engine.apply(stack(config_map("a", x="2")))
     assert actions(done)["ConfigMap/a"] == "create"
-    live = b.live("ConfigMap/a")
+    live = bench.live("ConfigMap/a")
     assert live is not None
     assert live["data"] == {"x": "2"}
-    assert actions(await b.engine.apply(stack(config_map("a", x="2")))) == {"ConfigMap/a": "same"}
+    assert actions(await bench.engine.apply(stack(config_map("a", x="2")))) == {"ConfigMap/a": "same"}
 
 
 async def test_lost_state_adopts_objects_with_our_label_in_place(
-    b: Bench, cluster: ClusterInfo, tmp_path: Path
+    bench: Bench, cluster: ClusterInfo, tmp_path: Path
 ) -> None:
-    await b.engine.apply(stack(config_map("a", x="1"), secret("s", key=VALUE)))
-    before = b.live("ConfigMap/a")
-    async with bench(cluster, tmp_path / "second", namespace=b.namespace, engine=b.settings.engine) as second:
+    await bench.engine.apply(stack(config_map("a", x="1"), secret("s", key=VALUE)))
+    before = bench.live("ConfigMap/a")
+    async with new_bench(
+        cluster, tmp_path / "second", namespace=bench.namespace, engine=bench.settings.engine
+    ) as second:
         done = await second.engine.apply(stack(config_map("a", x="2"), secret("s", key=VALUE)))
         assert set(actions(done).values()) == {"create"}
-        after = b.live("ConfigMap/a")
+        after = bench.live("ConfigMap/a")
         assert before is not None
         assert after is not None
         assert after["metadata"]["uid"] == before["metadata"]["uid"]
         assert after["data"] == {"x": "2"}
         await second.engine.destroy("demo")
-    assert b.live("ConfigMap/a") is None
+    assert bench.live("ConfigMap/a") is None
 
 
-async def test_a_foreign_object_is_refused_with_its_manager_and_ours_is_not(b: Bench) -> None:
-    await b.engine.apply(stack(config_map("ours")))
-    b.kubectl("create", "configmap", "theirs", "--from-literal=a=b", "--field-manager", "somebody")
+async def test_a_foreign_object_is_refused_with_its_manager_and_ours_is_not(bench: Bench) -> None:
+    await bench.engine.apply(stack(config_map("ours")))
+    bench.kubectl("create", "configmap", "theirs", "--from-literal=a=b", "--field-manager", "somebody")
 
     async def get_live(manifest: dict[str, Any]) -> dict[str, Any] | None:
         name = manifest["metadata"]["name"]
         flags = ["--ignore-not-found", "--show-managed-fields", "-o", "json"]
-        text = b.kubectl("get", manifest["kind"], name, *flags)
+        text = bench.kubectl("get", manifest["kind"], name, *flags)
         return json.loads(text) if text.strip() else None
 
     refused = await check_adoption([config_map("ours"), config_map("theirs"), config_map("new")], get_live)
@@ -149,28 +151,28 @@ async def test_a_foreign_object_is_refused_with_its_manager_and_ours_is_not(b: B
     assert refused[0].manager == "somebody"
 
 
-async def test_secret_values_are_nowhere_on_disk_nor_in_errors_and_results(b: Bench) -> None:
+async def test_secret_values_are_nowhere_on_disk_nor_in_errors_and_results(bench: Bench) -> None:
     encoded = base64.b64encode(VALUE.encode()).decode()
     good = stack(secret("s", key=VALUE), config_map("a"))
-    results: list[Any] = [await b.engine.preview(good), await b.engine.apply(good), good]
-    results.append(await b.engine.preview(stack(secret("s", key=VALUE + "-2"))))
+    results: list[Any] = [await bench.engine.preview(good), await bench.engine.apply(good), good]
+    results.append(await bench.engine.preview(stack(secret("s", key=VALUE + "-2"))))
     assert {c.object: c.paths for c in results[-1].changed}["Secret/s"] == ("data.key",)
     bad = secret("s", key=VALUE)
     bad["metadata"]["name"] = "Not a name"
     for broken in (bad, secret("t", **{VALUE: VALUE}) | {"type": "kubernetes.io/tls"}):
         with pytest.raises(EngineError) as caught:
-            await b.engine.apply(stack(broken, name="broken"))
+            await bench.engine.apply(stack(broken, name="broken"))
         results += [str(caught.value), vars(caught.value)]
-    results.append(b.export("demo"))
+    results.append(bench.export("demo"))
     for text in map(repr, results):
         assert VALUE not in text
         assert encoded not in text
-    for path in b.settings.folder.rglob("*"):
+    for path in bench.settings.folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
             content = path.read_bytes()
             for hidden in (VALUE, encoded, PASSPHRASE):
                 assert hidden.encode() not in content, path
 
 
-async def test_settings_do_not_show_the_passphrase(b: Bench) -> None:
-    assert PASSPHRASE not in repr(b.settings)
+async def test_settings_do_not_show_the_passphrase(bench: Bench) -> None:
+    assert PASSPHRASE not in repr(bench.settings)

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from integration.engine.running import ENGINES, Bench, bench, secret, stack
+from integration.engine.running import ENGINES, Bench, new_bench, secret, stack
 from pulumi.automation import LocalWorkspace, Stack, UpResult
 from support.sentinel import config_map, service, workload
 
@@ -23,18 +23,20 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 OWN = ("created", "modified", "sourcePosition", "stackTrace")
-"""Members of a resource in the state about when and where it was declared."""
+"""Members of a resource in the state that depend on when and where it was declared."""
 
 
-def up_with_the_sdk(b: Bench, spec: StackSpec) -> UpResult:
+def up_with_the_sdk(bench: Bench, spec: StackSpec) -> UpResult:
     """Run `up` of the same stack by the stock Automation API."""
-    program = sdk_program(spec.objects, ProviderSettings(PROVIDER_VERSION, b.namespace, b.settings.context))
-    workspace = LocalWorkspace(str(b.settings.workspace(spec.name)), program=program, env_vars=environment(b.settings))
+    program = sdk_program(spec.objects, ProviderSettings(PROVIDER_VERSION, bench.namespace, bench.settings.context))
+    workspace = LocalWorkspace(
+        str(bench.settings.workspace(spec.name)), program=program, env_vars=environment(bench.settings)
+    )
     return Stack.select(spec.name, workspace).up()
 
 
-def resources(b: Bench) -> list[dict[str, Any]]:
-    state = b.export("demo")
+def resources(bench: Bench) -> list[dict[str, Any]]:
+    state = bench.export("demo")
     found = [{key: value for key, value in r.items() if key not in OWN} for r in state["deployment"]["resources"]]
     return sorted((_plain(resource) for resource in found), key=lambda resource: resource["urn"])
 
@@ -60,9 +62,9 @@ async def test_the_sdk_finds_nothing_to_change_and_leaves_the_same_state(
         service("web"),
         workload("Deployment", "web", replicas=0),
     )
-    async with bench(cluster, tmp_path, engine=engine) as b:
-        await b.engine.apply(stack(*objects))
-        before = resources(b)
-        result = await asyncio.to_thread(up_with_the_sdk, b, stack(*objects))
+    async with new_bench(cluster, tmp_path, engine=engine) as bench:
+        await bench.engine.apply(stack(*objects))
+        before = resources(bench)
+        result = await asyncio.to_thread(up_with_the_sdk, bench, stack(*objects))
         assert result.summary.resource_changes == {"same": len(before)}
-        assert resources(b) == before
+        assert resources(bench) == before

@@ -48,7 +48,7 @@ def test_a_control_plane_needs_no_privilege() -> None:
 
 
 @pytest.mark.parametrize("last", ["certificates", "kube-apiserver"])
-def test_up_killed_in_the_middle_is_finished_by_the_next_one(last: str) -> None:
+def test_an_interrupted_up_is_completed_by_the_next_one(last: str) -> None:
     state = fresh_state("killed")
     options = ["--name", "killed", "--state", str(state)]
     command = [sys.executable, "-u", "-m", "reside.local", "up", *options, "--control-plane-only"]
@@ -79,7 +79,7 @@ def test_output_json_is_nothing_but_json(state: Path) -> None:
     assert json.loads(of(state, "kubeconfig", "-o", "json").stdout)["context"] == "reside-cli"
 
 
-def test_the_exit_code_of_status_says_whether_all_runs(state: Path) -> None:
+def test_the_exit_code_of_status_is_0_only_if_everything_runs(state: Path) -> None:
     of(state, "up", "--control-plane-only")
     done = of(state, "status", "-o", "json")
     assert done.returncode == 0

@@ -21,7 +21,7 @@ COMPONENTS = ["etcd", "kube-apiserver", "kube-controller-manager"]
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
-    """One instance for all: every test begins with `up`, which repairs what the one before did to it."""
+    """Yield one instance for all tests; each begins with `up`, which repairs what the one before did to it."""
     cluster = LocalCluster("alone", fresh_state("alone"), control_plane_only=True)
     yield cluster
     cluster.down(delete_state=True)
@@ -48,7 +48,7 @@ def has_ended(pid: int) -> bool:
 
 
 def kill(cluster: LocalCluster, *names: str) -> None:
-    """Kill -9 these components and see them gone."""
+    """Kill -9 these components, and wait until they have ended."""
     for name in names:
         pid = pids(cluster)[name]
         assert pid is not None
@@ -102,7 +102,7 @@ def test_up_replaces_a_process_whose_record_was_lost(cluster: LocalCluster) -> N
     assert kubectl(info, "get", "--raw", "/readyz") == "ok"
 
 
-def test_up_restarts_what_hangs(cluster: LocalCluster) -> None:
+def test_up_restarts_a_hanging_component(cluster: LocalCluster) -> None:
     cluster.up()
     before = pids(cluster)["kube-controller-manager"]
     assert before is not None
@@ -130,7 +130,7 @@ def test_down_with_deleted_state_leaves_nothing(cluster: LocalCluster) -> None:
         cluster.info()
 
 
-def test_down_ends_what_runs_of_a_deleted_state_folder(cluster: LocalCluster, tmp_path: Path) -> None:
+def test_down_ends_the_processes_of_a_deleted_state_folder(cluster: LocalCluster, tmp_path: Path) -> None:
     cluster.up()
     cluster.state.rename(tmp_path / "gone")
     assert list(marked(cluster.state)) != []
@@ -159,7 +159,7 @@ def test_every_port_is_on_loopback(cluster: LocalCluster) -> None:
     assert [address for address in ours if not address.startswith("127.0.0.1:")] == []
 
 
-def test_the_api_refuses_who_shows_no_certificate(cluster: LocalCluster, tmp_path: Path) -> None:
+def test_the_api_refuses_clients_without_a_certificate(cluster: LocalCluster, tmp_path: Path) -> None:
     info = cluster.up()
     done = subprocess.run(
         [Toolchain.default().find("kubectl"), "--server", info.api_url, "--insecure-skip-tls-verify", "get", "ns"],

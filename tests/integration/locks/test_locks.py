@@ -47,9 +47,7 @@ async def test_a_lock_excludes_others_and_names_its_holder(locks: LockService, o
     assert caught.value.holder == "one"
 
 
-async def test_a_waiter_gets_the_lock_when_it_is_given_back_with_a_greater_revision(
-    locks: LockService, others: LockService
-) -> None:
+async def test_a_waiter_gets_a_released_lock_with_a_greater_revision(locks: LockService, others: LockService) -> None:
     waiting: asyncio.Task[int]
 
     async def take() -> int:
@@ -63,7 +61,7 @@ async def test_a_waiter_gets_the_lock_when_it_is_given_back_with_a_greater_revis
     assert await waiting > first.revision
 
 
-async def test_many_contenders_hold_a_lock_one_at_a_time_in_growing_revisions(
+async def test_contenders_hold_a_lock_one_at_a_time_with_growing_revisions(
     locks: LockService, others: LockService
 ) -> None:
     inside, revisions = 0, []
@@ -91,7 +89,7 @@ async def test_different_keys_do_not_exclude_each_other(locks: LockService, othe
 
 
 async def test_nothing_stays_in_etcd_after_use(locks: LockService, etcd: EtcdServer) -> None:
-    """Released, timed-out and cancelled takers leave no key behind, and a holder no lease."""
+    """Clients that released, timed out or were cancelled leave no key, and a holder no lease."""
     async with locks.lock("tidy") as held:
         waiting = asyncio.create_task(_take(locks, "tidy"))
         await held.check()
@@ -110,7 +108,7 @@ async def test_nothing_stays_in_etcd_after_use(locks: LockService, etcd: EtcdSer
     assert str(held.lease) not in [lease["ID"] for lease in leases.get("leases", [])]
 
 
-async def test_an_error_in_the_block_gives_the_lock_back_and_is_the_callers(
+async def test_an_error_in_the_block_releases_the_lock_and_reaches_the_caller(
     locks: LockService, others: LockService
 ) -> None:
     with pytest.raises(KeyError, match="mine"):
@@ -120,8 +118,8 @@ async def test_an_error_in_the_block_gives_the_lock_back_and_is_the_callers(
         pass
 
 
-async def test_a_check_fails_once_the_lease_is_gone_and_says_so(locks: LockService, etcd: EtcdServer) -> None:
-    """The lease ended behind the holder's back, as after a long freeze of the holder."""
+async def test_a_check_fails_with_the_reason_once_the_lease_has_ended(locks: LockService, etcd: EtcdServer) -> None:
+    """The lease ended without the holder's knowledge, as after a long freeze of the process."""
     async with locks.lock("revoked") as held:
         await _revoke(etcd, held)
         with pytest.raises(LockLost, match="its lease expired"):
@@ -132,7 +130,7 @@ async def test_a_check_fails_once_the_lease_is_gone_and_says_so(locks: LockServi
 async def test_a_check_fails_when_another_holder_has_the_lock(
     locks: LockService, others: LockService, etcd: EtcdServer
 ) -> None:
-    """A stalled holder is fenced off: it never confirms its old revision while the new one is in force."""
+    """A stalled holder is fenced: it never confirms its old revision while the new one is held."""
     async with locks.lock("stolen") as held:
         await _revoke(etcd, held)
         async with others.lock("stolen") as next_held:
@@ -157,8 +155,8 @@ async def test_a_holder_whose_lease_ended_is_cancelled_and_its_block_ends_with_l
     assert task.cancelling() == 0
 
 
-async def test_a_holder_is_notified_when_etcd_is_silent_for_half_the_time_to_live(others: LockService) -> None:
-    """The connection stays open and nothing answers: the holder stops while its lease still protects it."""
+async def test_a_holder_loses_its_lock_when_etcd_is_silent_for_half_the_time_to_live(others: LockService) -> None:
+    """The connection stays open and nothing responds: the holder stops while its lease still protects it."""
     with etcd_server() as frozen:
         async with LockService([frozen.url]) as locks:
             with pytest.raises(LockLost, match="could not be renewed"):
@@ -174,7 +172,7 @@ async def test_a_lock_is_kept_alive_beyond_its_time_to_live(locks: LockService, 
         await held.check()
 
 
-async def test_a_lock_outlives_a_restart_of_etcd() -> None:
+async def test_a_lock_survives_a_restart_of_etcd() -> None:
     with etcd_server() as server:
         async with LockService([server.url]) as locks, locks.lock("restarted") as held:
             server.kill()
@@ -182,7 +180,7 @@ async def test_a_lock_outlives_a_restart_of_etcd() -> None:
             await held.check()
 
 
-async def test_without_etcd_taking_a_lock_says_that_it_is_unavailable() -> None:
+async def test_acquiring_a_lock_without_etcd_is_an_unavailable_error() -> None:
     with etcd_server() as server:
         server.kill()
         async with LockService([server.url]) as locks:
@@ -191,12 +189,12 @@ async def test_without_etcd_taking_a_lock_says_that_it_is_unavailable() -> None:
                     pytest.fail("a lock without etcd")
 
 
-async def test_a_dead_member_is_passed_over(etcd: EtcdServer) -> None:
+async def test_a_dead_member_is_skipped(etcd: EtcdServer) -> None:
     async with LockService(["http://127.0.0.1:9", etcd.url]) as locks, locks.lock("second-member") as held:
         await held.check()
 
 
-async def test_the_lock_of_a_killed_process_goes_with_its_lease(locks: LockService, etcd: EtcdServer) -> None:
+async def test_the_lock_of_a_killed_process_ends_with_its_lease(locks: LockService, etcd: EtcdServer) -> None:
     program = (
         "import asyncio, sys\n"
         "from reside.locks import LockService\n"
@@ -245,7 +243,7 @@ async def test_one_leads_at_a_time_and_another_takes_over_when_the_leadership_is
     await asyncio.gather(*candidates, return_exceptions=True)
 
 
-async def test_a_leaders_own_error_and_result_are_the_callers(locks: LockService) -> None:
+async def test_a_leaders_own_error_and_result_reach_the_caller(locks: LockService) -> None:
     async def fail(_: Held) -> None:
         raise ValueError("of the work")
 
@@ -267,7 +265,7 @@ async def test_the_loss_of_another_lock_does_not_count_as_lost_leadership(locks:
         await locks.leader("outer").run(work)
 
 
-async def test_one_term_as_a_block(locks: LockService, others: LockService) -> None:
+async def test_a_term_can_be_a_block(locks: LockService, others: LockService) -> None:
     async with locks.leader("term") as held:
         assert held.key == "reside/leader/term"
         with pytest.raises(LockTimeout):

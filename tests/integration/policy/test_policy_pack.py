@@ -59,7 +59,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def preview(folder: Path, *objects: tuple[str, dict[str, Any]]) -> subprocess.CompletedProcess[str]:
-    """Preview the objects under the pack."""
+    """Preview the objects with the policy pack."""
     (folder / "objects.json").write_text(json.dumps(objects))
     environment = {
         **os.environ,
@@ -90,6 +90,6 @@ def test_objects_that_break_rules_are_refused_with_rule_object_and_cure(project:
     assert "ConfigMap/good" not in shown
 
 
-def test_objects_that_keep_the_rules_pass(project: Path) -> None:
+def test_objects_that_obey_the_rules_pass(project: Path) -> None:
     passed = preview(project, ("kubernetes:core/v1:ConfigMap", GOOD))
     assert passed.returncode == 0, passed.stdout + passed.stderr

@@ -42,21 +42,21 @@ def reference(path: str) -> ImageReference:
 
 
 class Raw:
-    """Pushes documents as they are, so that bad ones can be made."""
+    """Pushes documents as they are, including invalid ones."""
 
     def __init__(self, server: Registry, repository: str) -> None:
         self._base = f"{server.url}/v2/{repository}"
         self._client = httpx.Client(trust_env=False)
 
     def blob(self, content: bytes) -> dict[str, Any]:
-        """Upload content; its descriptor."""
+        """Upload content; return its descriptor."""
         location = self._client.post(f"{self._base}/blobs/uploads/").headers["Location"]
         digest = digest_of(content)
         self._client.put(location, params=dict(httpx.URL(location).params) | {"digest": digest}, content=content)
         return {"digest": digest, "size": len(content), "mediaType": "application/octet-stream"}
 
     def manifest(self, tag: str, media_type: str, document: dict[str, Any]) -> dict[str, Any]:
-        """Upload a document under a tag; its descriptor."""
+        """Upload a document under a tag; return its descriptor."""
         content = json.dumps({"schemaVersion": 2, "mediaType": media_type} | document).encode()
         answer = self._client.put(
             f"{self._base}/manifests/{tag}", content=content, headers={"Content-Type": media_type}
@@ -65,19 +65,19 @@ class Raw:
         return {"digest": digest_of(content), "size": len(content), "mediaType": media_type}
 
     def image(self, tag: str, media_type: str, architecture: str, labels: dict[str, str] | None) -> dict[str, Any]:
-        """Upload an image of one layer; its descriptor."""
+        """Upload an image of one layer; return its descriptor."""
         config = {"os": "linux", "architecture": architecture, "config": {"Labels": labels}}
         document = {"config": self.blob(json.dumps(config).encode()), "layers": [self.blob(b"layer")]}
         return self.manifest(tag, media_type, document)
 
     def index(self, tag: str, media_type: str, images: dict[str, dict[str, Any]]) -> str:
-        """Upload an index, architecture → descriptor; its digest."""
+        """Upload an index, architecture → descriptor; return its digest."""
         entries = [e | {"platform": {"os": "linux", "architecture": a}} for a, e in images.items()]
         digest: str = self.manifest(tag, media_type, {"manifests": entries})["digest"]
         return digest
 
 
-async def test_a_label_image_comes_back_with_its_labels_and_always_the_same_digest(client: RegistryClient) -> None:
+async def test_a_label_image_round_trips_and_always_has_the_same_digest(client: RegistryClient) -> None:
     image = reference("contracts/greeting.v1:v1")
     digest = await client.push_label_image(image, {"key": "välue"})
     assert await client.resolve(image) == digest
@@ -85,14 +85,14 @@ async def test_a_label_image_comes_back_with_its_labels_and_always_the_same_dige
     assert await client.push_label_image(image.tagged("again"), {"key": "välue"}) == digest
 
 
-async def test_a_label_image_fits_every_architecture(server: Registry, client: RegistryClient) -> None:
+async def test_a_label_image_is_valid_for_every_architecture(server: Registry, client: RegistryClient) -> None:
     image = reference("contracts/any")
     digest = await client.push_label_image(image, {"a": "b"})
     assert await RegistryClient(server.mirrors, architecture="riscv64").labels(image, digest) == {"a": "b"}
 
 
 @pytest.mark.parametrize("media_type", [OCI_MANIFEST, DOCKER_MANIFEST])
-async def test_both_dialects_of_an_image_are_read(server: Registry, client: RegistryClient, media_type: str) -> None:
+async def test_both_formats_of_an_image_are_read(server: Registry, client: RegistryClient, media_type: str) -> None:
     pushed = Raw(server, "dialects").image("v1", media_type, "amd64", {"a": "b"})
     digest = await client.resolve(reference("dialects:v1"))
     assert digest == pushed["digest"]
@@ -143,13 +143,13 @@ async def test_an_artifact_that_is_no_container_image_has_no_labels_for_a_node(
 
 
 @pytest.mark.parametrize("target", ["nowhere:v1", "plain:missing", "plain@sha256:" + "0" * 64])
-async def test_an_image_that_is_not_there_is_named(server: Registry, client: RegistryClient, target: str) -> None:
+async def test_a_missing_image_is_named(server: Registry, client: RegistryClient, target: str) -> None:
     Raw(server, "plain").image("v1", OCI_MANIFEST, "amd64", None)
     with pytest.raises(ImageNotFound, match=f"{NAME}/{target}.*check name and tag, or push it"):
         await client.resolve(reference(target))
 
 
-async def test_a_registry_that_is_down_is_unavailable_and_named() -> None:
+async def test_an_unreachable_registry_is_unavailable_and_named() -> None:
     client = RegistryClient({NAME: f"http://127.0.0.1:{free_port()}"})
     with pytest.raises(RegistryUnavailable, match=r"can't be reached.*then try again"):
         await client.resolve(reference("a:v1"))
@@ -160,7 +160,7 @@ async def test_a_registry_that_does_not_exist_is_unavailable_and_named() -> None
         await RegistryClient({}).resolve(ImageReference.parse("registry.invalid/a:v1"))
 
 
-async def test_another_tag_names_the_same_image(server: Registry, client: RegistryClient) -> None:
+async def test_another_tag_refers_to_the_same_image(server: Registry, client: RegistryClient) -> None:
     pushed = Raw(server, "tagged").image("v1", DOCKER_MANIFEST, "amd64", {"a": "b"})
     await client.tag(reference("tagged:v1"), "latest")
     assert await client.resolve(reference("tagged")) == pushed["digest"]

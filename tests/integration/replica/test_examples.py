@@ -13,7 +13,7 @@ import httpx
 import pytest
 from support.eventually import eventually
 from support.registry import free_port
-from support.replicas import GREETING, World
+from support.replicas import GREETING, AlphaDouble
 
 from reside.jazz import Node
 from reside.model.permissions import Grant, PermissionRef
@@ -29,22 +29,22 @@ pytestmark = pytest.mark.anyio
 EXAMPLES = Path(__file__).parents[3] / "examples" / "replicas"
 
 
-async def test_the_caller_is_refused_before_the_grant_and_greeted_after_it_and_by_the_next_version(
-    around: World,
+async def test_the_caller_is_refused_before_the_grant_and_greeted_after_it_also_by_the_next_version(
+    alpha_double: AlphaDouble,
 ) -> None:
-    greeter, caller = await around.identity("greeter"), await around.identity("caller")
+    greeter, caller = await alpha_double.identity("greeter"), await alpha_double.identity("caller")
     caller.rcb.set_requirements({"greeting": [greeter.credentials.account_id]})
-    await around.alpha.flush()
+    await alpha_double.node.flush()
     async with (
         example("caller", caller, free_port()) as metrics,
-        Node(around.servers.jazz.url, await around.account("reader")) as reader,
+        Node(alpha_double.servers.jazz.url, await alpha_double.account("reader")) as reader,
     ):
         await reader.login()
         async with example("greeter", greeter, port := free_port()):
             refused = await last_result(reader, caller, "refused")
             assert "needs the permission greet" in refused["message"]
             ref = PermissionRef(caller.credentials.account_id, GREETING, "greet")
-            await around.expect(greeter, ref, Grant(granted=True))
+            await alpha_double.expect(greeter, ref, Grant(granted=True))
             greeted = await last_result(reader, caller, "ok")
             assert greeted == {"outcome": "ok", "message": "Hello, caller", "version": 1}
         async with example("greeter-v2", greeter, port):
@@ -56,7 +56,7 @@ async def test_the_caller_is_refused_before_the_grant_and_greeted_after_it_and_b
 
 
 async def last_result(reader: Node, caller: Identity, outcome: str, **members: Any) -> dict[str, Any]:
-    """Return what the caller shows, once it shows this outcome."""
+    """Return what the caller reports, once it reports this outcome."""
 
     async def look() -> dict[str, Any] | None:
         profile = await load_profile(reader, caller.credentials.account_id)
@@ -70,7 +70,7 @@ async def last_result(reader: Node, caller: Identity, outcome: str, **members: A
 
 @asynccontextmanager
 async def example(name: str, identity: Identity, port: int) -> AsyncIterator[httpx.AsyncClient]:
-    """Yield a running example and a client of its HTTP port; ended as Kubernetes does, which must leave exit code 0."""
+    """Yield a running example and a client of its HTTP port; stop it as Kubernetes does, with exit code 0."""
     environment = {**identity.environment(port), "RESIDE_INTERNAL_ENDPOINT": f"http://127.0.0.1:{port}"}
     process = await subprocess.create_subprocess_exec(
         sys.executable, "-m", "main", cwd=EXAMPLES / name, env=environment, stdout=subprocess.PIPE

@@ -25,7 +25,7 @@ from reside.replica import Context, Replica
 from reside.replica.profile import load_profile
 
 if TYPE_CHECKING:
-    from support.replicas import Identity, Servers, World
+    from support.replicas import AlphaDouble, Identity, Servers
 
     from reside.replica import Call, ReplicaSettings
 
@@ -49,12 +49,12 @@ def build_greeter() -> Replica:
 
 
 async def test_a_start_publishes_profile_and_data_and_a_second_start_writes_nothing(
-    around: World, identity: Identity
+    alpha_double: AlphaDouble, identity: Identity
 ) -> None:
     settings = identity.settings.model_copy(update={"internal_endpoint": "http://greeter"})
     async with build_greeter().start(settings) as context:
         data = context.data[GREETING].id
-    async with Node(around.servers.jazz.url, await around.account("reader")) as reader:
+    async with Node(alpha_double.servers.jazz.url, await alpha_double.account("reader")) as reader:
         await reader.login()
         profile = await load_profile(reader, identity.credentials.account_id)
         assert profile.name == "greeter"
@@ -82,7 +82,9 @@ async def test_probes_and_metrics(identity: Identity) -> None:
         assert "reside_grants_pending" in (await http.get("/metrics")).text
 
 
-async def test_a_replica_without_its_sync_server_is_not_ready_and_comes_back(on: Servers, identity: Identity) -> None:
+async def test_a_replica_without_its_sync_server_is_not_ready_until_it_reconnects(
+    servers: Servers, identity: Identity
+) -> None:
     async with (
         build_greeter().start(identity.settings) as context,
         httpx.AsyncClient(base_url=endpoint_of(context), trust_env=False) as http,
@@ -91,16 +93,16 @@ async def test_a_replica_without_its_sync_server_is_not_ready_and_comes_back(on:
         async def readiness() -> int:
             return (await http.get("/readyz")).status_code
 
-        on.jazz.kill()
+        servers.jazz.kill()
         try:
             await eventually("no readiness", readiness, lambda code: code == httpx.codes.SERVICE_UNAVAILABLE)
         finally:
-            on.jazz.start()
+            servers.jazz.start()
         await eventually("readiness", readiness, lambda code: code == httpx.codes.OK)
 
 
-async def test_a_start_waits_for_the_sync_server_and_reports_that(on: Servers, identity: Identity) -> None:
-    on.jazz.kill()
+async def test_a_start_waits_for_the_sync_server_and_reports_that(servers: Servers, identity: Identity) -> None:
+    servers.jazz.kill()
     settings = identity.settings.model_copy(update={"listen_port": free_port()})
     starting = asyncio.create_task(_start_once(settings))
     try:
@@ -119,14 +121,14 @@ async def test_a_start_waits_for_the_sync_server_and_reports_that(on: Servers, i
             refused = await http.post(f"/replicas/greeter/rpc/{GREETING}/whoami", content=b"{}")
             assert (refused.status_code, refused.json()["error"]["code"]) == (503, "not-serving")
     finally:
-        on.jazz.start()
+        servers.jazz.start()
     await starting
 
 
 async def test_a_start_waits_for_etcd_in_the_same_process(
-    on: Servers, identity: Identity, monkeypatch: pytest.MonkeyPatch
+    servers: Servers, identity: Identity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The data of a contract is created under a lock; etcd may be away for longer than a lock is waited for."""
+    """The data of a contract is created under a lock; etcd may be unreachable for longer than a lock is waited for."""
     monkeypatch.setitem(LockService.lock.__wrapped__.__kwdefaults__, "wait", 0.3)
     replica, attempts = Replica(greeting_contract()), 0
 
@@ -135,18 +137,20 @@ async def test_a_start_waits_for_etcd_in_the_same_process(
         nonlocal attempts
         attempts += 1
         if attempts == 3:
-            on.etcd.start()
+            servers.etcd.start()
         async with context.transaction(context.node.unique_map_id(context.public.id, "greetings")):
             return await context.node.unique_map(context.public, "greetings", {"schema": 1})
 
-    on.etcd.kill()
+    servers.etcd.kill()
     async with replica.start(identity.settings) as context:
         assert context.data[GREETING]["schema"] == 1
     assert attempts >= 3
 
 
-async def test_a_secret_of_another_account_is_refused_without_showing_it(around: World, identity: Identity) -> None:
-    other = await around.account("other")
+async def test_a_secret_of_another_account_is_refused_without_showing_it(
+    alpha_double: AlphaDouble, identity: Identity
+) -> None:
+    other = await alpha_double.account("other")
     settings = identity.settings.model_copy(update={"account_id": other.account_id})
     with pytest.raises(InvalidCredentials, match="RESIDE_AGENT_SECRET belongs to") as caught:
         await _start_once(settings)
@@ -166,7 +170,7 @@ async def test_an_error_in_the_block_is_raised_as_it_is(identity: Identity) -> N
         await _start_and_fail(identity.settings)
 
 
-async def test_it_runs_in_a_thread_with_a_loop_of_its_own_and_leaves_signals_alone(identity: Identity) -> None:
+async def test_it_runs_in_a_thread_with_its_own_loop_without_signal_handlers(identity: Identity) -> None:
     """As in the seed, whose process belongs to Pulumi."""
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     failures: list[BaseException] = []
@@ -197,13 +201,13 @@ async def test_as_a_process_it_logs_json_serves_and_exits_with_0_on_sigterm(iden
     assert identity.credentials.agent_secret not in json.dumps([started, *rest])
 
 
-async def test_a_oneshot_process_ends_with_0_when_its_code_returns_and_its_writes_are_kept(
-    around: World, identity: Identity
+async def test_a_oneshot_process_ends_with_0_when_its_code_returns_and_its_writes_are_stored(
+    alpha_double: AlphaDouble, identity: Identity
 ) -> None:
     process = await _launch("examples/replicas/report/main.py", identity)
     log = await _end(process)
     assert process.returncode == 0, log
-    async with Node(around.servers.jazz.url, await around.account("reader")) as reader:
+    async with Node(alpha_double.servers.jazz.url, await alpha_double.account("reader")) as reader:
         await reader.login()
         profile = await load_profile(reader, identity.credentials.account_id)
         written = await reader.find_unique_map(profile.group.id, "report")

@@ -1,4 +1,4 @@
-"""The permission loop carries out what Alpha expects, records and publishes it, and retries failures."""
+"""The permission loop carries out what Alpha expects, stores and publishes it, and retries failures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.eventually import eventually
 from support.jazz_nodes import until as changes_to
-from support.replicas import GREETING, World, greeting_contract, until
+from support.replicas import GREETING, AlphaDouble, greeting_contract, until
 
 from reside.jazz import Node
 from reside.model.lookup import granted_permissions
@@ -31,7 +31,7 @@ def ref(client: Credentials) -> PermissionRef:
 
 
 class Handlers:
-    """Records its calls, and fails as often as set."""
+    """Records its calls, and fails as often as the test sets."""
 
     def __init__(self, failures: int = 0) -> None:
         self.calls: list[tuple[str, Grant]] = []
@@ -44,53 +44,53 @@ class Handlers:
         return replica
 
     async def granted(self, _: Context, __: PermissionRef, grant: Grant) -> None:
-        """Note the call, or fail."""
+        """Record the call, or fail."""
         self.calls.append(("granted", grant))
         if self.failures:
             self.failures -= 1
             raise ValueError("the secret is sesame")
 
     async def revoked(self, _: Context, __: PermissionRef, grant: Grant) -> None:
-        """Note the call."""
+        """Record the call."""
         self.calls.append(("revoked", grant))
 
     async def updated(self, _: Context, __: PermissionRef, grant: Grant) -> None:
-        """Note the call."""
+        """Record the call."""
         self.calls.append(("updated", grant))
 
 
-async def test_each_kind_of_change_runs_its_handler_once_and_is_noted(
-    around: World, identity: Identity, ref: PermissionRef
+async def test_each_kind_of_change_runs_its_handler_once_and_is_stored(
+    alpha_double: AlphaDouble, identity: Identity, ref: PermissionRef
 ) -> None:
     handlers, other = Handlers(), Grant(granted=True, params={"room": "red"})
     async with handlers.replica().start(identity.settings, serve=False):
-        for wish in (GRANTED, other, Grant(granted=False)):
-            await around.expect(identity, ref, wish)
-            await around.until_current(identity, ref, wish)
+        for grant in (GRANTED, other, Grant(granted=False)):
+            await alpha_double.expect(identity, ref, grant)
+            await alpha_double.until_current(identity, ref, grant)
     assert handlers.calls == [("granted", GRANTED), ("updated", other), ("revoked", Grant(granted=False))]
 
 
-async def test_what_was_expected_before_the_start_is_carried_out_at_the_start(
-    around: World, identity: Identity, ref: PermissionRef
+async def test_grants_expected_before_the_start_are_carried_out_at_the_start(
+    alpha_double: AlphaDouble, identity: Identity, ref: PermissionRef
 ) -> None:
-    await around.expect(identity, ref, GRANTED)
+    await alpha_double.expect(identity, ref, GRANTED)
     handlers = Handlers()
     async with handlers.replica().start(identity.settings, serve=False):
-        await around.until_current(identity, ref, GRANTED)
+        await alpha_double.until_current(identity, ref, GRANTED)
     async with handlers.replica().start(identity.settings, serve=False) as again:
-        await around.expect(identity, PermissionRef(ref.account, GREETING, "greet:room", "a"), GRANTED)
-        await around.until_current(identity, PermissionRef(ref.account, GREETING, "greet:room", "a"), GRANTED)
+        await alpha_double.expect(identity, PermissionRef(ref.account, GREETING, "greet:room", "a"), GRANTED)
+        await alpha_double.until_current(identity, PermissionRef(ref.account, GREETING, "greet:room", "a"), GRANTED)
         assert again.rcb.find(ref) == identity.rcb.find(ref)
     assert handlers.calls == [("granted", GRANTED)]
 
 
-async def test_a_failing_handler_leaves_current_is_tried_again_and_logged_without_its_message(
-    around: World, identity: Identity, ref: PermissionRef, capsys: pytest.CaptureFixture[str]
+async def test_a_failing_handler_is_retried_and_logged_without_its_message_and_current_is_unchanged(
+    alpha_double: AlphaDouble, identity: Identity, ref: PermissionRef, capsys: pytest.CaptureFixture[str]
 ) -> None:
     handlers = Handlers(failures=1)
-    await around.expect(identity, ref, GRANTED)
+    await alpha_double.expect(identity, ref, GRANTED)
     async with handlers.replica().start(identity.settings, serve=False):
-        await around.until_current(identity, ref, GRANTED)
+        await alpha_double.until_current(identity, ref, GRANTED)
     assert handlers.calls == [("granted", GRANTED)] * 2
     found = identity.rcb.find(ref)
     assert found is not None
@@ -103,32 +103,32 @@ async def test_a_failing_handler_leaves_current_is_tried_again_and_logged_withou
 
 
 async def test_two_processes_of_a_replica_run_a_handler_once(
-    around: World, identity: Identity, ref: PermissionRef
+    alpha_double: AlphaDouble, identity: Identity, ref: PermissionRef
 ) -> None:
     handlers = Handlers()
     async with (
         handlers.replica().start(identity.settings, serve=False) as first,
         handlers.replica().start(identity.settings, serve=False) as second,
     ):
-        await around.expect(identity, ref, GRANTED)
-        await around.until_current(identity, ref, GRANTED)
+        await alpha_double.expect(identity, ref, GRANTED)
+        await alpha_double.until_current(identity, ref, GRANTED)
         for context in (first, second):
             await until(context.rcb, lambda context=context: all(p.settled for p in context.rcb.permissions()))
             async with context.transaction(f"grant/{context.rcb.id}"):
-                pass  # the work under this lock has ended
+                pass  # the handler under this lock has ended
     assert handlers.calls == [("granted", GRANTED)]
 
 
 async def test_a_permission_that_this_version_does_not_know_is_not_granted(
-    around: World, identity: Identity, client: Credentials, ref: PermissionRef
+    alpha_double: AlphaDouble, identity: Identity, client: Credentials, ref: PermissionRef
 ) -> None:
     unknown = PermissionRef(client.account_id, GREETING, "sing")
     foreign = PermissionRef(client.account_id, "registry.reside.internal/other.v1", "greet")
-    await around.expect(identity, unknown, GRANTED)
-    await around.expect(identity, foreign, GRANTED)
-    await around.expect(identity, ref, GRANTED)
+    await alpha_double.expect(identity, unknown, GRANTED)
+    await alpha_double.expect(identity, foreign, GRANTED)
+    await alpha_double.expect(identity, ref, GRANTED)
     async with Handlers().replica().start(identity.settings, serve=False):
-        await around.until_current(identity, ref, GRANTED)
+        await alpha_double.until_current(identity, ref, GRANTED)
     for never in (unknown, foreign):
         found = identity.rcb.find(never)
         assert found is not None
@@ -136,25 +136,25 @@ async def test_a_permission_that_this_version_does_not_know_is_not_granted(
 
 
 async def test_the_grantee_reads_what_it_was_granted_and_others_do_not(
-    around: World, identity: Identity, client: Credentials, ref: PermissionRef
+    alpha_double: AlphaDouble, identity: Identity, client: Credentials, ref: PermissionRef
 ) -> None:
-    stranger = await around.account("stranger")
+    stranger = await alpha_double.account("stranger")
     async with Handlers().replica().start(identity.settings, serve=False) as context:
-        await around.expect(identity, ref, GRANTED)
-        await around.until_current(identity, ref, GRANTED)
-        async with Node(around.servers.jazz.url, client) as reader:
+        await alpha_double.expect(identity, ref, GRANTED)
+        await alpha_double.until_current(identity, ref, GRANTED)
+        async with Node(alpha_double.servers.jazz.url, client) as reader:
             await reader.login()
             published = await _published(reader, context, client)
             await changes_to(published, {ref.key: {"room": "blue"}})
-            async with Node(around.servers.jazz.url, stranger) as curious:
+            async with Node(alpha_double.servers.jazz.url, stranger) as curious:
                 await curious.login()
                 assert (await curious.load_map(published.id)).as_dict() == {}
-            await around.expect(identity, ref, Grant(granted=False))
+            await alpha_double.expect(identity, ref, Grant(granted=False))
             await changes_to(published, {})
 
 
 async def _published(reader: Node, context: Context, client: Credentials) -> CoMap:
-    """Return the map that a grantee finds from the granting replica's account alone."""
+    """Return the map that a grantee finds through the granting replica's account alone."""
     profile = await load_profile(reader, context.node.account_id)
     name = granted_permissions(client.account_id)
 

@@ -1,4 +1,4 @@
-"""Calls between replicas over HTTP: authentication, permissions, and errors with a name."""
+"""Calls between replicas over HTTP: authentication, permissions, and errors with their codes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from support.registry import free_port
-from support.replicas import GREETING, World, call, endpoint_of, greeting_contract
+from support.replicas import GREETING, AlphaDouble, call, endpoint_of, greeting_contract
 
 from reside.jazz import AccountId, now_ms, sign_request
 from reside.model.endpoints import rpc_path
@@ -62,34 +62,34 @@ async def test_the_caller_is_the_account_that_signed(greeter: Context, client: C
 
 
 async def test_a_method_is_refused_before_the_grant_served_after_it_and_refused_again_after_the_revocation(
-    around: World, identity: Identity, greeter: Context, client: Credentials
+    alpha_double: AlphaDouble, identity: Identity, greeter: Context, client: Credentials
 ) -> None:
-    """The key stays in the control block after the revocation; it must not grant anything."""
+    """The key remains in the control block after the revocation; it must not grant anything."""
     ref = PermissionRef(client.account_id, GREETING, "greet")
     with pytest.raises(NotAllowed, match=f"needs the permission greet of {GREETING}"):
         await call(greeter, client, "greet", {"name": "Ada"})
     granted = Grant(granted=True, params={"loud": True})
-    await around.expect(identity, ref, granted)
-    await around.until_current(identity, ref, granted)
+    await alpha_double.expect(identity, ref, granted)
+    await alpha_double.until_current(identity, ref, granted)
     answer = await call(greeter, client, "greet", {"name": "Ada"})
     assert answer == {"message": "Hello, Ada", "params": {"loud": True}}
-    await around.expect(identity, ref, Grant(granted=False))
-    await around.until_current(identity, ref, Grant(granted=False))
+    await alpha_double.expect(identity, ref, Grant(granted=False))
+    await alpha_double.until_current(identity, ref, Grant(granted=False))
     with pytest.raises(NotAllowed):
         await call(greeter, client, "greet", {"name": "Ada"})
 
 
-async def test_a_permission_for_one_instance_or_one_account_is_none_for_another(
-    around: World, identity: Identity, greeter: Context, client: Credentials
+async def test_a_permission_is_valid_for_its_instance_and_account_only(
+    alpha_double: AlphaDouble, identity: Identity, greeter: Context, client: Credentials
 ) -> None:
     ref = PermissionRef(client.account_id, GREETING, "greet:room", "blue")
-    await around.expect(identity, ref, Grant(granted=True))
-    await around.until_current(identity, ref, Grant(granted=True))
+    await alpha_double.expect(identity, ref, Grant(granted=True))
+    await alpha_double.until_current(identity, ref, Grant(granted=True))
     assert (await call(greeter, client, "greet", {"name": "Ada", "room": "blue"}))["message"] == "Hello, Ada"
     with pytest.raises(NotAllowed, match="greet:room for red"):
         await call(greeter, client, "greet", {"name": "Ada", "room": "red"})
     with pytest.raises(NotAllowed):
-        await call(greeter, await around.account("other"), "greet", {"name": "Ada", "room": "blue"})
+        await call(greeter, await alpha_double.account("other"), "greet", {"name": "Ada", "room": "blue"})
 
 
 @pytest.mark.parametrize(("how", "kind"), [("conflict", Conflict), ("invalid", InvalidInput), ("not-ready", NotReady)])
@@ -106,11 +106,11 @@ async def test_a_handlers_bug_is_an_error_without_its_details(greeter: Context, 
     assert "said the handler" not in str(caught.value)
 
 
-async def test_tokens_are_good_for_one_request_to_one_receiver(
-    around: World, greeter: Context, client: Credentials
+async def test_tokens_are_valid_for_one_request_to_one_receiver(
+    alpha_double: AlphaDouble, greeter: Context, client: Credentials
 ) -> None:
     path = rpc_path("greeter", GREETING, "whoami")
-    stranger = await around.account("stranger")
+    stranger = await alpha_double.account("stranger")
 
     def token(receiver: Any = greeter.node.account_id, body: bytes = b"{}", path: str = path) -> dict[str, str]:
         signed = sign_request(client, receiver=receiver, method="POST", path=path, body=body, now_ms=now_ms())
@@ -149,8 +149,8 @@ async def test_bad_requests_are_refused_with_the_reason(greeter: Context, client
     assert await post(rpc_path("other", GREETING, "whoami"), b"{}") == (404, "this is replica greeter, not other")
 
 
-async def test_a_receiver_that_is_not_there_is_not_ready(
-    around: World, client: Credentials, identity: Identity
+async def test_a_missing_receiver_is_not_ready(
+    alpha_double: AlphaDouble, client: Credentials, identity: Identity
 ) -> None:
     async with build_greeter().start(identity.settings) as gone:
         pass
@@ -163,7 +163,7 @@ async def test_a_receiver_that_is_not_there_is_not_ready(
 
 @pytest.fixture
 def placed(identity: Identity) -> ReplicaSettings:
-    """Return the greeter's settings with a port that it keeps over a restart."""
+    """Return the greeter's settings with a port that it keeps when it restarts."""
     port = free_port()
     return identity.settings.model_copy(update={"listen_port": port, "internal_endpoint": f"http://127.0.0.1:{port}"})
 
@@ -171,7 +171,7 @@ def placed(identity: Identity) -> ReplicaSettings:
 async def whoami(
     placed: ReplicaSettings, client: Credentials, on_request: Callable[[httpx.Request], Awaitable[None]]
 ) -> Json:
-    """Call the greeter, with something done between the making of each token and the sending of the call."""
+    """Call the greeter; `on_request` runs after each token is created and before the call is sent."""
     async with httpx.AsyncClient(trust_env=False, event_hooks={"request": [on_request]}) as http:
         return await call_method(
             http,
@@ -186,7 +186,7 @@ async def whoami(
 async def test_a_receiver_that_restarts_between_the_token_and_the_call_is_called_with_a_new_token(
     placed: ReplicaSettings, client: Credentials
 ) -> None:
-    """The receiver refuses what was signed before it started, since it has forgotten which tokens were used."""
+    """The receiver refuses what was signed before it started, since it has lost the list of used tokens."""
     tokens: list[str] = []
     async with AsyncExitStack() as second, AsyncExitStack() as first:
         await first.enter_async_context(build_greeter().start(placed))
@@ -201,8 +201,8 @@ async def test_a_receiver_that_restarts_between_the_token_and_the_call_is_called
     assert len(set(tokens)) == 2
 
 
-async def test_a_call_waits_for_a_receiver_that_is_away(placed: ReplicaSettings, client: Credentials) -> None:
-    """First there is no listener; then the receiver listens and is not open yet."""
+async def test_a_call_waits_for_an_unreachable_receiver(placed: ReplicaSettings, client: Credentials) -> None:
+    """First there is no listener; then the receiver listens, but does not serve yet."""
     tried = asyncio.Event()
 
     async def note(_: httpx.Request) -> None:
@@ -216,14 +216,14 @@ async def test_a_call_waits_for_a_receiver_that_is_away(placed: ReplicaSettings,
 
 
 async def test_a_required_peer_is_found_by_key_and_by_contract_and_called(
-    around: World, identity: Identity, greeter: Context
+    alpha_double: AlphaDouble, identity: Identity, greeter: Context
 ) -> None:
-    caller = await around.identity("caller")
+    caller = await alpha_double.identity("caller")
     ref = PermissionRef(caller.credentials.account_id, GREETING, "greet")
-    await around.expect(identity, ref, Grant(granted=True))
-    await around.until_current(identity, ref, Grant(granted=True))
+    await alpha_double.expect(identity, ref, Grant(granted=True))
+    await alpha_double.until_current(identity, ref, Grant(granted=True))
     caller.rcb.set_requirements({"greeting": [identity.credentials.account_id]})
-    await around.alpha.flush()
+    await alpha_double.node.flush()
     async with Replica().start(caller.settings, serve=False) as context:
         by_key, by_contract = await context.peers("greeting"), await context.peers(GREETING)
         assert by_key == by_contract
@@ -235,10 +235,10 @@ async def test_a_required_peer_is_found_by_key_and_by_contract_and_called(
             await by_key[0].data()
 
 
-async def test_a_peer_that_never_started_is_not_ready(around: World) -> None:
-    caller, absent = await around.identity("caller"), await around.identity("absent")
+async def test_a_peer_that_never_started_is_not_ready(alpha_double: AlphaDouble) -> None:
+    caller, absent = await alpha_double.identity("caller"), await alpha_double.identity("absent")
     caller.rcb.set_requirements({"greeting": [absent.credentials.account_id]})
-    await around.alpha.flush()
+    await alpha_double.node.flush()
     async with Replica().start(caller.settings, serve=False) as context:
         for wanted in ("greeting", GREETING):
             with pytest.raises(NotReady, match="has not started"):

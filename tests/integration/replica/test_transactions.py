@@ -1,4 +1,4 @@
-"""Transactions of replicas are exclusive, read fresh content, and write only while the lock is held."""
+"""Transactions of replicas are exclusive, read current content, and write only while the lock is held."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reside.replica import Context, Replica
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from support.replicas import World
+    from support.replicas import AlphaDouble
 
     from reside.jazz import CoMap
 
@@ -25,9 +25,9 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def twins(around: World) -> AsyncIterator[tuple[Context, Context]]:
+async def twins(alpha_double: AlphaDouble) -> AsyncIterator[tuple[Context, Context]]:
     """Two processes of one replica, as during an update."""
-    identity = await around.identity("twin")
+    identity = await alpha_double.identity("twin")
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(Replica().start(identity.settings, serve=False))
         second = await stack.enter_async_context(Replica().start(identity.settings, serve=False))
@@ -42,7 +42,7 @@ async def counter(twins: tuple[Context, Context]) -> CoMap:
 
 
 async def test_increments_from_two_processes_are_all_kept(twins: tuple[Context, Context], counter: CoMap) -> None:
-    """Each transaction reads what the one before has written, though it wrote elsewhere and the reader never waited."""
+    """Each transaction reads what the previous one wrote in another process, without an explicit wait."""
 
     async def increment(context: Context) -> None:
         for _ in range(10):
@@ -57,17 +57,17 @@ async def test_increments_from_two_processes_are_all_kept(twins: tuple[Context, 
 
 
 async def test_writes_have_reached_the_server_when_the_transaction_ends(
-    around: World, twins: tuple[Context, Context], counter: CoMap
+    alpha_double: AlphaDouble, twins: tuple[Context, Context], counter: CoMap
 ) -> None:
     async with twins[0].transaction(counter.id) as tx:
         tx.stage(lambda: counter.set("count", 7))
         assert counter["count"] == 0
-    async with Node(around.servers.jazz.url, await around.account("reader")) as reader:
+    async with Node(alpha_double.servers.jazz.url, await alpha_double.account("reader")) as reader:
         await reader.login()
         assert (await reader.load_map(counter.id))["count"] == 7
 
 
-async def test_an_error_in_the_body_writes_nothing_and_frees_the_object(
+async def test_after_an_error_in_the_body_nothing_is_written_and_the_object_is_unlocked(
     twins: tuple[Context, Context], counter: CoMap
 ) -> None:
     with pytest.raises(Conflict):
@@ -77,11 +77,11 @@ async def test_an_error_in_the_body_writes_nothing_and_frees_the_object(
 
 
 async def test_a_holder_that_lost_its_lock_writes_nothing(
-    around: World, twins: tuple[Context, Context], counter: CoMap
+    alpha_double: AlphaDouble, twins: tuple[Context, Context], counter: CoMap
 ) -> None:
-    """The lease ended while the body ran, as after a long pause of the process; another one has gone on since."""
+    """The lease ended while the body ran, as after a long pause of the process; another process has written since."""
     with pytest.raises(LockLost):
-        await _increment_while_the_lease_ends(around, twins, counter)
+        await _increment_while_the_lease_ends(alpha_double, twins, counter)
     assert counter["count"] == 1
 
 
@@ -101,10 +101,10 @@ async def test_a_procedure_runs_after_the_staged_writes_and_its_result_is_return
 
 
 async def test_a_procedure_does_not_start_without_the_lock(
-    around: World, twins: tuple[Context, Context], counter: CoMap
+    alpha_double: AlphaDouble, twins: tuple[Context, Context], counter: CoMap
 ) -> None:
     with pytest.raises(LockLost):
-        await _run_after_the_lease_ended(around, twins[0], counter)
+        await _run_after_the_lease_ended(alpha_double, twins[0], counter)
     assert counter["count"] == 0
 
 
@@ -114,23 +114,25 @@ async def _increment_then_refuse(context: Context, counter: CoMap) -> None:
         raise Conflict("seen something")
 
 
-async def _run_after_the_lease_ended(around: World, context: Context, counter: CoMap) -> None:
+async def _run_after_the_lease_ended(alpha_double: AlphaDouble, context: Context, counter: CoMap) -> None:
     async def procedure() -> None:
         counter.set("count", 98)
 
     async with context.transaction(counter.id) as tx:
         tx.stage(lambda: counter.set("count", 99))
-        client = Etcd([around.servers.etcd.url])
+        client = Etcd([alpha_double.servers.etcd.url])
         await client.revoke(tx.held.lease)
         await client.aclose()
         await tx.run_exclusively(procedure)
 
 
-async def _increment_while_the_lease_ends(around: World, twins: tuple[Context, Context], counter: CoMap) -> None:
+async def _increment_while_the_lease_ends(
+    alpha_double: AlphaDouble, twins: tuple[Context, Context], counter: CoMap
+) -> None:
     slow, quick = twins
     async with slow.transaction(counter.id) as tx:
         tx.stage(lambda: counter.set("count", 99))
-        client = Etcd([around.servers.etcd.url])
+        client = Etcd([alpha_double.servers.etcd.url])
         await client.revoke(tx.held.lease)
         await client.aclose()
         async with quick.transaction(counter.id) as other:

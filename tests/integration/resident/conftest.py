@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from integration.resident.sides import sides
+from integration.resident.sides import run_sides
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def both(cluster: ClusterInfo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
+def sides(cluster: ClusterInfo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
     """Yield the stock and the resident engine, for all files that compare them."""
-    with sides(cluster, tmp_path_factory.mktemp("resident")) as made:
+    with run_sides(cluster, tmp_path_factory.mktemp("resident")) as made:
         yield made

@@ -1,8 +1,8 @@
 """A program on the resident engine in a separate process, for tests that kill, interrupt or abandon it.
 
-`python faulty_program.py DOCUMENT`: one update of a stack of components. After the first component the program
-prints `middle` and then does what the document says: `hang` for ever, or `die` at once. The last line says how
-the update ended: class and text of the error, as JSON.
+`python faulty_program.py DOCUMENT`: one update of a stack of components. After the first component the program prints
+`middle` and then, as the document says, hangs (`hang`) or ends its process (`die`). The last line is the result of the
+update: class and text of the error, as JSON.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reside.resident import ResidentCommand, ResidentSettings
 
 
 def main() -> None:
-    """Do what the document on the command line says."""
+    """Run the update that the document on the command line describes."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run as a shell's background job
     document: dict[str, Any] = json.loads(sys.argv[1])
 

@@ -1,4 +1,4 @@
-"""Pulumi programs for tests of the resident engine, made of the cheapest resources that show an effect."""
+"""Pulumi programs for tests of the resident engine, with the cheapest resources that show an effect."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def dynamic(name: str, **properties: Any) -> Resource:
     """Return a resource whose provider is Python code of the program; `key` replaces it, `value` updates it."""
 
     class Noted(ResourceProvider):
-        """Keeps what it is given; a value of "refused" is an error of the provider."""
+        """Returns its inputs as outputs; the value "refused" is an error of the provider."""
 
         def create(self, props: dict[str, Any]) -> CreateResult:
             if props.get("value") == "refused":

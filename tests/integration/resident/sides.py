@@ -40,13 +40,13 @@ PASSPHRASE = "the-passphrase-of-a-resident-test"
 PROVIDER = "4.25.0"
 _TOOLS = ("pulumi", "pulumi-language-python", "pulumi-language-python-exec")
 _PLUGINS = {"kubernetes": PROVIDER, "pulumi-python": "3.259.0"}
-"""Installed in the side's home and not on PATH: each start of a plugin from there is warned of."""
+"""Installed in the side's home and not on PATH: Pulumi warns at each start of a plugin from PATH."""
 _SETTLE = 30.0  # seconds until the last events of an operation must be there
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one operation came to: a result of the Automation API or its error, and the events."""
+    """The result of an operation: a result of the Automation API or its error, and the events."""
 
     result: Any
     error: CommandError | None
@@ -54,32 +54,32 @@ class Outcome:
 
     @property
     def changes(self) -> dict[str, int]:
-        """How many resources had which change; an error that the operation ended with is raised."""
+        """Return how many resources had which change; raise the error if the operation had one."""
         if self.error is not None:
             raise self.error
         return next(dict(e.summary_event.resource_changes) for e in self.events if e.summary_event)
 
 
 class OneRun(Stack):
-    """A stack whose operations run their command only, without reading outputs and history after it.
+    """A stack whose operations run only their command, without reading outputs and history afterwards.
 
-    Those cost three more starts of the stock CLI an operation; a scenario of their own compares them.
+    Those cost three more starts of the stock CLI for each operation; a scenario of their own compares them.
     """
 
     def outputs(self) -> dict[str, Any]:
-        """Nothing."""
+        """Return nothing."""
         return {}
 
     def info(self, show_secrets: bool = True) -> UpdateSummary:
-        """Nothing of interest."""
+        """Return an empty summary."""
         return UpdateSummary("update", None, "", {}, {}, "not read")
 
 
 class ExistingStack(OneRun):
-    """A stack without a request before the first operation."""
+    """A stack that sends no request before the first operation."""
 
     def __init__(self, name: str, workspace: LocalWorkspace) -> None:
-        """Name it."""
+        """Set the name."""
         self.name = name
         self.workspace = workspace
         self._mode = StackInitMode.SELECT
@@ -98,7 +98,7 @@ class Side:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What each workspace of the side sets."""
+        """The environment that each workspace of the side sets."""
         return {
             "PULUMI_HOME": str(self.folder / "home"),
             "PULUMI_BACKEND_URL": f"file://{self.folder / 'state'}",
@@ -129,11 +129,11 @@ class Side:
         return LocalWorkspace(work_dir=str(folder), pulumi_command=self.command, env_vars=variables)
 
     def stack(self, name: str, kind: type[Stack] = OneRun, **environment: str) -> Stack:
-        """Make a stack."""
+        """Create a stack."""
         return kind(name, self.workspace(name, **environment), StackInitMode.CREATE)
 
     def stack_of(self, name: str, **environment: str) -> Stack:
-        """Return a stack that is there already, looked at through a workspace with this environment."""
+        """Return an existing stack, through a workspace with this environment."""
         return ExistingStack(name, self.workspace(name, **environment))
 
     def at(self, other: Side) -> Side:
@@ -154,8 +154,8 @@ class Side:
     ) -> Outcome:
         """Run and record an operation.
 
-        With `racing=True` what the engine did until an error is a race: then only the error's
-        diagnostics are recorded.
+        With `racing=True`, it is not determined what the engine does before an error, so only the error's diagnostics
+        are recorded.
         """
         racing = options.pop("racing", False)
         outcome, lines = self.operate(stack, verb, program, watch, **options)
@@ -167,8 +167,8 @@ class Side:
     ) -> tuple[Outcome, dict[str, list[str]]]:
         """Run an operation of the Automation API; `verb` is the name of a method of `stack`.
 
-        `watch` sees each event when it comes, on a thread of its own. Returns the lines of `stdout` and `stderr`
-        besides.
+        `watch` gets each event when it arrives, in a thread of its own. Returns also the lines of `stdout` and
+        `stderr`.
         """
         seen: list[EngineEvent] = []
         lines: dict[str, list[str]] = {"stdout": [], "stderr": []}
@@ -240,7 +240,7 @@ class Side:
         return [type(error).__name__, display(str(error), self.names, chatter)] if error else None
 
     def state_file(self, stack: str) -> Path:
-        """Where the state of a stack is kept."""
+        """Path of the state of a stack."""
         return self.folder / "state" / ".pulumi" / "stacks" / PROJECT / f"{stack}.json"
 
     def locks(self) -> list[Path]:
@@ -248,7 +248,7 @@ class Side:
         return list((self.folder / "state" / ".pulumi" / "locks").rglob("*.json"))
 
     def files(self, stack: str) -> dict[str, Any]:
-        """Return what the state folder holds for a stack: name → content, if it is a JSON document."""
+        """Return the JSON documents of a stack in the state folder: name → content."""
         root = self.folder / "state" / ".pulumi"
         found: dict[str, Any] = {}
         for path in sorted(root.rglob(f"*{stack}*")):
@@ -288,7 +288,7 @@ class Sides:
     resident: Side
 
     def equal(self, scenario: Callable[[Side], None]) -> None:
-        """Play a scenario on both sides; what it recorded must be equal."""
+        """Run a scenario on both sides; the records must be equal."""
         for side in (self.stock, self.resident):
             side.records.clear()
             scenario(side)
@@ -302,7 +302,7 @@ class Sides:
 
 
 @contextmanager
-def sides(info: ClusterInfo, folder: Path) -> Iterator[Sides]:
+def run_sides(info: ClusterInfo, folder: Path) -> Iterator[Sides]:
     """Both adapters on one control plane; the resident engine is stopped at the end."""
     with resident_side(info, folder / "resident") as resident:
         yield Sides(make_side("stock", PulumiCommand(), info, folder / "stock"), resident)
@@ -319,7 +319,7 @@ def resident_side(info: ClusterInfo, folder: Path, **settings: Any) -> Iterator[
 
 
 def make_side(name: str, command: PulumiCommand, info: ClusterInfo, folder: Path) -> Side:
-    """Return a side with a namespace, a state folder and a home that has the plugins."""
+    """Return a side with a namespace, a state folder and a home that contains the plugins."""
     side = Side(name, command, folder, new_namespace(info), info)
     (side.folder / "state").mkdir(parents=True)
     links = {side.folder / "bin" / tool: tool for tool in _TOOLS}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from integration.resident.sides import Program, Side, Sides
 
 
-def test_create_preview_update_replace_delete_refresh_and_destroy(both: Sides) -> None:
+def test_create_preview_update_replace_delete_refresh_and_destroy(sides: Sides) -> None:
     def program(side: Side, value: str, *, last: bool = False) -> Program:
         def run() -> None:
             use = ResourceOptions(provider=kubernetes(side))
@@ -53,10 +53,10 @@ def test_create_preview_update_replace_delete_refresh_and_destroy(both: Sides) -
         side.run(stack, "destroy")
         assert side.live("ConfigMap/pair-second") is None
 
-    both.equal(scenario)
+    sides.equal(scenario)
 
 
-def test_without_a_listener_only_debug_messages_are_missing(both: Sides) -> None:
+def test_without_a_listener_only_debug_messages_are_missing(sides: Sides) -> None:
     def scenario(side: Side) -> None:
         clients: list[str] = []
 
@@ -71,12 +71,12 @@ def test_without_a_listener_only_debug_messages_are_missing(both: Sides) -> None
         side.note("stdout", display(shown[0], side.names))
         assert ["mind the step" in text for text in shown] == [True, True]
         assert ["debug:" in text for text in shown] == [False, True]
-        assert clients == ["EngineStub" if side is both.stock else "WithoutDebug", "EngineStub"]
+        assert clients == ["EngineStub" if side is sides.stock else "WithoutDebug", "EngineStub"]
 
-    both.equal(scenario)
+    sides.equal(scenario)
 
 
-def test_protect_retain_ignore_alias_import_and_targets(both: Sides) -> None:
+def test_protect_retain_ignore_alias_import_and_targets(sides: Sides) -> None:
     def program(side: Side, step: int) -> Program:
         def run() -> None:
             provider = kubernetes(side)
@@ -114,10 +114,10 @@ def test_protect_retain_ignore_alias_import_and_targets(both: Sides) -> None:
         assert side.run(stack, "destroy", exclude_protected=True).error is None
         assert side.live("ConfigMap/protected")
 
-    both.equal(scenario)
+    sides.equal(scenario)
 
 
-def test_dynamic_resources_live_through_create_update_replace_and_errors(both: Sides) -> None:
+def test_dynamic_resources_are_created_updated_replaced_and_fail(sides: Sides) -> None:
     def program(key: str, value: str) -> Program:
         def run() -> None:
             pulumi.export("made", dynamic("thing", key=key, value=value).made)
@@ -134,4 +134,4 @@ def test_dynamic_resources_live_through_create_update_replace_and_errors(both: S
         assert "the provider refuses this value" in str(refused.error)
         assert side.run(stack, "destroy", run_program=False).changes == {"delete": 2}
 
-    both.equal(scenario)
+    sides.equal(scenario)

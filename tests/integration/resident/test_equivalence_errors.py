@@ -28,7 +28,7 @@ def maps(side: Side, **data: str) -> Program:
     return run
 
 
-def test_errors_of_program_provider_and_other_managers(both: Sides) -> None:
+def test_errors_of_program_provider_and_other_field_managers(sides: Sides) -> None:
     def broken(side: Side) -> Program:
         def run() -> None:
             maps(side, kept="1")()
@@ -53,10 +53,10 @@ def test_errors_of_program_provider_and_other_managers(both: Sides) -> None:
         assert side.run(stack, "preview", maps(side, kept="3"), expect_no_changes=True).error
         assert side.run(stack, "destroy").error is None
 
-    both.equal(scenario)
+    sides.equal(scenario)
 
 
-def test_policies_missing_plugins_and_held_locks(both: Sides) -> None:
+def test_policies_missing_plugins_and_held_locks(sides: Sides) -> None:
     def unknown() -> None:
         pulumi.CustomResource("nobody:index:Thing", "thing", {}, ResourceOptions(version="1.2.3"))
 
@@ -76,10 +76,10 @@ def test_policies_missing_plugins_and_held_locks(both: Sides) -> None:
         assert side.live("ConfigMap/never") is None
         assert side.up(stack, lambda: None).error is None
 
-    both.equal(scenario)
+    sides.equal(scenario)
 
 
-def test_broken_states(both: Sides) -> None:
+def test_broken_states(sides: Sides) -> None:
     def alone() -> None:
         pulumi.ComponentResource("test:index:Alone", "alone", None)
 
@@ -98,4 +98,4 @@ def test_broken_states(both: Sides) -> None:
         file.write_text(good)
         assert side.up(stack, alone).changes == {"same": 2}
 
-    both.equal(scenario)
+    sides.equal(scenario)

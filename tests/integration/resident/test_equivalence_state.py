@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HIDDEN = "a-word-that-nobody-may-read"
 
 
-def test_secrets_of_config_outputs_and_resources(both: Sides) -> None:
+def test_secrets_of_config_outputs_and_resources(sides: Sides) -> None:
     def program(side: Side) -> Program:
         def run() -> None:
             config = pulumi.Config()
@@ -61,10 +61,10 @@ def test_secrets_of_config_outputs_and_resources(both: Sides) -> None:
         assert "incorrect passphrase" in str(refused.error)
         assert side.up(side.stack_of("secrets"), program(side)).changes == {"same": 4}
 
-    both.equal(scenario)
+    sides.equal(scenario)
 
 
-def test_stacks_are_made_read_moved_and_removed(both: Sides) -> None:
+def test_stacks_are_created_read_moved_and_removed(sides: Sides) -> None:
     def program(value: str) -> Program:
         def run() -> None:
             pulumi.ComponentResource("test:index:Alone", "alone", None)
@@ -96,13 +96,13 @@ def test_stacks_are_made_read_moved_and_removed(both: Sides) -> None:
         side.note("removed", side.files("moved"))
         assert side.locks() == []
 
-    both.equal(scenario)
+    sides.equal(scenario)
 
 
 @pytest.mark.parametrize("turns", [12, pytest.param(50, marks=pytest.mark.soak)])
-def test_operations_of_both_alternate_on_one_stack(both: Sides, turns: int) -> None:
+def test_operations_of_both_alternate_on_one_stack(sides: Sides, turns: int) -> None:
     """Each engine accepts the state of the other: nothing to change, a whole state, and the same keys."""
-    name, first, second = f"alternating-{turns}", both.stock, both.resident.at(both.stock)
+    name, first, second = f"alternating-{turns}", sides.stock, sides.resident.at(sides.stock)
 
     def program(value: int) -> Program:
         def run() -> None:

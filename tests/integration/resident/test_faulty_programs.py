@@ -1,4 +1,4 @@
-"""Programs that hang, flood, crash or disconnect: the engine ends their operation, and frees its lock."""
+"""Programs that hang, flood, crash or disconnect: the engine ends their operation, and releases its lock."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
-def side(both: Sides, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side]:
-    """Yield a side whose engine is the user's, so that the clients here share it and it outlives them."""
-    with resident_side(both.resident.info, tmp_path_factory.mktemp("clients"), lifetime="user") as made:
+def side(sides: Sides, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side]:
+    """Yield a side whose engine belongs to the user, so that the clients here share it and it continues after them."""
+    with resident_side(sides.resident.info, tmp_path_factory.mktemp("clients"), lifetime="user") as made:
         made.stack("first")
         pid = made.engine.status()["pid"]
         try:
@@ -38,7 +38,7 @@ def side(both: Sides, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side
 
 
 def client(side: Side, stack: str, then: str) -> subprocess.Popen[str]:
-    """Return a client in a process of its own that is in the middle of an update."""
+    """Return a client in a separate process that is in the middle of an update."""
     settings: Any = side.command.settings  # type: ignore[attr-defined] # the side is a resident one
     workspace = side.workspace(stack)
     document = {
@@ -62,7 +62,7 @@ def client(side: Side, stack: str, then: str) -> subprocess.Popen[str]:
 
 
 def program(count: int = 1) -> Program:
-    """So many components, without providers."""
+    """Declare so many components, without providers."""
 
     def run() -> None:
         for number in range(count):
@@ -72,13 +72,13 @@ def program(count: int = 1) -> Program:
 
 
 def goes_on(side: Side, stack: str) -> None:
-    """Check that the next operation on the stack has no error, and nothing is left of the last one."""
+    """Check that the next operation on the stack succeeds, and nothing of the last one remains."""
     eventually_sync("no lock", side.locks, lambda locks: locks == [])
     assert side.up(side.stack_of(stack), program()).error is None
     assert side.up(side.stack_of(stack), program()).changes == {"same": 2}
 
 
-def test_a_client_that_is_killed(side: Side) -> None:
+def test_a_killed_client(side: Side) -> None:
     side.stack("killed")
     process = client(side, "killed", "hang")
     assert len(side.locks()) == 1
@@ -116,11 +116,11 @@ def test_a_program_that_floods_events(side: Side) -> None:
 
     done = side.up(stack, flood)
     assert done.changes == {"create": 101}
-    told = [
+    printed = [
         e.diagnostic_event.message
         for e in done.events
         if e.diagnostic_event and "of the flood" in e.diagnostic_event.message
     ]
-    assert len(told) == lines
-    assert sorted(told) == sorted(f"line {number} of the flood\n" for number in range(lines))
+    assert len(printed) == lines
+    assert sorted(printed) == sorted(f"line {number} of the flood\n" for number in range(lines))
     assert side.up(stack, program(100), expect_no_changes=True).changes == {"same": 101}

@@ -1,6 +1,6 @@
 """The Go tests of the resident engine: gofmt, go vet, go test; with the race detector in `make soak`.
 
-Go remembers what passed: nothing is run again before `engine/` changes.
+Go caches successful tests, so nothing runs again before `engine/` changes.
 """
 
 import subprocess
@@ -26,7 +26,7 @@ def test_the_engine_is_formatted() -> None:
     assert _go("gofmt", "-l", ".") == ""
 
 
-def test_vet_finds_nothing_in_the_engine() -> None:
+def test_go_vet_finds_no_error_in_the_engine() -> None:
     assert _go("go", "vet", "./...") == ""
 
 
@@ -38,5 +38,5 @@ def test_the_engines_own_tests_pass() -> None:
 
 @pytest.mark.soak
 def test_the_engines_own_tests_find_no_race() -> None:
-    # The detector is C: all of Pulumi is compiled once more for it, which takes ten minutes the first time
+    # The detector needs C: all of Pulumi is compiled again for it, which takes ten minutes the first time
     _go("go", "test", "-race", "-timeout", "30m", "./...", CGO_ENABLED="1")

@@ -1,4 +1,4 @@
-"""Engine or provider killed with SIGKILL at any point: the client gets an error and the next operation converges."""
+"""An engine or provider is killed with SIGKILL at any point: the client gets an error, the next operation converges."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ VICTIMS = ("engine", "provider")
 
 
 @pytest.fixture(scope="module")
-def side(both: Sides, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side]:
-    with resident_side(both.resident.info, tmp_path_factory.mktemp("kills")) as made:
+def side(sides: Sides, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side]:
+    with resident_side(sides.resident.info, tmp_path_factory.mktemp("kills")) as made:
         yield made
 
 
@@ -45,7 +45,7 @@ def maps(side: Side, stack: str, count: int, value: str) -> Program:
 
 
 def kill(side: Side, victim: str) -> list[int]:
-    """Kill one of the pair; returns the processes that must be gone after it."""
+    """Kill one of the pair; return the processes that must end because of it."""
     status = side.engine.status()
     providers = [provider["pid"] for provider in status["providers"]]
     if victim == "engine":
@@ -70,7 +70,7 @@ def at(number: int, act: Callable[[], None]) -> Callable[[EngineEvent], None]:
 
 
 def whole(side: Side, stack: Stack, program: Program, count: int) -> None:
-    """Check that one operation makes the stack what the program says; no lock and no operation is pending."""
+    """Check that one operation makes the stack equal to the program, without locks or pending operations."""
     assert side.up(stack, program).error is None
     assert side.up(stack, program).changes == {"same": count + 2}
     names = side.kubectl("get", "configmap", "-o", "name").split()
@@ -83,7 +83,7 @@ def whole(side: Side, stack: Stack, program: Program, count: int) -> None:
 
 
 def end_of(pids: list[int]) -> None:
-    """Wait until none of the processes is left."""
+    """Wait until all of the processes have ended."""
     eventually_sync(
         "the end of the killed processes",
         lambda: [pid for pid in pids if Path(f"/proc/{pid}").exists()],
@@ -120,7 +120,7 @@ def test_killed_in_a_deletion(side: Side, victim: str) -> None:
     whole(side, stack, maps(side, stack.name, 1, "1"), 1)
 
 
-def test_a_provider_that_died_at_rest_is_replaced_without_a_failure(side: Side) -> None:
+def test_a_provider_that_died_while_idle_is_replaced_without_a_failure(side: Side) -> None:
     stack = side.stack("at-rest")
     assert side.up(stack, maps(side, stack.name, 1, "1")).error is None
     killed = kill(side, "provider")
@@ -128,7 +128,7 @@ def test_a_provider_that_died_at_rest_is_replaced_without_a_failure(side: Side) 
     assert side.up(stack, maps(side, stack.name, 1, "2")).changes == {"same": 2, "update": 1}
 
 
-def test_an_engine_that_died_at_rest_is_started_again_without_a_failure(side: Side) -> None:
+def test_an_engine_that_died_while_idle_is_started_again_without_a_failure(side: Side) -> None:
     stack = side.stack("engine-at-rest")
     assert side.up(stack, maps(side, stack.name, 1, "1")).error is None
     end_of(kill(side, "engine"))

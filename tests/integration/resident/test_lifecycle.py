@@ -1,4 +1,4 @@
-"""The engine's lifecycle: who may connect, what a termination leaves, recycling, and two versions side by side."""
+"""The engine's lifecycle: access, termination, recycling, and two versions in parallel."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ with socket.socket(socket.AF_UNIX) as s:
 
 
 @pytest.fixture
-def side(both: Sides, tmp_path: Path) -> Iterator[Side]:
-    with resident_side(both.resident.info, tmp_path) as made:
+def side(sides: Sides, tmp_path: Path) -> Iterator[Side]:
+    with resident_side(sides.resident.info, tmp_path) as made:
         yield made
 
 
 class Held:
-    """A program that waits in the middle until it is let go on."""
+    """A program that waits in the middle until it is released."""
 
     def __init__(self) -> None:
         self.middle = threading.Event()
@@ -77,11 +77,11 @@ def alone(value: str) -> Program:
 
 
 def gone(pid: int) -> bool:
-    """Whether the process has ended."""
+    """Return whether the process has ended."""
     return not Path(f"/proc/{pid}").exists()
 
 
-def test_of_two_clients_on_one_stack_the_second_gets_the_lock_error(side: Side) -> None:
+def test_the_second_of_two_clients_on_one_stack_gets_the_lock_error(side: Side) -> None:
     """With any command, the error is the one of the stock command line."""
     side.stack("shared")
     held = Held()
@@ -94,7 +94,7 @@ def test_of_two_clients_on_one_stack_the_second_gets_the_lock_error(side: Side) 
             other = side.at(side)
             other.command = command
             errors.append(other.up(other.stack_of("shared"), alone("other")).error)
-        others[1].close()  # type: ignore[union-attr] # the one in the middle
+        others[1].close()  # type: ignore[union-attr] # the one in the middle of its operation
         held.go_on.set()
         assert first.result().error is None
     assert [type(error) for error in errors] == [ConcurrentUpdateError] * 3
@@ -103,7 +103,7 @@ def test_of_two_clients_on_one_stack_the_second_gets_the_lock_error(side: Side) 
     assert side.locks() == []
 
 
-def test_a_terminated_engine_finishes_what_runs_and_the_next_one_goes_on(side: Side) -> None:
+def test_a_terminated_engine_completes_running_operations_and_is_replaced(side: Side) -> None:
     side.stack("terminated")
     held = Held()
     with ThreadPoolExecutor(1) as pool:
@@ -119,7 +119,7 @@ def test_a_terminated_engine_finishes_what_runs_and_the_next_one_goes_on(side: S
 
 
 @pytest.mark.soak
-def test_a_terminated_engine_interrupts_what_does_not_end(side: Side) -> None:
+def test_a_terminated_engine_interrupts_operations_that_do_not_end(side: Side) -> None:
     side.stack("interrupted")
     held = Held()
     with ThreadPoolExecutor(1) as pool:
@@ -134,7 +134,7 @@ def test_a_terminated_engine_interrupts_what_does_not_end(side: Side) -> None:
     assert side.up(side.stack_of("interrupted"), alone("done")).error is None
 
 
-def test_recycling_in_a_stream_of_operations_is_not_noticed(both: Sides, tmp_path: Path) -> None:
+def test_recycling_during_a_stream_of_operations_causes_no_error(sides: Sides, tmp_path: Path) -> None:
     pids: set[int] = set()
 
     def series(side: Side, name: str) -> list[Outcome]:
@@ -145,7 +145,7 @@ def test_recycling_in_a_stream_of_operations_is_not_noticed(both: Sides, tmp_pat
             pids.add(side.engine.status()["pid"])
         return done
 
-    with resident_side(both.resident.info, tmp_path, max_operations=6) as side:
+    with resident_side(sides.resident.info, tmp_path, max_operations=6) as side:
         with ThreadPoolExecutor(4) as pool:
             done = [outcome for made in pool.map(lambda n: series(side, f"s{n}"), range(4)) for outcome in made]
         assert [outcome.error for outcome in done] == [None] * 32
@@ -159,7 +159,7 @@ def test_recycling_in_a_stream_of_operations_is_not_noticed(both: Sides, tmp_pat
         )
 
 
-def test_another_version_runs_beside_it_on_the_same_stacks(side: Side, tmp_path: Path) -> None:
+def test_another_version_runs_in_parallel_on_the_same_stacks(side: Side, tmp_path: Path) -> None:
     settings = side.command.settings  # type: ignore[attr-defined] # the side is a resident one
     side.stack("versions")
     assert side.up(side.stack_of("versions"), alone("1")).changes == {"create": 2}
@@ -176,8 +176,8 @@ def test_another_version_runs_beside_it_on_the_same_stacks(side: Side, tmp_path:
         assert side.up(side.stack_of("versions"), alone("1")).changes == {"same": 2}
 
 
-def test_another_user_gets_no_answer(side: Side, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Neither through the folder's mode, nor, where that was opened, through the socket."""
+def test_another_user_can_not_use_the_engine(side: Side, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The mode of the folder prevents access. If the folder is opened, the socket does."""
     side.stack("private")
     socket = side.engine.socket
 

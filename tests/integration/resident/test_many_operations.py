@@ -27,14 +27,14 @@ ENGINE = Path(__file__).parents[3] / "engine"
 
 @dataclass
 class Watched:
-    """What the engine reported of itself after each operation; many threads report."""
+    """The status of the engine after each operation; many threads record it."""
 
     most: int = 0
     engines: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def look(self, side: Side) -> None:
-        """Ask once."""
+        """Record the status once."""
         status = side.engine.status()
         total = status["rss"] + sum(provider["rss"] for provider in status["providers"])
         with self._lock:
@@ -42,7 +42,7 @@ class Watched:
             self.engines.setdefault(status["pid"], []).append(status)
 
     def figures(self) -> str:
-        """Return a line an engine."""
+        """Return one line for each engine."""
         lines = [f"most memory of the pair: {self.most / MIB:.0f} MiB"]
         for pid, seen in self.engines.items():
             first, last = seen[0], seen[-1]
@@ -54,19 +54,19 @@ class Watched:
         return "\n".join(lines)
 
     def over(self, what: str, start: int, each: float) -> list[dict[str, Any]]:
-        """Return what was seen above a line for each engine: an amount at first, and one for each operation."""
+        """Return the statuses above a limit: an amount at the start of an engine, and one for each operation."""
         everything = (status for seen in self.engines.values() for status in seen)
         return [status for status in everything if status[what] > start + each * status["operations"]]
 
     def assert_flat(self) -> None:
-        """No engine begins with more than the others did, and memory stays below its limit."""
+        """Check that no engine starts with more memory than the others, and that memory stays below its limit."""
         assert self.most < LIMIT
         for what, start, each in (("descriptors", 70, 1.5), ("goroutines", 300, 9)):
             assert not self.over(what, start, each), self.figures()
 
 
 def program(side: Side, name: str, value: int) -> Program:
-    """Two objects of which one changes, and outputs of which one is secret."""
+    """Declare two objects of which one changes, and outputs of which one is secret."""
 
     def run() -> None:
         use = ResourceOptions(provider=kubernetes(side))
@@ -79,7 +79,7 @@ def program(side: Side, name: str, value: int) -> Program:
 
 
 def series(side: Side, name: str, operations: int, watched: Watched) -> None:
-    """So many operations on one stack: previews, changes, and updates that change nothing; then what it holds."""
+    """Run so many operations on one stack: previews, changes, and updates without changes; then check its content."""
     stack = side.stack(name)
     for number in range(operations):
         value = number // 3
@@ -100,18 +100,18 @@ def series(side: Side, name: str, operations: int, watched: Watched) -> None:
 
 
 def stream(side: Side, stacks: int, operations: int) -> Watched:
-    """Series on many stacks, four at a time; prints the figures."""
+    """Run such operations on many stacks, four at a time, and print the figures."""
     watched = Watched()
     with ThreadPoolExecutor(4) as pool:
         done = [pool.submit(series, side, f"many-{number}", operations, watched) for number in range(stacks)]
         for future in done:
             future.result()
-    print(watched.figures())  # noqa: T201 - the figures are what the run is for
+    print(watched.figures())  # noqa: T201 - the figures are the purpose of the run
     return watched
 
 
-def test_three_hundred_operations_four_at_a_time_while_engines_are_recycled(both: Sides, tmp_path: Path) -> None:
-    with resident_side(both.resident.info, tmp_path, max_operations=120) as side:
+def test_three_hundred_operations_four_at_a_time_while_engines_are_recycled(sides: Sides, tmp_path: Path) -> None:
+    with resident_side(sides.resident.info, tmp_path, max_operations=120) as side:
         watched = stream(side, 12, 25)
         assert len(watched.engines) >= 3, "it was recycled"
         watched.assert_flat()
@@ -125,8 +125,8 @@ def test_three_hundred_operations_four_at_a_time_while_engines_are_recycled(both
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
-def test_five_thousand_operations_over_two_hundred_stacks(both: Sides, tmp_path: Path) -> None:
-    with resident_side(both.resident.info, tmp_path) as side:
+def test_five_thousand_operations_over_two_hundred_stacks(sides: Sides, tmp_path: Path) -> None:
+    with resident_side(sides.resident.info, tmp_path) as side:
         watched = stream(side, 200, 25)
         assert len(watched.engines) >= 10, "it was recycled"
         watched.assert_flat()
@@ -134,10 +134,10 @@ def test_five_thousand_operations_over_two_hundred_stacks(both: Sides, tmp_path:
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-def test_no_race_is_found_by_gos_detector(both: Sides, tmp_path: Path) -> None:
+def test_gos_race_detector_finds_no_race(sides: Sides, tmp_path: Path) -> None:
     """The detector ends the process with code 66 at its first report (GORACE), and writes it to the engine's log."""
     binary = build_with_race_detector(tmp_path)
-    with resident_side(both.resident.info, tmp_path, engine=str(binary), start_seconds=60, max_rss=4 << 30) as side:
+    with resident_side(sides.resident.info, tmp_path, engine=str(binary), start_seconds=60, max_rss=4 << 30) as side:
         stream(side, 12, 12)
         log = (side.engine.folder / "engine.log").read_text()
         assert "DATA RACE" not in log, log

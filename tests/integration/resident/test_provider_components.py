@@ -1,4 +1,4 @@
-"""The Kubernetes provider's own components, which it registers through our small substitute of Pulumi's SDK for Go."""
+"""The Kubernetes provider's own components, which it registers through our small replacement of Pulumi's Go SDK."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ data: {value: {{ .Values.value | quote }}}
 
 
 def component(side: Side, kind: str, inputs: dict[str, Any]) -> Program:
-    """Return a program with one component of the provider's."""
+    """Return a program with one component of the provider."""
 
     def run() -> None:
         options = ResourceOptions(providers={"kubernetes": kubernetes(side)}, version=PROVIDER)
@@ -52,15 +52,15 @@ def types(side: Side, stack: str) -> set[str]:
     return {resource["type"] for resource in resources if resource.get("id") and "providers" not in resource["type"]}
 
 
-def test_a_group_of_yaml_makes_objects_of_their_own_types(both: Sides) -> None:
-    side = both.stock
+def test_yaml_components_create_objects_of_their_own_types(sides: Sides) -> None:
+    side = sides.stock
     side.up(side.stack("group"), component(side, "yaml/v2:ConfigGroup", {"yaml": GROUP, "skipAwait": True}))
     assert side.live("ConfigMap/of-a-group")["data"] == {"value": "one"}
     assert side.live("Role/of-a-group")
     assert types(side, "group") == {"kubernetes:core/v1:ConfigMap", "kubernetes:rbac.authorization.k8s.io/v1:Role"}
 
 
-def test_a_chart_is_rendered_with_its_options(both: Sides, tmp_path: Path) -> None:
+def test_a_chart_is_rendered_with_its_options(sides: Sides, tmp_path: Path) -> None:
     for name, text in CHART.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -70,6 +70,6 @@ def test_a_chart_is_rendered_with_its_options(both: Sides, tmp_path: Path) -> No
         "postRenderer": {"command": "sed", "args": ["s/two/three/"]},
         "repositoryOpts": {"username": "nobody"},
     }
-    side = both.stock
+    side = sides.stock
     side.up(side.stack("chart"), component(side, "helm.sh/v4:Chart", inputs))
     assert side.live("ConfigMap/of-a-chart")["data"] == {"value": "three"}

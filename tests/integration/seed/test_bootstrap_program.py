@@ -29,7 +29,7 @@ DIGEST = "sha256:" + "e" * 64
 
 
 class Program:
-    """The root project with a state and settings of its own; nothing in the checkout is written."""
+    """The root project with its own state and settings; nothing in the checkout is written."""
 
     def __init__(self, folder: Path, scratch: str, cluster: ClusterInfo) -> None:
         self.state = folder / "state"
@@ -80,7 +80,7 @@ class Program:
         return done
 
     def providers(self) -> set[str]:
-        """Which providers run for this program, known by their environment."""
+        """Return the providers that run for this program, identified by their environment."""
         found = set()
         for process in Path("/proc").glob("[0-9]*"):
             with suppress(FileNotFoundError, ProcessLookupError, PermissionError):  # ended, or of another user
@@ -92,7 +92,7 @@ class Program:
 
 @pytest.fixture(scope="module")
 def program(cluster: ClusterInfo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
-    with TemporaryDirectory() as scratch:  # for the kubeconfigs that the Kubernetes provider leaves behind
+    with TemporaryDirectory() as scratch:  # for kubeconfigs that the Kubernetes provider does not remove
         yield Program(tmp_path_factory.mktemp("program"), scratch, cluster)
 
 
@@ -126,8 +126,8 @@ def test_the_providers_end_with_a_killed_engine_whose_lock_is_cancelled(program:
     program.pulumi("cancel", "--yes")
 
 
-def test_a_phase_that_fails_says_what_it_waited_for_and_the_next_run_goes_on(program: Program) -> None:
-    """Without a kubelet nothing gets ready: the first phase fails with its reason, and what it made stays."""
+def test_a_failed_phase_names_what_it_waited_for_and_the_next_run_continues(program: Program) -> None:
+    """Without a kubelet nothing gets ready: the first phase fails with its reason, and what it created remains."""
     for _ in range(2):
         done = program.pulumi("up", "--yes", "--skip-preview", check=False)
         assert done.returncode != 0

@@ -42,7 +42,7 @@ async def names(client: lightkube.AsyncClient, kind: type[ConfigMap | Secret]) -
     return {str(found.metadata.name) async for found in client.list(kind) if found.metadata}
 
 
-async def test_identities_are_made_once(target: Target) -> None:
+async def test_identities_are_created_once(target: Target) -> None:
     first = await accounts.ensure_identities(target)
     again = await accounts.ensure_identities(target)
     assert again == first
@@ -59,7 +59,7 @@ async def test_secrets_have_the_keys_that_pods_read(target: Target) -> None:
         assert set(await read_secret(client, CLAIM_SECRET) or {}) == {"code"}
 
 
-async def test_an_interrupted_phase_keeps_what_it_made(target: Target) -> None:
+async def test_an_interrupted_phase_keeps_what_it_created(target: Target) -> None:
     async with connect(target) as client:
         made = platform.secret("alpha", target.namespace, {"accountId": "x", "agentSecret": "kept"})
         assert await kubernetes.ensure_secret(client, made) == {"accountId": "x", "agentSecret": "kept"}
@@ -80,7 +80,7 @@ async def test_forgetting_deletes_the_secrets_and_may_be_repeated(target: Target
         assert await names(client, Secret) == set()
 
 
-async def test_a_sweep_deletes_all_that_is_ours_and_nothing_else(target: Target) -> None:
+async def test_a_sweep_deletes_all_our_objects_and_nothing_else(target: Target) -> None:
     async with connect(target) as client:
         for name, labels in (("ours", OURS), ("theirs", {})):
             await client.create(ConfigMap(metadata=ObjectMeta(name=name, labels=dict(labels))))
@@ -90,7 +90,7 @@ async def test_a_sweep_deletes_all_that_is_ours_and_nothing_else(target: Target)
         await tear_down(client, target.namespace, "kubernetes-sentinel", 20)
 
 
-async def test_readiness_that_does_not_come_says_what_is_missing(target: Target) -> None:
+async def test_a_timeout_of_readiness_names_what_is_missing(target: Target) -> None:
     async with connect(target) as client:
         with pytest.raises(NotReady, match=r"readiness of jazz was not reached .*no StatefulSet jazz"):
             await kubernetes.wait_for_stateful_set(client, "jazz", 0.5)
@@ -99,7 +99,7 @@ async def test_readiness_that_does_not_come_says_what_is_missing(target: Target)
 
 
 async def test_a_replica_is_ready_once_a_pod_with_its_label_is(target: Target) -> None:
-    """Without a kubelet the test reports the readiness."""
+    """Without a kubelet, the test writes the readiness."""
     spec = PodSpec(containers=[Container(name="main", image="example.internal/alpha:v1")])
     ready = PodStatus(conditions=[PodCondition(type="Ready", status="True")])
     async with connect(target) as client:
@@ -114,7 +114,7 @@ async def test_a_replica_is_ready_once_a_pod_with_its_label_is(target: Target) -
         await kubernetes.wait_for_replica(client, "alpha", 20)
 
 
-async def test_a_kubeconfig_that_is_wrong_is_named(target: Target) -> None:
+async def test_an_invalid_kubeconfig_is_named(target: Target) -> None:
     for wrong, message in (
         (Target("ns", "direct", "/does/not/exist", None, 1), "/does/not/exist"),
         (Target("ns", "direct", target.kubeconfig, "nowhere", 1), "nowhere"),

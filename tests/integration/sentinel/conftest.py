@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from integration.sentinel.stage import Stage, stage
-from support.replicas import Servers, servers
+from integration.sentinel.setup import Setup, new_setup
+from support.replicas import Servers, run_servers
 from support.sentinel import new_namespace
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ def namespace(cluster: ClusterInfo) -> str:
 
 
 @pytest.fixture(scope="module")
-def on() -> Iterator[Servers]:
+def servers() -> Iterator[Servers]:
     """Yield a sync server and an etcd."""
-    with servers() as running:
+    with run_servers() as running:
         yield running
 
 
 @pytest.fixture
-async def scene(cluster: ClusterInfo, on: Servers, namespace: str, tmp_path: Path) -> AsyncIterator[Stage]:
+async def setup(cluster: ClusterInfo, servers: Servers, namespace: str, tmp_path: Path) -> AsyncIterator[Setup]:
     """Yield a setup in a fresh namespace; its Sentinel does not run yet."""
-    async with stage(cluster, on, namespace, tmp_path) as made:
+    async with new_setup(cluster, servers, namespace, tmp_path) as made:
         yield made

@@ -1,4 +1,4 @@
-"""Declared stacks become live objects through the engine and are reported; what may not be declared is refused."""
+"""Declared stacks become live objects through the engine and are reported; forbidden ones are refused."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from integration.sentinel.stage import Stage
+from integration.sentinel.setup import Setup
 from support.eventually import eventually
 from support.sentinel import config_map, get, kubectl, metadata, service, workload
 
@@ -19,8 +19,8 @@ from reside.seed import platform
 pytestmark = pytest.mark.anyio
 
 
-async def live(cluster: ClusterInfo, scene: Stage, key: str) -> dict[str, Any] | None:
-    return await asyncio.to_thread(get, cluster, scene.namespace, key)
+async def live(cluster: ClusterInfo, setup: Setup, key: str) -> dict[str, Any] | None:
+    return await asyncio.to_thread(get, cluster, setup.namespace, key)
 
 
 def secret(name: str, target: str, stack: str = "demo") -> dict[str, Any]:
@@ -34,10 +34,10 @@ def secret(name: str, target: str, stack: str = "demo") -> dict[str, Any]:
     }
 
 
-async def test_a_declared_stack_becomes_live_and_is_reported(cluster: ClusterInfo, scene: Stage) -> None:
-    """Create, change and delete objects of a stack; then the stack itself goes."""
-    async with scene.running():
-        alpha = await scene.alpha()
+async def test_a_declared_stack_becomes_live_and_is_reported(cluster: ClusterInfo, setup: Setup) -> None:
+    """Create, change and delete objects of a stack; then delete the stack itself."""
+    async with setup.running():
+        alpha = await setup.alpha()
         stack = await alpha.declare("demo", workload("Deployment", "web"), service("web"), config_map("a", x="1"))
         report = await alpha.applied(stack)
         assert report["error"] is None
@@ -50,23 +50,23 @@ async def test_a_declared_stack_becomes_live_and_is_reported(cluster: ClusterInf
         await alpha.applied(changed)
         report = await alpha.report("demo", lambda now: "Service/web" not in now)
         assert report["Deployment/web"]["live"]["spec"]["replicas"] == 0
-        assert (await live(cluster, scene, "ConfigMap/a") or {})["data"] == {"x": "2"}
+        assert (await live(cluster, setup, "ConfigMap/a") or {})["data"] == {"x": "2"}
 
         alpha.desired.delete("demo")
 
         async def left() -> list[str]:
-            found = [key for key in ("Deployment/web", "ConfigMap/a") if await live(cluster, scene, key)]
+            found = [key for key in ("Deployment/web", "ConfigMap/a") if await live(cluster, setup, key)]
             return found + (["report"] if "demo" in alpha.reports else [])
 
         await eventually("the end of the stack", left, lambda found: not found)
 
 
 async def test_secret_references_are_filled_in_and_survive_the_values_deletion(
-    cluster: ClusterInfo, scene: Stage
+    cluster: ClusterInfo, setup: Setup
 ) -> None:
-    """The report in Jazz contains no value, and a value that another account wrote is not filled in."""
-    async with scene.running():
-        alpha = await scene.alpha()
+    """The report in Jazz contains no value, and a value that another account wrote is ignored."""
+    async with setup.running():
+        alpha = await setup.alpha()
         value = alpha.group.create_map({"value": "very-secret-value"})
         report = await alpha.applied(await alpha.declare("demo", secret("web", value.id)))
         assert "very-secret-value" not in json.dumps(report)
@@ -75,72 +75,72 @@ async def test_secret_references_are_filled_in_and_survive_the_values_deletion(
         await alpha.node.flush()
         await alpha.applied(await alpha.declare("demo", secret("web", value.id), config_map("a", x="1")))
         text = await asyncio.to_thread(
-            kubectl, cluster, "-n", scene.namespace, "get", "secret", "web", "-o",
+            kubectl, cluster, "-n", setup.namespace, "get", "secret", "web", "-o",
             "go-template={{.data.agentSecret | base64decode}} {{.data.accountId | base64decode}}",
         )  # fmt: skip
         assert text == "very-secret-value co_zaccount"
 
-        async with scene.other("Secret") as thief:
+        async with setup.other("Secret") as thief:
             await thief.declare("thief", secret("loot", value.id, "thief"))
             refused = await thief.report("thief", lambda now: now.get("error"))
             assert "no value" in refused["error"]
-    files = [path for path in scene.settings.state_dir.rglob("*") if path.is_file()]
+    files = [path for path in setup.settings.state_dir.rglob("*") if path.is_file()]
     assert not [path for path in files if b"very-secret-value" in path.read_bytes()]
 
 
-async def test_an_author_without_the_permission_is_refused(cluster: ClusterInfo, scene: Stage) -> None:
+async def test_an_author_without_the_permission_is_refused(cluster: ClusterInfo, setup: Setup) -> None:
     """The message names what is missing; once it is granted, the stack is applied without a new declaration."""
-    async with scene.running(), scene.other("ConfigMap") as other:
+    async with setup.running(), setup.other("ConfigMap") as other:
         stack = await other.declare("mine", config_map("a", "mine", x="1"), workload("Deployment", "web", "mine"))
         report = await other.report("mine", lambda now: now.get("error"))
         assert "deployment:manage:all" in report["error"]
-        assert await live(cluster, scene, "ConfigMap/a") is None
-        await scene.grant(other.node.account_id, "Deployment")
+        assert await live(cluster, setup, "ConfigMap/a") is None
+        await setup.grant(other.node.account_id, "Deployment")
         assert (await other.applied(stack))["error"] is None
 
 
-async def test_no_account_changes_or_deletes_the_stack_of_another(cluster: ClusterInfo, scene: Stage) -> None:
+async def test_no_account_changes_or_deletes_the_stack_of_another(cluster: ClusterInfo, setup: Setup) -> None:
     """Writes to another account's entry do not count, and an object cannot be in two stacks."""
-    async with scene.running():
-        alpha = await scene.alpha()
+    async with setup.running():
+        alpha = await setup.alpha()
         await alpha.applied(await alpha.declare("demo", config_map("a", x="1")))
-        async with scene.other("ConfigMap") as other:
+        async with setup.other("ConfigMap") as other:
             await other.declare("demo", config_map("a", x="2"))
             other.desired.delete("demo")
             await other.declare("theirs", config_map("a", "theirs", x="3"))
             report = await other.report("theirs", lambda now: now.get("error"))
             assert "belongs to the stack demo" in report["error"]
             await alpha.applied(await alpha.declare("demo", config_map("a", x="4"), config_map("b", x="1")))
-            assert (await live(cluster, scene, "ConfigMap/a") or {})["data"] == {"x": "4"}
+            assert (await live(cluster, setup, "ConfigMap/a") or {})["data"] == {"x": "4"}
 
 
 async def test_an_existing_foreign_object_is_refused_until_it_is_handed_over(
-    cluster: ClusterInfo, scene: Stage
+    cluster: ClusterInfo, setup: Setup
 ) -> None:
     await asyncio.to_thread(
-        kubectl, cluster, "-n", scene.namespace, "create", "configmap", "a", "--from-literal=mine=yes"
+        kubectl, cluster, "-n", setup.namespace, "create", "configmap", "a", "--from-literal=mine=yes"
     )
-    async with scene.running():
-        alpha = await scene.alpha()
+    async with setup.running():
+        alpha = await setup.alpha()
         stack = await alpha.declare("demo", config_map("a", x="1"))
         report = await alpha.report("demo", lambda now: now.get("error"))
         assert "ConfigMap/a" in report["error"]
         assert "kubectl-create" in report["error"]
         assert report["ConfigMap/a"]["status"] == "error"
-        assert (await live(cluster, scene, "ConfigMap/a") or {})["data"] == {"mine": "yes"}
-        await asyncio.to_thread(kubectl, cluster, "-n", scene.namespace, "delete", "configmap", "a")
+        assert (await live(cluster, setup, "ConfigMap/a") or {})["data"] == {"mine": "yes"}
+        await asyncio.to_thread(kubectl, cluster, "-n", setup.namespace, "delete", "configmap", "a")
         assert (await alpha.applied(stack))["error"] is None
 
 
-async def test_a_stack_that_breaks_a_rule_is_refused_as_a_whole(cluster: ClusterInfo, scene: Stage) -> None:
-    async with scene.running():
-        alpha = await scene.alpha()
+async def test_a_stack_that_breaks_a_rule_is_refused_as_a_whole(cluster: ClusterInfo, setup: Setup) -> None:
+    async with setup.running():
+        alpha = await setup.alpha()
         bad = workload("Deployment", "web")
         bad["spec"]["template"]["spec"]["containers"][0]["securityContext"] = {"privileged": True}
         await alpha.declare("demo", bad, config_map("a", x="1"))
         report = await alpha.report("demo", lambda now: now.get("error"))
         assert "Deployment/web breaks" in report["error"]
-        assert await live(cluster, scene, "ConfigMap/a") is None
+        assert await live(cluster, setup, "ConfigMap/a") is None
         await alpha.declare("withdrawn", bad)
         await alpha.report("withdrawn", lambda now: now.get("error"))
         alpha.desired.delete("withdrawn")
@@ -148,11 +148,11 @@ async def test_a_stack_that_breaks_a_rule_is_refused_as_a_whole(cluster: Cluster
         assert (await alpha.applied(await alpha.declare("demo", config_map("a", x="1"))))["error"] is None
 
 
-async def test_previews_report_changes_violations_and_refusals(cluster: ClusterInfo, scene: Stage) -> None:
-    """Nothing is changed by a preview; an unknown secret value does not hinder it."""
-    await asyncio.to_thread(kubectl, cluster, "-n", scene.namespace, "create", "configmap", "foreign")
-    async with scene.running():
-        alpha = await scene.alpha()
+async def test_previews_report_changes_violations_and_refusals(cluster: ClusterInfo, setup: Setup) -> None:
+    """A preview changes nothing; an unknown secret value does not prevent it."""
+    await asyncio.to_thread(kubectl, cluster, "-n", setup.namespace, "create", "configmap", "foreign")
+    async with setup.running():
+        alpha = await setup.alpha()
         await alpha.applied(await alpha.declare("demo", config_map("a", x="1"), config_map("b", x="1")))
         result = await alpha.ask("one", "demo", config_map("a", x="2"), secret("web", "co_znothing"))
         assert result["error"] is None
@@ -161,7 +161,7 @@ async def test_previews_report_changes_violations_and_refusals(cluster: ClusterI
             "ConfigMap/b": "delete",
             "Secret/web": "create",
         }
-        assert (await live(cluster, scene, "ConfigMap/a") or {})["data"] == {"x": "1"}
+        assert (await live(cluster, setup, "ConfigMap/a") or {})["data"] == {"x": "1"}
         host = workload("Deployment", "web")
         host["spec"]["template"]["spec"]["hostNetwork"] = True
         result = await alpha.ask("two", "demo", host)
@@ -170,36 +170,36 @@ async def test_previews_report_changes_violations_and_refusals(cluster: ClusterI
         assert "ConfigMap/foreign" in result["error"]
 
 
-async def test_unknown_objects_are_deleted_except_in_careful_mode(cluster: ClusterInfo, scene: Stage) -> None:
-    """Careful mode is on at first; objects of a refused stack are known all the same, foreign ones are left alone."""
+async def test_unknown_objects_are_deleted_except_in_careful_mode(cluster: ClusterInfo, setup: Setup) -> None:
+    """Careful mode is on at first. Objects of a refused stack count as known, foreign ones are ignored."""
     for manifest in (config_map("stray", x="1"), config_map("wanted", x="1")):
-        await asyncio.to_thread(kubectl, cluster, "-n", scene.namespace, "apply", "-f", "-", stdin=json.dumps(manifest))
-    await asyncio.to_thread(kubectl, cluster, "-n", scene.namespace, "create", "configmap", "foreign")
-    async with scene.running():
-        alpha = await scene.alpha()
+        await asyncio.to_thread(kubectl, cluster, "-n", setup.namespace, "apply", "-f", "-", stdin=json.dumps(manifest))
+    await asyncio.to_thread(kubectl, cluster, "-n", setup.namespace, "create", "configmap", "foreign")
+    async with setup.running():
+        alpha = await setup.alpha()
         await alpha.applied(await alpha.declare("demo", config_map("a", x="1")))
         refused = workload("Deployment", "web")
         refused["spec"]["template"]["spec"]["hostNetwork"] = True
         await alpha.declare("refused", config_map("wanted", x="1"), refused)
         await alpha.report("refused", lambda now: now.get("error"))
-        assert await live(cluster, scene, "ConfigMap/stray")
-        await scene.careful(False)
+        assert await live(cluster, setup, "ConfigMap/stray")
+        await setup.careful(False)
         await eventually(
             "the end of the stray object",
-            lambda: live(cluster, scene, "ConfigMap/stray"),
+            lambda: live(cluster, setup, "ConfigMap/stray"),
             lambda found: found is None,
         )
         for name in ("a", "wanted", "foreign"):
-            assert await live(cluster, scene, f"ConfigMap/{name}")
+            assert await live(cluster, setup, f"ConfigMap/{name}")
 
 
-async def test_the_role_that_the_bootstrap_gives_is_enough(cluster: ClusterInfo, scene: Stage) -> None:
-    """With the ServiceAccount of the platform alone: every kind is applied, restored, and deleted."""
-    for manifest in platform.sentinel_access(scene.namespace):
+async def test_the_role_that_the_bootstrap_creates_is_sufficient(cluster: ClusterInfo, setup: Setup) -> None:
+    """With the ServiceAccount of the platform alone, every kind is applied, restored, and deleted."""
+    for manifest in platform.sentinel_access(setup.namespace):
         await asyncio.to_thread(kubectl, cluster, "apply", "--server-side", "-f", "-", stdin=json.dumps(manifest))
-    chosen = scene.settings.model_copy(update={"kubeconfig": await _kubeconfig(cluster, scene), "kube_context": "pod"})
-    async with replace(scene, settings=chosen).running():
-        alpha = await scene.alpha()
+    chosen = setup.settings.model_copy(update={"kubeconfig": await _kubeconfig(cluster, setup), "kube_context": "pod"})
+    async with replace(setup, settings=chosen).running():
+        alpha = await setup.alpha()
         objects = [config_map("a", x="1"), service("web"), *_one_of_each_other_kind(), secret("s", "co_znone")]
         objects[-1]["metadata"]["annotations"] = {}
         objects += [workload(kind, f"w-{kind.lower()}") for kind in ("Deployment", "StatefulSet", "Job")]
@@ -208,31 +208,31 @@ async def test_the_role_that_the_bootstrap_gives_is_enough(cluster: ClusterInfo,
         assert report["error"] is None
         edit = {"data": {"x": "2", "y": "added"}}
         await asyncio.to_thread(
-            kubectl, cluster, "-n", scene.namespace, "patch", "configmap", "a", "--patch", json.dumps(edit)
+            kubectl, cluster, "-n", setup.namespace, "patch", "configmap", "a", "--patch", json.dumps(edit)
         )
         await eventually(
             "the repair of the object",
-            lambda: live(cluster, scene, "ConfigMap/a"),
+            lambda: live(cluster, setup, "ConfigMap/a"),
             lambda found: found is not None and found["data"] == {"x": "1"},
         )
         await alpha.applied(await alpha.declare("demo"))
         await alpha.report("demo", lambda now: not [key for key in now if "/" in key])
 
 
-async def _kubeconfig(cluster: ClusterInfo, scene: Stage) -> Path:
+async def _kubeconfig(cluster: ClusterInfo, setup: Setup) -> Path:
     """Return a kubeconfig with the token of the platform's ServiceAccount, as a pod has it."""
     given = json.loads(await asyncio.to_thread(kubectl, cluster, "config", "view", "--raw", "--minify", "-o", "json"))
     name = "kubernetes-sentinel"
-    token = await asyncio.to_thread(kubectl, cluster, "-n", scene.namespace, "create", "token", name)
+    token = await asyncio.to_thread(kubectl, cluster, "-n", setup.namespace, "create", "token", name)
     document = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "pod", "cluster": given["clusters"][0]["cluster"]}],
         "users": [{"name": "pod", "user": {"token": token.strip()}}],
-        "contexts": [{"name": "pod", "context": {"cluster": "pod", "user": "pod", "namespace": scene.namespace}}],
+        "contexts": [{"name": "pod", "context": {"cluster": "pod", "user": "pod", "namespace": setup.namespace}}],
         "current-context": "pod",
     }
-    path = scene.settings.state_dir / "kubeconfig"
+    path = setup.settings.state_dir / "kubeconfig"
     path.write_text(json.dumps(document))
     return path
 

@@ -57,7 +57,7 @@ async def cached(guard: Guard, what: str, matches: Callable[[Mapping[str, Any]],
 async def test_a_restarted_sentinel_restores_the_platform_without_jazz_and_etcd(
     cluster: ClusterInfo, namespace: str, tmp_path: Path
 ) -> None:
-    """StatefulSets and Services that are missing at the start are restored from the volume, before any login."""
+    """Missing StatefulSets and Services are restored from the volume at the start, before any login."""
     store(tmp_path, workload("StatefulSet", "jazz"), service("jazz"), workload("StatefulSet", "etcd"), service("etcd"))
     async with run_guard(settings(cluster, namespace, tmp_path).guard) as guard:
         await cached(guard, "all objects", lambda objects: len(objects) == 4)
@@ -65,7 +65,7 @@ async def test_a_restarted_sentinel_restores_the_platform_without_jazz_and_etcd(
         assert await shell(get, cluster, namespace, key)
 
 
-async def test_a_deleted_object_comes_back(cluster: ClusterInfo, namespace: str, tmp_path: Path) -> None:
+async def test_a_deleted_object_is_restored(cluster: ClusterInfo, namespace: str, tmp_path: Path) -> None:
     store(tmp_path, workload("Deployment", "web"), config_map("settings", a="1"))
     async with run_guard(settings(cluster, namespace, tmp_path).guard) as guard:
         leading(guard)
@@ -80,7 +80,7 @@ async def test_a_deleted_object_comes_back(cluster: ClusterInfo, namespace: str,
 
 
 async def test_an_edited_object_is_reverted(cluster: ClusterInfo, namespace: str, tmp_path: Path) -> None:
-    """Image, scale, an added variable and a removed label: all as declared again, and the object is the same one."""
+    """Image, scale, an added variable and a removed label: all are as declared again, and the object keeps its uid."""
     store(tmp_path, workload("Deployment", "web"))
     async with run_guard(settings(cluster, namespace, tmp_path).guard) as guard:
         leading(guard)
@@ -119,7 +119,7 @@ async def test_an_edited_object_is_reverted(cluster: ClusterInfo, namespace: str
         await cached(guard, "the repair", lambda objects: objects["Deployment/web"]["spec"] == before["spec"])
 
 
-async def test_an_object_whose_label_was_removed_is_ours_again(
+async def test_an_object_whose_label_was_removed_gets_it_back(
     cluster: ClusterInfo, namespace: str, tmp_path: Path
 ) -> None:
     store(tmp_path, config_map("settings", a="1"))
@@ -156,7 +156,7 @@ async def test_a_foreign_object_in_its_place_is_left_alone_and_named(
 async def test_a_finished_job_is_not_run_again_when_deleted(
     cluster: ClusterInfo, namespace: str, tmp_path: Path
 ) -> None:
-    """Neither by the Sentinel that saw its end nor by its successor; an unfinished one is restored."""
+    """Neither the Sentinel that saw its end nor its successor restores it; an unfinished one is restored."""
     store(tmp_path, workload("Job", "report"), workload("Job", "open"))
     chosen = settings(cluster, namespace, tmp_path)
     async with run_guard(chosen.guard) as guard:
@@ -199,7 +199,7 @@ async def test_a_finished_job_is_not_run_again_when_deleted(
         assert set(guard.cache.objects) == {"Job/open"}
 
 
-async def test_a_secret_comes_back_with_its_value_from_the_vault(
+async def test_a_secret_is_restored_with_its_value_from_the_vault(
     cluster: ClusterInfo, namespace: str, tmp_path: Path
 ) -> None:
     """The value is encrypted on the volume, and in no other file there."""
@@ -234,9 +234,7 @@ async def test_a_secret_comes_back_with_its_value_from_the_vault(
     assert not files_with(tmp_path, b"very-secret-value")
 
 
-async def test_nothing_is_changed_by_one_that_does_not_lead(
-    cluster: ClusterInfo, namespace: str, tmp_path: Path
-) -> None:
+async def test_a_follower_changes_nothing(cluster: ClusterInfo, namespace: str, tmp_path: Path) -> None:
     """A follower does not restore an object; without a known leader it restores but changes nothing."""
     store(tmp_path, config_map("settings", a="1"))
     async with run_guard(settings(cluster, namespace, tmp_path).guard) as guard:

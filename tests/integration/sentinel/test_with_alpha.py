@@ -13,7 +13,7 @@ from support.alpha_cluster import (
     Orders,
     Servers,
     alpha_settings,
-    servers,
+    run_servers,
 )
 from support.eventually import eventually
 from support.sentinel import get, kubectl, new_namespace, settings
@@ -29,14 +29,14 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
-def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    with servers(tmp_path_factory.mktemp("sentinel-alpha")) as running:
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    with run_servers(tmp_path_factory.mktemp("sentinel-alpha")) as running:
         yield running
 
 
 @dataclass
-class Both:
-    """A running pair."""
+class Pair:
+    """Alpha and the Sentinel, both running, and their namespace."""
 
     alpha: AlphaCluster
     info: ClusterInfo
@@ -47,17 +47,17 @@ class Both:
         return await asyncio.to_thread(get, self.info, self.namespace, key)
 
     async def wait(self, key: str) -> dict[str, Any]:
-        """Return a live object, once it is there."""
+        """Return a live object once it exists."""
         found = await eventually(key, lambda: self.live(key), within=60)
         assert found is not None
         return found
 
 
 @pytest.fixture
-async def both(cluster: ClusterInfo, on: Servers, tmp_path: Path) -> AsyncIterator[Both]:
+async def pair(cluster: ClusterInfo, servers: Servers, tmp_path: Path) -> AsyncIterator[Pair]:
     namespace = await asyncio.to_thread(new_namespace, cluster)
     alpha_account, sentinel_account = Credentials.generate(), Credentials.generate()
-    blocks = await bootstrap.prepare(on.jazz.url, (on.etcd.url,), alpha_account, sentinel_account)
+    blocks = await bootstrap.prepare(servers.jazz.url, (servers.etcd.url,), alpha_account, sentinel_account)
     sentinel = Sentinel(
         settings(
             cluster,
@@ -67,37 +67,39 @@ async def both(cluster: ClusterInfo, on: Servers, tmp_path: Path) -> AsyncIterat
             control_block_id=blocks.sentinel,
             account_id=sentinel_account.account_id,
             agent_secret=sentinel_account.agent_secret,
-            sync_server_url=on.jazz.url,
-            etcd_hosts=(on.etcd.url,),
+            sync_server_url=servers.jazz.url,
+            etcd_hosts=(servers.etcd.url,),
         )
     )
     task = asyncio.create_task(sentinel.run())
-    chosen = alpha_settings(on, alpha_account, blocks.alpha).model_copy(update={"namespace": namespace})
+    chosen = alpha_settings(servers, alpha_account, blocks.alpha).model_copy(update={"namespace": namespace})
     async with started(chosen) as alpha:
         endpoint = str(alpha.context.node.account.profile["endpoints"]["internal"])
         nothing: Any = None
-        pair = AlphaCluster(on, alpha_account, sentinel_account, blocks, Orders(), nothing, alpha, endpoint)
+        alpha_cluster = AlphaCluster(
+            servers, alpha_account, sentinel_account, blocks, Orders(), nothing, alpha, endpoint
+        )
         async with asyncio.timeout(60):
             await bootstrap.until_granted(alpha, blocks.sentinel)
-        pair.lead()
+        alpha_cluster.lead()
         try:
-            yield Both(pair, cluster, namespace)
+            yield Pair(alpha_cluster, cluster, namespace)
         finally:
-            await pair.stop_leading()
+            await alpha_cluster.stop_leading()
             sentinel.stop()
             await task
 
 
-async def test_an_approved_image_becomes_live_objects_that_are_kept(both: Both, on: Servers) -> None:
-    """Preview, approval, Secret with the account's secret, Deployment; when they are deleted, they are restored."""
+async def test_an_approved_image_becomes_live_objects_that_are_kept(pair: Pair, servers: Servers) -> None:
+    """Preview, approval, Secret with the account's secret, Deployment; deleted objects are restored."""
     greeting = "registry.reside.internal/contracts/greeting.v1"
-    await on.push("contracts/greeting.v1", type="contract", permissions={"greet": {}}, methods={"greet": {}})
+    await servers.push("contracts/greeting.v1", type="contract", permissions={"greet": {}}, methods={"greet": {}})
     about = {"name": "greeter", "class": "long-running", "exclusive": True, "scalable": True}
     for version in (1, 2):
         implements = {"greeting": {"identity": greeting}}
         image = f"examples/greeter:v{version}"
-        await on.push(image, type="replica", info=about, implementations=implements)
-    admin = await both.alpha.admin()
+        await servers.push(image, type="replica", info=about, implementations=implements)
+    admin = await pair.alpha.admin()
     number = await admin.create("examples/greeter:v1")
     request = await admin.settled(number)
     assert request.preview is not None, request.error_message
@@ -107,27 +109,27 @@ async def test_an_approved_image_becomes_live_objects_that_are_kept(both: Both, 
         ("Service/greeter", "create"),
     }
     await admin.approve(number)
-    deployment = await both.wait("Deployment/greeter-1")
-    secret = await both.wait("Secret/greeter")
+    deployment = await pair.wait("Deployment/greeter-1")
+    secret = await pair.wait("Secret/greeter")
     assert base64.b64decode(secret["data"]["agentSecret"]).startswith(b"sealerSecret_z")
-    replica = await both.alpha.replica("greeter")
+    replica = await pair.alpha.replica("greeter")
     assert replica.agent_secret is not None
-    source = await both.alpha.alpha.node.load_map(replica.agent_secret)
+    source = await pair.alpha.alpha.node.load_map(replica.agent_secret)
     await eventually("that the secret is forgotten", lambda: "value" not in source, within=60)
     await asyncio.to_thread(
-        kubectl, both.info, "-n", both.namespace, "delete", "secret/greeter", "deployment/greeter-1", "--wait=false"
+        kubectl, pair.info, "-n", pair.namespace, "delete", "secret/greeter", "deployment/greeter-1", "--wait=false"
     )
 
     async def uids() -> set[str]:
-        found = [await both.live(key) for key in ("Secret/greeter", "Deployment/greeter-1")]
+        found = [await pair.live(key) for key in ("Secret/greeter", "Deployment/greeter-1")]
         return {live["metadata"]["uid"] for live in found if live}
 
     old = {secret["metadata"]["uid"], deployment["metadata"]["uid"]}
     await eventually("two other objects", uids, lambda now: len(now - old) == 2, within=60)
-    again = await both.wait("Secret/greeter")
+    again = await pair.wait("Secret/greeter")
     assert again["data"] == secret["data"]
 
     await admin.load("examples/greeter:v2", replica_id=replica.id)
-    await both.wait("Deployment/greeter-2")
-    assert await both.live("Deployment/greeter-1"), "the old version runs on until the new one is up"
-    await both.alpha.has_status("greeter", "starting", "starting")
+    await pair.wait("Deployment/greeter-2")
+    assert await pair.live("Deployment/greeter-1"), "the old version runs on until the new one is up"
+    await pair.alpha.has_status("greeter", "starting", "starting")

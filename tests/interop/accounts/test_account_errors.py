@@ -26,7 +26,7 @@ async def test_an_account_has_no_members(nodes: Nodes) -> None:
     assert (await theirs.load_profile())["name"] == "alice"
 
 
-async def test_a_group_refuses_what_is_no_role_for_it(nodes: Nodes) -> None:
+async def test_a_group_refuses_invalid_roles(nodes: Nodes) -> None:
     alice, bob = await nodes("alice"), await nodes("bob")
     group, other = alice.create_group("named"), alice.create_group()
     assert group.name == "named"
@@ -69,6 +69,6 @@ async def test_a_group_refuses_what_is_no_role_for_it(nodes: Nodes) -> None:
         "nonsense/inviteSecret_z111",
     ],
 )
-def test_what_is_no_invite_is_said_to_be_none(text: str) -> None:
+def test_an_invalid_invite_is_refused(text: str) -> None:
     with pytest.raises(InvalidContent, match="looks like"):
         Invite.parse(text)

@@ -75,8 +75,10 @@ async def test_javascript_sends_to_python(jazz: JazzServer, tools: JavaScript, n
             await tools("send", actor="worker", owner=node.account_id, text="bad")
 
 
-async def test_python_serves_the_inbox_that_javascript_made(jazz: JazzServer, tools: JavaScript, nodes: Nodes) -> None:
-    """The account is jazz-tools', its inbox too; a Python process takes over."""
+async def test_python_serves_an_inbox_that_javascript_created(
+    jazz: JazzServer, tools: JavaScript, nodes: Nodes
+) -> None:
+    """Account and inbox were created by jazz-tools; a Python process handles the messages."""
     made = await tools("create", url=jazz.url, name="worker")
     owner = await nodes.login(made["accountID"], made["accountSecret"])
     sender = await nodes("sender")
@@ -123,8 +125,8 @@ async def test_a_failing_handler_sends_the_sender_no_details(nodes: Nodes) -> No
     assert [entry.value["errors"] for entry in failed.entries()] == [["ZeroDivisionError"]]
 
 
-async def test_junk_in_the_inbox_does_not_stop_its_handling(nodes: Nodes) -> None:
-    """Anybody can push anything: what is no id is passed over, what names nothing is a failed message."""
+async def test_invalid_entries_in_the_inbox_are_skipped(nodes: Nodes) -> None:
+    """Anyone can push anything: entries that are no ids are skipped, ids of missing values are failed messages."""
     owner, node = await nodes("owner"), await nodes("sender")
     async with _serving(owner):
         sender = await InboxSender.open(node, owner.account_id)
@@ -136,7 +138,7 @@ async def test_junk_in_the_inbox_does_not_stop_its_handling(nodes: Nodes) -> Non
         await until(failed, lambda feed: [entry.value["errors"] for entry in feed.entries()] == [["InvalidContent"]])
 
 
-async def test_an_owner_that_does_not_answer_is_named(nodes: Nodes) -> None:
+async def test_an_owner_that_does_not_respond_is_named(nodes: Nodes) -> None:
     owner, node = await nodes("owner"), await nodes("sender")
     await make_inbox(owner)
     await owner.flush()

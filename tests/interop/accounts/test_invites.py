@@ -95,7 +95,7 @@ async def test_links_are_those_of_jazz_tools(jazz: JazzServer, tools: JavaScript
     await until(await owner.accept_invite(link), {"text": "from JavaScript"})
 
 
-async def test_an_invite_is_withdrawn_by_removing_its_agent(nodes: Nodes) -> None:
+async def test_removing_its_agent_revokes_an_invite(nodes: Nodes) -> None:
     owner, early, late = await nodes("owner"), await nodes("early"), await nodes("late")
     group = owner.create_group()
     invite = await group.create_invite("writer")
@@ -110,8 +110,8 @@ async def test_an_invite_is_withdrawn_by_removing_its_agent(nodes: Nodes) -> Non
     assert set(group.members()) == {owner.account_id, early.account_id}
 
 
-async def test_an_invite_survives_a_change_of_keys(nodes: Nodes) -> None:
-    """Every invite's agent gets the new key, so that who comes later reads what was written since."""
+async def test_an_invite_survives_a_key_rotation(nodes: Nodes) -> None:
+    """Every invite's agent gets the new key, so an account that accepts later can read what was written since."""
     owner, leaver = await nodes("owner"), await nodes("leaver")
     group = owner.create_group()
     value = group.create_map({"x": 1})
@@ -127,7 +127,7 @@ async def test_an_invite_survives_a_change_of_keys(nodes: Nodes) -> None:
         await until(theirs, {"x": 1, "y": 2} if theirs.group.my_role in READS else {})
 
 
-async def test_a_lesser_invite_takes_no_role_away(nodes: Nodes) -> None:
+async def test_an_invite_with_a_lesser_role_does_not_lower_a_role(nodes: Nodes) -> None:
     owner, manager = await nodes("owner"), await nodes("manager")
     group = owner.create_group()
     await group.add_member(manager.account_id, "manager")
@@ -155,7 +155,7 @@ async def test_managers_invite_writers_and_writers_do_not_invite(nodes: Nodes) -
         await group.create_invite("owner")  # type: ignore[arg-type] # that is the point
 
 
-async def test_what_an_account_owns_has_no_invites(nodes: Nodes) -> None:
+async def test_a_value_that_an_account_owns_has_no_invites(nodes: Nodes) -> None:
     owner, guest = await nodes("owner"), await nodes("guest")
     mine = owner.account.create_map({"x": 1})
     await owner.flush()
@@ -167,7 +167,7 @@ async def test_what_an_account_owns_has_no_invites(nodes: Nodes) -> None:
 
 
 async def test_an_agent_without_an_account_is_a_member(nodes: Nodes) -> None:
-    """Its public keys are its id; the keys are sealed to it as to an account."""
+    """Its id contains its public keys; group keys are sealed for it as for an account."""
     owner = await nodes("owner")
     agent = Agent.from_secret(new_agent_secret())
     group = owner.create_group()
@@ -181,8 +181,8 @@ async def test_an_agent_without_an_account_is_a_member(nodes: Nodes) -> None:
     assert group.role_of(agent.agent_id) is None
 
 
-async def test_an_invite_made_while_offline_works_once_uploaded(jazz: JazzServer, nodes: Nodes) -> None:
-    """Who accepts waits for the invite: the link may travel faster than the upload."""
+async def test_an_invite_created_offline_works_once_it_is_uploaded(jazz: JazzServer, nodes: Nodes) -> None:
+    """Accepting waits for the invite, because the link may arrive before the upload is complete."""
     owner, guest = await nodes("owner"), await nodes("guest")
     group = owner.create_group()
     await owner.flush()

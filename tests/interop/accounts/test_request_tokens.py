@@ -1,4 +1,4 @@
-"""Request tokens of jazz-tools: made in Python and verified by `authenticateRequest`, and the other way round."""
+"""Request tokens of jazz-tools: created in Python and verified by `authenticateRequest`, and vice versa."""
 
 import pytest
 from interop.javascript import JavaScript
@@ -14,7 +14,7 @@ MINUTE_MS = 60_000
 
 @pytest.fixture
 async def worker(jazz: JazzServer, tools: JavaScript) -> Credentials:
-    """Return an account made here that jazz-tools' `startWorker` has logged in as `worker`."""
+    """Return an account, created here, that jazz-tools' `startWorker` has logged in as `worker`."""
     credentials = Credentials.generate()
     async with Node(jazz.url, credentials) as node:
         await node.register("worker")
@@ -23,7 +23,7 @@ async def worker(jazz: JazzServer, tools: JavaScript) -> Credentials:
     return credentials
 
 
-async def test_javascript_believes_a_token_made_in_python(
+async def test_javascript_accepts_a_token_created_in_python(
     jazz: JazzServer, tools: JavaScript, worker: Credentials
 ) -> None:
     credentials = Credentials.generate()
@@ -40,7 +40,9 @@ async def test_javascript_believes_a_token_made_in_python(
     assert (await tools("authenticate", actor="worker", header=forged))["error"] == "Invalid signature"
 
 
-async def test_python_believes_a_token_made_in_javascript(tools: JavaScript, worker: Credentials, nodes: Nodes) -> None:
+async def test_python_accepts_a_token_created_in_javascript(
+    tools: JavaScript, worker: Credentials, nodes: Nodes
+) -> None:
     receiver = await nodes("receiver")
     header = await tools("token", actor="worker")
     assert await verify_jazz_token(receiver, header, now_ms=now_ms()) == worker.account_id
@@ -56,13 +58,13 @@ async def test_python_believes_a_token_made_in_javascript(tools: JavaScript, wor
     assert refused.value.reason == "signature"
 
 
-async def test_both_make_the_same_token_of_the_same_account_and_time(tools: JavaScript, worker: Credentials) -> None:
-    """Ed25519 signatures are a function of key and text, so nothing in a token is random."""
+async def test_both_create_the_same_token_for_the_same_account_and_time(tools: JavaScript, worker: Credentials) -> None:
+    """Ed25519 signatures are a function of key and text, so no part of a token is random."""
     at = now_ms()
     assert await tools("token", actor="worker", at=at) == sign_jazz_token(worker, now_ms=at)
 
 
-async def test_the_bound_form_is_no_token_to_javascript(tools: JavaScript, worker: Credentials) -> None:
-    """`authenticateRequest` looks for `Jazz ` with a blank, and treats anything else as an anonymous request."""
+async def test_javascript_ignores_a_token_in_the_bound_form(tools: JavaScript, worker: Credentials) -> None:
+    """`authenticateRequest` looks for `Jazz ` with a space, and treats anything else as an anonymous request."""
     header = sign_request(worker, receiver=worker.account_id, method="GET", path="/", body=b"", now_ms=now_ms())
     assert await tools("authenticate", actor="worker", header=header) == {"account": None, "error": None}

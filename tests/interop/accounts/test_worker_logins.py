@@ -1,4 +1,4 @@
-"""Accounts that log in on both sides: made in Python for jazz-tools' `startWorker`, and the other way round."""
+"""Accounts that log in on both sides: created in Python for jazz-tools' `startWorker`, and vice versa."""
 
 import pytest
 from interop.javascript import JavaScript
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 async def test_an_account_made_in_python_logs_in_with_start_worker(
     jazz: JazzServer, tools: JavaScript, nodes: Nodes
 ) -> None:
-    """It gets an inbox there, and reads and writes what is its own from both sides."""
+    """`startWorker` creates its inbox, and both sides read and write its own values."""
     credentials = Credentials.generate()
     async with Node(jazz.url, credentials) as node:
         account = await node.register("Ada")

@@ -19,7 +19,7 @@ _WHOLE_PROGRAM = "asyncio.run("
 
 
 def _blocks(url: str) -> list[tuple[int, str]]:
-    """Return the page's blocks with their lines; the server is the test's."""
+    """Return the page's code blocks with their line numbers; they use the test's server."""
     page = PAGE.read_text()
     found = [(page[: block.start(1)].count("\n"), block.group(1)) for block in _BLOCK.finditer(page)]
     return [(line, code.replace("ws://127.0.0.1:4200", url)) for line, code in found]
@@ -52,7 +52,7 @@ async def test_the_first_program_runs_unchanged(jazz: JazzServer) -> None:
 
 
 async def test_the_examples_type_check_strictly(tmp_path: Path) -> None:
-    """With the awaits inside of a function, since a module can't have them."""
+    """The code is put into a coroutine function, because a module can't contain `await`."""
     body = "\n".join(code for _, code in _blocks("ws://server") if _WHOLE_PROGRAM not in code)
     imports = [line for line in body.splitlines() if line.startswith(("from ", "import "))]
     rest = [line for line in body.splitlines() if not line.startswith(("from ", "import "))]

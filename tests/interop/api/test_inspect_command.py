@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def _run(*arguments: str) -> tuple[int, str, str]:
-    """Return the command in this process; one test runs it in its own."""
+    """Run the command in this process and return its result; one test runs it in a process of its own."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = await asyncio.to_thread(main, arguments)
@@ -47,7 +47,7 @@ async def owner(jazz: JazzServer) -> Credentials:
 async def test_a_value_is_shown_with_its_group_and_the_reason_for_each_verdict(
     jazz: JazzServer, js: JavaScript, nodes: Nodes, owner: Credentials, tmp_path: Path
 ) -> None:
-    """A reader's forbidden write reaches all nodes; each refuses it, and says why."""
+    """A reader's forbidden write reaches all nodes; each refuses it, and gives the reason."""
     reader = await js("create", actor="reader", url=jazz.url, name="reader")
     await js("flush", actor="reader")
     node = await nodes.again(owner)
@@ -88,7 +88,7 @@ async def test_a_value_is_shown_with_its_group_and_the_reason_for_each_verdict(
     assert "transactions: 2, of which 1 count" in out
 
 
-async def test_a_stranger_sees_who_wrote_but_not_what(jazz: JazzServer, nodes: Nodes) -> None:
+async def test_a_stranger_sees_authors_but_no_content(jazz: JazzServer, nodes: Nodes) -> None:
     node = await nodes("owner")
     a_map = node.create_group().create_map({"secret": "x"})
     await node.flush()
@@ -137,7 +137,7 @@ async def test_every_kind_of_value_is_shown(jazz: JazzServer, nodes: Nodes) -> N
     assert 'unique   "name"' in out
 
 
-async def test_of_a_deleted_value_the_deletion_is_shown(jazz: JazzServer, nodes: Nodes) -> None:
+async def test_the_deletion_of_a_deleted_value_is_shown(jazz: JazzServer, nodes: Nodes) -> None:
     node = await nodes("owner")
     a_map = node.create_group().create_map({"x": 1})
     await node.flush()
@@ -150,7 +150,7 @@ async def test_of_a_deleted_value_the_deletion_is_shown(jazz: JazzServer, nodes:
     assert (deletion["author"], deletion["meta"]) == (node.account_id, {"deleted": a_map.id})
 
 
-async def test_a_look_writes_nothing(jazz: JazzServer, nodes: Nodes) -> None:
+async def test_inspecting_writes_nothing(jazz: JazzServer, nodes: Nodes) -> None:
     node = await nodes("owner")
     group = node.create_group()
     a_map = group.create_map({"x": 1})
@@ -160,7 +160,7 @@ async def test_a_look_writes_nothing(jazz: JazzServer, nodes: Nodes) -> None:
     assert len(first["transactions"]) == 1
 
 
-async def test_the_command_runs_as_a_module_and_says_what_is_not_there(jazz: JazzServer) -> None:
+async def test_the_command_runs_as_a_module_and_names_a_missing_value(jazz: JazzServer) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "reside.jazz", "inspect", jazz.url, "co_z11111111111111111111111111"),
@@ -172,7 +172,7 @@ async def test_the_command_runs_as_a_module_and_says_what_is_not_there(jazz: Jaz
     assert err == b"jazz: no value co_z11111111111111111111111111: the sync server does not have it\n"
 
 
-async def test_what_waits_or_was_refused_is_noted(jazz: JazzServer, nodes: Nodes) -> None:
+async def test_waiting_and_refused_content_is_shown(jazz: JazzServer, nodes: Nodes) -> None:
     node = await nodes("owner")
     a_map = node.create_group().create_map({"x": 1})
     core = node._host.store.core(a_map.id)

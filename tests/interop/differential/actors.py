@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reside.jazz import CoId
 
 View: TypeAlias = dict[str, Any]
-"""What an actor makes of a value: its content, and the verdict on every transaction."""
+"""What an actor reads of a value: its content, and the verdict on every transaction."""
 
 
 class Refused(Exception):  # noqa: N818 - an outcome, not a fault
@@ -38,11 +38,11 @@ class PythonActor:
         await (self.node.online() if online else self.node.offline())
 
     async def flush(self) -> None:
-        """Wait until the server has all that was written here."""
+        """Wait until the server has everything that was written here."""
         await self.node.flush()
 
     async def has(self, co_id: str) -> bool:
-        """Whether a value is here with all that it needs."""
+        """Return whether a value is loaded, with its dependencies."""
         core = self.node._host.store.cores.get(co_id)
         return (
             core is not None
@@ -55,10 +55,10 @@ class PythonActor:
         await self.node.load(co_id)
 
     async def act(self, verb: str, **args: Any) -> Any:
-        """Do something with values that are here.
+        """Carry out an operation on loaded values.
 
         Raises:
-            Refused: The account may not.
+            Refused: the account may not carry it out.
         """
         try:
             return await _PYTHON[verb](self.node, **args)
@@ -66,12 +66,12 @@ class PythonActor:
             raise Refused(str(error)) from None
 
     def counts(self, co_id: str) -> dict[str, int]:
-        """How many transactions of each session of a value are here."""
+        """Return how many transactions of each session of a value are here."""
         core = self.node._host.store.cores.get(co_id)
         return {} if core is None else core.counts()
 
     async def views(self, ids: Sequence[str], members: Sequence[str], times: Sequence[int]) -> list[View]:
-        """Return what this account makes of some values, the roles in groups also at some times."""
+        """Return this account's view of some values; roles in groups also at some times."""
         return [_view(await self.node.load(co_id), members, times) for co_id in ids]
 
 
@@ -88,11 +88,11 @@ class JavaScriptActor:
         await self._js("online" if online else "offline", actor=self.name)
 
     async def flush(self) -> None:
-        """Wait until the server has all that was written here."""
+        """Wait until the server has everything that was written here."""
         await self._js("flush", actor=self.name)
 
     async def has(self, co_id: str) -> bool:
-        """Whether a value is here with all that it needs."""
+        """Return whether a value is loaded, with its dependencies."""
         return bool(await self._js("has", actor=self.name, id=co_id))
 
     async def load(self, co_id: str) -> None:
@@ -100,10 +100,10 @@ class JavaScriptActor:
         await self._js("load", actor=self.name, id=co_id)
 
     async def act(self, verb: str, **args: Any) -> Any:
-        """Do something with values that are here.
+        """Carry out an operation on loaded values.
 
         Raises:
-            Refused: The account may not.
+            Refused: the account may not carry it out.
         """
         answer = await self._js("attempt", actor=self.name, verb=verb, args=args)
         if "refused" in answer:
@@ -111,7 +111,7 @@ class JavaScriptActor:
         return answer["result"]
 
     async def views(self, ids: Sequence[str], members: Sequence[str], times: Sequence[int]) -> list[View]:
-        """Return what this account makes of some values, the roles in groups also at some times."""
+        """Return this account's view of some values; roles in groups also at some times."""
         found: list[View] = await self._js("views", actor=self.name, ids=ids, members=members, times=times)
         for view in found:
             view["verdicts"] = {tuple(verdict) for verdict in view["verdicts"]}
@@ -128,7 +128,7 @@ def _view(value: Any, members: Sequence[str], times: Sequence[int]) -> View:
         }
         roles = [[value.role_of(member, at) for member in members] for at in (None, *times)]
         return {"content": roles, "verdicts": verdicts}
-    # Whether this account was given the key is another question than whether the author was allowed to write.
+    # Whether this account has the key is independent of whether the author was allowed to write.
     judged = {(session, index, why is None or "can't be read" in why) for session, index, why in value.refusals()}
     return {"content": content(value), "verdicts": judged}
 

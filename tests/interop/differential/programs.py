@@ -1,7 +1,7 @@
 """Random programs of operations on Jazz values, and their execution, for the differential tests.
 
-A step is a kind and some numbers; which actor and which values are meant is found out when it runs, among those that
-exist then. So any list of steps is a program, and hypothesis can shorten one that fails.
+A step is a kind and some numbers. They select the actor and the values when the step runs, among those that exist then.
+So any list of steps is a program, and hypothesis can shorten one that fails.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reside.jazz import EVERYONE
 
 if TYPE_CHECKING:
     from interop.differential.actors import Actor
-    from interop.differential.world import World
+    from interop.differential.simulation import Simulation
 
 ROLES = ["admin", "manager", "writer", "reader", "writeOnly"]
 ANY_ROLES = [*ROLES, "revoked", "adminInvite", "managerInvite", "writerInvite", "readerInvite", "writeOnlyInvite"]
@@ -32,17 +32,17 @@ KINDS = {
     "extend": 4, "revoke extension": 2, "new group": 2, "new value": 4,
     "forge in group": 8, "forge in value": 4, "offline": 4, "online": 5, "settle": 3,
 }  # fmt: skip
-"""What a step may be, and how often."""
+"""The kinds of steps, and their frequencies."""
 FORGERIES = {
     "forge in group": 40, "forge in value": 10, "set": 3, "add member": 3, "new group": 1, "new value": 1, "extend": 1,
     "offline": 1, "online": 1,
 }  # fmt: skip
-"""Mostly what no honest library would send."""
+"""Mostly operations that no honest library would send."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step: its kind, its actor, and numbers that choose the rest."""
+    """One step: its kind, its actor, and numbers that select the rest."""
 
     kind: str
     who: int
@@ -53,7 +53,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Program:
-    """Steps, and how wrong the actors' clocks are (in seconds, one for each actor)."""
+    """Steps, and the errors of the actors' clocks (in seconds, one for each actor)."""
 
     steps: list[Step]
     skews: list[int]
@@ -72,16 +72,16 @@ class Thing:
 
 @dataclass
 class Run:
-    """A program under way.
+    """A running program.
 
     Attributes:
-        things: The values made so far.
-        story: What happened, for the message of a failure.
-        refused: How many steps were refused by the actor's own library.
-        invites: Groups and the secrets of invites to them.
+        things: the values created so far.
+        story: what happened, for the message of a failure.
+        refused: number of steps that the actor's own library refused.
+        invites: groups and the secrets of invites to them.
     """
 
-    world: World
+    simulation: Simulation
     program: Program
     things: list[Thing] = field(default_factory=list)
     story: list[str] = field(default_factory=list)
@@ -96,28 +96,28 @@ class Run:
         return [thing.co_id for thing in self.things]
 
     async def run(self) -> None:
-        """Make a group, a map, a list and a feed, and run the steps; at the end all are online and settled."""
-        self._start = self.world.now
-        skews = dict(zip((actor.name for actor in self.world.actors), self.program.skews, strict=True))
-        await self.world.tick({})
+        """Create a group, a map, a list and a feed, and run the steps; at the end all are online and settled."""
+        self._start = self.simulation.now
+        skews = dict(zip((actor.name for actor in self.simulation.actors), self.program.skews, strict=True))
+        await self.simulation.tick({})
         await self._begin()
         for step in self.program.steps:
-            await self.world.tick(skews)
+            await self.simulation.tick(skews)
             await self._do(step)
             if self.program.settled:
-                await self.world.settle(self.ids)
-        for actor in self.world.actors:
+                await self.simulation.settle(self.ids)
+        for actor in self.simulation.actors:
             await self._connect(actor)
-        for actor in self.world.actors:
+        for actor in self.simulation.actors:
             for co_id in self.ids:
                 await actor.load(co_id)
-        await self.world.settle(self.ids)
+        await self.simulation.settle(self.ids)
 
     async def _begin(self) -> None:
         founder = self._actor(len(self.program.steps))
         group = await founder.act("group")
         self._note_new(founder, group, "group")
-        for account, actor in enumerate(self.world.python):
+        for account, actor in enumerate(self.simulation.python):
             if actor.account_id != founder.account_id:
                 role = ROLES[(account + len(self.program.steps)) % 3]
                 await founder.act("addMember", group=group, member=actor.account_id, role=role)
@@ -131,20 +131,20 @@ class Run:
     async def _do(self, step: Step) -> None:
         actor = self._actor(step.who)
         if step.kind == "offline":
-            await self.world.set_online(actor, online=False)
+            await self.simulation.set_online(actor, online=False)
             self._tell(actor, "offline")
         elif step.kind == "online":
             await self._connect(actor)
             self._tell(actor, "online")
         elif step.kind == "settle":
-            await self.world.settle(self.ids)
+            await self.simulation.settle(self.ids)
             self._tell(actor, "settled")
         else:
             await self._act(actor, step)
 
     async def _act(self, actor: Actor, step: Step) -> None:
         here = [thing for thing in self.things if await self._get(actor, thing)]
-        plan = self._invitation(step, here) if "invite" in step.kind else _plan(step, here, self.world)
+        plan = self._invitation(step, here) if "invite" in step.kind else _plan(step, here, self.simulation)
         if plan is None:
             return
         verb, args = plan
@@ -160,13 +160,13 @@ class Run:
             self.invites.append((args["group"], made))
         if verb in ("group", "map", "list", "feed", "text"):
             self._note_new(actor, made, verb)
-            if self.world.is_online(actor):
+            if self.simulation.is_online(actor):
                 await actor.flush()
                 self._hidden.pop(made, None)
         self._tell(actor, verb, args, made)
 
     def _invitation(self, step: Step, here: list[Thing]) -> tuple[str, dict[str, Any]] | None:
-        """Return a step that makes an invite, or accepts one that the actor knows."""
+        """Return a step that creates an invite, or accepts one that the actor knows."""
         groups = [thing.co_id for thing in here if thing.kind == "group"]
         if step.kind == "create invite":
             role = ROLES[step.b % len(ROLES)]
@@ -178,26 +178,26 @@ class Run:
         return "acceptInvite", {"group": group, "secret": secret}
 
     async def _connect(self, actor: Actor) -> None:
-        await self.world.set_online(actor, online=True)
+        await self.simulation.set_online(actor, online=True)
         await actor.flush()
         self._hidden = {co_id: name for co_id, name in self._hidden.items() if name != actor.name}
 
     async def _get(self, actor: Actor, thing: Thing) -> bool:
-        """Whether an actor has a value, or can get it."""
+        """Return whether an actor has a value, or can get it."""
         if await actor.has(thing.co_id):
             return True
-        if not self.world.is_online(actor) or thing.co_id in self._hidden:
+        if not self.simulation.is_online(actor) or thing.co_id in self._hidden:
             return False
         await actor.load(thing.co_id)
         return True
 
     def _forged_time(self, actor: Actor, number: int) -> int:
-        """Anywhere between the program's start and a little later than now, on the actor's own slot, and new."""
-        seconds = max(1, (self.world.now - self._start) // 1000 + 3)
-        return self._start + (number % seconds) * 1000 + self.world.clock(actor.name) % 1000 + 50 + number % 40
+        """Return an unused time on the actor's own slot, between the program's start and a little later than now."""
+        seconds = max(1, (self.simulation.now - self._start) // 1000 + 3)
+        return self._start + (number % seconds) * 1000 + self.simulation.clock(actor.name) % 1000 + 50 + number % 40
 
     def _actor(self, number: int) -> Actor:
-        actors = self.world.actors
+        actors = self.simulation.actors
         return actors[number % len(actors)]
 
     def _note_new(self, actor: Actor, co_id: str, kind: str) -> None:
@@ -206,15 +206,15 @@ class Run:
         self._hidden[co_id] = actor.name
 
     def _tell(self, actor: Actor, verb: str, args: Any = "", result: Any = "") -> None:
-        text = f"{self.world.clock(actor.name) - self._start:6} {actor.name}: {verb} {args or ''} {result or ''}"
+        text = f"{self.simulation.clock(actor.name) - self._start:6} {actor.name}: {verb} {args or ''} {result or ''}"
         for thing in self.things:
             text = text.replace(thing.co_id, thing.name)
-        for someone in self.world.python:
+        for someone in self.simulation.python:
             text = text.replace(someone.account_id, someone.name.removeprefix("py-"))
         self.story.append(text)
 
 
-def _plan(step: Step, here: list[Thing], world: World) -> tuple[str, dict[str, Any]] | None:  # noqa: C901, PLR0911, PLR0912 - one branch a kind
+def _plan(step: Step, here: list[Thing], simulation: Simulation) -> tuple[str, dict[str, Any]] | None:  # noqa: C901, PLR0911, PLR0912 - one branch a kind
     """Return the verb and arguments of a step, given the values that its actor has; None if there is nothing to do."""
 
     def one(kind: str, number: int) -> str | None:
@@ -224,7 +224,7 @@ def _plan(step: Step, here: list[Thing], world: World) -> tuple[str, dict[str, A
     kind, a, b, c = step.kind, step.a, step.b, step.c
     value = DATA[c % len(DATA)]
     group = one("group", a)
-    member = world.python[b % len(world.python)].account_id
+    member = simulation.python[b % len(simulation.python)].account_id
     if kind == "new group":
         return "group", {}
     if kind in ("set", "delete"):
@@ -265,7 +265,7 @@ def _plan(step: Step, here: list[Thing], world: World) -> tuple[str, dict[str, A
         return "addMember", {"group": group, "member": EVERYONE, "role": ("reader", "writer", "writeOnly")[c % 3]}
     if kind == "remove everyone":
         return "removeMember", {"group": group, "member": EVERYONE}
-    # A group extends older ones only: JavaScript's stack overflows over groups that extend each other.
+    # A group extends older ones only: JavaScript's stack overflows for groups that extend each other.
     groups = [thing.co_id for thing in here if thing.kind == "group"]
     older = groups[: groups.index(group)]
     parent = older[b % len(older)] if older else None
@@ -276,7 +276,7 @@ def _plan(step: Step, here: list[Thing], world: World) -> tuple[str, dict[str, A
             return "extend", {"group": group, "parent": parent, "role": MAPPINGS[c % len(MAPPINGS)]}
         return "revokeExtension", {"group": group, "parent": parent}
     if kind == "forge in group":
-        changes = [_forged_change(world, parent, b, c)]
+        changes = [_forged_change(simulation, parent, b, c)]
         return "transact", {"co_id": group, "changes": changes, "privacy": "trusting", "made_at": a * 31 + b * 7 + c}
     targets = [thing for thing in here if thing.kind in ("map", "list")]
     if not targets:
@@ -288,13 +288,13 @@ def _plan(step: Step, here: list[Thing], world: World) -> tuple[str, dict[str, A
     return "transact", args | {"privacy": "trusting" if c % 2 else "private"}
 
 
-def _forged_change(world: World, other: str | None, b: int, c: int) -> dict[str, Any]:
+def _forged_change(simulation: Simulation, other: str | None, b: int, c: int) -> dict[str, Any]:
     """Return a change of a group that is sent unchecked.
 
     Keys are revealed under later ones only: cojson looks for a key that is revealed under itself, directly or in a
     circle, until its stack is full, and nothing is left to compare with.
     """
-    member = world.members[b % len(world.members)]
+    member = simulation.members[b % len(simulation.members)]
     earlier, later = ((0, 1), (0, 2), (1, 2))[b % 3]
     choices: list[tuple[str, Any]] = [
         *((member, role) for role in ANY_ROLES),
@@ -313,7 +313,7 @@ def _forged_change(world: World, other: str | None, b: int, c: int) -> dict[str,
 
 
 def programs(weights: dict[str, int] = KINDS, least: int = 10, most: int = 30) -> st.SearchStrategy[Program]:
-    """Programs of so many steps."""
+    """Return a strategy for programs of so many steps."""
     kinds = [kind for kind, weight in weights.items() for _ in range(weight)]
     number = st.integers(0, 999)
     step = st.builds(Step, st.sampled_from(kinds), number, number, number, number)

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 import pytest
 from hypothesis import HealthCheck, assume, given, note, seed, settings
 from interop.differential.programs import FORGERIES, Program, Run, programs
-from interop.differential.world import World, compare, has_ties
+from interop.differential.simulation import Simulation, compare, has_ties
 from interop.javascript import javascript
 from support.jazz_server import JazzServer
 
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.anyio
 
 SEED = int(os.environ.get("RESIDE_JAZZ_SEED", "0"))
 SOAK_SEED = SEED or secrets.randbelow(2**32)
-PROGRAMS_OF_A_WORLD = 25
-"""Then there are new accounts and nodes: all that a node holds is compared with the server at each reconnection."""
+PROGRAMS_OF_A_SIMULATION = 25
+"""After so many programs, new accounts and nodes are used: a node compares all its values at each reconnection."""
 
 settings.register_profile(
     "programs",
@@ -33,13 +33,13 @@ settings.register_profile(
 COMMON = settings.get_profile("programs")
 
 
-class Worlds:
-    """Runs programs; many in one world."""
+class Simulations:
+    """Runs programs, many of them in one simulation."""
 
     def __init__(self, server: JazzServer) -> None:
         self._server = server
         self._stack = AsyncExitStack()
-        self._world: World | None = None
+        self._simulation: Simulation | None = None
         self._uses = 0
 
     async def run(self, program: Program) -> None:
@@ -48,12 +48,12 @@ class Worlds:
         Raises:
             AssertionError: They see different things.
         """
-        world = await self._a_world()
-        program_run = Run(world, program)
+        simulation = await self._next_simulation()
+        program_run = Run(simulation, program)
         try:
             await program_run.run()
-            assume(not has_ties(world, program_run.ids))
-            await compare(world, program_run.ids, fresh=len(program.steps))
+            assume(not has_ties(simulation, program_run.ids))
+            await compare(simulation, program_run.ids, fresh=len(program.steps))
         except BaseException:
             await self.close()  # its state is unknown
             raise
@@ -61,24 +61,24 @@ class Worlds:
             note("\n".join(program_run.story))
 
     async def close(self) -> None:
-        """End the present world."""
-        self._world = None
+        """End the current simulation."""
+        self._simulation = None
         await self._stack.aclose()
 
-    async def _a_world(self) -> World:
-        if self._world is None or self._uses == PROGRAMS_OF_A_WORLD:
+    async def _next_simulation(self) -> Simulation:
+        if self._simulation is None or self._uses == PROGRAMS_OF_A_SIMULATION:
             await self.close()
             js = await self._stack.enter_async_context(javascript())
-            self._world = await self._stack.enter_async_context(World(self._server, js))
+            self._simulation = await self._stack.enter_async_context(Simulation(self._server, js))
             self._uses = 0
         self._uses += 1
-        return self._world
+        return self._simulation
 
 
 @pytest.fixture(scope="module")
-async def worlds(jazz: JazzServer) -> AsyncIterator[Worlds]:
+async def simulations(jazz: JazzServer) -> AsyncIterator[Simulations]:
     """Run programs on the server."""
-    made = Worlds(jazz)
+    made = Simulations(jazz)
     yield made
     await made.close()
 
@@ -86,16 +86,16 @@ async def worlds(jazz: JazzServer) -> AsyncIterator[Worlds]:
 @seed(SEED)
 @settings(COMMON, max_examples=150)
 @given(program=programs())
-async def test_all_see_the_same_after_any_program(worlds: Worlds, program: Program) -> None:
-    await worlds.run(program)
+async def test_all_see_the_same_after_any_program(simulations: Simulations, program: Program) -> None:
+    await simulations.run(program)
 
 
 @seed(SEED)
 @settings(COMMON, max_examples=50)
 @given(program=programs(FORGERIES))
-async def test_all_judge_the_same_whatever_members_forge(worlds: Worlds, program: Program) -> None:
-    """Most steps are written to the logs unchecked, with any time."""
-    await worlds.run(program)
+async def test_all_reach_the_same_verdicts_whatever_members_forge(simulations: Simulations, program: Program) -> None:
+    """Most steps are written to the logs without checks, with any time."""
+    await simulations.run(program)
 
 
 @pytest.mark.soak
@@ -103,6 +103,6 @@ async def test_all_judge_the_same_whatever_members_forge(worlds: Worlds, program
 @seed(SOAK_SEED)
 @settings(COMMON, max_examples=5000)
 @given(program=programs() | programs(FORGERIES))
-async def test_all_see_the_same_after_thousands_of_programs(worlds: Worlds, program: Program) -> None:
+async def test_all_see_the_same_after_thousands_of_programs(simulations: Simulations, program: Program) -> None:
     note(f"RESIDE_JAZZ_SEED={SOAK_SEED}")
-    await worlds.run(program)
+    await simulations.run(program)

@@ -22,7 +22,7 @@ def _key(group: Group) -> str:
 
 
 @pytest.mark.parametrize("remover", ["python", "js"])
-async def test_a_removal_gives_write_only_members_new_keys_that_the_removed_one_never_sees(
+async def test_a_removal_gives_write_only_members_new_keys_unknown_to_the_removed_one(
     remover: str, jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
     python, removed, silent = await nodes("python"), await nodes("removed"), await nodes("silent")
@@ -58,10 +58,10 @@ async def test_a_removal_gives_write_only_members_new_keys_that_the_removed_one_
 
 
 @pytest.mark.parametrize("remover", ["python", "js"])
-async def test_a_removal_in_a_parent_closes_the_groups_below(
+async def test_a_removal_in_a_parent_rotates_the_keys_of_its_children(
     remover: str, jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
-    """All three groups get new keys; who stays in the parent reads on, through two levels."""
+    """All three groups get new keys; members who stay in the parent can still read, through two levels."""
     python, removed, stays = await nodes("python"), await nodes("removed"), await nodes("stays")
     js_id = await _js_account(js, jazz)
     parent = python.create_group()
@@ -92,10 +92,10 @@ async def test_a_removal_in_a_parent_closes_the_groups_below(
     assert content(theirs) == {"x": 1}
 
 
-async def test_a_rotated_child_stays_readable_through_a_parent_of_strangers(
+async def test_a_rotated_child_stays_readable_through_a_parent_without_common_members(
     jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
-    """Who changes the child's key and is no member of the parent, seals the new key to the parent."""
+    """An account that changes the child's key and is not a member of the parent seals the new key to the parent."""
     owner, leaver = await nodes("owner"), await nodes("leaver")
     await _js_account(js, jazz)
     parent_id = await js("group", actor="js")
@@ -134,7 +134,7 @@ async def test_the_end_of_an_extension_changes_the_key(jazz: JazzServer, js: Jav
     await js("untilRole", actor="js", group=child.id, account=member, role=None)
 
 
-async def test_a_reader_made_write_only_reads_no_more(nodes: Nodes) -> None:
+async def test_a_reader_that_becomes_write_only_can_no_longer_read(nodes: Nodes) -> None:
     owner, member = await nodes("owner"), await nodes("member")
     group = owner.create_group()
     await group.add_member(member.account_id, "writer")
@@ -151,7 +151,7 @@ async def test_a_reader_made_write_only_reads_no_more(nodes: Nodes) -> None:
     assert content(theirs) == {"x": 1, "z": 3}
 
 
-async def test_everyone_made_write_only_reads_no_more(nodes: Nodes) -> None:
+async def test_if_everyone_becomes_write_only_strangers_can_no_longer_read(nodes: Nodes) -> None:
     owner, stranger = await nodes("owner"), await nodes("stranger")
     group = owner.create_group()
     await group.add_member("everyone", "reader")
@@ -165,7 +165,7 @@ async def test_everyone_made_write_only_reads_no_more(nodes: Nodes) -> None:
     await until(value, {"x": 1, "y": 2, "z": 3})
 
 
-async def test_a_manager_removes_writers_and_no_admins(nodes: Nodes) -> None:
+async def test_a_manager_can_remove_writers_but_not_admins(nodes: Nodes) -> None:
     owner, manager, writer = await nodes("owner"), await nodes("manager"), await nodes("writer")
     group = owner.create_group()
     await group.add_member(manager.account_id, "manager")
@@ -183,7 +183,7 @@ async def test_a_manager_removes_writers_and_no_admins(nodes: Nodes) -> None:
 
 @pytest.fixture
 async def old_group(jazz: JazzServer, nodes: Nodes) -> tuple[Credentials, Group]:
-    """Return a group as versions before the group sealer made it, and whose public key was not published again."""
+    """Return a group as versions before the group sealer created it, whose public key was not published again."""
     credentials = Credentials.generate()
     async with Node(jazz.url, credentials) as node:
         await node.register("owner")
@@ -199,7 +199,7 @@ async def old_group(jazz: JazzServer, nodes: Nodes) -> tuple[Credentials, Group]
     return credentials, group
 
 
-async def test_an_admin_that_loads_an_old_group_completes_it(
+async def test_an_admin_that_loads_an_old_group_adds_the_missing_sealer(
     jazz: JazzServer, js: JavaScript, nodes: Nodes, old_group: tuple[Credentials, Group]
 ) -> None:
     """As in JavaScript; a reader who loads it writes nothing."""
@@ -224,10 +224,10 @@ async def test_an_admin_that_loads_an_old_group_completes_it(
     assert len((await reader.load_group(group.id))._state.verdicts) == count
 
 
-async def test_a_parent_without_a_sealer_is_extended_with_a_key_of_ones_own(
+async def test_a_parent_without_a_sealer_is_extended_with_an_own_key(
     jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
-    """As JavaScript does where the parent is old and the child's admin is no member of it."""
+    """As JavaScript does if the parent is old and the child's admin is not a member of it."""
     owner, outsider = await nodes("owner"), await nodes("outsider")
     member = await _js_account(js, jazz)
     parent = owner.create_group()
@@ -242,8 +242,8 @@ async def test_a_parent_without_a_sealer_is_extended_with_a_key_of_ones_own(
     assert await js("load", actor="js", id=value.id) == {"x": 1}
 
 
-async def test_a_strangers_reveal_of_the_read_key_is_not_believed(nodes: Nodes) -> None:
-    """Any account may declare a key its own and reveal it; to believe that is to write with a stranger's secret."""
+async def test_a_reveal_of_the_read_key_by_a_stranger_is_ignored(nodes: Nodes) -> None:
+    """Any account may declare that a key is its own and reveal it. Members must not write with a stranger's key."""
     owner, stranger, member = await nodes("owner"), await nodes("stranger"), await nodes("member")
     group = owner.create_group()
     await owner.flush()

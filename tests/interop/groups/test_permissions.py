@@ -33,7 +33,7 @@ async def test_a_forbidden_write_of_javascript_is_relayed_but_not_shown(
     await js("transact", actor="js", id=value.id, changes=changes)
     await js("transact", actor="js", id=value.id, changes=changes, privacy="trusting")
     await js("flush", actor="js")
-    # A third one sees the same log, so the forbidden transactions did arrive everywhere.
+    # A third client sees the same log, so the forbidden transactions did arrive everywhere.
     third = await nodes("third")
     await group.add_member(third.account_id, "reader")
     await python.flush()
@@ -111,7 +111,7 @@ async def test_a_member_added_later_reads_what_was_written_before(
 async def test_a_removed_member_cannot_read_what_is_written_afterwards(
     remover: str, jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
-    """The read key changes at the removal, whichever side removes; the others go on."""
+    """The read key changes at the removal, whichever side removes; the others still read."""
     python, removed, stays = await nodes("python"), await nodes("removed"), await nodes("stays")
     js_id = await _js_account(js, jazz)
     group = python.create_group()
@@ -169,7 +169,7 @@ async def test_a_write_after_the_removal_does_not_count_and_a_back_dated_one_doe
 
 
 @pytest.mark.parametrize(("mapping", "expected"), [("inherit", "writer"), ("reader", "reader"), ("admin", "admin")])
-async def test_roles_come_through_a_parent_group_made_by_javascript(
+async def test_roles_are_inherited_from_a_parent_group_created_by_javascript(
     mapping: str, expected: str, jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
     python = await nodes("python")
@@ -193,10 +193,10 @@ async def test_roles_come_through_a_parent_group_made_by_javascript(
         await js("until", actor="js", id=value, expected={"x": 1, "y": 2})
 
 
-async def test_javascript_gets_its_role_through_a_parent_group_made_by_python(
+async def test_javascript_inherits_its_role_from_a_parent_group_created_by_python(
     jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
-    """With the parent's read key at hand, and sealed to the parent where the child's admin is no member of it."""
+    """With access to the parent's read key, and sealed to the parent if the child's admin is not a member of it."""
     owner, outsider = await nodes("owner"), await nodes("outsider")
     member = await _js_account(js, jazz)
     parent = owner.create_group()
@@ -223,7 +223,7 @@ async def test_javascript_gets_its_role_through_a_parent_group_made_by_python(
     await js("until", actor="js", id=inside.id, expected={"x": "inside"})
 
 
-async def test_a_cycle_of_groups_gives_no_account_more(nodes: Nodes) -> None:
+async def test_a_cycle_of_groups_gives_no_additional_role(nodes: Nodes) -> None:
     python = await nodes("python")
     first, second = python.create_group(), python.create_group()
     await first.extend(second)
@@ -257,7 +257,9 @@ async def test_write_only_members_write_and_read_only_their_own(jazz: JazzServer
     await until(theirs, {"python": 2})
 
 
-async def test_when_everyone_is_removed_strangers_read_no_more(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
+async def test_when_everyone_is_removed_strangers_can_no_longer_read(
+    jazz: JazzServer, js: JavaScript, nodes: Nodes
+) -> None:
     python, stranger = await nodes("python"), await nodes("stranger")
     await _js_account(js, jazz)
     group = python.create_group()
@@ -280,8 +282,10 @@ async def test_when_everyone_is_removed_strangers_read_no_more(jazz: JazzServer,
     assert content(value) == {"x": "public", "y": "a stranger's", "z": "private"}
 
 
-async def test_where_everyone_writes_only_each_reads_the_own(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
-    """Each stranger makes itself a write key, revealed to those who may read."""
+async def test_where_everyone_is_write_only_each_account_reads_its_own_writes(
+    jazz: JazzServer, js: JavaScript, nodes: Nodes
+) -> None:
+    """Each stranger creates a write key, revealed to those who may read."""
     python, stranger = await nodes("python"), await nodes("stranger")
     await _js_account(js, jazz)
     group = python.create_group()
@@ -307,7 +311,7 @@ async def test_an_account_owns_values_of_its_own(jazz: JazzServer, js: JavaScrip
     assert content(await stranger.load_map(value.id)) == {}
 
 
-async def test_a_role_given_by_a_clock_ahead_can_be_used_at_once(nodes: Nodes) -> None:
+async def test_a_role_given_by_a_fast_clock_can_be_used_immediately(nodes: Nodes) -> None:
     slow = await nodes("slow")
     fast = await nodes("fast", clock=lambda: slow.now_ms() + 3_600_000)
     group = fast.create_group()
@@ -323,7 +327,7 @@ async def test_a_role_given_by_a_clock_ahead_can_be_used_at_once(nodes: Nodes) -
 
 @pytest.fixture
 async def admins(nodes: Nodes) -> tuple[Node, Node, Group]:
-    """Two admins of one group."""
+    """Return two admins of one group."""
     one, two = await nodes("one"), await nodes("two")
     group = one.create_group()
     await group.add_member(two.account_id, "admin")

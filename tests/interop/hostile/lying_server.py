@@ -26,14 +26,14 @@ _WITHIN_S = 20.0
 
 
 class LyingServer:
-    """The server. It answers loads with what its node has, and acknowledges and drops content.
+    """The server responds to loads with its node's values, and acknowledges and drops content.
 
     Attributes:
         hub: the node that has the values.
-        url: where it listens.
+        url: address of the server.
         connections: the number of connections so far.
         heard: all messages that were received.
-        answers: by value, what replaces the true response to a load.
+        answers: value id → what replaces the true response to a load.
     """
 
     def __init__(self, hub: DetachedNode) -> None:
@@ -59,7 +59,7 @@ class LyingServer:
             await self._socket.send(json.dumps(frame) if isinstance(frame, dict) else frame)
 
     async def hear(self, **fields: Any) -> dict[str, Any]:
-        """Wait for a message with these members, among all that ever came."""
+        """Wait for a message with these members, among all that were received."""
         async with asyncio.timeout(_WITHIN_S):
             while True:
                 for message in self.heard:
@@ -92,14 +92,14 @@ class Setup:
     """A victim on a lying server, with values that an honest owner and a hostile member wrote.
 
     Attributes:
-        server: The server.
-        victim: A real node.
-        owner: The admin of the group; its writes reach the server's node by `carry`.
-        mallory: A writer of the group.
-        value: A map of the group, as the owner has it.
-        mine: The same as the victim has it.
-        other: Another map of the group, as the owner has it.
-        my_other: The same as the victim has it.
+        server: the server.
+        victim: a real node.
+        owner: the admin of the group; its writes reach the server's node by `carry`.
+        mallory: a writer of the group.
+        value: a map of the group, as the owner has it.
+        mine: the same map as the victim has it.
+        other: another map of the group, as the owner has it.
+        my_other: the same map as the victim has it.
     """
 
     server: LyingServer
@@ -118,18 +118,18 @@ class Setup:
         return self.value.group
 
     async def carry(self, node: DetachedNode) -> None:
-        """Exchange messages between a node and the server's node, and pass none to the victim."""
+        """Exchange messages between a node and the server's node; the victim gets none of them."""
         await exchange(self.server.hub, node)
 
     async def run(self, node: DetachedNode, doing: Awaitable[T]) -> T:
-        """Something that a node does and needs the server for."""
+        """Return the result of an operation of the node that needs the server."""
         return await exchange_during(self.server.hub, node, doing)
 
     async def is_unharmed(self) -> None:
         """Check that the victim is on its first connection, and an honest write to another value reaches it.
 
         Raises:
-            AssertionError: It is not so.
+            AssertionError: it is not, or the write does not arrive.
         """
         self._updates += 1
         self.other.set("update", self._updates)

@@ -39,7 +39,7 @@ ODD: st.SearchStrategy[Any] = st.sampled_from(
 
 
 class Recorder(SwitchedNode):
-    """A node that keeps the frames that it receives."""
+    """A node that records the frames that it receives."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url, READER, clock=now_ms)
@@ -53,7 +53,7 @@ class Recorder(SwitchedNode):
 
 @pytest.fixture(scope="module")
 async def recorded(jazz: JazzServer) -> list[dict[str, Any]]:
-    """All messages of a session with values of each kind, a child group, and a member that is removed."""
+    """Return all messages of a session with values of each kind, a child group, and a removed member."""
     async with javascript() as js:
         reader = Recorder(jazz.url)
         await reader.online()
@@ -85,7 +85,7 @@ async def recorded(jazz: JazzServer) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Damage:
-    """What is done to one of the recorded messages: which, where in it, how, and with what."""
+    """A damage: the recorded message, the place in it, the kind of damage, and a value."""
 
     message: int
     path: list[int]
@@ -145,7 +145,7 @@ def _part(message: Any, path: Sequence[int]) -> tuple[Any, Any]:
 
 
 def _hear(node: DetachedNode, frames: Sequence[str]) -> int:
-    """Give all frames to a node, read everything, and count what it keeps."""
+    """Give all frames to a node, read everything, and count what it stores."""
     for frame in frames:
         node.give(frame)
         node.take()
@@ -186,7 +186,7 @@ async def test_no_damaged_frames_break_a_node(
 @seed(SEED)
 @settings(COMMON, max_examples=200)
 @given(frames=st.lists(st.text(max_size=40) | st.text('{}[]":,0123456789eE.-\\u\n', max_size=40), max_size=5))
-async def test_no_text_breaks_a_node(frames: list[str]) -> None:
+async def test_no_text_frame_breaks_a_node(frames: list[str]) -> None:
     node = DetachedNode(READER)
     before = _hear(node, [])
     assert _hear(node, frames) == before

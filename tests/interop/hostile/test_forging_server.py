@@ -1,6 +1,6 @@
-"""A lying server: what it forges is refused with a reason, and harms neither the connection nor other values.
+"""A lying server: forged data is refused with a reason, and affects neither the connection nor other values.
 
-The victim is a real node on a real socket. What members may forge, signed by themselves, is in
+The victim is a real node on a real socket. What members may forge, with their own signatures, is in
 test_forging_members.py.
 """
 
@@ -33,14 +33,14 @@ async def setup() -> AsyncIterator[Setup]:
 
 
 def _batch(setup: Setup, **fields: Any) -> dict[str, Any]:
-    """Return the owner's whole session of the map with something else in it."""
+    """Return the owner's whole session of the map, with these members replaced."""
     message = setup.server.whole(setup.value.id)
     message["new"][setup.owner._host.writer.session] |= fields
     return message
 
 
 def _transaction(setup: Setup, signature: str | None = None, **fields: Any) -> dict[str, Any]:
-    """One more transaction of the owner, which it did not sign."""
+    """Return one more transaction of the owner, which the owner did not sign."""
     message = setup.server.whole(setup.value.id)
     batch = message["new"][setup.owner._host.writer.session]
     batch["lastSignature"] = signature or batch["lastSignature"]
@@ -69,59 +69,59 @@ def _in_anothers_name(setup: Setup) -> dict[str, Any]:
 
 
 FORGERIES: dict[str, tuple[Callable[[Setup], Any], str]] = {
-    "malformed JSON": (lambda stage: '{"action":"content","id":', "a JSON text is malformed"),
-    "no JSON object": (lambda stage: "[1]", "not an object"),
-    "not a number": (lambda stage: '{"action":"known","id":NaN}', "a JSON text is malformed"),
-    "deep nesting": (lambda stage: "[" * DEEP, "a JSON text is malformed"),
+    "malformed JSON": (lambda setup: '{"action":"content","id":', "a JSON text is malformed"),
+    "no JSON object": (lambda setup: "[1]", "not an object"),
+    "not a number": (lambda setup: '{"action":"known","id":NaN}', "a JSON text is malformed"),
+    "deep nesting": (lambda setup: "[" * DEEP, "a JSON text is malformed"),
     "deep header": (
-        lambda stage: json.dumps(_foreign_header(stage)).replace('"another"', "[" * DEEP + "]" * DEEP),
+        lambda setup: json.dumps(_foreign_header(setup)).replace('"another"', "[" * DEEP + "]" * DEEP),
         "a JSON text is malformed",
     ),
-    "no id": (lambda stage: {"action": "content"}, "has no valid value id"),
-    "an id of another kind": (lambda stage: {"action": "load", "id": "co_z\"'"}, "has no valid value id"),
+    "no id": (lambda setup: {"action": "content"}, "has no valid value id"),
+    "an id of another kind": (lambda setup: {"action": "load", "id": "co_z\"'"}, "has no valid value id"),
     "an id of a million characters": (
-        lambda stage: {"action": "load", "id": "co_z" + "1" * 1_000_000, "header": False, "sessions": {}},
+        lambda setup: {"action": "load", "id": "co_z" + "1" * 1_000_000, "header": False, "sessions": {}},
         "has no valid value id",
     ),
     "header of another value": (_foreign_header, f"the header received for {ABSENT} belongs to co_z"),
-    "header of no type": (lambda stage: _content(stage, id=ABSENT, header={}), "a header needs"),
-    "sessions as a list": (lambda stage: _content(stage, new=[]), "new is not an object"),
-    "a session of nobody": (lambda stage: _content(stage, new={"me": {}}), "session is malformed"),
+    "header of no type": (lambda setup: _content(setup, id=ABSENT, header={}), "a header needs"),
+    "sessions as a list": (lambda setup: _content(setup, new=[]), "new is not an object"),
+    "a session of nobody": (lambda setup: _content(setup, new={"me": {}}), "session is malformed"),
     "a session of a million characters": (
-        lambda stage: _content(stage, new={f"co_z{'1' * 1_000_000}_session_z1": {}}),
+        lambda setup: _content(setup, new={f"co_z{'1' * 1_000_000}_session_z1": {}}),
         "session is malformed",
     ),
-    "transactions as text": (lambda stage: _batch(stage, newTransactions="many"), "session is malformed"),
-    "a negative place": (lambda stage: _batch(stage, after=-1), "session is malformed"),
-    "a place that is no integer": (lambda stage: _batch(stage, after=0.5), "session is malformed"),
-    "a transaction of no kind": (lambda stage: _transaction(stage, privacy="secret"), "neither trusting nor private"),
-    "a transaction without key": (lambda stage: _transaction(stage, keyUsed=None), "has no key id"),
-    "a time as text": (lambda stage: _transaction(stage, madeAt="now"), "madeAt is not a non-negative integer"),
+    "transactions as text": (lambda setup: _batch(setup, newTransactions="many"), "session is malformed"),
+    "a negative place": (lambda setup: _batch(setup, after=-1), "session is malformed"),
+    "a place that is no integer": (lambda setup: _batch(setup, after=0.5), "session is malformed"),
+    "a transaction of no kind": (lambda setup: _transaction(setup, privacy="secret"), "neither trusting nor private"),
+    "a transaction without key": (lambda setup: _transaction(setup, keyUsed=None), "has no key id"),
+    "a time as text": (lambda setup: _transaction(setup, madeAt="now"), "madeAt is not a non-negative integer"),
     "a time of a thousand digits": (
-        lambda stage: _transaction(stage, madeAt=10**1000),
+        lambda setup: _transaction(setup, madeAt=10**1000),
         "madeAt is not a non-negative integer",
     ),
-    "a time beyond all": (lambda stage: _transaction(stage, madeAt=2**60), "madeAt is not a non-negative integer"),
-    "changes of no text": (lambda stage: _transaction(stage, encryptedChanges=[]), "changes or meta are not text"),
-    "a bad signature": (lambda stage: _transaction(stage, madeAt=1), "does not verify"),
+    "a time beyond all": (lambda setup: _transaction(setup, madeAt=2**60), "madeAt is not a non-negative integer"),
+    "changes of no text": (lambda setup: _transaction(setup, encryptedChanges=[]), "changes or meta are not text"),
+    "a bad signature": (lambda setup: _transaction(setup, madeAt=1), "does not verify"),
     "an endless signature": (
-        lambda stage: _transaction(stage, signature="signature_z" + "z" * 1_000_000),
+        lambda setup: _transaction(setup, signature="signature_z" + "z" * 1_000_000),
         "does not verify",
     ),
     "a session in another's name": (_in_anothers_name, "does not verify"),
-    "counts as text": (lambda stage: _known(stage, {"x": "many"}), "not a non-negative integer"),
-    "negative counts": (lambda stage: _known(stage, {"x": -HUGE}), "not a non-negative integer"),
-    "a binary frame": (lambda stage: b"\x00\xff" * 100, "binary"),
-    "a broken frame of 50 MB": (lambda stage: '{"action":"known","id":"' + "x" * 50_000_000, "JSON text is malformed"),
+    "counts as text": (lambda setup: _known(setup, {"x": "many"}), "not a non-negative integer"),
+    "negative counts": (lambda setup: _known(setup, {"x": -HUGE}), "not a non-negative integer"),
+    "a binary frame": (lambda setup: b"\x00\xff" * 100, "binary"),
+    "a broken frame of 50 MB": (lambda setup: '{"action":"known","id":"' + "x" * 50_000_000, "JSON text is malformed"),
     "a message of 50 MB": (
-        lambda stage: _transaction(stage, encryptedChanges="encrypted_U" + "A" * 50_000_000),
+        lambda setup: _transaction(setup, encryptedChanges="encrypted_U" + "A" * 50_000_000),
         "does not verify",
     ),
 }
 
 
 @pytest.mark.parametrize("kind", FORGERIES)
-async def test_what_a_server_forges_is_refused_with_a_reason(
+async def test_forged_messages_of_a_server_are_refused_with_a_reason(
     kind: str, setup: Setup, caplog: pytest.LogCaptureFixture
 ) -> None:
     forge, reason = FORGERIES[kind]
@@ -133,7 +133,7 @@ async def test_what_a_server_forges_is_refused_with_a_reason(
     assert content(setup.mine) == {"x": 1}
 
 
-async def test_a_gap_is_answered_with_what_is_here(setup: Setup) -> None:
+async def test_the_response_to_a_gap_is_the_known_state(setup: Setup) -> None:
     session = setup.owner._host.writer.session
     await setup.server.say(_batch(setup, after=HUGE))
     correction = await setup.server.hear(action="known", id=setup.value.id, isCorrection=True)
@@ -142,10 +142,8 @@ async def test_a_gap_is_answered_with_what_is_here(setup: Setup) -> None:
     assert content(setup.mine) == {"x": 1}
 
 
-async def test_of_a_forked_session_the_branch_that_came_first_stays(
-    setup: Setup, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A member signs two histories under one session id: a node that has one takes nothing of the other."""
+async def test_the_first_branch_of_a_forked_session_stays(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
+    """A member signs two histories with one session id: a node that has one accepts nothing of the other."""
     mallory, value = setup.mallory, setup.value.id
     twin = DetachedNode(setup.mallory.credentials)
     await setup.run(twin, twin.load_map(value))
@@ -163,8 +161,8 @@ async def test_of_a_forked_session_the_branch_that_came_first_stays(
     assert content(setup.mine) == {"x": 1, "first": 1}
 
 
-async def test_what_is_announced_and_never_comes_is_an_error_in_time(setup: Setup) -> None:
-    """A server that says that there is more than it sends can't make a caller wait for ever."""
+async def test_announced_content_that_never_arrives_is_an_error(setup: Setup) -> None:
+    """A server that announces more than it sends can't make a caller wait without end."""
     value = await _another_value(setup)
     await setup.server.say(value | {"expectContentUntil": {setup.owner._host.writer.session: HUGE}})
     with pytest.raises(JazzTimeout, match=rf"{value['id']} could not be loaded within 0.3 s"):
@@ -180,10 +178,10 @@ async def test_what_is_announced_and_never_comes_is_an_error_in_time(setup: Setu
         (lambda whole: whole.update(new={"me": {}}), "session is malformed"),
     ],
 )
-async def test_a_load_that_is_answered_wrongly_says_what_was_wrong(
+async def test_a_wrong_response_to_a_load_is_reported_with_the_reason(
     damage: Callable[[dict[str, Any]], Any], reason: str, setup: Setup
 ) -> None:
-    """It is neither an empty value nor a wait without end."""
+    """The load is neither an empty value nor a wait without end."""
     value = await _another_value(setup)
     damage(value)
     setup.server.answers[value["id"]] = value
@@ -192,15 +190,15 @@ async def test_a_load_that_is_answered_wrongly_says_what_was_wrong(
     await setup.is_unharmed()
 
 
-async def test_made_up_acknowledgements_of_other_values_lose_nothing(setup: Setup) -> None:
-    """What the server says to have of sessions of others is its own affair; ours are counted by us."""
+async def test_forged_acknowledgements_of_other_values_lose_nothing(setup: Setup) -> None:
+    """What the server claims to have of others' sessions is not checked; we count our own."""
     await setup.server.say(_known(setup, {setup.owner._host.writer.session: HUGE, "co_z1_session_z1": HUGE}))
     await setup.is_unharmed()
     await _write(setup, setup.owner, {"y": 2})
     await until(setup.mine, {"x": 1, "y": 2})
 
 
-async def test_a_flood_of_loads_for_unknown_ids_is_answered_and_leaves_nothing(setup: Setup) -> None:
+async def test_a_flood_of_loads_for_unknown_ids_gets_responses_and_uses_no_memory(setup: Setup) -> None:
     victim = setup.victim
     before = len(victim._host.store.cores)
     flood = [{"action": "load", "id": f"co_z{'1' * (n % 40)}{_b58(n)}", "header": False, "sessions": {}} for n in FLOOD]
@@ -223,7 +221,7 @@ async def test_unrequested_values_do_not_affect_requested_ones(setup: Setup) -> 
 
 
 async def _write(setup: Setup, node: DetachedNode, values: dict[str, Any]) -> None:
-    """Write as a member, and pass that on to the victim."""
+    """Write as a member, and send that to the victim."""
     node.take()
     (await node.load_map(setup.value.id)).update(values)
     await setup.server.say(*(message for message in node.take() if message["id"] == setup.value.id))

@@ -1,4 +1,4 @@
-// Drives the official cojson package for the tests: one JSON request a line on stdin, one JSON answer a line on stdout.
+// Drives the official cojson package for the tests: a line of stdin is a JSON request, a line of stdout its response.
 //
 //   {"id": 1, "op": "set", "args": {...}}  ->  {"id": 1, "result": ...} or {"id": 1, "error": "..."}
 //
@@ -87,7 +87,7 @@ const operations = {
   async load({ actor, id }) {
     return plain(await load(actor, id));
   },
-  // Waits until the content is as expected, or, given a count, until that many transactions arrived.
+  // Waits until the content is as expected or, if a count is given, until that many transactions have arrived.
   async until({ actor, id, expected, count }) {
     const wanted = cojsonInternals.stableStringify(expected ?? null);
     const value = await load(actor, id);
@@ -136,12 +136,12 @@ const operations = {
   },
   createInvite: async ({ actor, group, role }) => (await load(actor, group)).createInvite(role),
   acceptInvite: ({ actor, id, secret }) => actors.get(actor).node.acceptInvite(id, secret),
-  // The actor's clock stands at this time from now on.
+  // Sets the actor's clock to this time.
   clock: ({ actor, at }) => {
     actors.get(actor).node.stampNow = () => at;
     return null;
   },
-  // Ends the actor's connections; what it writes meanwhile goes out with the next.
+  // Ends the actor's connections; what it writes in the meantime is sent on the next connection.
   offline: ({ actor }) => {
     const { syncManager } = actors.get(actor).node;
     for (const id of Object.keys(syncManager.peers)) syncManager.removePeer(id);
@@ -154,18 +154,18 @@ const operations = {
     await actors.get(actor).node.gracefulShutdown();
     actors.delete(actor);
   },
-  // Whether an actor has a value, with all that it needs.
+  // Whether an actor has a value, with its dependencies.
   has: ({ actor, id }) => has(actor, id),
-  // How many transactions of each session actors have, of each value.
+  // How many transactions of each session actors have, for each value.
   counts: ({ actors: names, ids }) =>
     Object.fromEntries(
       names.map((actor) => [actor, ids.map((id) => actors.get(actor).node.getCoValue(id).knownState().sessions)]),
     ),
-  // The clocks of actors stand at these times from now on.
+  // Sets the clocks of actors to these times.
   clocks: ({ clocks }) => {
     for (const [actor, at] of Object.entries(clocks)) actors.get(actor).node.stampNow = () => at;
   },
-  // Does something with values that are loaded; a refusal by the library is a result.
+  // Carries out an operation on loaded values; a refusal by the library is a result.
   async attempt({ actor, verb, args }) {
     try {
       return { result: (await verbs[verb](actor, args)) ?? null };
@@ -174,7 +174,7 @@ const operations = {
       return { refused: error.message };
     }
   },
-  // All that an actor makes of some values.
+  // An actor's view of some values.
   views: async ({ actor, ids, members, times }) => Promise.all(ids.map((id) => view(actor, id, members, times))),
   roleOf: async ({ actor, group, account }) => (await load(actor, group)).roleOf(account) ?? null,
   map: async ({ actor, group, init }) => (await load(actor, group)).createMap(init).id,
@@ -186,7 +186,7 @@ const operations = {
   appendItems: async ({ actor, id, values }) => void (await load(actor, id)).appendItems(values),
   prepend: async ({ actor, id, value, before }) => void (await load(actor, id)).prepend(value, before),
   remove: async ({ actor, id, at }) => void (await load(actor, id)).delete(at),
-  // An edit at a part (0 to 1) of the length that the list has at this moment: others may be editing it, too.
+  // An edit at a fraction (0 to 1) of the current length of the list, which others may be editing.
   async edit({ actor, id, kind, part, value }) {
     const list = await load(actor, id);
     const length = list.entries().length;
@@ -196,7 +196,7 @@ const operations = {
     else list.appendItems([value + "x", value + "y"]);
   },
   push: async ({ actor, id, value }) => void (await load(actor, id)).push(value),
-  // A transaction of any content and time, with no check: what a hostile or a slow client may send.
+  // A transaction of any content and time, without checks: what a hostile or a slow client may send.
   async transact({ actor, id, changes, privacy, meta, madeAt }) {
     (await load(actor, id)).core.makeTransaction(changes, privacy ?? "private", meta, madeAt);
   },
@@ -215,7 +215,7 @@ const operations = {
   stableOf: ({ source }) => cojsonInternals.stableStringify(JSON.parse(source)),
   accountID: ({ secret }) =>
     cojsonInternals.idforHeader(cojsonInternals.accountHeaderForInitialAgentSecret(secret, crypto), crypto),
-  // What each text means, in canonical form; null for what is no JSON.
+  // The meaning of each text, in canonical form; null for text that is not JSON.
   parsed: ({ sources }) =>
     sources.map((source) => {
       let value;
@@ -226,7 +226,7 @@ const operations = {
       }
       return cojsonInternals.stableStringify(value);
     }),
-  // What the crypto provider makes of a value, a text, and keys.
+  // What the crypto provider computes from a value, a text, and keys.
   made: ({ value, text, secret, to, key, material }) => {
     const [sealer, signer] = secret.split("/");
     return {

@@ -1,4 +1,4 @@
-// The schemas of tests/support/jazz_models.py, as jazz-tools says them.
+// The schemas of tests/interop/typed/models.py, in jazz-tools.
 import { co, z } from "jazz-tools";
 
 const same = { onInlineCreate: "sameAsContainer" };

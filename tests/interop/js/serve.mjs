@@ -1,4 +1,4 @@
-// What all drivers share: requests in, answers out, one JSON object a line. Whatever is logged goes to stderr.
+// What all drivers share: requests in, responses out, one JSON object a line. Logs go to stderr.
 import { createInterface } from "node:readline";
 import { inspect } from "node:util";
 

@@ -37,7 +37,7 @@ serve({
     workers.set(actor, started);
     return { id: started.worker.$jazz.id };
   },
-  // A new account as jazz-run's `account create` makes it.
+  // Creates a new account, as `account create` of jazz-run does.
   async create({ url, name }) {
     const crypto = await NapiCrypto.create();
     const account = await Account.create({ creationProps: { name }, peers: [await connect(url)], crypto });
@@ -65,7 +65,7 @@ serve({
     const note = await workers.get(actor).worker.acceptInvite(valueID, inviteSecret, Note);
     return note.text;
   },
-  // From now on each message to the worker's inbox is answered with its text in capitals; "bad" is an error.
+  // From now on, responds to each message in the worker's inbox with its text in capitals; "bad" is an error.
   answerInbox({ actor }) {
     const { worker, experimental } = workers.get(actor);
     experimental.inbox.subscribe(Note, async (note, sender) => {

@@ -31,7 +31,7 @@ export const valueOperations = (workerOf) => {
       const blob = await File.loadAsBlob(id, { loadAs: workerOf(actor) });
       return { type: blob.type, data: Buffer.from(await blob.arrayBuffer()).toString("base64") };
     },
-    // Loads the value of a name, or makes it with this content.
+    // Loads the value of a name, or creates it with this content.
     async getOrCreate({ actor, owner, kind, unique, value }) {
       const made = await schemas[kind].getOrCreateUnique({ value, unique, owner: await group(actor, owner) });
       return { id: made.$jazz.id, content: plain[kind](made) };

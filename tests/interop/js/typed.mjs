@@ -17,7 +17,7 @@ function loaded(value, what) {
   return value;
 }
 
-// Dates travel as {"$date": "..."}, undefined as {"$undefined": true}.
+// Dates are encoded as {"$date": "..."}, undefined as {"$undefined": true}.
 function revive(json) {
   if (json === null || typeof json !== "object") return json;
   if ("$date" in json) return new Date(json.$date);
@@ -26,7 +26,7 @@ function revive(json) {
   return Object.fromEntries(Object.entries(json).map(([key, value]) => [key, revive(value)]));
 }
 
-// A value as the schema's reader sees it, references as deep as they are loaded; a circle ends with an id.
+// A value as the schema reads it, with all loaded references; a cycle ends with an id.
 function plain(value, above = []) {
   if (value instanceof Date) return { $date: value.toISOString() };
   if (value === undefined || value === null || typeof value !== "object") return value;
@@ -87,7 +87,7 @@ serve({
     const value = await schemas[schema].loadUnique(unique, owner, { ...as(actor), resolve });
     return value.$isLoaded ? plain(value) : null;
   },
-  // Waits until a value, or what a path in it selects, is as expected to the schema's reader.
+  // Waits until a value, or what a path in it selects, is as expected when the schema reads it.
   async until({ actor, schema, id, resolve, select = [], expected }) {
     const wanted = JSON.stringify(expected);
     let last;
@@ -102,7 +102,7 @@ serve({
       });
     });
   },
-  // What stands on the wire: the changes of each valid transaction, and the owner.
+  // The content on the wire: the changes of each valid transaction, and the owner.
   async wire({ actor, id }) {
     const value = await workers.get(actor).worker.$jazz.localNode.load(id);
     if (value === "unavailable") throw new Error(`unavailable: ${id}`);

@@ -30,7 +30,7 @@ export const valueOperations = (load) => ({
   },
   items: async ({ actor, id }) => (await load(actor, id)).asArray(),
   replace: async ({ actor, id, at, value }) => void (await load(actor, id)).replace(at, value),
-  // One edit of a list or a text at a place given as a fraction of its length, which may have changed just now.
+  // One edit of a list or a text at a fraction of its current length.
   editList: async ({ actor, id, kind, at, values }) => {
     const list = await load(actor, id);
     const place = Math.floor(at * list.length());
@@ -51,7 +51,7 @@ export const valueOperations = (load) => ({
     (await load(actor, group)).createList(init, undefined, undefined, undefined, undefined, {
       restrictDeletion: true,
     }).id,
-  // Values whose id follows from their name; an `init` of several writers is won by the earliest.
+  // Values whose id follows from their name; of several writers' `init`, the earliest wins.
   unique: async ({ actor, group, type, name, init }) => {
     const owner = await load(actor, group);
     const uniqueness = { uniqueness: name };
@@ -70,7 +70,7 @@ export const valueOperations = (load) => ({
     for (const chunk of chunks) value.pushBinaryStreamChunk(Buffer.from(chunk, "base64"));
     if (end) value.endBinaryStream();
   },
-  // Sets keys to what JavaScript expressions give, which JSON can't always say.
+  // Sets keys to the results of JavaScript expressions, since JSON does not have all values.
   setExpressions: async ({ actor, id, sources }) => {
     const map = await load(actor, id);
     for (const [key, source] of Object.entries(sources)) map.set(key, (0, eval)(`(${source})`));
@@ -79,7 +79,7 @@ export const valueOperations = (load) => ({
     const list = await load(actor, id);
     list.appendItems(sources.map((source) => (0, eval)(`(${source})`)));
   },
-  // Whether each key has exactly the value of an expression, with 0 and -0 told apart.
+  // Whether each key has exactly the value of an expression; 0 and -0 are different.
   areExpressions: async ({ actor, id, sources }) => {
     const map = await load(actor, id);
     return Object.entries(sources).filter(([key, source]) => !isDeepStrictEqual(map.get(key), (0, eval)(`(${source})`)));

@@ -1,4 +1,4 @@
-// What an actor does in a program of the differential tests (tests/support/jazz_actors.py has the same verbs).
+// The operations of an actor in a program of the differential tests (interop/differential/actors.py has the same).
 
 export const programVerbs = (actors, load, member) => ({
   group: (actor) => actors.get(actor).node.createGroup().id,

@@ -1,6 +1,6 @@
-"""The stock sync server, `jazz-run` 0.15.10, which users get who follow Jazz's own documentation.
+"""The stock sync server, `jazz-run` 0.15.10, which users of Jazz's own documentation run.
 
-It keeps everything in memory. A preload binds it to the loopback.
+It stores everything in memory. A preload script binds it to loopback.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class StockServer:
     """A running stock server.
 
     Attributes:
-        port: Port on 127.0.0.1.
+        port: port on 127.0.0.1.
     """
 
     port: int
 
     @property
     def url(self) -> str:
-        """Where clients connect."""
+        """WebSocket address for clients."""
         return f"ws://127.0.0.1:{self.port}"
 
 

@@ -40,7 +40,7 @@ async def test_a_graceful_stop_keeps_everything_while_clients_are_connected(tmp_
 
 
 @pytest.mark.parametrize("port", ["none", "70000", "-1"])
-def test_a_port_that_is_none_is_said(port: str, tmp_path: Path) -> None:
+def test_an_invalid_port_is_reported(port: str, tmp_path: Path) -> None:
     with jazz_server(tmp_path) as server:
         finished = subprocess.run(
             [node_binary(), "server.mjs"], cwd=server.folder, env={"PORT": port}, capture_output=True, check=False
@@ -49,7 +49,7 @@ def test_a_port_that_is_none_is_said(port: str, tmp_path: Path) -> None:
     assert json.loads(finished.stdout)["message"] == "PORT is not a port number"
 
 
-def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
     with jazz_server(tmp_path) as server:
         environment = {"PORT": str(server.port), "DB": ":memory:"}
         finished = subprocess.run(

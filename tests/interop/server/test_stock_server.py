@@ -1,6 +1,6 @@
 """The stock server, jazz-run 0.15.10: what works with the server of our image works with it, too.
 
-The tests that are imported here run a second time, against the server of this file.
+The imported tests run a second time, against the server of this file.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import pytest
 from interop.groups.test_permissions import (
     test_a_forbidden_write_of_javascript_is_relayed_but_not_shown,
     test_a_removed_member_cannot_read_what_is_written_afterwards,
-    test_roles_come_through_a_parent_group_made_by_javascript,
+    test_roles_are_inherited_from_a_parent_group_created_by_javascript,
 )
 from interop.proxy import proxy
 from interop.server.stock_server import StockServer, stock_server
@@ -21,15 +21,15 @@ from interop.sync.test_concurrent_writers import (
 )
 from interop.sync.test_cut_connections import (
     guest,
-    test_a_slow_line_only_takes_longer,
-    test_many_cuts_in_a_row_do_no_harm,
+    test_a_slow_connection_loses_nothing,
+    test_nothing_is_lost_when_many_connections_in_a_row_close,
 )
 from interop.values.test_value_exchange import (
     test_both_compute_the_same_unique_map,
     test_javascript_logs_in_with_an_account_made_in_python,
-    test_javascript_reads_what_python_wrote_and_answers,
+    test_javascript_reads_what_python_wrote_and_writes_back,
     test_python_logs_in_with_an_account_made_in_javascript,
-    test_python_reads_what_javascript_wrote_and_answers,
+    test_python_reads_what_javascript_wrote_and_writes_back,
 )
 from support.jazz_nodes import Nodes, content
 
@@ -40,28 +40,28 @@ __all__ = [
     "guest",
     "test_a_forbidden_write_of_javascript_is_relayed_but_not_shown",
     "test_a_removed_member_cannot_read_what_is_written_afterwards",
-    "test_a_slow_line_only_takes_longer",
+    "test_a_slow_connection_loses_nothing",
     "test_both_compute_the_same_unique_map",
     "test_concurrent_map_writes_converge_on_the_latest",
     "test_javascript_logs_in_with_an_account_made_in_python",
-    "test_javascript_reads_what_python_wrote_and_answers",
-    "test_many_cuts_in_a_row_do_no_harm",
+    "test_javascript_reads_what_python_wrote_and_writes_back",
     "test_many_values_are_written_and_loaded_at_once",
+    "test_nothing_is_lost_when_many_connections_in_a_row_close",
     "test_python_logs_in_with_an_account_made_in_javascript",
-    "test_python_reads_what_javascript_wrote_and_answers",
-    "test_roles_come_through_a_parent_group_made_by_javascript",
+    "test_python_reads_what_javascript_wrote_and_writes_back",
+    "test_roles_are_inherited_from_a_parent_group_created_by_javascript",
 ]
 
 
 @pytest.fixture(scope="module")
 def jazz() -> Iterator[StockServer]:
-    """Yield a running stock server, in the place of ours."""
+    """Yield a running stock server instead of the server of our image."""
     with stock_server() as server:
         yield server
 
 
-async def test_connections_of_one_moment_do_not_replace_each_other(jazz: StockServer) -> None:
-    """The server names connections by address and millisecond; each of ours names an address of its own."""
+async def test_simultaneous_connections_do_not_replace_each_other(jazz: StockServer) -> None:
+    """The server identifies connections by address and millisecond; each of our nodes sends an address of its own."""
     nodes = [Node(jazz.url, Credentials.generate()) for _ in range(20)]
     await asyncio.gather(*(node.__aenter__() for node in nodes))
     try:
@@ -71,15 +71,15 @@ async def test_connections_of_one_moment_do_not_replace_each_other(jazz: StockSe
         await asyncio.gather(*(node.close() for node in nodes))
 
 
-async def test_a_value_that_it_does_not_have_is_an_error(jazz: StockServer) -> None:
+async def test_a_missing_value_is_an_error_with_the_stock_server(jazz: StockServer) -> None:
     async with Node(jazz.url, Credentials.generate()) as node:
         await node.register("someone")
         with pytest.raises(ValueNotFound, match="the sync server does not have it"):
             await node.load("co_zPfEHWFVK3AzWcsjBoGXmjTEAnLp")
 
 
-async def test_a_value_larger_than_a_message_is_loaded_whole(nodes: Nodes) -> None:
-    """It comes in several pieces; the first of them is not the value."""
+async def test_a_value_larger_than_a_message_is_loaded_completely(nodes: Nodes) -> None:
+    """It arrives in several parts; the first of them is not the whole value."""
     writer, reader = await nodes("writer"), await nodes("reader")
     group = writer.create_group()
     await group.add_member(reader.account_id, "reader")
@@ -91,7 +91,7 @@ async def test_a_value_larger_than_a_message_is_loaded_whole(nodes: Nodes) -> No
     assert len(await reader.load_map(value.id)) == 300
 
 
-async def test_a_restart_with_a_store_moves_only_the_difference(jazz: StockServer, tmp_path: Path) -> None:
+async def test_a_restart_with_a_store_transfers_only_the_difference(jazz: StockServer, tmp_path: Path) -> None:
     credentials = Credentials.generate()
     async with Node(jazz.url, credentials, store=SqliteStore(tmp_path / "store")) as node:
         await node.register("keeper")

@@ -21,13 +21,13 @@ WRITES = 300
 
 
 @pytest.fixture
-async def line(jazz: JazzServer) -> AsyncIterator[Proxy]:
-    """Yield a proxy before the server, which counts."""
+async def counting_proxy(jazz: JazzServer) -> AsyncIterator[Proxy]:
+    """Yield a counting proxy in front of the server."""
     async with proxy(jazz.url) as made:
         yield made
 
 
-class _Kept:
+class _Store:
     """A map with many transactions by two accounts, held by one of them in a file."""
 
     def __init__(self, path: Path, credentials: Credentials, co_id: str) -> None:
@@ -38,8 +38,8 @@ class _Kept:
 
 
 @pytest.fixture
-async def kept(jazz: JazzServer, nodes: Nodes, tmp_path: Path) -> _Kept:
-    """Written, flushed and closed."""
+async def store(jazz: JazzServer, nodes: Nodes, tmp_path: Path) -> _Store:
+    """Return such a map, written, flushed and closed."""
     credentials = Credentials.generate()
     other = await nodes("other")
     async with Node(jazz.url, credentials, store=SqliteStore(tmp_path / "store")) as node:
@@ -56,86 +56,90 @@ async def kept(jazz: JazzServer, nodes: Nodes, tmp_path: Path) -> _Kept:
             if number % 50 == 0:
                 await asyncio.sleep(0)
         await until(value, {"mine": WRITES - 1, "theirs": WRITES - 1})
-        return _Kept(tmp_path / "store", credentials, value.id)
+        return _Store(tmp_path / "store", credentials, value.id)
 
 
-async def test_a_restart_loads_from_disk_and_moves_only_the_difference(
-    jazz: JazzServer, nodes: Nodes, line: Proxy, kept: _Kept
+async def test_a_restart_loads_from_disk_and_transfers_only_the_difference(
+    jazz: JazzServer, nodes: Nodes, counting_proxy: Proxy, store: _Store
 ) -> None:
-    async with kept.node(line.url) as node:
+    async with store.node(counting_proxy.url) as node:
         await node.login()
-        value = await node.load_map(kept.co_id)
+        value = await node.load_map(store.co_id)
         assert content(value) == {"mine": WRITES - 1, "theirs": WRITES - 1}
         await node.flush()
-    assert (line.transactions("up"), line.transactions("down")) == (0, 0)
-    async with Node(jazz.url, kept.credentials) as elsewhere:
+    assert (counting_proxy.transactions("up"), counting_proxy.transactions("down")) == (0, 0)
+    async with Node(jazz.url, store.credentials) as elsewhere:
         await elsewhere.login()
-        (await elsewhere.load_map(kept.co_id)).set("mine", "from elsewhere")
+        (await elsewhere.load_map(store.co_id)).set("mine", "from elsewhere")
         await elsewhere.flush()
-    async with kept.node(line.url) as node:
+    async with store.node(counting_proxy.url) as node:
         await node.login()
-        value = await node.load_map(kept.co_id)
+        value = await node.load_map(store.co_id)
         assert value["mine"] == "from elsewhere"
         value.set("mine", "again")
         await node.flush()
-    assert (line.transactions("up"), line.transactions("down")) == (1, 1)
+    assert (counting_proxy.transactions("up"), counting_proxy.transactions("down")) == (1, 1)
     assert value.history("mine")[-1].session != value.history("mine")[-2].session
 
 
-async def test_without_a_store_all_is_moved(line: Proxy, kept: _Kept) -> None:
-    """What the counts of the other test are worth."""
-    async with Node(line.url, kept.credentials) as node:
+async def test_without_a_store_everything_is_transferred(counting_proxy: Proxy, store: _Store) -> None:
+    """The reference for the counts of the other test."""
+    async with Node(counting_proxy.url, store.credentials) as node:
         await node.login()
-        await node.load_map(kept.co_id)
-    assert line.transactions("down") > 2 * WRITES
+        await node.load_map(store.co_id)
+    assert counting_proxy.transactions("down") > 2 * WRITES
 
 
-async def test_what_was_not_sent_is_sent_by_the_next_process(jazz: JazzServer, line: Proxy, kept: _Kept) -> None:
-    """Also values that the next process does not ask for itself, new ones included, and only once."""
-    async with kept.node(line.url) as node:
+async def test_unsent_writes_are_sent_by_the_next_process(
+    jazz: JazzServer, counting_proxy: Proxy, store: _Store
+) -> None:
+    """Also values that the next process does not load, including new ones, and only once."""
+    async with store.node(counting_proxy.url) as node:
         await node.login()
-        value = await node.load_map(kept.co_id)
-        line.deaf = True
+        value = await node.load_map(store.co_id)
+        counting_proxy.deaf = True
         value.set("late", True)
         made, feed = value.group.create_map({"made": "offline"}), value.group.create_feed()
         with pytest.raises(JazzTimeout):
             await node.flush(timeout=0.2)
-    line.deaf = False
-    line.seen.clear()
-    async with kept.node(line.url) as node:
+    counting_proxy.deaf = False
+    counting_proxy.seen.clear()
+    async with store.node(counting_proxy.url) as node:
         await node.flush()
-    assert line.transactions("up") == 2
-    line.seen.clear()
-    async with kept.node(line.url) as node:
+    assert counting_proxy.transactions("up") == 2
+    counting_proxy.seen.clear()
+    async with store.node(counting_proxy.url) as node:
         await node.flush()
-        assert line.transactions("up") == 0
-    async with Node(jazz.url, kept.credentials) as elsewhere:
+        assert counting_proxy.transactions("up") == 0
+    async with Node(jazz.url, store.credentials) as elsewhere:
         await elsewhere.login()
-        assert (await elsewhere.load_map(kept.co_id))["late"] is True
+        assert (await elsewhere.load_map(store.co_id))["late"] is True
         assert content(await elsewhere.load_map(made.id)) == {"made": "offline"}
         assert content(await elsewhere.load_feed(feed.id)) == []
 
 
-async def test_without_a_connection_what_is_on_disk_can_be_read(jazz: JazzServer, line: Proxy, kept: _Kept) -> None:
-    async with kept.node(line.url) as node:
-        line.cut_after = ("up", 1)
+async def test_without_a_connection_stored_values_can_be_read(
+    jazz: JazzServer, counting_proxy: Proxy, store: _Store
+) -> None:
+    async with store.node(counting_proxy.url) as node:
+        counting_proxy.cut_after = ("up", 1)
         with pytest.raises(JazzTimeout):
             await node.load("co_zPfEHWFVK3AzWcsjBoGXmjTEAnLp", timeout=0.01)
         await eventually("a lost connection", lambda: not node.connected)
-        assert (await node.load_map(kept.co_id, timeout=1))["mine"] == WRITES - 1
+        assert (await node.load_map(store.co_id, timeout=1))["mine"] == WRITES - 1
         with pytest.raises((JazzTimeout, ValueNotFound)):
             await node.load("co_zPfEHWFVK3AzWcsjBoGXmjTEAnLp", timeout=0.05)
 
 
-async def test_a_server_that_lost_its_data_gets_it_from_the_disk(tmp_path: Path, kept: _Kept) -> None:
+async def test_a_server_that_lost_its_data_gets_it_from_the_disk(tmp_path: Path, store: _Store) -> None:
     (tmp_path / "server").mkdir()
     with jazz_server(tmp_path / "server") as empty:
-        async with kept.node(empty.url) as node:
+        async with store.node(empty.url) as node:
             await node.login()
-            assert (await node.load_map(kept.co_id))["theirs"] == WRITES - 1
-            async with Node(empty.url, kept.credentials) as elsewhere:
+            assert (await node.load_map(store.co_id))["theirs"] == WRITES - 1
+            async with Node(empty.url, store.credentials) as elsewhere:
                 await elsewhere.login()
-                assert (await elsewhere.load_map(kept.co_id))["theirs"] == WRITES - 1
+                assert (await elsewhere.load_map(store.co_id))["theirs"] == WRITES - 1
 
 
 _WRITER = """
@@ -157,8 +161,8 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def test_killed_at_any_moment_the_file_goes_on(jazz: JazzServer, tmp_path: Path) -> None:
-    """Kill -9 in the middle of writing, several times: what was acknowledged is there, nothing twice, nothing torn."""
+async def test_the_file_stays_valid_when_the_process_is_killed(jazz: JazzServer, tmp_path: Path) -> None:
+    """Kill -9 during writes, several times: what was acknowledged is there, nothing is duplicated or incomplete."""
     credentials = Credentials.generate()
     async with Node(jazz.url, credentials) as node:
         await node.register("writer")
@@ -186,25 +190,25 @@ async def test_killed_at_any_moment_the_file_goes_on(jazz: JazzServer, tmp_path:
             await process.wait()
         async with Node(jazz.url, credentials, store=SqliteStore(path)) as node:
             await node.login()
-            kept = await node.load_list(co_id)
+            store = await node.load_list(co_id)
             await node.flush()
-            items = content(kept)
+            items = content(store)
             assert len(items) >= acknowledged
             assert items == list(range(len(items)))
 
 
-async def test_one_process_has_a_file(jazz: JazzServer, kept: _Kept) -> None:
-    async with kept.node(jazz.url):
+async def test_only_one_process_can_open_a_file(jazz: JazzServer, store: _Store) -> None:
+    async with store.node(jazz.url):
         with pytest.raises(StoreFailed, match="another process has it open: stop it, or use another file"):
-            async with kept.node(jazz.url):
+            async with store.node(jazz.url):
                 pass
-    async with kept.node(jazz.url) as node:
+    async with store.node(jazz.url) as node:
         await node.login()
 
 
-async def test_a_file_belongs_to_one_account(jazz: JazzServer, kept: _Kept) -> None:
-    with pytest.raises(StoreFailed, match=f"belongs to the account {kept.credentials.account_id}"):
-        async with Node(jazz.url, Credentials.generate(), store=SqliteStore(kept.path)):
+async def test_a_file_belongs_to_one_account(jazz: JazzServer, store: _Store) -> None:
+    with pytest.raises(StoreFailed, match=f"belongs to the account {store.credentials.account_id}"):
+        async with Node(jazz.url, Credentials.generate(), store=SqliteStore(store.path)):
             pass
 
 
@@ -248,18 +252,18 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-async def test_a_broken_file_is_named_with_the_cure(kind: str, jazz: JazzServer, kept: _Kept) -> None:
+async def test_a_damaged_file_is_named_with_the_cure(kind: str, jazz: JazzServer, store: _Store) -> None:
     damage, message = BROKEN[kind]
-    damage(kept.path)
+    damage(store.path)
 
     async def use() -> None:
-        async with kept.node(jazz.url) as node:
+        async with store.node(jazz.url) as node:
             await node.login()
-            await node.load_map(kept.co_id)
+            await node.load_map(store.co_id)
 
     with pytest.raises(StoreFailed, match=message) as caught:
         await use()
-    assert str(kept.path) in str(caught.value)
+    assert str(store.path) in str(caught.value)
 
 
 async def test_a_full_disk_ends_the_node_with_the_reason(jazz: JazzServer, tmp_path: Path) -> None:
@@ -279,7 +283,7 @@ async def test_a_full_disk_ends_the_node_with_the_reason(jazz: JazzServer, tmp_p
         await write()
 
 
-async def test_a_store_that_is_not_open_says_so(tmp_path: Path) -> None:
+async def test_using_a_closed_store_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreFailed, match="not open"):
         SqliteStore(tmp_path / "store")._value("co_z1")
     with pytest.raises(StoreFailed, match="unable to open"):
@@ -287,16 +291,16 @@ async def test_a_store_that_is_not_open_says_so(tmp_path: Path) -> None:
     assert repr(SqliteStore(tmp_path)) == f"<SqliteStore {tmp_path}>"
 
 
-async def test_what_left_the_memory_comes_back_from_the_disk(jazz: JazzServer, line: Proxy, kept: _Kept) -> None:
-    async with kept.node(line.url) as node:
+async def test_evicted_values_are_loaded_from_the_disk(jazz: JazzServer, counting_proxy: Proxy, store: _Store) -> None:
+    async with store.node(counting_proxy.url) as node:
         await node.login()
-        assert (await node.load_map(kept.co_id))["mine"] == WRITES - 1
+        assert (await node.load_map(store.co_id))["mine"] == WRITES - 1
         node._host.objects.release()
         node._runtime._evict()
-        assert node.find(kept.co_id) is None
-        async with Node(jazz.url, kept.credentials) as elsewhere:
+        assert node.find(store.co_id) is None
+        async with Node(jazz.url, store.credentials) as elsewhere:
             await elsewhere.login()
-            (await elsewhere.load_map(kept.co_id)).set("mine", "later")
+            (await elsewhere.load_map(store.co_id)).set("mine", "later")
             await elsewhere.flush()
-        assert (await node.load_map(kept.co_id))["mine"] == "later"
-    assert (line.transactions("up"), line.transactions("down") < 5) == (0, True)
+        assert (await node.load_map(store.co_id))["mine"] == "later"
+    assert (counting_proxy.transactions("up"), counting_proxy.transactions("down") < 5) == (0, True)

@@ -27,7 +27,7 @@ async def _settle(js: JavaScript, nodes: list[Node]) -> None:
 async def test_random_list_edits_end_in_the_same_order_everywhere(
     seed: int, jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
-    """Two Python nodes and a JavaScript one edit without waiting for each other; replay a failure by its seed."""
+    """Two Python nodes and a JavaScript one edit concurrently; a failure can be replayed by its seed."""
     choose = random.Random(seed)  # noqa: S311 - a test's program, to be replayed
     clock = Clock()
     one, two = await nodes("one", clock=clock), await nodes("two", clock=clock)
@@ -100,8 +100,8 @@ async def test_concurrent_map_writes_converge_on_the_latest(jazz: JazzServer, js
     assert made["accountID"] in {edit.by for key in mine for edit in mine.history(key)}
 
 
-async def test_who_has_read_a_value_overwrites_it_even_with_a_slow_clock(nodes: Nodes) -> None:
-    """A read-modify-write wins over what was read, though the writer's clock is an hour behind."""
+async def test_a_writer_that_has_read_a_value_overwrites_it_even_with_a_slow_clock(nodes: Nodes) -> None:
+    """A read-modify-write wins over what was read, although the writer's clock is an hour behind."""
     fast = await nodes("fast")
     slow = await nodes("slow", clock=lambda: fast.now_ms() - 3_600_000)
     group = fast.create_group()
@@ -138,7 +138,9 @@ async def test_watchers_see_every_final_state_and_no_backlog(nodes: Nodes) -> No
     assert reader._host.watches.count == 0
 
 
-async def test_a_watcher_is_not_woken_by_what_does_not_count(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
+async def test_a_watcher_is_not_called_for_transactions_that_do_not_count(
+    jazz: JazzServer, js: JavaScript, nodes: Nodes
+) -> None:
     python = await nodes("python")
     made = await js("create", actor="js", url=jazz.url, name="js")
     await js("flush", actor="js")
@@ -167,8 +169,8 @@ async def test_many_values_are_written_and_loaded_at_once(nodes: Nodes) -> None:
     assert [value["n"] for value in loaded] == list(range(300))
 
 
-async def test_a_value_larger_than_a_message_arrives_whole(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
-    """Pieces are cut at checkpoints of the signature; a load waits for the last of them."""
+async def test_a_value_larger_than_a_message_arrives_completely(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
+    """Parts end at signed positions; a load waits for the last part."""
     writer, reader = await nodes("writer"), await nodes("reader")
     made = await js("create", actor="js", url=jazz.url, name="js")
     await js("flush", actor="js")

@@ -79,7 +79,9 @@ async def guest(jazz: JazzServer) -> Credentials:
 
 
 @pytest.mark.parametrize("direction", ["up", "down"])
-async def test_a_cut_after_any_message_does_no_harm(direction: Direction, jazz: JazzServer, guest: Credentials) -> None:
+async def test_nothing_is_lost_when_the_connection_closes_after_any_message(
+    direction: Direction, jazz: JazzServer, guest: Credentials
+) -> None:
     async with proxy(jazz.url) as line:
         await _scenario(jazz.url, line, guest)
         messages = line.count(direction)
@@ -104,7 +106,7 @@ async def test_a_cut_after_any_message_does_no_harm(direction: Direction, jazz: 
     assert len(cut) >= messages * 0.9, f"of {messages} cuts, only {sorted(cut)} were made"
 
 
-async def test_many_cuts_in_a_row_do_no_harm(jazz: JazzServer, guest: Credentials) -> None:
+async def test_nothing_is_lost_when_many_connections_in_a_row_close(jazz: JazzServer, guest: Credentials) -> None:
     """Connection after connection closes, the first after six messages of the client, each later than the last."""
     async with proxy(jazz.url) as line:
 
@@ -123,7 +125,7 @@ async def test_many_cuts_in_a_row_do_no_harm(jazz: JazzServer, guest: Credential
         assert line.connections > 2
 
 
-async def test_a_slow_line_only_takes_longer(jazz: JazzServer, guest: Credentials) -> None:
+async def test_a_slow_connection_loses_nothing(jazz: JazzServer, guest: Credentials) -> None:
     async with proxy(jazz.url) as line:
         line.delay = 0.03
         await _scenario(jazz.url, line, guest)
@@ -146,7 +148,7 @@ async def test_a_silent_connection_is_replaced(jazz: JazzServer, guest: Credenti
         assert line.connections >= 2  # one more if the next connection was made, and given up, while the line was deaf
 
 
-async def test_a_server_that_hangs_up_at_once_is_asked_less_and_less_often(jazz: JazzServer) -> None:
+async def test_reconnects_to_a_server_that_closes_immediately_have_growing_pauses(jazz: JazzServer) -> None:
     """A line on which nothing came counts as a failure, so that the pauses grow."""
     async with proxy(jazz.url) as line:
         line.refuse = True

@@ -1,4 +1,4 @@
-"""A node that runs for long: loads, watches and writes leave no memory and no task."""
+"""A node that runs for long: loads, subscriptions and writes leak neither memory nor tasks."""
 
 import asyncio
 import gc
@@ -13,12 +13,12 @@ from reside.jazz import CoMap, Group, Node
 
 pytestmark = pytest.mark.anyio
 SHARED = 700
-"""Distinct values: more than a node keeps of its own accord."""
+"""Distinct values: more than a node keeps in memory unless they are used."""
 
 
 @pytest.fixture(autouse=True)
 def tracing() -> Iterator[None]:
-    """Allocations are counted during the test."""
+    """Count allocations during the test."""
     tracemalloc.start()
     yield
     tracemalloc.stop()
@@ -45,7 +45,7 @@ async def _load_and_leave(node: Node, co_id: str) -> None:
 
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(15, marks=pytest.mark.soak)])
-async def test_loads_and_unsubscribes_leave_nothing(rounds: int, nodes: Nodes) -> None:
+async def test_loads_and_unsubscribes_leak_no_memory(rounds: int, nodes: Nodes) -> None:
     """2,100 loads; in the soak 10,500."""
     writer, reader = await nodes("writer"), await nodes("reader")
     group = await _group(writer)
@@ -66,7 +66,7 @@ async def test_loads_and_unsubscribes_leave_nothing(rounds: int, nodes: Nodes) -
 
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(36, marks=pytest.mark.soak)])
-async def test_an_hours_updates_leave_nothing(rounds: int, nodes: Nodes) -> None:
+async def test_updates_of_an_hour_leak_no_memory(rounds: int, nodes: Nodes) -> None:
     """1,000 updates a round, to values that are watched and then replaced by others; in the soak 36,000."""
     writer, reader = await nodes("writer"), await nodes("reader")
     group = await _group(writer)
@@ -93,8 +93,8 @@ async def test_an_hours_updates_leave_nothing(rounds: int, nodes: Nodes) -> None
     assert writer.statistics.unacknowledged == 0
 
 
-async def test_a_value_that_is_held_grows_with_its_log_only(nodes: Nodes) -> None:
-    """The log is kept, as in every client: each update costs the same, whatever the length of the log."""
+async def test_a_loaded_value_grows_only_with_its_log(nodes: Nodes) -> None:
+    """The log is kept, as in every client: the cost of an update does not depend on the length of the log."""
     writer, reader = await nodes("writer"), await nodes("reader")
     mine = (await _group(writer)).create_map({"at": -1})
     await mine.uploaded()

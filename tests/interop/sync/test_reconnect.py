@@ -1,4 +1,4 @@
-"""The server crashes, returns, is away, or loses data: nothing is lost, nothing hangs."""
+"""The server crashes, returns, is unreachable, or loses data: nothing is lost, nothing hangs."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[JazzServer]:
-    """Yield a server of the test's own, to be killed."""
+    """Yield a server that only this test uses, and kills."""
     with jazz_server(tmp_path) as started:
         yield started
 
 
-async def test_nothing_is_lost_over_kills_of_the_server(server: JazzServer) -> None:
-    """Writes before, between and after kill -9 all arrive, once, in order, at a reader that stays and at a new one."""
+async def test_nothing_is_lost_when_the_server_is_killed(server: JazzServer) -> None:
+    """Writes before, between and after kill -9 all arrive, once, in order, at a connected reader and at a new one."""
     async with Nodes(server.url) as nodes:
         writer, reader = await nodes("writer"), await nodes("reader")
         group = writer.create_group()
@@ -55,7 +55,7 @@ async def test_nothing_is_lost_over_kills_of_the_server(server: JazzServer) -> N
 
 
 async def test_a_server_that_lost_its_data_gets_it_back(server: JazzServer) -> None:
-    """Every value held is compared after a reconnect, so any node that has the values fills an empty server."""
+    """Every loaded value is compared after a reconnect, so any node that has the values restores them on the server."""
     async with Nodes(server.url) as nodes:
         writer = await nodes("writer")
         group = writer.create_group()
@@ -72,8 +72,8 @@ async def test_a_server_that_lost_its_data_gets_it_back(server: JazzServer) -> N
         assert content(await reader.load_map(value.id)) == {"x": 1, "y": 2}
 
 
-async def test_a_writer_receives_what_others_wrote_while_it_was_away(server: JazzServer) -> None:
-    """Its own unsent writes and theirs cross: both sides end with all of them."""
+async def test_a_writer_receives_what_others_wrote_while_it_was_disconnected(server: JazzServer) -> None:
+    """Its own unsent writes and those of others cross: both sides end with all of them."""
     async with Nodes(server.url) as nodes:
         one, two = await nodes("one"), await nodes("two")
         group = one.create_group()
@@ -126,7 +126,7 @@ async def test_a_first_connection_waits_for_a_server_that_starts(server: JazzSer
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "nonsense"])
-async def test_a_url_that_is_none_is_said_at_once(url: str) -> None:
+async def test_an_invalid_url_is_refused_immediately(url: str) -> None:
     with pytest.raises(JazzUnavailable, match="not the URL of a sync server"):
         async with Node(url, Credentials.generate()):
             pass
@@ -186,7 +186,7 @@ async def test_the_wrong_kind_is_named(server: JazzServer) -> None:
             await node.load_account(group.create_map({}).id)
 
 
-async def test_register_is_idempotent_and_completes_a_half_made_account(server: JazzServer) -> None:
+async def test_register_is_idempotent_and_completes_an_incomplete_account(server: JazzServer) -> None:
     credentials = Credentials.generate()
     async with Node(server.url, credentials) as node:
         with pytest.raises(ValueNotFound):
@@ -200,7 +200,7 @@ async def test_register_is_idempotent_and_completes_a_half_made_account(server: 
         assert (await node.login()) is again
 
 
-async def test_after_catching_up_everything_acknowledged_before_is_here(server: JazzServer) -> None:
+async def test_after_a_sync_everything_acknowledged_before_is_visible(server: JazzServer) -> None:
     """What the server acknowledged is visible to every later load, also after the server crashed."""
     async with Nodes(server.url) as nodes:
         one, two = await nodes("one"), await nodes("two")

@@ -12,7 +12,7 @@ pytestmark = [
 ]
 
 
-async def test_values_are_shared_and_a_lost_connection_comes_back(tmp_path: Path) -> None:
+async def test_values_are_shared_and_a_lost_connection_is_replaced(tmp_path: Path) -> None:
     with jazz_server(tmp_path) as server:
         async with Nodes(server.url) as nodes:
             writer, reader = await nodes("writer"), await nodes("reader")
@@ -29,7 +29,7 @@ async def test_values_are_shared_and_a_lost_connection_comes_back(tmp_path: Path
             await until(theirs, ["before", "while it is away"])
 
 
-async def test_more_than_a_socket_takes_at_once_arrives(nodes: Nodes) -> None:
+async def test_messages_larger_than_the_socket_buffer_arrive(nodes: Nodes) -> None:
     writer, reader = await nodes("writer"), await nodes("reader")
     group = writer.create_group()
     await group.add_member(reader.account_id, "reader")

@@ -9,7 +9,7 @@ from reside.jazz.typed import CoMapModel, FeedOf, File, ListOf, RecordOf, Text, 
 
 
 class Note(CoMapModel):
-    """A text of its own."""
+    """Has a text field."""
 
     text: str
 
@@ -47,7 +47,7 @@ class Project(CoMapModel):
 
 
 class Page(CoMapModel):
-    """Has a text that many may edit."""
+    """Has a text that several accounts may edit."""
 
     body: Text
     image: File | None = None
@@ -60,7 +60,7 @@ class Theme(CoMapModel, inline="same"):
 
 
 class Settings(CoMapModel):
-    """What is unique in a group."""
+    """A value that is unique in a group."""
 
     language: str
     theme: Theme

@@ -30,7 +30,7 @@ UNKNOWN = "co_z11111111111111111111111111"
 
 
 class Book(CoMapModel):
-    """Refers to all kinds of values."""
+    """References values of all kinds."""
 
     title: str
     text: Text | None = None
@@ -45,19 +45,19 @@ class Book(CoMapModel):
 
 @pytest.fixture
 async def alice(nodes: Nodes) -> Node:
-    """Who writes."""
+    """Return the node that writes."""
     return await nodes("alice")
 
 
 @pytest.fixture
 async def bob(nodes: Nodes) -> Node:
-    """Who reads."""
+    """Return the node that reads."""
     return await nodes("bob")
 
 
 @pytest.fixture
 async def team(alice: Node, bob: Node) -> Group:
-    """Alice's group, Bob reads."""
+    """Return Alice's group, in which Bob is a reader."""
     group = alice.create_group()
     await group.add_member(bob.account_id, "reader")
     await alice.flush()
@@ -104,7 +104,9 @@ async def test_every_kind_of_reference_is_loaded(alice: Node, bob: Node, team: G
     assert repr(read) == f"<Book {book.id}>"
 
 
-async def test_what_was_not_loaded_is_an_error_that_says_how_to_load_it(alice: Node, bob: Node, team: Group) -> None:
+async def test_using_an_unloaded_reference_is_an_error_that_says_how_to_load_it(
+    alice: Node, bob: Node, team: Group
+) -> None:
     book = Book(title="t", notes=ListOf([Note(text="1")])).create(team)
     await alice.flush()
     read = await Book.load(bob, book.id)
@@ -137,7 +139,7 @@ async def test_a_broken_reference_names_its_path_and_may_be_tolerated(alice: Nod
         await Book.load(bob, UNKNOWN)
 
 
-async def test_what_may_not_be_read_names_group_and_role(alice: Node, bob: Node, team: Group) -> None:
+async def test_an_unreadable_value_is_an_error_with_group_and_role(alice: Node, bob: Node, team: Group) -> None:
     private = alice.create_group()
     note = Note(text="1").create(private)
     task = Task(title="t", score=None, note=note).create(team)
@@ -150,7 +152,7 @@ async def test_what_may_not_be_read_names_group_and_role(alice: Node, bob: Node,
     assert (await Task.load(bob, task.id, resolve=lambda task: tolerate(task.note))).title == "t"
 
 
-async def test_a_refused_write_names_field_and_role_and_makes_nothing(alice: Node, bob: Node, team: Group) -> None:
+async def test_a_refused_write_names_field_and_role_and_creates_nothing(alice: Node, bob: Node, team: Group) -> None:
     project = Project(name="p", tasks=ListOf([Task(title="t", score=None)])).create(team)
     await alice.flush()
     read = await Project.load(bob, project.id, resolve={"tasks": {"$each": True}, "labels": True, "events": True})
@@ -172,7 +174,7 @@ async def test_a_refused_write_names_field_and_role_and_makes_nothing(alice: Nod
     assert task.is_draft
 
 
-async def test_content_that_does_not_fit_names_field_value_group_and_role(alice: Node, bob: Node, team: Group) -> None:
+async def test_invalid_content_is_an_error_with_field_value_group_and_role(alice: Node, bob: Node, team: Group) -> None:
     wrong = team.create_map({"title": 5, "level": "middle", "done": None, "note": team.create_list([]).id})
     await alice.flush()
     task = await Task.load(bob, wrong.id)
@@ -204,7 +206,7 @@ async def test_content_that_does_not_fit_names_field_value_group_and_role(alice:
         await Task.load(bob, wrong.id, resolve={"note": True})
 
 
-async def test_a_union_that_nothing_fits_is_refused(alice: Node, team: Group) -> None:
+async def test_a_union_without_a_matching_member_is_refused(alice: Node, team: Group) -> None:
     home = Home(pet=Cat(lives=9)).create(team)
     assert isinstance(home.pet, Cat)
     home.pet.raw.set("type", "bird")
@@ -214,7 +216,7 @@ async def test_a_union_that_nothing_fits_is_refused(alice: Node, team: Group) ->
     assert isinstance(home.pet, Dog)
 
 
-async def test_writes_are_whole_or_not_at_all(alice: Node, team: Group) -> None:
+async def test_writes_are_atomic(alice: Node, team: Group) -> None:
     task = Task(title="t", score=None, nick="n").create(team)
     before = len(task.raw.history("title"))
     with pytest.raises(SchemaMismatch, match=r"Task\.done of co_z"):
@@ -329,7 +331,7 @@ async def test_a_watch_reports_that_reading_is_no_longer_permitted(alice: Node, 
         with pytest.raises(NotPermitted):
             await anext(states)
         with pytest.raises(NotPermitted):
-            await anext(states)  # it tries again, at once
+            await anext(states)  # it retries immediately
 
 
 async def test_a_watch_ends_with_its_node(jazz: JazzServer, nodes: Nodes, alice: Node, team: Group) -> None:

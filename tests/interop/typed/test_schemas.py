@@ -40,7 +40,7 @@ async def worker(jazz: JazzServer, tools: JavaScript) -> AccountId:
 
 @pytest.fixture
 async def python(nodes: Nodes) -> Node:
-    """Return the Python side."""
+    """Return the Python node."""
     return await nodes("python")
 
 
@@ -115,7 +115,7 @@ async def test_python_reads_a_whole_tree_that_javascript_wrote(tools: JavaScript
 
 
 async def test_both_write_the_same_on_the_wire(tools: JavaScript, python: Node, group: Group) -> None:
-    """Absent at first, null for dates and references that are unset, a missing value for undefined."""
+    """Missing at first, null for dates and references that are unset, a missing value for undefined."""
     mine = Task(title="a", score=None, tags=["x"]).create(group)
     steps: list[tuple[str, Any, Any]] = [
         ("weight", 1, 1),
@@ -258,7 +258,7 @@ async def test_unique_values_and_their_children_are_the_same_on_both_sides(
     assert (await _wire(tools, made.id))["meta"] == [{"fww": "init"}]
 
 
-async def test_python_takes_the_unique_value_that_javascript_made(
+async def test_python_uses_the_unique_value_that_javascript_created(
     tools: JavaScript, python: Node, group: Group
 ) -> None:
     value = {"language": "en", "theme": {"color": "red"}}

@@ -1,4 +1,4 @@
-"""What a strict type checker knows of typed values: fields, items, and the paths of a resolve."""
+"""What a strict type checker infers for typed values: fields, items, and the paths of a resolve."""
 
 import asyncio
 import re
@@ -69,7 +69,7 @@ async def wrong(node: Node, group: Group) -> None:
 """
 
 
-async def test_what_is_wrong_is_refused_and_nothing_else(tmp_path: Path) -> None:
+async def test_wrong_code_and_nothing_else_is_refused_by_the_type_checker(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(_PROGRAM)
     process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""What JavaScript merges from a branch has the position that its author gave it, and can be edited."""
+"""Content that JavaScript merges from a branch has the position that its author gave it, and can be edited."""
 
 import pytest
 from interop.javascript import JavaScript
@@ -57,7 +57,7 @@ async def test_a_map_merged_from_a_branch_keeps_later_writes(jazz: JazzServer, j
     await js("until", actor="js", id=value.id, expected={"a": 3, "c": 2})
 
 
-async def test_a_text_merged_from_a_branch_is_whole(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
+async def test_a_text_merged_from_a_branch_is_complete(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
     python, group = await _both(jazz, js, nodes)
     value = group.create_text("hello world")
     await python.flush()

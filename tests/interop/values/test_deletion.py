@@ -99,7 +99,7 @@ async def test_only_an_admin_deletes(jazz: JazzServer, js: JavaScript, nodes: No
 async def test_a_forged_deletion_deletes_nothing_and_is_reported_with_its_reason(
     jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
-    """A writer sends the marker all the same; the server refuses it as its own author's node does."""
+    """A writer sends the marker anyway; the server refuses it like the author's own node."""
     python, group = await _shared(jazz, js, nodes, "admin")
     value = group.create_map({"a": 1})
     writer = await nodes("writer")
@@ -116,7 +116,7 @@ async def test_a_forged_deletion_deletes_nothing_and_is_reported_with_its_reason
     assert not await js("isDeleted", actor="js", id=value.id)
 
 
-async def test_a_deletion_by_one_who_was_admin_at_its_time_remains_valid(
+async def test_a_deletion_by_an_account_that_was_admin_then_remains_valid(
     jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
     python, group = await _shared(jazz, js, nodes, "admin")
@@ -140,7 +140,7 @@ async def test_groups_and_accounts_are_not_deleted(jazz: JazzServer, js: JavaScr
         await js("delete", actor="js", id=group.id)
 
 
-async def test_a_deletion_made_without_a_connection_arrives_with_the_next(
+async def test_an_offline_deletion_is_sent_on_the_next_connection(
     jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
     python, group = await _shared(jazz, js, nodes, "writer")
@@ -154,7 +154,9 @@ async def test_a_deletion_made_without_a_connection_arrives_with_the_next(
     assert await js("isDeleted", actor="js", id=value.id)
 
 
-async def test_jazz_tools_sees_what_was_deleted_and_deletes(jazz: JazzServer, tools: JavaScript, nodes: Nodes) -> None:
+async def test_jazz_tools_sees_deleted_values_and_deletes_values(
+    jazz: JazzServer, tools: JavaScript, nodes: Nodes
+) -> None:
     python = await nodes("python")
     made = await tools("create", url=jazz.url, name="tools")
     await tools("login", actor="tools", url=jazz.url, **made)
@@ -170,9 +172,7 @@ async def test_jazz_tools_sees_what_was_deleted_and_deletes(jazz: JazzServer, to
     await until(theirs, lambda value: value.deleted)
 
 
-async def test_a_deletion_outlives_a_restart_and_is_sent_by_the_next_run(
-    jazz: JazzServer, js: JavaScript, tmp_path: Path
-) -> None:
+async def test_an_unsent_deletion_is_sent_after_a_restart(jazz: JazzServer, js: JavaScript, tmp_path: Path) -> None:
     credentials = Credentials.generate()
     async with Node(jazz.url, credentials, store=SqliteStore(tmp_path / "store")) as node:
         await node.register("forgetful")
@@ -190,7 +190,7 @@ async def test_a_deletion_outlives_a_restart_and_is_sent_by_the_next_run(
 
 
 def _stored_sessions(path: Path, co_id: str) -> list[str]:
-    """Return the kinds of sessions (z, d) of which a local store holds something."""
+    """Return the kinds of sessions (z, d) of which a local store has content."""
     query = "SELECT DISTINCT session FROM log JOIN batch ON batch.log = log.number WHERE value = ?"
     with closing(sqlite3.connect(path)) as connection:
         return [row[0].rpartition("_session_")[2][0] for row in connection.execute(query, (co_id,))]

@@ -1,4 +1,4 @@
-"""Files written by one side can be read by the other, whole and while they grow."""
+"""Files written by one side can be read by the other, complete or while they grow."""
 
 import asyncio
 import base64
@@ -72,7 +72,7 @@ async def test_a_file_is_read_while_javascript_writes_it(jazz: JazzServer, js: J
     assert (await loading).read() == b"part 0part 1part 2"
 
 
-async def test_a_large_source_is_uploaded_piece_by_piece(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
+async def test_a_large_source_is_uploaded_in_chunks(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
     python, group = await _both(jazz, js, nodes)
     pieces = [random.Random(seed).randbytes(70_000) for seed in range(100)]  # noqa: S311 - only some bytes
 

@@ -81,7 +81,7 @@ def _exactly(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-async def test_javascript_reads_each_value_as_its_own(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
+async def test_javascript_reads_each_value_like_its_own(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
     python, group, _ = await _both(jazz, js, nodes)
     value = group.create_map({key: written for key, (written, _) in WRITTEN_IN_PYTHON.items()})
     await python.flush()
@@ -89,7 +89,7 @@ async def test_javascript_reads_each_value_as_its_own(jazz: JazzServer, js: Java
     assert await js("areExpressions", actor="js", id=value.id, sources=sources) == []
 
 
-async def test_what_python_reads_of_its_own_writes_is_what_another_node_reads(nodes: Nodes) -> None:
+async def test_a_node_reads_its_own_writes_as_other_nodes_do(nodes: Nodes) -> None:
     one, two = await nodes("one"), await nodes("two")
     group = one.create_group()
     await group.add_member("everyone", "reader")
@@ -100,9 +100,7 @@ async def test_what_python_reads_of_its_own_writes_is_what_another_node_reads(no
         assert _exactly(value[key]) == _exactly(theirs[key]), key
 
 
-async def test_python_reads_what_javascript_wrote_as_it_was_written(
-    jazz: JazzServer, js: JavaScript, nodes: Nodes
-) -> None:
+async def test_python_reads_exactly_what_javascript_wrote(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
     python, group, _ = await _both(jazz, js, nodes)
     value = group.create_map({})
     await python.flush()

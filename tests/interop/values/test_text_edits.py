@@ -58,7 +58,7 @@ async def test_a_text_of_javascript_is_edited_in_python(jazz: JazzServer, js: Ja
     await js("until", actor="js", id=text.id, expected=str(text))
 
 
-async def test_a_long_text_is_written_in_pieces_of_512_graphemes(
+async def test_a_long_text_is_written_in_transactions_of_512_graphemes(
     jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
     python, group = await _both(jazz, js, nodes)
@@ -107,7 +107,7 @@ async def test_both_split_texts_into_the_same_graphemes(jazz: JazzServer, js: Ja
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_concurrent_edits_of_a_text_end_alike(seed: int, jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
+async def test_concurrent_edits_of_a_text_converge(seed: int, jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
     clock = Clock()
     python, group = await _both(jazz, js, nodes, clock)
     choose = random.Random(seed)  # noqa: S311 - a test's program
@@ -177,7 +177,7 @@ def _edit_list(value: CoList, choose: random.Random, added: str) -> None:
 
 
 async def _settle(python: Node, js: JavaScript, value: CoList | CoPlainText) -> None:
-    """Until both have the same transactions."""
+    """Wait until both have the same transactions."""
     await python.flush()
     await js("flush", actor="js")
     await python.catch_up()

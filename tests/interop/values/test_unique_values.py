@@ -1,4 +1,4 @@
-"""Values found by their name: one for each name, and the earliest first content wins."""
+"""Values with computable ids: one for each name, and the earliest first content wins."""
 
 from typing import Any
 
@@ -44,12 +44,12 @@ async def test_python_and_jazz_tools_get_or_create_the_same_value(
     group = await _writable(python)
     first = await _unique(python, group, kind, name, "python")
     await python.flush()
-    wish = {"kind": kind, "unique": name, "value": _init(kind, "tools")}
-    theirs = await tools("getOrCreate", actor="tools", owner=group.id, **wish)
+    arguments = {"kind": kind, "unique": name, "value": _init(kind, "tools")}
+    theirs = await tools("getOrCreate", actor="tools", owner=group.id, **arguments)
     assert theirs == {"id": first.id, "content": _init(kind, "python")}
 
     other = await _writable(python)
-    made = await tools("getOrCreate", actor="tools", owner=other.id, **wish)
+    made = await tools("getOrCreate", actor="tools", owner=other.id, **arguments)
     await tools("flush", actor="tools")
     mine = await _unique(python, other, kind, name, "python")
     assert mine.id == made["id"]
@@ -57,10 +57,10 @@ async def test_python_and_jazz_tools_get_or_create_the_same_value(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_of_two_that_make_it_at_once_the_earlier_content_wins_for_all(
+async def test_of_two_concurrent_creators_the_earlier_content_wins_for_all(
     kind: str, jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
-    """Neither has seen the other's value; both clocks are set, and either may be the earlier."""
+    """Neither has seen the other's value; both clocks are set, and either may be the earlier one."""
     python = await nodes("python")
     await js("create", actor="js", url=jazz.url, name="js")
     await js("flush", actor="js")
@@ -106,7 +106,7 @@ async def test_without_content_it_has_one_transaction_that_everyone_can_read(
     assert not await js("load", actor="js", id=value.id)
 
 
-async def test_two_nodes_find_one_value_and_none_where_there_is_none(nodes: Nodes) -> None:
+async def test_two_nodes_find_the_same_value_or_none(nodes: Nodes) -> None:
     one, two = await nodes("one"), await nodes("two")
     group = await _writable(one)
     theirs = await two.load_group(group.id)
@@ -123,7 +123,7 @@ async def test_two_nodes_find_one_value_and_none_where_there_is_none(nodes: Node
         assert content(again) == _init(kind, "one")
 
 
-async def test_a_deleted_unique_value_is_not_made_again(nodes: Nodes) -> None:
+async def test_a_deleted_unique_value_is_not_created_again(nodes: Nodes) -> None:
     one, two = await nodes("one"), await nodes("two")
     group = await _writable(one)
     await group.add_member(AccountId(two.account_id), "admin")

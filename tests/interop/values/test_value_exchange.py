@@ -1,4 +1,4 @@
-"""Values, groups and accounts written by Python are read by the official JavaScript client, and the other way round."""
+"""Values, groups and accounts written by Python are read by the official JavaScript client, and vice versa."""
 
 import pytest
 from interop.javascript import JavaScript
@@ -20,7 +20,9 @@ SAMPLE = {
 }
 
 
-async def test_javascript_reads_what_python_wrote_and_answers(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
+async def test_javascript_reads_what_python_wrote_and_writes_back(
+    jazz: JazzServer, js: JavaScript, nodes: Nodes
+) -> None:
     python = await nodes("python")
     other = await js("create", actor="js", url=jazz.url, name="js")
     await js("flush", actor="js")
@@ -49,7 +51,9 @@ async def test_javascript_reads_what_python_wrote_and_answers(jazz: JazzServer, 
     assert edit.by == other["accountID"]
 
 
-async def test_python_reads_what_javascript_wrote_and_answers(jazz: JazzServer, js: JavaScript, nodes: Nodes) -> None:
+async def test_python_reads_what_javascript_wrote_and_writes_back(
+    jazz: JazzServer, js: JavaScript, nodes: Nodes
+) -> None:
     python = await nodes("python")
     await python.flush()
     await js("create", actor="js", url=jazz.url, name="js")
@@ -125,7 +129,7 @@ async def test_both_compute_the_same_unique_map(jazz: JazzServer, js: JavaScript
 async def test_of_two_first_writers_of_a_unique_map_the_earlier_wins_on_both_sides(
     jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:
-    """Each creates the same map without having seen the other's; `fww` settles it."""
+    """Each creates the same map without having seen the other's; `fww` decides."""
     python = await nodes("python")
     group = python.create_group()
     await group.add_member("everyone", "writer")

@@ -1,4 +1,4 @@
-"""Data that the JavaScript library makes at each run is equal to the byte in Python, and the other way round."""
+"""Data that the JavaScript library creates in each run is equal to the byte in Python, and vice versa."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ TEXTS = st.text('0123456789.eE+-[]{}:,"\\u d8tfn \t\nNaI', max_size=8)
 
 @pytest.fixture(scope="module")
 async def js() -> AsyncIterator[JavaScript]:
-    """One JavaScript client for all of these tests."""
+    """Yield one JavaScript client for all of these tests."""
     async with javascript() as driver:
         yield driver
 
@@ -64,14 +64,14 @@ def _damaged(text: str, at: int, piece: str) -> str:
     )
 )
 async def test_any_text_is_parsed_and_written_as_in_javascript(js: JavaScript, sources: list[str]) -> None:
-    """Also numbers beyond a double, keys twice, lone surrogates, and what is no JSON at all."""
+    """Also numbers beyond a double, duplicate keys, lone surrogates, and text that is not JSON."""
     sources = [source.encode("utf-8", "replace").decode() for source in sources]
     assert [_parsed(source) for source in sources] == await js("parsed", sources=sources)
 
 
 @settings(COMMON, max_examples=40)
 @given(value=JSON, index=st.integers(0, 2**31), text=st.text(min_size=1, max_size=20))
-async def test_hashes_ciphers_seals_and_signatures_of_anything(
+async def test_hashes_ciphers_seals_and_signatures_of_any_content(
     js: JavaScript, value: Any, index: int, text: str
 ) -> None:
     value, text = parse_json(compact_json(value)), text.encode("utf-8", "replace").decode()
@@ -114,7 +114,7 @@ LARGE = "x" * 60_000
 
 
 async def _all_kinds_by_javascript(js: JavaScript, group: str) -> dict[str, str]:
-    """Return a value of each kind, with edits; one of them in several pieces."""
+    """Return a value of each kind, with edits; one of them in several parts."""
     a_map = await js("map", actor="js", group=group, init=SAMPLE)
     await js("set", actor="js", id=a_map, key="text", value="again")
     await js("del", actor="js", id=a_map, key="half")
@@ -135,7 +135,7 @@ async def _all_kinds_by_javascript(js: JavaScript, group: str) -> dict[str, str]
 
 
 def _joined(messages: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the pieces of a value as one: its header, and of each session the transactions and the last signature."""
+    """Return the parts of a value as one: its header, and of each session the transactions and the last signature."""
     sessions: dict[str, Any] = {}
     for message in messages:
         for name, batch in message["new"].items():
@@ -147,14 +147,14 @@ def _joined(messages: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _whole(node: DetachedNode, co_id: str) -> list[dict[str, Any]]:
-    """Return what a node sends to one who has nothing."""
+    """Return what a node sends to a peer that has nothing."""
     node.take()
     node.give({"action": "load", "id": co_id, "header": False, "sessions": {}})
     return [message for message in node.take() if message["id"] == co_id]
 
 
 async def test_whole_values_of_javascript_are_read_and_sent_on_unchanged(js: JavaScript, jazz: JazzServer) -> None:
-    """A node that is given what JavaScript would send has the same ids, contents and logs, and sends the same."""
+    """A node that gets what JavaScript would send has the same ids, contents and logs, and sends the same."""
     made = await js("create", actor="js", url=jazz.url, name="js")
     group = await js("group", actor="js", name="fixtures")
     await js("addMember", actor="js", group=group, account="everyone", role="reader")
@@ -196,7 +196,7 @@ async def test_whole_values_of_python_are_read_and_sent_on_unchanged(js: JavaScr
     large = group.create_list(["begin"])
     for number in range(5):
         large.append(f"{number}{LARGE}")
-        await asyncio.sleep(0)  # a signature each
+        await asyncio.sleep(0)  # one signature each
     await python.flush()
     await js("create", actor="reader", url=jazz.url, name="reader")
     loose = DetachedNode()

@@ -59,7 +59,7 @@ async def test_signatures_verify_both_ways() -> None:
         assert not ours.verify(theirs, stable_json("other"), agent.signer_id)
 
 
-async def test_the_request_token_of_jazz_tools_is_made_alike() -> None:
+async def test_request_tokens_of_jazz_tools_are_equal() -> None:
     """jazz-tools signs the hash of id and time (its `generateAuthToken`); Ed25519 gives the same bytes each time."""
     async with javascript() as js:
         credentials = Credentials.from_secret(SECRET)

@@ -61,7 +61,7 @@ def replica(
 
 
 def manifest(identity: str = CALLER, **members: Any) -> ReplicaManifest:
-    """Return a replica's manifest; `members` in the words of the label."""
+    """Return a replica's manifest; `members` have the names of the label's JSON."""
     info = {"name": "caller", "class": "long-running", "exclusive": False, "scalable": False}
     parsed = parse_manifest({"type": "replica", "identity": identity, "info": info, **members})
     assert isinstance(parsed, ReplicaManifest)

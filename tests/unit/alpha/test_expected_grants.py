@@ -17,7 +17,7 @@ def requirement(*permissions: GrantedPermission, replicas: tuple[ReplicaChoice, 
     return Requirement(contract=GREETING, replicas=replicas, permissions=permissions)
 
 
-def test_each_serving_replica_shall_grant_each_approved_permission() -> None:
+def test_each_approved_permission_is_expected_of_each_serving_replica() -> None:
     room = GrantedPermission(permission="room", instance_id="hall", params={"a": 1})
     rejected = GrantedPermission(permission="shout", status="rejected")
     wanted = expected_grants("co_zMe", {"greeting": requirement(room, rejected, replicas=(ONE, TWO))})
@@ -29,7 +29,7 @@ def test_a_requirement_without_permissions_still_names_its_replica_so_that_old_g
     assert expected_grants("co_zMe", {"greeting": requirement()}) == {3: {}}
 
 
-def test_asked_is_whatever_any_version_required_of_whom() -> None:
+def test_requested_permissions_are_those_that_any_version_required() -> None:
     subject = replica("stopped", "running")
     room, shout = GrantedPermission(permission="room"), GrantedPermission(permission="shout")
     first = subject.versions[0].model_copy(update={"requirements": {"a": requirement(room, shout)}})

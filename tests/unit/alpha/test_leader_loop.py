@@ -22,12 +22,12 @@ class Map(dict[str, Any]):
         self.id = co_id
 
     def on_change(self, _changed: Any) -> Any:
-        """Never changes."""
+        """Return a function without effect; the map never changes."""
         return lambda: None
 
 
-class World:
-    """Alpha, its context, its node and the Sentinel in one, as far as a loop that follows reports asks them."""
+class FakeAlpha:
+    """The parts of Alpha, its context, its node and the Sentinel that the loop uses when it follows reports."""
 
     def __init__(self) -> None:
         self.context = self.node = self
@@ -35,7 +35,7 @@ class World:
         self.loaded: list[str] = []
         self.meanwhile = lambda: None
 
-    async def peers(self, _contract: str) -> list[World]:
+    async def peers(self, _contract: str) -> list[FakeAlpha]:
         """Return the Sentinel."""
         return [self]
 
@@ -44,7 +44,7 @@ class World:
         return Map("root", {name: name for maps in sentinel_data.MAPS_BY_GROUP.values() for name in maps})
 
     async def load_map(self, co_id: str) -> Map:
-        """Return a map; something happens meanwhile if it is a report."""
+        """Return a map; call `meanwhile` if it is a report."""
         self.loaded.append(co_id)
         if co_id.startswith("report."):
             self.meanwhile()
@@ -52,14 +52,14 @@ class World:
 
 
 async def test_a_replica_that_a_scan_finds_while_reports_are_followed_does_not_end_the_term() -> None:
-    world = World()
-    loop = Loop(world)
+    alpha = FakeAlpha()
+    loop = Loop(alpha)
     loop._numbers.update({"first": 3})
-    world.meanwhile = lambda: loop._numbers.update({"second": 4})
+    alpha.meanwhile = lambda: loop._numbers.update({"second": 4})
     await loop._handle("sentinel")
-    assert "report.first" in world.loaded
+    assert "report.first" in alpha.loaded
     await loop._handle("sentinel")
-    assert "report.second" in world.loaded
+    assert "report.second" in alpha.loaded
 
 
 @pytest.mark.parametrize(

@@ -23,23 +23,23 @@ def decided(*history: Edit) -> Any:
     return None if found is None else found.value
 
 
-def test_the_last_one_counts() -> None:
+def test_the_last_edit_counts() -> None:
     assert decided(edit("alpha", True), edit("admin", False, 2)) is False
 
 
-def test_who_may_not_manage_any_more_decides_nothing_however_late() -> None:
+def test_edits_of_an_account_that_may_no_longer_manage_do_not_count() -> None:
     assert decided(edit("alpha", True), edit("removed", False, NOW)) is True
 
 
-def test_nonsense_decides_nothing() -> None:
+def test_malformed_edits_do_not_count() -> None:
     assert decided(edit("alpha", True), edit("admin", "yes", 2), edit("admin", {"a": 1}, 3)) is True
 
 
-def test_a_clock_that_is_far_ahead_decides_nothing() -> None:
+def test_edits_far_in_the_future_do_not_count() -> None:
     assert decided(edit("alpha", True), edit("admin", False, NOW + MADE_AT_TOLERANCE_MS + 1)) is True
     assert decided(edit("alpha", True), edit("admin", False, NOW + MADE_AT_TOLERANCE_MS)) is False
 
 
-def test_a_deleted_value_is_none() -> None:
+def test_a_deleted_value_has_no_effective_edit() -> None:
     assert decided(edit("admin", False), edit("admin", None, 2, deleted=True)) is None
     assert decided() is None

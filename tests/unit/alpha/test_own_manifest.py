@@ -37,7 +37,7 @@ def test_every_packaged_contract_has_its_identity_as_key() -> None:
     }
 
 
-def test_what_alpha_asks_of_the_sentinel_exists_there() -> None:
+def test_permissions_that_alpha_requires_of_the_sentinel_exist() -> None:
     assert {ref.name for ref in sentinel_grants("co_zAlpha")} <= set(SENTINEL.permissions)
     assert set(MANIFEST.requirements) == {SENTINEL_NAME}
 

@@ -132,7 +132,7 @@ def test_pods_are_probed_and_leave_their_service_before_they_stop() -> None:
     assert 0 < container["lifecycle"]["preStop"]["sleep"]["seconds"] < spec["terminationGracePeriodSeconds"]
 
 
-def test_the_own_placement_group_beats_the_cluster_default() -> None:
+def test_a_replicas_placement_group_overrides_the_default_of_the_cluster() -> None:
     cluster = CLUSTER.model_copy(update={"default_placement_group": "shared"})
     own = replica("unknown", management=Management(placement_group="big"))
     assert pod(rendered(own, cluster), "Deployment/greeter-1")["nodeSelector"] == {"reside.io/placement-group": "big"}
@@ -160,7 +160,7 @@ def test_the_seed_is_never_rendered() -> None:
     assert render(seed, CLUSTER, owner=OWNER).objects == ()
 
 
-def test_alpha_learns_domain_mirrors_and_the_claim_code_but_never_stores_the_code() -> None:
+def test_alphas_pod_gets_domain_mirrors_and_a_reference_to_the_claim_code() -> None:
     cluster = DOMAIN.model_copy(update={"registry_mirrors": {"registry.reside.internal": "http://10.0.0.1:5000"}})
     alpha = replica("unknown", name="alpha", identity=constants.ALPHA_IDENTITY)
     found = environment(rendered(alpha, cluster), "Deployment/alpha-1")
@@ -188,13 +188,13 @@ def test_the_sentinel_has_its_account_its_volume_and_its_passphrase() -> None:
 
 @pytest.mark.parametrize("identity", [GREETER, constants.ALPHA_IDENTITY, constants.SENTINEL_IDENTITY])
 @pytest.mark.parametrize("kind", ["long-running", "oneshot"])
-def test_what_is_rendered_breaks_no_rule_of_the_policy(identity: str, kind: str) -> None:
+def test_rendered_objects_obey_the_policy(identity: str, kind: str) -> None:
     subject = replica("running-outdated", "starting", kind=kind, identity=identity)
     stack = render(subject, DOMAIN, owner=OWNER, serving={GREETING})
     assert list(rules.check(stack.objects, rules.Context(CLUSTER.namespace))) == []
 
 
-def test_a_job_retries_little_and_never_restarts_in_place() -> None:
+def test_a_job_has_few_retries_and_no_restarts_in_place() -> None:
     job = rendered(replica("unknown", kind="oneshot"), CLUSTER, serving=())["Job/greeter-1"]
     assert job["spec"]["backoffLimit"] <= 3
     assert job["spec"]["template"]["spec"]["restartPolicy"] == "Never"

@@ -51,7 +51,7 @@ def test_a_requirement_without_a_server_is_refused_unless_optional() -> None:
     assert resolved(requiring(optional=True), providers={}).requirements["greeting"].replicas == ()
 
 
-def test_an_unknown_permission_is_refused_naming_those_there_are() -> None:
+def test_an_unknown_permission_is_refused_with_the_known_ones() -> None:
     with pytest.raises(LoadRefused, match="no permission 'greet'; it has wave"):
         resolved(requiring(), contracts={GREETING: contract(permissions={"wave": {}})})
 
@@ -63,7 +63,7 @@ def test_the_name_is_the_requested_one_or_that_of_the_manifest_and_free() -> Non
     assert resolved(manifest(), "phone", taken=("phone",)).name == "phone-1"
 
 
-def test_an_impossible_requested_name_is_refused() -> None:
+def test_an_invalid_requested_name_is_refused() -> None:
     with pytest.raises(InvalidName, match="Phone!"):
         resolved(manifest(), "Phone!")
 
@@ -86,7 +86,7 @@ def test_a_replica_of_another_identity_can_not_be_updated() -> None:
         resolved(manifest(), existing=replica("running"))
 
 
-def test_identity_must_be_the_images() -> None:
+def test_the_identity_must_be_that_of_the_image() -> None:
     with pytest.raises(LoadRefused, match=f"identity is {CALLER}, but the image is {GREETER}"):
         replica_manifest(manifest(), GREETER)
 
@@ -103,22 +103,22 @@ def test_the_same_contract_twice_is_refused() -> None:
 
 
 def test_placeholders_are_replaced_in_params_and_instance() -> None:
-    wish = {"name": "greet", "instanceId": "of-{replica.name}", "params": {"deep": ["{replica.identity}", "{3}"]}}
-    permission = resolved(requiring(permissions=[wish])).requirements["greeting"].permissions[0]
+    requested = {"name": "greet", "instanceId": "of-{replica.name}", "params": {"deep": ["{replica.identity}", "{3}"]}}
+    permission = resolved(requiring(permissions=[requested])).requirements["greeting"].permissions[0]
     assert permission.instance_id == "of-caller"
     assert permission.params == {"deep": [CALLER, "{3}"]}
 
 
 def test_an_unknown_placeholder_is_refused() -> None:
-    wish = {"name": "greet", "params": {"a": "{replica.password}"}}
+    permission = {"name": "greet", "params": {"a": "{replica.password}"}}
     with pytest.raises(LoadRefused, match=r"\{replica.password\}.*unknown"):
-        resolved(requiring(permissions=[wish]))
+        resolved(requiring(permissions=[permission]))
 
 
-def test_instance_keys_make_the_instance_out_of_params() -> None:
+def test_the_instance_id_is_computed_from_params_by_instance_keys() -> None:
     keyed = {GREETING: contract(permissions={"greet": {"instanceKeys": ["room"]}})}
-    wish = {"name": "greet", "params": {"room": "hall"}}
-    request = resolved(requiring(permissions=[wish]), contracts=keyed)
+    permission = {"name": "greet", "params": {"room": "hall"}}
+    request = resolved(requiring(permissions=[permission]), contracts=keyed)
     assert request.requirements["greeting"].permissions[0].instance_id == "hall"
     with pytest.raises(LoadRefused, match="set instanceId or the params room"):
         resolved(requiring(), contracts=keyed)
@@ -129,16 +129,16 @@ def test_an_instance_that_looks_like_another_permission_is_refused(instance: str
     both = {GREETING: contract(permissions={"greet": {}, "greet:room": {"instanceKeys": ["room"]}})}
     with pytest.raises(LoadRefused, match="is ambiguous with permission 'greet:room': use another instance"):
         resolved(requiring(permissions=[{"name": "greet", "instanceId": instance}]), contracts=both)
-    for wish in ({"name": "greet", "instanceId": "roomy"}, {"name": "greet:room", "instanceId": "hall"}):
-        assert resolved(requiring(permissions=[wish]), contracts=both).requirements["greeting"].permissions
+    for permission in ({"name": "greet", "instanceId": "roomy"}, {"name": "greet:room", "instanceId": "hall"}):
+        assert resolved(requiring(permissions=[permission]), contracts=both).requirements["greeting"].permissions
 
 
 def test_params_must_fit_the_contracts_schema() -> None:
     schema = {"type": "object", "properties": {"limit": {"type": "integer"}}, "additionalProperties": False}
     strict = {GREETING: contract(permissions={"greet": {"params": schema}})}
-    wish = {"name": "greet", "params": {"limit": "many"}}
+    permission = {"name": "greet", "params": {"limit": "many"}}
     with pytest.raises(LoadRefused, match='limit: "many" is not of type "integer"'):
-        resolved(requiring(permissions=[wish]), contracts=strict)
+        resolved(requiring(permissions=[permission]), contracts=strict)
 
 
 @pytest.mark.parametrize(
@@ -157,10 +157,10 @@ def test_params_must_fit_the_contracts_schema() -> None:
     ],
 )
 def test_a_schema_that_can_not_be_used_is_refused_and_nothing_is_fetched(schema: dict[str, Any]) -> None:
-    wish = {"name": "greet", "params": {"limit": "many"}}
+    permission = {"name": "greet", "params": {"limit": "many"}}
     strange = {GREETING: contract(permissions={"greet": {"params": schema}})}
     with pytest.raises(LoadRefused, match="can't be checked"):
-        resolved(requiring(permissions=[wish]), contracts=strange)
+        resolved(requiring(permissions=[permission]), contracts=strange)
 
 
 @pytest.mark.parametrize(
@@ -170,19 +170,19 @@ def test_a_schema_that_can_not_be_used_is_refused_and_nothing_is_fetched(schema:
         {"patternProperties": {"^(l|i|m|t)+$": {"pattern": "^(a|a)+$"}}},
     ],
 )
-def test_a_pattern_that_could_take_for_ever_is_checked_at_once(schema: dict[str, Any]) -> None:
+def test_a_pattern_with_exponential_backtracking_is_checked_in_linear_time(schema: dict[str, Any]) -> None:
     """With backtracking, this value would take 2^64 steps."""
-    wish = {"name": "greet", "params": {"limit": "a" * 64 + "!"}}
+    permission = {"name": "greet", "params": {"limit": "a" * 64 + "!"}}
     slow = {GREETING: contract(permissions={"greet": {"params": schema}})}
     with pytest.raises(LoadRefused, match=r"limit: .* does not match"):
-        resolved(requiring(permissions=[wish]), contracts=slow)
+        resolved(requiring(permissions=[permission]), contracts=slow)
 
 
 @pytest.mark.parametrize("schema", [{"$ref": "#"}, {"properties": {"limit": {"multipleOf": 0.5}}}])
-def test_a_schema_without_an_end_and_a_number_without_bounds_are_no_trouble(schema: dict[str, Any]) -> None:
-    wish = {"name": "greet", "params": {"limit": 10**400}}
+def test_a_recursive_schema_and_a_huge_number_are_accepted(schema: dict[str, Any]) -> None:
+    permission = {"name": "greet", "params": {"limit": 10**400}}
     strange = {GREETING: contract(permissions={"greet": {"params": schema}})}
-    assert resolved(requiring(permissions=[wish]), contracts=strange).requirements["greeting"].permissions
+    assert resolved(requiring(permissions=[permission]), contracts=strange).requirements["greeting"].permissions
 
 
 def test_a_choice_moves_the_rest_to_the_alternatives() -> None:
@@ -204,7 +204,7 @@ def test_no_choice_keeps_what_was_resolved() -> None:
         ({"greeting": [3, 4]}, "accepts one replica"),
     ],
 )
-def test_an_impossible_choice_is_refused(choices: dict[str, list[int]], message: str) -> None:
+def test_an_invalid_choice_is_refused(choices: dict[str, list[int]], message: str) -> None:
     with pytest.raises(LoadRefused, match=message):
         choose(resolved(requiring()), choices)
 

@@ -15,7 +15,7 @@ from reside.model.status import VersionStatus
 STATUSES: list[VersionStatus] = list(get_args(VersionStatus))
 
 
-def test_the_first_version_runs_at_once_scalable_or_not() -> None:
+def test_the_first_version_runs_immediately_scalable_or_not() -> None:
     assert rollout(replica("unknown")) == rollout(replica("unknown", scalable=False)) == {1: True}
 
 
@@ -39,7 +39,7 @@ def test_non_scalable_stops_the_old_version_first() -> None:
     assert rollout(replica("stopped", "stopped", scalable=False)) == {2: True}
 
 
-def test_a_failed_old_version_goes_and_holds_back_a_non_scalable_one_until_it_is_gone() -> None:
+def test_a_failed_old_version_is_removed_and_a_non_scalable_one_waits_for_that() -> None:
     assert rollout(replica("error", "unknown", scalable=False)) == {2: False}
     assert rollout(replica("stopped", "unknown", scalable=False)) == {2: True}
     assert rollout(replica("error", "running")) == {2: True}
@@ -61,7 +61,7 @@ def test_a_replica_without_a_current_version_has_no_workload() -> None:
 
 
 @given(st.lists(st.sampled_from(STATUSES), min_size=1, max_size=5), st.data())
-def test_a_non_scalable_replica_is_never_asked_to_run_twice(statuses: list[VersionStatus], data: st.DataObject) -> None:
+def test_a_non_scalable_replica_never_runs_two_versions(statuses: list[VersionStatus], data: st.DataObject) -> None:
     current = data.draw(st.integers(1, len(statuses)))
     plan = rollout(replica(*statuses, current=current, scalable=False))
     assert current in plan
@@ -71,7 +71,7 @@ def test_a_non_scalable_replica_is_never_asked_to_run_twice(statuses: list[Versi
 
 
 @given(st.lists(st.sampled_from(STATUSES), min_size=1, max_size=5), st.data())
-def test_a_scalable_replica_keeps_serving_versions_until_the_current_one_serves(
+def test_a_scalable_replica_keeps_old_versions_until_the_current_one_serves(
     statuses: list[VersionStatus], data: st.DataObject
 ) -> None:
     current = data.draw(st.integers(1, len(statuses)))

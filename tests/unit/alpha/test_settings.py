@@ -53,7 +53,7 @@ def test_what_is_rendered_names_the_addresses_inside_the_cluster(monkeypatch: py
 
 
 def test_alpha_reads_from_its_pod_what_the_bootstrap_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every setting of the cluster is rendered, and read back as it was."""
+    """Every setting of the cluster is rendered, and parsed to the same value."""
     cluster = ClusterSettings(
         namespace="reside",
         domain="example.org",

@@ -54,7 +54,7 @@ def test_an_old_version_that_still_serves_is_outdated() -> None:
     assert found == {1: "running-outdated"}
 
 
-def test_no_report_changes_nothing_so_that_a_sentinel_that_is_down_is_no_error() -> None:
+def test_a_missing_report_changes_no_status() -> None:
     subject = replica("running", "starting")
     assert changed_statuses(subject, stack_of(subject), StackReport()) == {}
 
@@ -72,7 +72,7 @@ def test_a_version_dropped_from_the_stack_has_stopped_once_the_sentinel_has_appl
     assert changed_statuses(subject, stack, report(stack)) == {1: "stopped"}
 
 
-def test_what_completed_stays_completed() -> None:
+def test_a_completed_version_stays_completed() -> None:
     subject = replica("completed", kind="oneshot")
     stack = stack_of(subject)
     assert changed_statuses(subject, stack, StackReport(stack.revision)) == {}
@@ -95,7 +95,7 @@ def live_after(stack: DesiredStack, before: dict[str, Any]) -> dict[str, ObjectR
 
 
 def play(subject: Replica, rounds: int = 8) -> tuple[Replica, list[dict[str, int]]]:
-    """Let Alpha and a cluster answer each other; returns the end and the pods wanted in each round."""
+    """Let Alpha and a cluster react to each other; return the final statuses and the desired pods of each round."""
     before: dict[str, Any] = {
         f"Deployment/greeter-{v.id}": 1 for v in subject.versions if v.status in ("running", "running-outdated")
     }
@@ -114,14 +114,14 @@ def play(subject: Replica, rounds: int = 8) -> tuple[Replica, list[dict[str, int
     return subject, seen
 
 
-def test_a_scalable_change_ends_with_the_new_version_alone_and_was_never_without_one() -> None:
+def test_a_scalable_update_ends_with_the_new_version_alone_without_a_gap() -> None:
     end, seen = play(replica("running", "unknown"))
     assert [v.status for v in end.versions] == ["stopped", "running"]
     assert seen[0] == {"Deployment/greeter-1": 1, "Deployment/greeter-2": 1}
     assert seen[-1] == {"Deployment/greeter-2": 1}
 
 
-def test_a_non_scalable_change_stops_first_and_never_wants_two() -> None:
+def test_a_non_scalable_update_stops_the_old_version_first() -> None:
     end, seen = play(replica("running", "unknown", scalable=False))
     assert [v.status for v in end.versions] == ["stopped", "running"]
     assert seen[0] == {"Deployment/greeter-1": 0, "Deployment/greeter-2": 0}
@@ -130,7 +130,7 @@ def test_a_non_scalable_change_stops_first_and_never_wants_two() -> None:
 
 
 def test_a_declared_version_is_starting_before_anything_is_reported() -> None:
-    """So the version that follows at once knows that this one may live."""
+    """So the next version knows that this one may be running."""
     subject = replica("unknown", scalable=False)
     assert newly_starting(subject, stack_of(subject)) == {1: "starting"}
     assert newly_starting(replica("running"), stack_of(replica("running"))) == {}

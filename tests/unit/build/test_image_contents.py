@@ -1,4 +1,4 @@
-"""What images of ReSide's own code contain: what is meant to be built, and no other file of the checkout."""
+"""The contents of images of ReSide's own code: what is meant to be built, and no other file of the checkout."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ STRAY = (
     "reside/names.cpython-311-x86_64-linux-gnu.so",
     "stacks/Pulumi.default.yaml",
 )
-"""Byte code, editors' files, a file on its way to its name, and a stack's settings, which Pulumi writes."""
+"""Byte code, editors' files, the draft of a file, and a stack's settings, which Pulumi writes."""
 
 
 @pytest.fixture
@@ -72,14 +72,14 @@ def layer(content: Code) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("stray", STRAY)
-def test_what_lies_in_a_checkout_changes_no_image(checkout: Path, stray: str) -> None:
+def test_untracked_files_in_a_checkout_change_no_image(checkout: Path, stray: str) -> None:
     code, jazz = Code(checkout).key(), JazzServer(checkout).key()
     write(checkout / stray, "stray")
     assert (Code(checkout).key(), JazzServer(checkout).key()) == (code, jazz)
 
 
-def test_a_link_to_nothing_is_no_module(checkout: Path) -> None:
-    """Emacs marks a file that is being edited so; others leave one when they are killed."""
+def test_a_dangling_link_is_not_a_module(checkout: Path) -> None:
+    """Emacs marks a file that is being edited by such a link; other editors leave one when they are killed."""
     before = Code(checkout).key()
     (checkout / "reside/model/lock.py").symlink_to("somebody@somewhere.4711")
     assert Code(checkout).key() == before
@@ -98,7 +98,7 @@ def test_a_new_module_changes_the_image_before_it_is_committed(checkout: Path) -
     assert Code(checkout).key() != before
 
 
-def test_what_is_built_is_what_was_compared_with_the_registry(checkout: Path) -> None:
+def test_the_built_content_is_the_content_that_was_hashed(checkout: Path) -> None:
     """A file that is saved between the two counts for the next build only."""
     code = Code(checkout)
     before = code.key()
@@ -107,8 +107,8 @@ def test_what_is_built_is_what_was_compared_with_the_registry(checkout: Path) ->
     assert code.key() == before
 
 
-def test_all_that_is_committed_is_built() -> None:
-    """A file of another kind, once a package needs one, is to be named in CODE_FILES. A stack's settings are not."""
+def test_all_committed_files_are_built() -> None:
+    """If a package needs files of another kind, CODE_FILES must name them. A stack's settings are not built."""
     listed = subprocess.run(["git", "ls-files", *CODE_FOLDERS], cwd=ROOT, check=True, capture_output=True, text=True)
     committed = {name for name in listed.stdout.splitlines() if (ROOT / name).exists()}
     assert committed - Code(ROOT)._files.keys() == {"stacks/Pulumi.local.yaml"}

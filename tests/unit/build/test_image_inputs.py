@@ -1,4 +1,4 @@
-"""What decides whether an image is built again: all of its inputs, and nothing else."""
+"""An image is built again if one of its inputs has changed, and only then."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Text:
     text: str
 
     def key(self) -> str:
-        """Its hash."""
+        """Return its hash."""
         return digest(self.text)
 
     def write(self, context: Context, progress: Callable[[str], None]) -> None:
-        """Into one file."""
+        """Write it into one file."""
         context.data("text", self.text.encode())
 
 
@@ -74,11 +74,11 @@ class Store:
         self.pulled: list[str] = []
 
     def has(self, item: builder.Item) -> bool:
-        """Whether the image was registered."""
+        """Return whether the image was registered."""
         return item.recipe.name in self._has
 
     def pull(self, item: builder.Item) -> None:
-        """Note it."""
+        """Record it."""
         self.pulled.append(item.recipe.name)
 
 
@@ -94,7 +94,7 @@ class Store:
         (("above",), (), ["base"], []),
     ],
 )
-def test_only_what_neither_registry_nor_daemon_has_is_built(
+def test_only_images_missing_in_registry_and_daemon_are_built(
     present: tuple[str, ...], local: tuple[str, ...], built: list[str], pulled: list[str]
 ) -> None:
     items = builder._items({"base": BASE, "above": replace(CHILD, name="above", dockerfile="FROM base")}, ["above"])
@@ -109,10 +109,10 @@ def test_a_mirrors_password_is_not_shown() -> None:
     assert debootstrap._without_credentials(said) == expected
 
 
-def test_what_another_build_takes_away_while_old_things_are_looked_for_is_no_error(
+def test_a_folder_that_another_build_removes_during_a_cleanup_is_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A link to nothing is what a folder's list shows of a thing that got its name a moment later."""
+    """A dangling link simulates an entry of a folder's list that was renamed a moment later."""
     monkeypatch.setenv("RESIDE_CACHE", str(tmp_path))
     (cache.folder() / f"{cache.INCOMPLETE}x").symlink_to(tmp_path / "nowhere")
     assert cache.cached("thing", "key", lambda folder: (folder / "a").touch()).name == "thing-key"
@@ -142,7 +142,7 @@ def test_a_context_is_the_same_for_the_same_content(tmp_path: Path) -> None:
     }
 
 
-def test_a_saved_image_gives_its_layers_even_where_they_are_links(tmp_path: Path) -> None:
+def test_layers_of_a_saved_image_are_read_even_if_they_are_links(tmp_path: Path) -> None:
     config = json.dumps({"rootfs": {"diff_ids": ["sha256:1", "sha256:2"]}}).encode()
     entry = {"Config": "c.json", "RepoTags": ["reside/a:1"], "Layers": ["x/layer.tar", "y/layer.tar"]}
     path = tmp_path / "saved.tar"
@@ -161,7 +161,7 @@ def test_a_saved_image_gives_its_layers_even_where_they_are_links(tmp_path: Path
         assert reader.read() == b"first"
 
 
-def test_an_archive_that_is_none_is_said_so(tmp_path: Path) -> None:
+def test_an_invalid_archive_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "saved.tar"
     path.write_bytes(b"no tar")
     with pytest.raises(LocalError, match="can't be read"):

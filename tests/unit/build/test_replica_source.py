@@ -49,23 +49,23 @@ def test_the_label_is_made_from_the_file(tmp_path: Path) -> None:
         ({"replica_yaml": REPLICA.replace("greeter,", "Greeter,")}, "info.name"),
     ],
 )
-def test_a_folder_that_is_not_right_is_refused(tmp_path: Path, files: dict[str, str], message: str) -> None:
+def test_an_invalid_folder_is_refused(tmp_path: Path, files: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         read_source(folder(tmp_path, **files), "latest")
 
 
-def test_a_manifest_that_does_not_fit_is_an_invalid_manifest(tmp_path: Path) -> None:
+def test_a_manifest_that_does_not_match_the_schema_is_invalid(tmp_path: Path) -> None:
     with pytest.raises(InvalidManifest, match=r"contract\.yaml"):
         read_source(folder(tmp_path, contract_yaml="identity: 5\n"), "latest")
 
 
-def test_what_is_no_folder_is_named(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="nowhere is not a folder"):
         read_source(tmp_path / "nowhere", "latest")
 
 
 @pytest.mark.parametrize("tag", ["", "a b", "-x"])
-def test_a_tag_that_is_none_is_refused(tmp_path: Path, tag: str) -> None:
+def test_an_invalid_tag_is_refused(tmp_path: Path, tag: str) -> None:
     with pytest.raises(InvalidReference, match="its tag must be"):
         read_source(folder(tmp_path, contract_yaml=CONTRACT), tag)
 
@@ -75,7 +75,7 @@ def test_an_identity_without_a_registry_is_refused(tmp_path: Path) -> None:
         read_source(folder(tmp_path, contract_yaml="identity: contracts/greeting\n"), "latest")
 
 
-def test_caches_and_ignored_files_stay_out_and_links_are_followed(tmp_path: Path) -> None:
+def test_caches_and_ignored_files_are_excluded_and_links_are_followed(tmp_path: Path) -> None:
     outside = tmp_path / "outside.yaml"
     outside.write_text("shared")
     inner = tmp_path / "replica"
@@ -122,7 +122,7 @@ def test_mirrors_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "5", '{"a": 1}'])
-def test_mirrors_that_are_none_are_refused_with_an_example(text: str) -> None:
+def test_invalid_mirrors_are_refused_with_an_example(text: str) -> None:
     with pytest.raises(InvalidInput, match="RESIDE_REGISTRY_MIRRORS must be JSON such as"):
         parse_mirrors(text)
 

@@ -42,13 +42,13 @@ def test_system_replicas_have_their_frozen_identity_and_info(
     assert (info.exclusive, info.scalable) == (True, scalable)
 
 
-def test_alpha_asks_the_sentinel_for_every_kind_that_a_stack_may_hold() -> None:
+def test_alpha_requires_permissions_for_every_kind_that_a_stack_can_contain() -> None:
     alpha = shipped("alpha")
     assert [i.identity for i in alpha.implementations.values()] == [ALPHA_CONTRACT]
     (requirement,) = alpha.requirements.values()
     assert requirement.identity == SENTINEL_CONTRACT
-    assert {wish.name for wish in requirement.permissions} == {kind.manage for kind in KINDS}
-    assert {wish.name for wish in requirement.permissions} <= PACKAGED[SENTINEL_CONTRACT].permissions.keys()
+    assert {permission.name for permission in requirement.permissions} == {kind.manage for kind in KINDS}
+    assert {permission.name for permission in requirement.permissions} <= PACKAGED[SENTINEL_CONTRACT].permissions.keys()
 
 
 def test_seed_and_sentinel_require_nothing() -> None:
@@ -76,5 +76,5 @@ def test_the_examples_fit_together() -> None:
     assert [i.identity for i in greeter.implementations.values()] == [contract.identity]
     (requirement,) = caller.requirements.values()
     assert requirement.identity == contract.identity
-    assert {wish.name for wish in requirement.permissions} <= contract.permissions.keys()
+    assert {permission.name for permission in requirement.permissions} <= contract.permissions.keys()
     assert (greeter.info.scalable, caller.info.scalable) == (True, False)

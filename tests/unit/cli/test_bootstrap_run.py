@@ -24,11 +24,11 @@ STACK = "urn:pulumi:local::reside::"
         (f"{STACK}pulumi:providers:kubernetes::cluster", None),
     ],
 )
-def test_steps_are_shown_by_phase_and_groups_not_at_all(urn: str, name: str | None) -> None:
+def test_steps_are_shown_by_phase_and_groups_are_hidden(urn: str, name: str | None) -> None:
     assert project.step_name(urn) == name
 
 
-def test_the_salt_is_taken_out_of_the_tracked_file(tmp_path: Path) -> None:
+def test_the_salt_is_removed_from_the_tracked_file(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.local.yaml"
     file.write_text("config:\n  reside:namespace: reside\n")
     with project._without_salt(file):
@@ -36,14 +36,14 @@ def test_the_salt_is_taken_out_of_the_tracked_file(tmp_path: Path) -> None:
     assert file.read_text() == "config:\n  reside:namespace: reside\n"
 
 
-def test_a_file_that_held_only_the_salt_is_removed(tmp_path: Path) -> None:
+def test_a_file_that_contained_only_the_salt_is_removed(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.other.yaml"
     with project._without_salt(file):
         file.write_text("encryptionsalt: v1:abc\n")
     assert not file.exists()
 
 
-def test_the_reason_of_a_failure_is_each_message_once() -> None:
+def test_the_reason_of_a_failure_contains_each_message_once() -> None:
     text = """
  stderr:
     pulumi:pulumi:Stack reside-local running ERROR:grpc._server:Exception calling application: jazz is not ready

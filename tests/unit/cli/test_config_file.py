@@ -42,7 +42,7 @@ def test_members_have_the_names_of_the_model(folder: Path) -> None:
         assert f"{member}:" in text
 
 
-def test_a_cluster_brings_a_current_context_and_replaces_its_earlier_self() -> None:
+def test_adding_a_cluster_sets_the_current_context_and_replaces_an_earlier_entry() -> None:
     first = config.Config().with_account(ACCOUNT).with_cluster(CLUSTER, "admin")
     again = first.with_cluster(CLUSTER.model_copy(update={"alpha_replica_id": "co_z3"}), "admin")
     assert again.context() == config.Context(name="local", cluster="local", account="admin")

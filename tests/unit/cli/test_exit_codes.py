@@ -21,7 +21,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["account", "create"], ["replica", "load"], ["replica", "--no"]])
-def test_a_usage_that_is_unknown_ends_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_usage_ends_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(arguments) == 2
     assert "Traceback" not in capsys.readouterr().err
 

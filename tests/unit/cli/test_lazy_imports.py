@@ -12,7 +12,7 @@ PARTS = {"account", "build", "cluster", "local", "replica"}
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["nonsense"]])
-def test_all_parts_are_there_when_none_is_named(arguments: list[str]) -> None:
+def test_all_parts_are_imported_if_none_is_named(arguments: list[str]) -> None:
     assert set(get_command(command(arguments)).commands) == PARTS  # type: ignore[attr-defined] # it is a group
 
 

@@ -48,7 +48,7 @@ def request(status: str, revision: str = "one", **members: Any) -> LoadRequest:
 class Alpha:
     """A session, its node, and a request's map: approves one revision; then the map is as in `then`.
 
-    What Alpha wrote meanwhile (`news`) is not here before the node has caught up.
+    What Alpha wrote in the meantime (`news`) is visible only after the node has synced.
     """
 
     def __init__(self, accepted: str, then: LoadRequest) -> None:
@@ -60,11 +60,11 @@ class Alpha:
         self.seen: list[str] = []
 
     async def decide(self, seen: LoadRequest) -> None:
-        """Note what the operator saw."""
+        """Record what the operator saw."""
         self.seen.append((seen.preview or {})["revision"])
 
     async def catch_up(self) -> None:
-        """Bring the news."""
+        """Make the news visible."""
         self.map = self.news
 
     def as_dict(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class Alpha:
         return await approve(self, self, seen, self.decide, lambda _line: None)
 
 
-async def test_what_the_world_has_moved_is_shown_to_the_operator_before_it_is_approved() -> None:
+async def test_a_preview_that_has_changed_is_shown_to_the_operator_before_approval() -> None:
     alpha = Alpha("two", request("approved", "two", version=7))
     assert (await alpha.approve(request("requires-approval"))).version == 7
     assert alpha.seen == ["one", "two"]
@@ -105,7 +105,7 @@ async def test_a_decision_of_another_operator_is_reported_without_a_prompt() -> 
     assert alpha.seen == ["one"]
 
 
-async def test_nothing_is_approved_that_the_operator_declines() -> None:
+async def test_a_declined_request_is_not_approved() -> None:
     alpha = Alpha("one", request("approved", version=7))
 
     async def decline(_seen: LoadRequest) -> None:
@@ -124,7 +124,7 @@ async def test_an_approved_request_that_fails_is_reported_with_its_reason() -> N
 
 
 class Restarting(Alpha):
-    """An Alpha that ends during the first call: before it has approved, or after; `news` is what it wrote."""
+    """An Alpha that ends during the first call, before or after it has approved; `news` is what it wrote."""
 
     def __init__(self, news: LoadRequest) -> None:
         super().__init__("one", request("approved", version=7))
@@ -132,7 +132,7 @@ class Restarting(Alpha):
         self.calls = 0
 
     async def call(self, method: str, body: dict[str, Any]) -> None:
-        """Lose the first answer; the second call is served from what was written before."""
+        """Lose the first response; the second call returns what was written before."""
         self.calls += 1
         if self.calls == 1:
             raise AnswerLost("alpha did not respond")
@@ -146,7 +146,7 @@ class Restarting(Alpha):
     [request("requires-approval"), request("approved"), request("approved", version=7)],
     ids=["not carried out", "carried out", "version made"],
 )
-async def test_an_approval_whose_answer_was_lost_is_asked_for_again(news: LoadRequest) -> None:
+async def test_an_approval_whose_response_was_lost_is_repeated(news: LoadRequest) -> None:
     alpha = Restarting(news)
     if news.status == "approved":
         alpha.then = news.model_copy(update={"version": 7})
@@ -162,14 +162,16 @@ async def test_an_approval_whose_answer_was_lost_is_asked_for_again(news: LoadRe
         (request("approved", "two"), "was approved by another operator"),
     ],
 )
-async def test_a_decision_of_another_operator_while_alpha_was_away_is_reported(news: LoadRequest, message: str) -> None:
+async def test_a_decision_of_another_operator_during_an_outage_of_alpha_is_reported(
+    news: LoadRequest, message: str
+) -> None:
     alpha = Restarting(news)
     with pytest.raises(Conflict, match=message):
         await alpha.approve(request("requires-approval"))
     assert alpha.calls == 2
 
 
-async def test_an_alpha_that_loses_each_answer_is_given_up() -> None:
+async def test_approving_ends_after_repeatedly_lost_responses() -> None:
     alpha = Restarting(request("requires-approval"))
     calls = 0
 
@@ -185,43 +187,43 @@ async def test_an_alpha_that_loses_each_answer_is_given_up() -> None:
 
 
 class Client:
-    """A session, its node and a group of it; the first answer of Alpha is lost."""
+    """A session, its node and a group of it; Alpha's first response is lost."""
 
     alpha = "co_zAlpha"
 
     def __init__(self) -> None:
         self.node = self
-        self.id = "co_zWish"
-        self.wishes: list[str] = []
+        self.id = "co_zSpec"
+        self.specs: list[str] = []
 
     def create_group(self) -> Client:
         """Return a group."""
         return self
 
     async def add_member(self, _account: str, _role: str) -> None:
-        """Let Alpha read."""
+        """Accept Alpha as a reader."""
 
     def create_map(self, _members: dict[str, Any]) -> Client:
         """Return the request value."""
         return self
 
     async def flush(self) -> None:
-        """Nothing to send."""
+        """Do nothing."""
 
     async def load_map(self, co_id: str) -> str:
         """Return the load request."""
         return co_id
 
     async def call(self, _method: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Make a load request of the request value, once."""
-        self.wishes.append(body["wish"])
-        if len(self.wishes) == 1:
+        """Create a load request from the request value, once."""
+        self.specs.append(body["wish"])
+        if len(self.specs) == 1:
             raise AnswerLost("alpha did not respond")
         return {"id": 4, "loadRequest": "co_zRequest"}
 
 
-async def test_a_load_request_whose_answer_was_lost_is_asked_for_again_with_the_same_value() -> None:
-    """Alpha makes one load request of a request value, also for repeated calls."""
+async def test_creating_a_load_request_is_repeated_with_the_same_value_after_a_lost_response() -> None:
+    """Alpha creates one load request for each request value, also for repeated calls."""
     client = Client()
     assert await create_request(client, LoadRequestSpec(image="image")) == (4, "co_zRequest")
-    assert client.wishes == ["co_zWish", "co_zWish"]
+    assert client.specs == ["co_zSpec", "co_zSpec"]

@@ -25,7 +25,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> StringIO:
     return written
 
 
-def test_a_permission_can_not_hide_what_it_is_from_the_approver(screen: StringIO) -> None:
+def test_a_permission_can_not_hide_its_name_from_the_approver(screen: StringIO) -> None:
     permission = GrantedPermission(permission="greet", instance_id=HOSTILE)
     wanted = ApproveRequest(
         info={"name": "caller", "class": "oneshot", "exclusive": False, "scalable": False},

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_the_folder_is_private_and_goes_with_the_run(tmp_path: Path) -> None:
+def test_the_folder_is_private_and_removed_with_the_run(tmp_path: Path) -> None:
     with scratch.folder(tmp_path, "local") as own:
         assert own.stat().st_mode & 0o777 == 0o700
         (own / "kubeconfig123").write_text("credentials")
     assert not own.exists()
 
 
-def test_what_a_killed_run_left_goes_and_what_others_use_stays(tmp_path: Path) -> None:
+def test_folders_of_killed_runs_are_removed_and_those_in_use_stay(tmp_path: Path) -> None:
     processes = tmp_path / "proc"
     for pid, state in (("7", "S"), ("8", "Z")):
         (processes / pid).mkdir(parents=True)

@@ -39,7 +39,7 @@ def test_the_lock_of_a_living_engine_stays(tmp_path: Path) -> None:
     assert path.exists()
 
 
-def test_a_reused_process_id_proves_nothing(tmp_path: Path) -> None:
+def test_a_reused_process_id_does_not_keep_a_lock(tmp_path: Path) -> None:
     lock(tmp_path, "local", json.dumps({"pid": 7}))
     process(tmp_path / "proc", 7, "bash")
     assert crash.remove_stale_locks(tmp_path, "local", tmp_path / "proc")
@@ -51,7 +51,7 @@ def test_a_zombie_engine_is_not_alive(tmp_path: Path) -> None:
     assert crash.remove_stale_locks(tmp_path, "local", tmp_path / "proc")
 
 
-def test_a_torn_lock_is_removed(tmp_path: Path) -> None:
+def test_an_incomplete_lock_file_is_removed(tmp_path: Path) -> None:
     path = lock(tmp_path, "local", "{")
     assert crash.remove_stale_locks(tmp_path, "local", tmp_path / "proc")
     assert not path.exists()
@@ -63,7 +63,7 @@ def test_locks_of_other_stacks_stay(tmp_path: Path) -> None:
     assert path.exists()
 
 
-def test_half_written_files_are_removed_and_whole_ones_stay(tmp_path: Path) -> None:
+def test_incomplete_files_are_removed_and_complete_ones_stay(tmp_path: Path) -> None:
     folder = tmp_path / ".pulumi/stacks/reside"
     folder.mkdir(parents=True)
     files = {"local.json": "{}", "local.json.attrs": "", "local.json.bak.attrs": "{}", "local.json.18ea.tmp": "{"}
@@ -73,7 +73,7 @@ def test_half_written_files_are_removed_and_whole_ones_stay(tmp_path: Path) -> N
     assert sorted(path.name for path in folder.iterdir()) == ["local.json", "local.json.bak.attrs"]
 
 
-def test_the_state_of_a_cluster_that_is_no_more_is_put_aside(tmp_path: Path) -> None:
+def test_the_state_of_a_deleted_cluster_is_moved_away(tmp_path: Path) -> None:
     folder = tmp_path / ".pulumi/stacks/reside"
     folder.mkdir(parents=True)
     (folder / "local.json").write_text("{}")

@@ -13,7 +13,7 @@ REFUSED = httpx.ConnectError("connection refused")
 
 
 def alpha(*answers: httpx.Response | httpx.TransportError) -> httpx.AsyncClient:
-    """Return a client of an Alpha that answers so, one after the other; the last answer stays."""
+    """Return a client of an Alpha that gives these responses in order; the last one is repeated."""
     left = list(answers)
 
     def answer(_request: httpx.Request) -> httpx.Response:
@@ -31,7 +31,7 @@ async def test_an_alpha_that_refuses_connections_or_is_not_ready_is_waited_for()
         assert (await http.get("http://alpha/readyz")).is_success
 
 
-async def test_an_alpha_that_never_answers_is_an_error_that_says_why() -> None:
+async def test_an_unreachable_alpha_is_an_error_with_the_reason() -> None:
     async with alpha(REFUSED) as http:
         with pytest.raises(NotReady, match="Alpha was not reached in 0 s: no connection: connection refused"):
             await wait_until_ready(http, "http://alpha", 0.05)

@@ -26,7 +26,7 @@ class MemoryStore:
         return self.values.get(name)
 
     def create(self, name: str, value: str) -> str:
-        """Keep it unless there is one."""
+        """Store it unless there is one."""
         return self.values.setdefault(name, value)
 
 
@@ -43,7 +43,7 @@ def test_two_encryptions_differ() -> None:
 
 
 @pytest.mark.parametrize("damage", ["", "not base64!", "AAAA"])
-def test_another_key_or_damage_is_an_error_that_names_the_thing(damage: str) -> None:
+def test_another_key_or_damage_is_an_error_that_names_the_secret(damage: str) -> None:
     encrypted = damage or vault.Vault(MemoryStore()).encrypt("secret")
     with pytest.raises(InvalidInput, match="account 'joe'"):
         vault.Vault(MemoryStore()).decrypt(encrypted, "account 'joe'")
@@ -67,7 +67,7 @@ def test_a_key_that_others_may_read_is_refused(tmp_path: Path) -> None:
         store.read("secrets")
 
 
-def test_the_root_passphrase_is_made_once() -> None:
+def test_the_root_passphrase_is_created_once() -> None:
     store = MemoryStore()
     assert vault.root_passphrase(store) == vault.root_passphrase(store)
     assert len(vault.root_passphrase(store)) >= 32

@@ -5,7 +5,7 @@ from __future__ import annotations
 from reside.common.backoff import Backoff, Retries
 
 
-def test_pauses_double_up_to_a_bound() -> None:
+def test_pauses_double_up_to_a_limit() -> None:
     backoff = Backoff(first=1.0, longest=60.0)
     assert [backoff.pause(n) for n in (1, 2, 3, 7, 8, 10_000)] == [1, 2, 4, 60, 60, 60]
 

@@ -48,7 +48,7 @@ def test_a_written_file_has_the_content_and_is_private(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_a_missing_folder_is_an_error_unless_it_is_to_be_made(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error_unless_it_shall_be_created(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write_private(tmp_path / "missing" / "file", "content")
 

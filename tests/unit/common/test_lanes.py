@@ -11,7 +11,7 @@ def lanes(limit: int = 2) -> Lanes:
     return Lanes(lambda key: key.partition("/")[0], limit, Backoff(first=1.0, longest=4.0))
 
 
-def test_a_key_that_waits_is_there_once() -> None:
+def test_a_waiting_key_is_queued_once() -> None:
     queue = lanes()
     queue.add("a/1")
     queue.add("a/1")
@@ -48,8 +48,8 @@ def test_a_key_added_while_it_is_handled_is_handled_again() -> None:
     assert queue.take(0) == "a/1"
 
 
-def test_a_key_put_off_while_it_is_handled_waits_for_its_time() -> None:
-    """The drift repairer postpones an object that was repaired too often; handled again at once it would spin."""
+def test_a_key_delayed_while_it_is_handled_waits_until_it_is_due() -> None:
+    """The drift repairer postpones an object that was repaired too often; handling it at once would be a busy loop."""
     queue = lanes()
     queue.add("a/1")
     queue.take(0)
@@ -70,7 +70,7 @@ def test_a_change_while_a_key_is_handled_does_not_wait_for_a_later_time() -> Non
     assert queue.take(0) == "a/1"
 
 
-def test_a_failed_key_is_put_off_ever_longer_up_to_a_bound() -> None:
+def test_a_failed_key_is_delayed_with_growing_pauses_up_to_a_limit() -> None:
     queue = lanes()
     queue.add("a/1")
     now, pauses = 0.0, []
@@ -96,7 +96,7 @@ def test_a_change_does_not_wait_for_the_pause_and_success_forgets_failures() -> 
     assert queue.failed("a/1", 0) == 1.0
 
 
-def test_idle_means_that_nothing_waits_but_for_a_later_try() -> None:
+def test_a_queue_with_retries_only_is_idle() -> None:
     queue = lanes()
     assert queue.idle
     queue.add("a/1")

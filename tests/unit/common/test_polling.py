@@ -1,4 +1,4 @@
-"""Waiting looks again until the state is there, and gives up at its deadline."""
+"""Polling repeats until the state is reached, and ends at its deadline."""
 
 from __future__ import annotations
 

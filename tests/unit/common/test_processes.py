@@ -1,4 +1,4 @@
-"""Whether a process is alive, and which process a pid means."""
+"""Check whether a process is alive, and which process a pid identifies."""
 
 import os
 import subprocess
@@ -18,8 +18,8 @@ sys.stdin.read()
 """
 
 
-def test_a_process_whose_name_is_no_text_is_identified_like_any_other() -> None:
-    """Any process of the machine may call itself so, and all of them are looked at."""
+def test_a_process_whose_name_is_not_utf8_is_identified() -> None:
+    """Any process on the machine may have such a name, and all processes are examined."""
     with subprocess.Popen([sys.executable, "-c", _NAMELESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"named\n"
@@ -33,11 +33,11 @@ def test_a_process_whose_name_is_no_text_is_identified_like_any_other() -> None:
         assert not is_alive(found)
 
 
-def test_no_process_is_none() -> None:
-    assert identify(2**22 + os.getpid()) is None  # above every limit of the kernel (proc(5), pid_max)
+def test_a_pid_without_a_process_has_no_identity() -> None:
+    assert identify(2**22 + os.getpid()) is None  # above the kernel's limit (proc(5), pid_max)
 
 
-def test_a_pid_that_was_given_out_again_is_another_process() -> None:
+def test_a_reused_pid_is_another_process() -> None:
     me = identify(os.getpid())
     assert me is not None
     assert is_alive(me)
@@ -48,14 +48,14 @@ def test_a_pid_that_was_given_out_again_is_another_process() -> None:
 def test_a_zombie_is_not_alive() -> None:
     with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and its parent has not asked yet
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # its parent has not waited for it yet
         assert read_stat(process.pid) is not None
         assert identify(process.pid) is None
         assert not is_pid_alive(process.pid)
 
 
 @pytest.mark.parametrize(("name", "alive"), [(None, True), ("pulumi (x)", True), ("pulumi", False)])
-def test_a_name_with_parentheses_is_read_whole(tmp_path: Path, name: str | None, alive: bool) -> None:
+def test_a_name_with_parentheses_is_read_completely(tmp_path: Path, name: str | None, alive: bool) -> None:
     (tmp_path / "7").mkdir()
     (tmp_path / "7" / "stat").write_text("7 (pulumi (x)) S 1 2 3\n")
     assert is_pid_alive(7, tmp_path, name=name) is alive

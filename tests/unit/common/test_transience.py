@@ -70,7 +70,7 @@ BUGS = (KeyError("a"), ZeroDivisionError(), OSError(errno.ENOSPC, "No space left
 
 
 @pytest.mark.parametrize("error", TRANSIENT, ids=lambda error: type(error).__name__)
-def test_a_transient_error_may_pass_by_itself(error: Exception) -> None:
+def test_transient_errors_are_transient(error: Exception) -> None:
     assert is_transient(error)
     assert is_expected(error)
 

@@ -39,7 +39,7 @@ def test_each_member_is_named_by_its_path() -> None:
     assert describe_faults(error, "file") == "inner.1.size: Field required; other: Extra inputs are not permitted"
 
 
-def test_a_fault_of_the_whole_has_the_name_of_the_root() -> None:
+def test_a_fault_of_the_whole_value_has_the_name_of_the_root() -> None:
     assert describe_faults(faults_of({"password": 7}), "file") == "file: Value error, is unlucky"
 
 

@@ -1,4 +1,4 @@
-"""docs/architecture.md says of packages what the import contracts and the code say."""
+"""docs/architecture.md describes packages as the import contracts and the code do."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_layers_within_a_package_are_those_of_its_contract(package: str) -> 
     assert f"```\n{layers}\n```" in part(f"### {package}")
 
 
-def test_the_way_of_one_image_is_short() -> None:
+def test_the_path_of_one_image_has_few_files() -> None:
     assert 0 < len(paths_in(part("## The path of one image"))) <= _MOST_FILES
 
 

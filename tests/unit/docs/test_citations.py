@@ -27,7 +27,7 @@ _MODULE = re.compile(r"(?<![\w./-])(?!reside\.io\b)((?:reside|stacks|policy)(?:\
 
 @cache
 def tracked() -> tuple[str, ...]:
-    """Return the tracked text files, but for this test, which names what it forbids."""
+    """Return the tracked text files, except for this test, which contains what it forbids."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     me = str(Path(__file__).relative_to(ROOT))
     return tuple(path for path in listed.splitlines() if path.endswith(_TEXTS) and path != me)
@@ -44,7 +44,7 @@ def text_of(path: str) -> str:
 
 
 def found(pattern: re.Pattern[str], paths: tuple[str, ...] | list[str]) -> Iterator[tuple[str, re.Match[str]]]:
-    """Each match with its place, `<path>:<line>`."""
+    """Yield each match with its place, `<path>:<line>`."""
     for path in paths:
         text = text_of(path)
         for match in pattern.finditer(text):
@@ -80,7 +80,7 @@ def test_sections_that_are_cited_are_in_their_pages() -> None:
     assert missing == []
 
 
-def test_nothing_cites_what_only_the_maintainers_have() -> None:
+def test_no_page_outside_of_the_repository_is_cited() -> None:
     assert [place for place, _ in found(_OLD_STYLE, tracked())] == []
 
 
@@ -96,7 +96,7 @@ def is_external(target: str) -> bool:
 
 
 def resolves(page: str, target: str) -> bool:
-    """Whether a relative link leads to a file, and its fragment to a heading of that file."""
+    """Return whether a relative link leads to a file, and its fragment to a heading of that file."""
     name, _, fragment = target.partition("#")
     path = ((ROOT / page).parent / name).resolve() if name else ROOT / page
     if not fragment or not path.is_file():
@@ -121,7 +121,7 @@ def test_modules_and_names_that_pages_name_exist() -> None:
 
 
 def is_defined(dotted: str) -> bool:
-    """Whether a dotted name is a package, a module, or something that one of them mentions."""
+    """Return whether a dotted name is a package, a module, or a name that one of them contains."""
     parts = dotted.split(".")
     for count in range(len(parts), 0, -1):
         path = ROOT.joinpath(*parts[:count])

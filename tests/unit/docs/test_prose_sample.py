@@ -1,4 +1,4 @@
-"""The script that draws docstrings and comments to read."""
+"""The script that prints a random sample of docstrings and comments."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from reside.sentinel.engine.adoption import foreign, manager_of
 from reside.sentinel.engine.resources import ProviderSettings, declare_stack
 
 LABELS = {"app.kubernetes.io/managed-by": "kubernetes-sentinel"}
-WISH = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": LABELS}}
+DESIRED = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": LABELS}}
 
 
 def test_annotations_are_frozen() -> None:
@@ -41,13 +41,13 @@ def test_tokens(version: str, kind: str, expected: str) -> None:
 
 
 def test_namespace_and_annotations_are_added_to_a_copy() -> None:
-    wish = {**WISH, "metadata": {**WISH["metadata"], "annotations": {"mine": "1"}}}  # type: ignore[dict-item]
-    before = copy.deepcopy(wish)
-    sent = as_applied(wish, "reside")
+    desired = {**DESIRED, "metadata": {**DESIRED["metadata"], "annotations": {"mine": "1"}}}  # type: ignore[dict-item]
+    before = copy.deepcopy(desired)
+    sent = as_applied(desired, "reside")
     assert sent["metadata"]["namespace"] == "reside"
     assert sent["metadata"]["annotations"] == {"mine": "1", **ANNOTATIONS}
     assert sent["metadata"]["labels"] == LABELS
-    assert wish == before
+    assert desired == before
     assert as_applied(sent, "reside") == sent
 
 
@@ -72,14 +72,14 @@ def live(labels: dict[str, str] | None = None, **managers: str) -> dict[str, Any
     return {"metadata": {"name": "a", "labels": labels, "managedFields": fields}}
 
 
-def test_absent_and_own_objects_are_no_matter() -> None:
-    assert foreign(WISH, None) is None
-    assert foreign(WISH, live(LABELS, kubectl="2026-01-01")) is None
+def test_missing_and_own_objects_may_be_adopted() -> None:
+    assert foreign(DESIRED, None) is None
+    assert foreign(DESIRED, live(LABELS, kubectl="2026-01-01")) is None
 
 
 @pytest.mark.parametrize("labels", [None, {}, {"app.kubernetes.io/managed-by": "Helm"}])
 def test_a_live_object_without_our_label_is_refused(labels: dict[str, str] | None) -> None:
-    assert foreign(WISH, live(labels, helm="2026-01-01")) == ForeignObject("ConfigMap/a", "helm")
+    assert foreign(DESIRED, live(labels, helm="2026-01-01")) == ForeignObject("ConfigMap/a", "helm")
 
 
 def test_the_manager_is_the_last_writer_of_anything_but_the_status() -> None:
@@ -93,19 +93,19 @@ def test_the_manager_is_the_last_writer_of_anything_but_the_status() -> None:
 
 @pytest.mark.anyio
 async def test_check_adoption_looks_at_every_object_and_keeps_their_order() -> None:
-    wishes = [{**WISH, "metadata": {"name": name}} for name in ("a", "b", "c")]
+    desired = [{**DESIRED, "metadata": {"name": name}} for name in ("a", "b", "c")]
 
-    async def get_live(wish: dict[str, Any]) -> dict[str, Any] | None:
-        return None if wish["metadata"]["name"] == "b" else live(None, somebody="2026-01-01")
+    async def get_live(desired: dict[str, Any]) -> dict[str, Any] | None:
+        return None if desired["metadata"]["name"] == "b" else live(None, somebody="2026-01-01")
 
-    assert [refusal.object for refusal in await check_adoption(wishes, get_live)] == ["ConfigMap/a", "ConfigMap/c"]
+    assert [refusal.object for refusal in await check_adoption(desired, get_live)] == ["ConfigMap/a", "ConfigMap/c"]
 
 
 def test_the_declaration_names_stack_provider_and_what_workloads_come_after() -> None:
     manifests = [
         {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": None},
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"k": "v"}},
-        WISH,
+        DESIRED,
     ]
     found = declare_stack("demo", manifests, ProviderSettings("4.25.0", "ns")).resources
     assert [(r.type, r.name, r.parent, r.provider, r.custom) for r in found] == [

@@ -1,4 +1,4 @@
-"""The declaration: what is read, what is refused, and the requests that it becomes, as the engine in Go does it."""
+"""Declarations: parsing, refusal, and the resulting requests, with the same cases as the engine's Go test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reside.sentinel.engine.registration import request
 CASES: dict[str, Any] = json.loads(
     (Path(__file__).parents[3] / "engine/internal/operation/testdata/declarations.json").read_text()
 )
-"""The cases that the engine's own test reads, too."""
+"""Return the cases, which the engine's Go test also reads."""
 VALID = json.dumps(CASES["valid"]["document"])
 
 

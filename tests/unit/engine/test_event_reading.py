@@ -120,14 +120,14 @@ def test_a_conflict_names_object_manager_and_fields() -> None:
     assert ".data.x - .data.y" in str(error)
 
 
-def test_messages_are_cut_and_masked() -> None:
+def test_messages_are_truncated_and_masked() -> None:
     text = "is invalid: " + "word " * 300 + "hunter2"
     error = diagnose(255, [Complaint("Secret/s", "hunter2 " + text)], "", ("hunter2",))
     assert "hunter2" not in str(error)
     assert len(error.message) <= LONGEST
 
 
-def test_a_secret_that_the_cut_of_the_last_words_divides_is_masked() -> None:
+def test_a_secret_that_is_divided_by_truncation_is_masked() -> None:
     secret = "hunter2-" * 10
     stderr = "panic: " + secret + "x" * (LONGEST - 20)
     assert "hunter2" not in str(diagnose(2, [], stderr, (secret,)))
@@ -158,7 +158,7 @@ def test_pending_operations_are_dropped_and_nothing_else() -> None:
     assert without_pending({}) is None
 
 
-def test_locks_and_drafts_are_removed_of_the_own_stack_only(tmp_path: Path) -> None:
+def test_only_locks_and_drafts_of_the_same_stack_are_removed(tmp_path: Path) -> None:
     settings = EngineSettings(tmp_path, "p", "reside")
     ours, theirs = (
         settings.workspace(name) / ".pulumi/locks/organization/reside" / name / "1.json" for name in ("demo", "demo-2")
@@ -203,6 +203,6 @@ def test_a_pods_kubeconfig_names_the_rotating_token_by_its_path(tmp_path: Path, 
     assert config["users"][0]["user"] == {"tokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token"}
 
 
-def test_no_pod_and_no_kubeconfig_is_said_with_the_cure(tmp_path: Path) -> None:
+def test_a_missing_kubeconfig_outside_of_a_pod_is_reported_with_the_cure(tmp_path: Path) -> None:
     with pytest.raises(EngineBroken, match="RESIDE_KUBECONFIG"):
         write_kubeconfig(tmp_path / "kubeconfig", "reside", {})

@@ -26,23 +26,23 @@ class Command:
         self.ended = threading.Event()
 
     def wait(self) -> CommandResult:
-        """Wait for the end."""
+        """Wait until it ends."""
         assert self.ended.wait(10)
         return CommandResult("", "", 1)
 
     def stop(self) -> None:
-        """Note the call."""
+        """Record the call."""
         self.calls.append("stop")
         self.ended.set()
 
     def kill(self) -> None:
-        """Note the call."""
+        """Record the call."""
         self.calls.append("kill")
         self.ended.set()
 
 
 class Runner:
-    """Starts one command, and calls `starting` meanwhile."""
+    """Starts one command, and calls `starting` while it does."""
 
     def __init__(self) -> None:
         self.command = Command()
@@ -56,7 +56,7 @@ class Runner:
         return self.command
 
     def close(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class TwoCommands(Operation):

@@ -25,13 +25,13 @@ def host() -> Iterator[ProgramHost]:
 
 
 def run(host: ProgramHost, monitor: str) -> language_pb2.RunResponse:
-    """Have the program of the stack `demo` run, as an engine does."""
+    """Run the program of the stack `demo`, as an engine does."""
     with grpc.insecure_channel(host.address) as channel:
         request = language_pb2.RunRequest(project="reside", stack="demo", monitor_address=monitor)
         return language_pb2_grpc.LanguageRuntimeStub(channel).Run(request)
 
 
-def test_a_program_that_does_not_reach_its_engine_did_not_succeed(host: ProgramHost) -> None:
+def test_a_program_that_can_not_reach_its_engine_fails(host: ProgramHost) -> None:
     """An engine deletes what a successful program did not register."""
     host.serve(Program("demo", declare_stack("demo", [], ProviderSettings("4.25.0", "demo")).encode()))
     with socket.socket() as nobody:

@@ -1,4 +1,4 @@
-"""A node that plays the server, and one that writes."""
+"""A node that acts as the server, and one that writes."""
 
 import pytest
 from support.jazz_controlled_nodes import DetachedNode, registered
@@ -6,7 +6,7 @@ from support.jazz_controlled_nodes import DetachedNode, registered
 
 @pytest.fixture
 async def hub() -> DetachedNode:
-    """Return a node that plays the server: it answers loads and acknowledges content."""
+    """Return a node that acts as the server: it responds to loads and acknowledges content."""
     return DetachedNode()
 
 

@@ -19,7 +19,7 @@ class Log:
         self._counts: dict[str, int] = {}
 
     def add(self, author: str, made_at: int, changes: list[Any], *, private: bool = False) -> Transaction:
-        """Return a transaction of an author's session; a private one is there already decrypted."""
+        """Return a transaction of an author's session; a private one is already decrypted."""
         session = SessionId(f"{author}_session_z1")
         index = self._counts.get(session, 0)
         self._counts[session] = index + 1
@@ -43,5 +43,5 @@ def judge(log: Log, *, admin: str, co_id: str = "co_zGroup", groups: dict[str, G
 
 
 def refusals(state: GroupState) -> list[str | None]:
-    """Why transactions don't count, in the order of time."""
+    """Return why transactions don't count, in the order of time."""
     return [verdict.refusal for verdict in state.verdicts]

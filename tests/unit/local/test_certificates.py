@@ -30,7 +30,7 @@ def test_every_certificate_is_of_its_authority(folder: Path) -> None:
         read(folder, wanted.name).verify_directly_issued_by(read(folder, wanted.authority))
 
 
-def test_no_kubernetes_certificate_opens_etcd(folder: Path) -> None:
+def test_no_kubernetes_certificate_gives_access_to_etcd(folder: Path) -> None:
     assert {wanted.name for wanted in WANTED if wanted.authority == ETCD_CA} == {"etcd", "etcd-client"}
     assert read(folder, ETCD_CA).public_key() != read(folder, KUBERNETES_CA).public_key()
 
@@ -41,11 +41,11 @@ def test_the_kubelet_is_its_node_only(folder: Path) -> None:
     assert subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)[0].value == "system:nodes"
 
 
-def test_only_the_administrator_and_the_api_server_are_masters() -> None:
+def test_only_the_administrator_and_the_api_server_are_in_the_masters_group() -> None:
     assert {wanted.name for wanted in WANTED if wanted.organization == "system:masters"} == {"admin", "kubelet-client"}
 
 
-def test_clients_are_no_servers(folder: Path) -> None:
+def test_client_certificates_are_not_valid_for_servers(folder: Path) -> None:
     usage = read(folder, "admin").extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
 
@@ -65,7 +65,7 @@ def test_a_lost_key_is_replaced_and_nothing_else(folder: Path) -> None:
     assert ensure(folder, WANTED) == ["admin"]
 
 
-def test_a_half_written_certificate_is_replaced(folder: Path) -> None:
+def test_an_incomplete_certificate_is_replaced(folder: Path) -> None:
     path = certificate_path(folder, "kubelet")
     path.write_bytes(path.read_bytes()[:100])
     assert ensure(folder, WANTED) == ["kubelet"]
@@ -84,6 +84,6 @@ def test_a_lost_authority_replaces_all_that_it_issued(folder: Path) -> None:
     assert ensure(folder, WANTED) == [ETCD_CA, "etcd", "etcd-client"]
 
 
-def test_what_expires_soon_is_replaced(folder: Path) -> None:
+def test_a_certificate_that_expires_soon_is_replaced(folder: Path) -> None:
     later = dt.datetime.now(dt.UTC) + dt.timedelta(days=3640)
     assert set(ensure(folder, WANTED, later)) == {KUBERNETES_CA, ETCD_CA, *(wanted.name for wanted in WANTED)}

@@ -35,7 +35,7 @@ def by_name(layout: Layout, name: str) -> Component:
 
 
 @pytest.mark.parametrize("layout", [WHOLE, ALONE], ids=["whole", "alone"])
-def test_every_need_is_a_component_that_comes_before(layout: Layout) -> None:
+def test_every_dependency_is_an_earlier_component(layout: Layout) -> None:
     seen: set[str] = set()
     for component in everything(layout):
         assert seen.issuperset(component.needs)
@@ -60,7 +60,7 @@ def test_the_advertised_address_is_never_loopback() -> None:
     assert not option(by_name(ALONE, "kube-apiserver"), "advertise-address").startswith("127.")
 
 
-def test_only_a_control_plane_alone_goes_without_fsync() -> None:
+def test_only_a_control_plane_alone_disables_fsync() -> None:
     assert "--unsafe-no-fsync=true" in by_name(ALONE, "etcd").argv
     assert "--unsafe-no-fsync=true" not in by_name(WHOLE, "etcd").argv
 

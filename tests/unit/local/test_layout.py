@@ -17,14 +17,14 @@ def layout(index: int, *, alone: bool = False) -> Layout:
     return Layout("name", index, STATE, alone)
 
 
-def test_networks_of_all_numbers_are_private_and_apart() -> None:
+def test_networks_of_all_numbers_are_private_and_disjoint() -> None:
     networks = [ipaddress.ip_network(layout(index).network) for index in INDEXES]
     assert all(network.is_private for network in networks)
     assert not any(one.overlaps(other) for one, other in combinations(networks, 2))
 
 
 @pytest.mark.parametrize("index", [INDEXES.start, 7, INDEXES.stop - 1])
-def test_ranges_of_one_number_are_apart_and_inside_its_network(index: int) -> None:
+def test_ranges_of_one_number_are_disjoint_and_inside_its_network(index: int) -> None:
     it = layout(index)
     parts = [ipaddress.ip_network(part) for part in (it.pod_range, it.service_range, f"{it.host_address}/32")]
     assert all(part.subnet_of(ipaddress.ip_network(it.network)) for part in parts)  # type: ignore[arg-type]
@@ -55,12 +55,12 @@ def test_a_socket_path_fits_however_long_the_state_folder_is_named() -> None:
 
 
 @pytest.mark.parametrize("name", ["default", "a", "e2e-1", "x" * 32])
-def test_good_names_are_taken(name: str) -> None:
+def test_valid_names_are_accepted(name: str) -> None:
     assert check_name(name) == name
 
 
 @pytest.mark.parametrize("name", ["", "Upper", "-a", "a-", "a b", "../up", "x" * 33, "a\n"])
-def test_bad_names_are_refused_with_what_a_name_looks_like(name: str) -> None:
+def test_invalid_names_are_refused_with_the_rule(name: str) -> None:
     with pytest.raises(UsageError, match="lower-case letters"):
         check_name(name)
 

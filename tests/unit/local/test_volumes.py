@@ -60,7 +60,7 @@ def test_a_volume_is_not_made_twice() -> None:
 
 
 @pytest.mark.parametrize("phase", ["Released", "Failed"])
-def test_a_volume_given_back_is_removed(phase: str) -> None:
+def test_a_released_volume_is_removed(phase: str) -> None:
     assert decide([], [volume(phase)]) == [Remove("pvc-u1", Path("/v/ns_data_u1"))]
 
 
@@ -71,14 +71,14 @@ def test_volumes_in_use_of_others_or_to_be_retained_are_kept(kept: dict[str, Any
     assert decide([], [kept]) == []
 
 
-def test_volumes_without_annotations_or_paths_of_others_do_no_harm() -> None:
+def test_volumes_without_annotations_or_with_foreign_paths_are_ignored() -> None:
     foreign = {"metadata": {"name": "nfs"}, "spec": {"nfs": {}}, "status": {"phase": "Released"}}
     assert decide([], [foreign]) == []
 
 
 @pytest.mark.parametrize("path", ["..", "../other", "a/b", "."])
 def test_a_volume_that_lies_elsewhere_keeps_its_data(path: str, tmp_path: Path) -> None:
-    """A user who may create volumes chooses their folder, and must not choose one to be removed."""
+    """A user who may create volumes chooses their folder, and must not be able to have any folder removed."""
     base = tmp_path / "volumes"
     (base / "a/b").mkdir(parents=True)
     (tmp_path / "other").mkdir()

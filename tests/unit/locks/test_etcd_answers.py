@@ -1,4 +1,4 @@
-"""How locks treat responses that a healthy etcd rarely gives: lost, foreign, refused."""
+"""How locks handle responses that a healthy etcd rarely gives: lost, foreign, refused."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ pytestmark = pytest.mark.anyio
 
 
 class Gateway:
-    """A scripted JSON gateway; `a` loses the answer to each transaction, `b` gives it."""
+    """A scripted JSON gateway; host `a` loses the response to each transaction, host `b` returns it."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict[str, Any]]] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
-        """Answer as scripted."""
+        """Return the scripted response."""
         body = json.loads(request.content)
         self.requests.append((request.url.path, body))
         if request.url.path == "/v3/lease/grant":
@@ -37,16 +37,16 @@ class Gateway:
         return httpx.Response(200, json={})
 
 
-async def test_a_lock_whose_first_answer_was_lost_is_recognised_by_its_own_lease() -> None:
-    """Otherwise the taker would wait for itself until its lease ended."""
+async def test_a_lock_whose_first_response_was_lost_is_recognised_by_its_own_lease() -> None:
+    """Otherwise the client would wait for its own lock until the lease expires."""
     gateway = Gateway()
     service = LockService(["http://a", "http://b"], transport=httpx.MockTransport(gateway))
     async with service, service.lock("key") as held:
         assert held.revision == 5
 
 
-async def test_a_member_that_has_no_leader_is_passed_over() -> None:
-    """As one that is cut off from the others: it answers at once, and the same for as long as that lasts."""
+async def test_a_member_that_has_no_leader_is_skipped() -> None:
+    """A member that is cut off from the others gives this response immediately until it is connected again."""
     asked: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -60,7 +60,7 @@ async def test_a_member_that_has_no_leader_is_passed_over() -> None:
     assert asked == ["a", "b", "b"]
 
 
-async def test_every_transaction_reads_so_that_a_stale_member_can_not_answer_it() -> None:
+async def test_every_transaction_contains_a_read_so_that_a_stale_member_can_not_serve_it() -> None:
     gateway = Gateway()
     client = Etcd(["http://b"], httpx.MockTransport(gateway))
     await client.confirm("key", 5, 7)
@@ -77,12 +77,12 @@ async def test_every_transaction_reads_so_that_a_stale_member_can_not_answer_it(
         (httpx.Response(200, json=[]), "not from etcd"),
     ],
 )
-async def test_an_answer_that_is_not_usable_counts_as_unavailable(answer: httpx.Response, complaint: str) -> None:
+async def test_an_unusable_response_counts_as_unavailable(answer: httpx.Response, complaint: str) -> None:
     client = Etcd(["http://a"], httpx.MockTransport(lambda _: answer))
     with pytest.raises(EtcdUnavailable, match=complaint):
         await client.grant(30)
 
 
-async def test_no_hosts_are_refused_at_once() -> None:
+async def test_an_empty_list_of_hosts_is_refused() -> None:
     with pytest.raises(ValueError, match="no etcd host is given"):
         LockService([])

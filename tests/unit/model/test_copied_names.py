@@ -25,7 +25,7 @@ def text(path: str) -> str:
 
 
 @pytest.mark.parametrize("image", ["python", "jazz", "etcd"])
-def test_images_run_as_the_user_whom_the_volumes_belong_to(image: str) -> None:
+def test_images_run_as_the_user_that_owns_the_volumes(image: str) -> None:
     user = f"{constants.NONROOT_USER}:{constants.NONROOT_USER}"
     dockerfile = text(f"images/{image}/Dockerfile")
     assert re.findall(r"^USER (.*)$", dockerfile, re.MULTILINE) == [user]
@@ -50,7 +50,7 @@ def test_the_policy_knows_the_label_of_managed_objects() -> None:
     assert rules.Context(namespace=None).manager == constants.FIELD_MANAGER
 
 
-def test_the_provider_that_is_built_has_the_version_that_programs_ask_for() -> None:
+def test_the_built_provider_has_the_version_that_programs_require() -> None:
     (version,) = re.findall(r'provider\.Serve\("kubernetes", "([^"]+)"', text("tools/pulumi-kubernetes/main.go"))
     assert version == constants.PROVIDER_VERSION
 

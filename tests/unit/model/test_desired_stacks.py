@@ -38,7 +38,7 @@ def test_an_object_that_no_stack_can_contain_is_refused(manifest: dict[str, obje
         object_key(manifest)
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_documents_round_trip() -> None:
     stack = DesiredStack("s", "o", (ONE, TWO))
     assert DesiredStack.parse(stack.document()) == stack
     preview = StackPreview("s", "r", (ObjectChange("Service/two", "update", ("spec.ports",)),), ("no tags: x",), None)

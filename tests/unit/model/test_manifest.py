@@ -43,7 +43,7 @@ def label(text: str) -> str:
 
 
 @pytest.mark.parametrize("data", [REPLICA, CONTRACT])
-def test_a_manifest_survives_the_way_through_the_label(data: dict[str, Any]) -> None:
+def test_a_manifest_round_trips_through_the_label(data: dict[str, Any]) -> None:
     manifest = decode_label(label(json.dumps(data)))
     assert document(manifest) == data
     assert decode_label(encode_label(manifest)) == manifest
@@ -83,13 +83,13 @@ JSON = st.recursive(
 
 
 @given(st.binary() | JSON.map(lambda value: json.dumps(value).encode()))
-def test_whatever_a_label_holds_it_is_refused_or_read(raw: bytes) -> None:
+def test_any_label_is_either_refused_or_parsed(raw: bytes) -> None:
     with pytest.raises(InvalidManifest):
         decode_label(base64.b64encode(raw).decode())
 
 
 @given(st.sampled_from(sorted(REPLICA)), JSON)
-def test_whatever_a_member_holds_it_is_refused_or_read(member: str, value: Any) -> None:
+def test_any_member_is_either_refused_or_parsed(member: str, value: Any) -> None:
     try:
         manifest = decode_label(label(json.dumps(REPLICA | {member: value})))
     except InvalidManifest:

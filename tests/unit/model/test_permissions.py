@@ -16,7 +16,7 @@ def test_keys_are_those_of_the_model() -> None:
     assert ROOM.key == "co_zMe:reg/contracts/a.v1:use:room"
 
 
-def test_only_what_the_replica_has_done_counts_and_only_for_the_grantee() -> None:
+def test_only_current_grants_count_and_only_for_the_grantee() -> None:
     assert is_granted([ControlBlockPermission(ME, YES, YES)], ME)
     assert not is_granted([ControlBlockPermission(ME, YES)], ME)
     assert not is_granted([ControlBlockPermission(ME, YES, NO)], ME)
@@ -43,7 +43,7 @@ def test_sync_adds_updates_leaves_and_withdraws() -> None:
     assert plan_expected({ROOM: YES}, {ME, ROOM}, present) == {ME: NO, ROOM: YES}
 
 
-def test_sync_leaves_what_was_never_asked_for_as_an_administrator_granted_it() -> None:
+def test_sync_keeps_grants_of_administrators_that_were_never_required() -> None:
     assert plan_expected({}, {ROOM}, [ControlBlockPermission(ME, YES, YES)]) == {}
 
 

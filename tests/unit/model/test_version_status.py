@@ -67,7 +67,7 @@ def test_stable_means_current_runs_and_the_rest_is_final() -> None:
     assert not is_stable(None, [])
 
 
-def test_a_version_is_not_stopped_while_a_pod_is_on_its_way_out() -> None:
+def test_a_version_is_not_stopped_while_a_pod_terminates() -> None:
     report = deployment(0)
     assert report.live is not None
     report.live["status"]["terminatingReplicas"] = 1

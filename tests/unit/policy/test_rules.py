@@ -23,7 +23,7 @@ LABELS = {"app.kubernetes.io/managed-by": "kubernetes-sentinel"}
 
 
 def manifest(kind: str, **members: Any) -> dict[str, Any]:
-    """Return an object that breaks no rule by its metadata."""
+    """Return an object whose metadata breaks no rule."""
     return {"kind": kind, "metadata": {"name": "demo", "namespace": "reside", "labels": LABELS}, **members}
 
 
@@ -39,7 +39,7 @@ def container(**members: Any) -> dict[str, Any]:
 
 
 def broken(*objects: dict[str, Any], context: Context = CONTEXT) -> set[str]:
-    """Names of the rules that the objects break, kinds aside."""
+    """Return the names of the rules that the objects break, except for the rule on kinds."""
     return {violation.rule for violation in check(objects, context)} - {"allowed-kinds"}
 
 
@@ -195,7 +195,7 @@ JSON = st.recursive(
     kind=st.sampled_from([*POD_KINDS, "Role", "RoleBinding", None, 1, ["Job"], {}]),
     members=st.dictionaries(st.sampled_from(["metadata", "spec", "rules"]), JSON),
 )
-def test_manifests_of_any_shape_are_judged_without_an_exception(kind: Any, members: dict[str, Any]) -> None:
+def test_objects_of_any_shape_are_checked_without_an_exception(kind: Any, members: dict[str, Any]) -> None:
     subject = {"kind": kind, **members}
     before = copy.deepcopy(subject)
     check([subject], CONTEXT)

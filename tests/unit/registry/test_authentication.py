@@ -65,7 +65,7 @@ async def test_credentials_never_go_to_a_plain_address() -> None:
     assert set(seen) == {None}
 
 
-async def test_a_token_server_without_tls_gets_nothing_from_a_registry_with_tls() -> None:
+async def test_a_token_server_without_tls_gets_no_credentials_for_a_registry_with_tls() -> None:
     hosts: list[str] = []
 
     def handler(request: httpx.Request) -> httpx.Response:
@@ -77,7 +77,7 @@ async def test_a_token_server_without_tls_gets_nothing_from_a_registry_with_tls(
     assert set(hosts) == {"registry.example.org"}
 
 
-async def test_a_registry_in_trouble_is_asked_again_and_then_called_unavailable() -> None:
+async def test_a_failing_registry_is_retried_and_then_unavailable() -> None:
     answers = [503, 429, 500]
 
     def handler(_request: httpx.Request) -> httpx.Response:
@@ -88,7 +88,7 @@ async def test_a_registry_in_trouble_is_asked_again_and_then_called_unavailable(
     assert answers == []
 
 
-async def test_a_body_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_endless_body_is_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "MAX_BODY", 10)
     with pytest.raises(transport.MalformedImage, match="above 10 bytes"):
         await get(lambda _request: httpx.Response(200, content=b"x" * 11))

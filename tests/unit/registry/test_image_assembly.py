@@ -38,7 +38,7 @@ def below(media_type: str) -> bytes:
 
 
 @pytest.mark.parametrize(("media_type", "layer_type"), [(OCI_MANIFEST, OCI_LAYER), (DOCKER_MANIFEST, DOCKER_LAYER)])
-def test_a_layer_is_added_in_the_dialect_of_the_image_below(media_type: str, layer_type: str) -> None:
+def test_a_layer_is_added_in_the_format_of_the_parent_image(media_type: str, layer_type: str) -> None:
     layer = ("sha256:l2", 7)
     raw, manifest, written_type = extended_image(
         "image", below(media_type), json.dumps(CONFIG).encode(), layer, EXTENSION

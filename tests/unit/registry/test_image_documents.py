@@ -60,7 +60,7 @@ def test_anything_else_is_malformed_and_named(content: bytes) -> None:
         parse_manifest(IMAGE, content)
 
 
-def test_content_is_believed_by_its_digest_only() -> None:
+def test_content_with_a_wrong_digest_is_refused() -> None:
     assert verified(IMAGE, b"x", digest_of(b"x")) == b"x"
     with pytest.raises(MalformedImage, match="does not have digest"):
         verified(IMAGE, b"y", digest_of(b"x"))
@@ -75,7 +75,7 @@ def test_labels_may_be_absent_but_not_of_another_shape() -> None:
                 parse_config(IMAGE, dump(broken))
 
 
-def test_an_image_with_layers_must_fit_the_nodes() -> None:
+def test_an_image_with_layers_must_match_the_platform_of_the_nodes() -> None:
     with pytest.raises(UnsupportedPlatform, match="build it for linux/amd64"):
         check_platform(IMAGE, Config(ARM64, {}), AMD64, layered=True)
     check_platform(IMAGE, Config(ARM64, {}), AMD64, layered=False)

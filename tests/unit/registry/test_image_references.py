@@ -23,7 +23,7 @@ DIGEST = "sha256:" + "0f" * 32
         ("ghcr.io/contracts/alpha.v1", ImageReference("ghcr.io", "contracts/alpha.v1", "latest", None)),
     ],
 )
-def test_a_full_name_is_taken_apart(text: str, expected: ImageReference) -> None:
+def test_a_full_name_is_parsed(text: str, expected: ImageReference) -> None:
     assert ImageReference.parse(text) == expected
 
 
@@ -49,7 +49,7 @@ def test_a_full_name_is_taken_apart(text: str, expected: ImageReference) -> None
         ("ghcr.io/" + "a" * 300, "is not a repository"),
     ],
 )
-def test_what_is_no_reference_is_refused_by_its_name(text: str, reason: str) -> None:
+def test_an_invalid_reference_is_refused_and_named(text: str, reason: str) -> None:
     with pytest.raises(InvalidReference, match=reason) as caught:
         ImageReference.parse(text)
     assert repr(text) in str(caught.value)

@@ -10,7 +10,7 @@ from reside.registry.upload import push_blob
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_server_that_names_no_place_for_a_blob_is_said_to_be_no_registry() -> None:
+async def test_a_server_without_an_upload_location_is_not_a_registry() -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         return httpx.Response(404 if request.method == "HEAD" else 202)
 

@@ -27,8 +27,8 @@ def test_a_complete_permission() -> None:
 
 @pytest.mark.parametrize("member", ["account", "identity", "name", "instanceId"])
 @pytest.mark.parametrize("value", [None, 7, "other"])
-def test_members_that_do_not_say_what_the_key_says_are_no_permission(member: str, value: Any) -> None:
-    """Otherwise an account that may write one entry could make it look like another's."""
+def test_members_that_contradict_the_key_are_no_permission(member: str, value: Any) -> None:
+    """Otherwise an account that may write one entry could forge an entry of another account."""
     assert parse_permission(REF.key, {**MEMBERS, member: value}) is None
 
 

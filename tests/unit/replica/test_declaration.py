@@ -37,11 +37,11 @@ def replica() -> Replica:
 
 
 async def handler(call: Call) -> None:
-    """Answer nothing."""
+    """Return nothing."""
 
 
 async def make(context: Context) -> Any:
-    """Make nothing."""
+    """Create nothing."""
 
 
 def test_a_method_that_the_contract_does_not_have_is_refused(replica: Replica) -> None:
@@ -65,7 +65,7 @@ def test_a_contract_that_is_not_implemented_is_refused(replica: Replica) -> None
         replica.data("r.example/other.v1")(make)
 
 
-def test_a_decorated_function_stays_what_it_was(replica: Replica) -> None:
+def test_a_decorated_function_is_returned_unchanged(replica: Replica) -> None:
     assert replica.method(IDENTITY, "greet")(handler) is handler
     assert replica.main(make) is make
 
@@ -125,6 +125,6 @@ def test_a_missing_contract_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("copy", ["greeter/greeting.v1.yaml", "greeter-v2/greeting.v1.yaml"])
-def test_the_examples_carry_the_contract_that_is_published(copy: str) -> None:
+def test_the_examples_contain_the_published_contract(copy: str) -> None:
     published = load_contract(EXAMPLES / "contracts" / "greeting.v1" / "contract.yaml")
     assert load_contract(EXAMPLES / "replicas" / copy) == published

@@ -1,4 +1,4 @@
-"""What the permission loop decides to do."""
+"""The decisions of the permission loop."""
 
 from __future__ import annotations
 

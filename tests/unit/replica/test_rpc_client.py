@@ -46,14 +46,14 @@ async def call_through(transport: httpx.AsyncBaseTransport, **options: Any) -> J
 
 
 class Receiver:
-    """Gives one answer after the other, the last one again and again; keeps the tokens that it was shown."""
+    """Returns the responses in order and repeats the last one; records the tokens of the requests."""
 
     def __init__(self, *answers: httpx.Response | Exception) -> None:
         self._answers = list(answers)
         self.tokens: list[str] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
-        """Answer."""
+        """Return the next response."""
         self.tokens.append(request.headers["authorization"])
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if isinstance(answer, Exception):
@@ -84,10 +84,10 @@ async def test_the_body_is_sent_as_json_to_the_methods_path() -> None:
     ],
     ids=["refused connection", "connect timeout", "restarted", "not serving"],
 )
-async def test_a_call_that_was_not_handled_is_tried_again_with_a_token_of_its_own(
+async def test_a_call_that_was_not_handled_is_retried_with_a_new_token(
     refused: httpx.Response | Exception,
 ) -> None:
-    """A token is good for one request only."""
+    """A token is valid for one request only."""
     receiver = Receiver(refused, refused, httpx.Response(200, json="done"))
     with stamina.set_testing(True, attempts=3):  # without the pauses
         assert await call(receiver) == "done"
@@ -121,7 +121,7 @@ async def test_a_call_that_may_have_been_handled_is_not_repeated(lost: Exception
     ],
     ids=["not ready", "failed", "restarted with another status", "503 of a proxy", "502 of a proxy"],
 )
-async def test_an_answer_that_may_come_from_a_handler_or_a_proxy_is_final(answer: httpx.Response) -> None:
+async def test_a_response_that_may_come_from_a_handler_or_a_proxy_is_not_retried(answer: httpx.Response) -> None:
     receiver = Receiver(answer)
     with pytest.raises(ResideError):
         await call(receiver)
@@ -138,7 +138,7 @@ async def test_an_answer_that_may_come_from_a_handler_or_a_proxy_is_final(answer
 async def test_after_the_deadline_the_caller_gets_the_last_refusal(
     refused: httpx.Response | Exception, message: str
 ) -> None:
-    """As plain NotReady: a handler that lets it through must not tell its own caller that nothing was handled."""
+    """As plain NotReady: a handler that raises it must not claim to its own caller that nothing was handled."""
     receiver = Receiver(refused)
     with pytest.raises(NotReady, match=f"^{message}$") as caught:
         await call(receiver, within_s=0.3)
@@ -146,7 +146,7 @@ async def test_after_the_deadline_the_caller_gets_the_last_refusal(
     assert len(receiver.tokens) > 1
 
 
-async def test_a_server_that_is_not_open_yet_refuses_so_that_the_call_is_tried_again() -> None:
+async def test_a_server_that_does_not_serve_yet_refuses_so_that_the_call_is_retried() -> None:
     server = build_app(Health(), RpcServer("greeter", Replica().declaration))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(server), base_url="http://greeter") as http:
         answer = await http.post(PATH)
@@ -171,8 +171,8 @@ async def test_an_ingress_without_a_pod_behind_it_is_not_ready(status: int) -> N
         await call(lambda _: httpx.Response(status, text="<html>"))
 
 
-async def test_a_success_that_is_no_json_is_not_taken_for_an_answer() -> None:
-    """As that of a page which a proxy shows instead."""
+async def test_a_success_without_json_is_not_a_response() -> None:
+    """For example the page of a proxy."""
     with pytest.raises(ResideError, match="HTTP 200, but without JSON"):
         await call(lambda _: httpx.Response(200, text="<html>welcome</html>"))
 

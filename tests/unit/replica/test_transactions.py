@@ -1,4 +1,4 @@
-"""What a transaction accepts as a write, and in which order it works."""
+"""What a transaction accepts as a write, and the order of its steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Recorder:
-    """A node and a held lock that record what is asked of them."""
+    """A node and a held lock that record their calls."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []

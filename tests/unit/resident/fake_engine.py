@@ -1,6 +1,6 @@
-"""A fake `reside-engine` that does what the first word of a command says; unit tests run it as a program.
+"""A fake `reside-engine`. Each command's first word names what it does; unit tests run it as a program.
 
-It keeps to the protocol of reside/resident/wire.py and to the flags of `reside-engine serve`.
+It implements the protocol of reside/resident/wire.py and the flags of `reside-engine serve`.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Session:
         self.connection.sendall(json.dumps(message).encode() + b"\n")
 
     def serve(self) -> None:
-        """Answer the one request."""
+        """Respond to the one request."""
         request = json.loads(self.lines.readline())
         verb, *words = [argument for argument in request["args"] if argument != "--non-interactive"]
         getattr(self, verb.strip("-").replace("-", "_"))(words, request)
         self.connection.close()
 
     def echo(self, words: list[str], request: dict[str, Any]) -> None:
-        """Each further word is a piece of standard output, or of standard error after `err:`."""
+        """Write each further word to standard output, or to standard error after `err:`."""
         self.say(begun=True)
         for word in words:
             stream, text = ("stderr", word[4:]) if word.startswith("err:") else ("stdout", word)
@@ -52,27 +52,27 @@ class Session:
         self.say(exit=0)
 
     def fail(self, words: list[str], request: dict[str, Any]) -> None:
-        """Complain in the words given."""
+        """Write these words as an error."""
         self.say(begun=True)
         self.say(stderr=words[0])
         self.say(exit=255)
 
     def tell(self, words: list[str], request: dict[str, Any]) -> None:
-        """Report the call: request, process, environment."""
+        """Print the call: request, process, environment."""
         self.say(begun=True)
         self.say(stdout=json.dumps({**request, "pid": os.getpid(), "argv": sys.argv, "env": dict(os.environ)}))
         self.say(exit=0)
 
     def engine_status(self, words: list[str], request: dict[str, Any]) -> None:
-        """Report what every engine reports of itself."""
+        """Print the status, as every engine does."""
         self.echo([json.dumps({"pid": os.getpid(), "version": "v3.259.0"})], request)
 
     def version(self, words: list[str], request: dict[str, Any]) -> None:
-        """Leave it to the stock command line."""
+        """Return the command to the stock command line."""
         self.say(unserved="as the test wants it")
 
     def leave(self, words: list[str], request: dict[str, Any]) -> None:
-        """End without an answer if the file is there, for the next engine to answer."""
+        """Delete the file and end without a response if it exists; otherwise respond."""
         marker = Path(words[0])
         if marker.exists():
             marker.unlink()
@@ -80,7 +80,7 @@ class Session:
         self.echo(["answered"], request)
 
     def refuse(self, words: list[str], request: dict[str, Any]) -> None:
-        """Answer with `retry` as often as the file has characters."""
+        """Respond with `retry` as often as the file has characters."""
         marker = Path(words[0])
         left = marker.read_text()
         marker.write_text(left[1:])
@@ -96,7 +96,7 @@ class Session:
         os._exit(3)
 
     def wait(self, words: list[str], request: dict[str, Any]) -> None:
-        """Wait for the given number of interrupts, or for the end of the client."""
+        """Wait for this number of interrupts, or until the client disconnects."""
         self.say(begun=True)
         self.say(stdout="waiting\n")
         for _ in range(int(words[0])):
@@ -108,7 +108,7 @@ class Session:
 
 
 def main() -> None:
-    """Serve until standard input ends (lifetime parent) or for good."""
+    """Serve until standard input ends (lifetime `parent`) or until killed."""
     flags = dict(zip(sys.argv[2::2], sys.argv[3::2], strict=True))
     fault = os.environ.get("FAKE_ENGINE_FAULT")
     if fault == "ends":

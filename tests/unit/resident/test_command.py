@@ -56,12 +56,12 @@ def test_output_comes_as_lines_and_to_the_callbacks(command: ResidentCommand) ->
     assert (out, err) == (["a", "bc"], ["d"])
 
 
-def test_it_runs_without_questions_in_the_folder_that_was_asked_for(command: ResidentCommand, tmp_path: Path) -> None:
-    told = json.loads(command.run(["tell", "--", "x"], str(tmp_path), {}).stdout)
-    assert told["args"] == ["--non-interactive", "tell", "--", "x"]
-    assert told["cwd"] == str(tmp_path)
-    told = json.loads(command.run(["tell", "--non-interactive"], str(tmp_path), {}).stdout)
-    assert told["args"] == ["tell", "--non-interactive"]
+def test_it_runs_without_prompts_in_the_requested_folder(command: ResidentCommand, tmp_path: Path) -> None:
+    printed = json.loads(command.run(["tell", "--", "x"], str(tmp_path), {}).stdout)
+    assert printed["args"] == ["--non-interactive", "tell", "--", "x"]
+    assert printed["cwd"] == str(tmp_path)
+    printed = json.loads(command.run(["tell", "--non-interactive"], str(tmp_path), {}).stdout)
+    assert printed["args"] == ["tell", "--non-interactive"]
 
 
 def test_a_failure_is_the_automation_apis_error(command: ResidentCommand) -> None:
@@ -80,7 +80,7 @@ def test_commands_with_one_environment_share_an_engine(command: ResidentCommand)
 def test_many_threads_start_one_engine_of_a_user(settings: ResidentSettings) -> None:
     commands = [ResidentCommand(replace(settings, lifetime="user")) for _ in range(6)]
     with ThreadPoolExecutor(6) as threads:
-        pids = {told["pid"] for told in threads.map(tell, commands)}
+        pids = {printed["pid"] for printed in threads.map(tell, commands)}
     assert len(pids) == 1
     os.kill(pids.pop(), signal.SIGKILL)
 
@@ -99,7 +99,7 @@ def test_an_owners_engine_ends_with_it(settings: ResidentSettings) -> None:
         tell(one)
 
 
-def test_an_owners_death_ends_its_engine(settings: ResidentSettings) -> None:
+def test_an_owner_that_is_killed_ends_its_engine(settings: ResidentSettings) -> None:
     program = (
         "import sys; from pathlib import Path; from reside.resident import *;"
         f"c = ResidentCommand(ResidentSettings({settings.engine!r}, 'parent', Path({str(settings.folder)!r})));"
@@ -120,14 +120,14 @@ def test_a_killed_engine_is_replaced_at_the_next_command(command: ResidentComman
     assert tell(command)["pid"] != pid
 
 
-def test_an_engine_that_leaves_before_it_begins_is_replaced_unnoticed(command: ResidentCommand, tmp_path: Path) -> None:
+def test_an_engine_that_ends_before_the_command_begins_is_replaced(command: ResidentCommand, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     marker.touch()
     assert run(command, "leave", str(marker)) == "answered"
     assert not marker.exists()
 
 
-def test_a_draining_engine_is_asked_again(command: ResidentCommand, tmp_path: Path) -> None:
+def test_a_command_is_retried_while_an_engine_drains(command: ResidentCommand, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     marker.write_text("xxx")
     assert run(command, "refuse", str(marker)) == "answered"
@@ -136,7 +136,7 @@ def test_a_draining_engine_is_asked_again(command: ResidentCommand, tmp_path: Pa
         run(command, "refuse", str(marker))
 
 
-def test_an_engine_that_dies_in_the_middle_is_an_error_at_once(command: ResidentCommand) -> None:
+def test_an_engine_that_dies_during_a_command_is_an_error(command: ResidentCommand) -> None:
     with pytest.raises(EngineDied, match=r"ended during `pulumi die`") as caught:
         run(command, "die", PULUMI_CONFIG_PASSPHRASE=SECRET)
     assert isinstance(caught.value, CommandError)
@@ -145,7 +145,7 @@ def test_an_engine_that_dies_in_the_middle_is_an_error_at_once(command: Resident
     assert SECRET not in str(caught.value)
 
 
-def test_what_is_not_served_goes_to_the_stock_command(command: ResidentCommand, tmp_path: Path) -> None:
+def test_unserved_commands_run_in_the_stock_command_line(command: ResidentCommand, tmp_path: Path) -> None:
     stock = tmp_path / "pulumi"
     stock.write_text('#!/bin/sh\necho "stock: $*"\n')
     stock.chmod(0o755)
@@ -163,15 +163,15 @@ def test_the_version_is_the_engines(command: ResidentCommand) -> None:
     ("fault", "words"),
     [("ends", r"ended with code 2; .*panic: no such backend"), ("hangs", "was not ready within 1 s")],
 )
-def test_an_engine_that_does_not_come_up(settings: ResidentSettings, fault: str, words: str) -> None:
+def test_an_engine_that_does_not_start_is_reported(settings: ResidentSettings, fault: str, words: str) -> None:
     with ResidentCommand(replace(settings, start_seconds=1 if fault == "hangs" else 15)) as command:
-        for _ in range(2):  # the second time from memory
+        for _ in range(2):  # the second time without a new attempt
             with pytest.raises(EngineUnavailable, match="(?s)" + words) as caught:
                 run(command, "echo", FAKE_ENGINE_FAULT=fault, PULUMI_CONFIG_PASSPHRASE=SECRET)
             assert SECRET not in str(caught.value)
 
 
-def test_the_fallback_is_said_loudly(
+def test_the_fallback_is_logged_as_a_warning(
     settings: ResidentSettings, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     stock = tmp_path / "pulumi"
@@ -196,7 +196,7 @@ def test_a_callback_that_raises_does_not_stop_the_command(command: ResidentComma
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_an_interrupt_key_reaches_the_engine_and_is_raised_at_the_end(command: ResidentCommand, times: int) -> None:
-    """The first is graceful, the second ends the command; in both cases its output is read to the end."""
+    """The first interrupt is graceful, the second ends the command; in both cases its output is read to the end."""
     seen: list[str] = []
 
     def receive(line: str) -> None:
@@ -224,11 +224,11 @@ def test_a_folder_that_others_may_use_is_refused(settings: ResidentSettings) -> 
             run(command, "echo")
 
 
-def test_a_deep_folder_is_no_obstacle(settings: ResidentSettings, tmp_path: Path) -> None:
-    """A socket's path may have 107 bytes."""
+def test_the_path_of_the_folder_may_be_long(settings: ResidentSettings, tmp_path: Path) -> None:
+    """The path of a socket may have 107 bytes."""
     with ResidentCommand(replace(settings, folder=tmp_path / ("deep" * 30))) as command:
         assert run(command, "echo", "there") == "there"
 
 
-def test_it_takes_the_place_of_pulumis_own_command() -> None:
+def test_it_replaces_pulumis_own_command() -> None:
     assert isinstance(ResidentCommand(), PulumiCommand)

@@ -36,7 +36,7 @@ def test_a_line_is_reported_as_soon_as_it_is_complete() -> None:
     assert seen == ["first"]
 
 
-def test_a_callback_that_raises_is_called_no_more_and_its_error_kept() -> None:
+def test_a_callback_that_raises_is_not_called_again_and_its_error_is_kept() -> None:
     seen: list[str] = []
 
     def receive(line: str) -> None:

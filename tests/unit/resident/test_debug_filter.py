@@ -26,7 +26,7 @@ class Engine(engine_pb2_grpc.EngineServicer):
         self.heard: list[tuple[str, str]] = []
 
     def Log(self, request: Any, _context: Any) -> empty_pb2.Empty:  # noqa: N802 - gRPC's name
-        """Note it."""
+        """Record it."""
         self.heard.append((engine_pb2.LogSeverity.Name(request.severity), request.message))
         return empty_pb2.Empty()
 
@@ -39,7 +39,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         return resource_pb2.RegisterResourceResponse(urn="urn:pulumi:s::p::pulumi:pulumi:Stack::p-s")
 
     def RegisterResourceOutputs(self, _request: Any, _context: Any) -> empty_pb2.Empty:  # noqa: N802 - gRPC's name
-        """Nothing."""
+        """Return an empty response."""
         return empty_pb2.Empty()
 
 
@@ -57,13 +57,13 @@ def engine() -> Iterator[tuple[Engine, str]]:
 
 
 def talk() -> None:
-    """Say something of each severity."""
+    """Log a message of each severity."""
     for say in (pulumi.log.debug, pulumi.log.info, pulumi.log.warn, pulumi.log.error):
         say(say.__name__)
 
 
 async def talk_later() -> None:
-    """Do the same as a program that is awaited."""
+    """Do the same in a coroutine function."""
     talk()
 
 

@@ -38,18 +38,18 @@ def test_an_absolute_command_puts_its_folder_first_on_the_path() -> None:
 
 
 @pytest.mark.parametrize("name", ["PWD", "TERM", "SHLVL", "PULUMI_DEBUG_COMMANDS"])
-def test_what_differs_from_shell_to_shell_makes_no_other_engine(binary: Path, name: str) -> None:
+def test_variables_of_the_shell_need_no_other_engine(binary: Path, name: str) -> None:
     one, other = (identity(binary, command_environment("pulumi", {name: value})) for value in ("a", "b"))
     assert one == other
 
 
 @pytest.mark.parametrize("name", ["PULUMI_CONFIG_PASSPHRASE", "PULUMI_BACKEND_URL", "PULUMI_HOME", "KUBECONFIG"])
-def test_what_decides_an_operation_makes_another_engine(binary: Path, name: str) -> None:
+def test_variables_that_affect_operations_need_another_engine(binary: Path, name: str) -> None:
     one, other = (identity(binary, command_environment("pulumi", {name: value})) for value in ("a", "b"))
     assert one != other
 
 
-def test_another_binary_makes_another_engine(binary: Path) -> None:
+def test_another_binary_needs_another_engine(binary: Path) -> None:
     before = identity(binary, {})
     binary.write_text("another")
     assert identity(binary, {}) != before

@@ -15,10 +15,10 @@ from reside.resident import ResidentCommand
 
 
 class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
-    """Has every feature."""
+    """Supports every feature."""
 
     def SupportsFeature(self, _request: Any, _context: Any) -> Any:  # noqa: N802 - gRPC's name
-        """Yes."""
+        """Return that the feature is supported."""
         return resource_pb2.SupportsFeatureResponse(hasSupport=True)
 
 
@@ -32,16 +32,16 @@ def serve(port: int = 0) -> tuple[Any, int]:
 
 
 def program(port: int) -> Any:
-    """Return the monitor that the SDK makes for a program, made in a context of its own, which making it sets."""
+    """Return the monitor that the SDK creates for a program, in a context of its own, which creating it changes."""
     return copy_context().run(lambda: Settings(project="p", stack="s", monitor=f"127.0.0.1:{port}").monitor)
 
 
 def answered(monitor: Any) -> bool:
-    """Whether the program's monitor answers."""
+    """Return whether the program's monitor responds."""
     return bool(monitor.SupportsFeature(resource_pb2.SupportsFeatureRequest(id="secrets")).hasSupport)
 
 
-def test_a_port_that_an_ended_engine_had_is_no_obstacle() -> None:
+def test_a_port_of_an_ended_engine_can_be_used_again() -> None:
     ResidentCommand()
     server, port = serve()
     before = program(port)

@@ -15,12 +15,12 @@ ROWS = " -  a:b:C first delete\n -  a:b:C second delete\nResources:\n    2 to de
         ("first delete\n", "first delete.\n..\n"),
     ],
 )
-def test_dots_are_left_out_wherever_the_stock_display_prints_them(was: str, printed: str) -> None:
+def test_dots_of_the_stock_display_are_omitted(was: str, printed: str) -> None:
     assert display(ROWS.replace(was, printed), {}) == display(ROWS, {})
 
 
 @pytest.mark.parametrize(
     ("was", "printed"), [("first", "other"), ("delete\n", "create\n"), ("2 to delete.", "2 to delete")]
 )
-def test_everything_else_counts(was: str, printed: str) -> None:
+def test_all_other_differences_count(was: str, printed: str) -> None:
     assert display(ROWS.replace(was, printed), {}) != display(ROWS, {})

@@ -5,12 +5,12 @@ from __future__ import annotations
 from reside.seed.handover import PersistentError
 
 
-def test_an_error_that_stays_counts_after_a_while() -> None:
+def test_a_lasting_error_counts_after_a_while() -> None:
     persistent = PersistentError(40)
     assert [persistent.persists("quota", now) for now in (100, 139, 140, 141)] == [False, False, True, True]
 
 
-def test_an_error_that_passes_does_not_count() -> None:
+def test_a_transient_error_does_not_count() -> None:
     persistent = PersistentError(40)
     reported = [("old", 100), (None, 110), ("old", 145), ("other", 150), ("old", 180), ("old", 219)]
     assert not any(persistent.persists(error, now) for error, now in reported)

@@ -33,7 +33,7 @@ users: [{name: me, user: {token: very-secret}}]
         (NAMED.replace("current-context: here", "current-context: there"), "Context 'there' not found"),
     ],
 )
-async def test_what_is_no_kubeconfig_is_refused(tmp_path: Path, text: str, message: str) -> None:
+async def test_an_invalid_kubeconfig_is_refused(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "kubeconfig"
     file.write_text(text)
     with pytest.raises(InvalidInput, match=message) as refused:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 @contextmanager
 def api(folder: Path, status: int, kind: str, body: str) -> Iterator[Target]:
-    """Yield an API server that answers every GET so; how to reach it."""
+    """Yield an API server that gives this response to every GET; and how to reach it."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -36,7 +36,7 @@ def api(folder: Path, status: int, kind: str, body: str) -> Iterator[Target]:
             self.wfile.write(body.encode())
 
         def log_message(self, *_arguments: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -63,7 +63,7 @@ def pods(**metadata: Any) -> str:
     return json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [item]})
 
 
-async def test_a_proxys_page_is_an_api_that_can_not_be_reached(tmp_path: Path) -> None:
+async def test_the_page_of_a_proxy_counts_as_an_unreachable_api(tmp_path: Path) -> None:
     with (
         api(tmp_path, 502, "text/html", "<html>Bad Gateway</html>") as target,
         pytest.raises(NotReady, match=r"can't be reached: .*502"),
@@ -73,7 +73,7 @@ async def test_a_proxys_page_is_an_api_that_can_not_be_reached(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("metadata", "ready"), [({}, True), ({"deletionTimestamp": "2026-01-01T00:00:00Z"}, False)])
-async def test_a_pod_that_is_on_its_way_out_is_not_ready(tmp_path: Path, metadata: dict[str, Any], ready: bool) -> None:
+async def test_a_terminating_pod_is_not_ready(tmp_path: Path, metadata: dict[str, Any], ready: bool) -> None:
     with api(tmp_path, 200, "application/json", pods(**metadata)) as target:
         async with connect(target) as client:
             assert await has_ready_pod(client, "alpha") is ready

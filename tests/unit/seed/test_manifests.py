@@ -83,7 +83,7 @@ def test_the_seed_uses_in_cluster_access() -> None:
     assert (found.access, found.kubeconfig, found.namespace) == ("in-cluster", None, "ns")
 
 
-def test_placeholders_in_the_manifest_mean_nothing_until_filled() -> None:
+def test_placeholders_in_the_manifest_are_ignored_until_filled() -> None:
     text = rendering.render(SETTINGS)
     assert "${RESIDE_BOOTSTRAP_DOMAIN}" in text
     assert "${RESIDE_BOOTSTRAP_CLUSTER_ISSUER}" in text

@@ -55,26 +55,26 @@ def seed(alpha: ReplicaThread[str], sentinel: ReplicaThread[str]) -> running.See
     return running.Seed(alpha, sentinel, SystemBlocks("a", "s"), TemporaryDirectory())
 
 
-def test_a_living_resident_is_handed_work_until_it_is_stopped() -> None:
+def test_a_running_thread_executes_calls_until_it_is_stopped() -> None:
     alpha = resident(lives)
     assert alpha.run(echo, DEADLINE, "an echo") == "value"
     alpha.stop(DEADLINE)
     assert not alpha.alive
 
 
-def test_a_resident_that_failed_makes_every_later_call_fail_with_its_error() -> None:
+def test_calls_of_a_failed_thread_fail_with_its_error() -> None:
     alpha = resident(fails)
     for _ in range(2):
         with pytest.raises(ResideError, match="the lease was lost"):
             alpha.run(echo, DEADLINE, "an echo")
 
 
-def test_a_resident_that_has_ended_says_so() -> None:
+def test_calls_of_an_ended_thread_are_an_error() -> None:
     with pytest.raises(NotReady, match="alpha in the seed has ended"):
         resident(ends).run(echo, DEADLINE, "an echo")
 
 
-def test_a_new_seed_begins_only_when_nothing_of_the_old_one_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_seed_starts_only_after_all_threads_of_the_old_one_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     half, fresh = seed(resident(fails), resident(lives)), seed(resident(lives), resident(lives))
     monkeypatch.setattr(running, "_running", [half])
     monkeypatch.setattr(running, "_start", lambda _settings: fresh)

@@ -18,7 +18,7 @@ IMAGES = {
 DATA = {"namespace": "reside", "images": IMAGES}
 
 
-def test_settings_survive_their_journey_as_json() -> None:
+def test_settings_round_trip_as_json() -> None:
     found = settings.parse({**DATA, "registry_mirrors": {"registry.reside.internal": "10.0.0.1:5000"}}, "test")
     assert settings.BootstrapSettings.from_json(found.to_json()) == found
 
@@ -44,7 +44,7 @@ def test_each_fault_is_named(change: dict[str, object], fault: str) -> None:
         settings.parse({**DATA, **change}, "test")
 
 
-def test_settings_come_out_of_the_stack_and_the_images_file(tmp_path: Path) -> None:
+def test_settings_are_read_from_the_stack_and_the_images_file(tmp_path: Path) -> None:
     (tmp_path / "images.json").write_text(json.dumps({**IMAGES, "runtime": "ignored"}))
     config = {"namespace": "ns", "imagesFile": "images.json", "storageClass": "fast", "kubeContext": "there"}
     found = settings.from_stack(config.get, tmp_path)
@@ -79,25 +79,25 @@ def test_missing_images_say_how_to_get_them(tmp_path: Path) -> None:
         settings.from_stack({"namespace": "ns"}.get, tmp_path)
 
 
-def test_mirrors_that_are_no_json_are_named(tmp_path: Path) -> None:
+def test_mirrors_that_are_not_json_are_named(tmp_path: Path) -> None:
     (tmp_path / "images.json").write_text(json.dumps(IMAGES))
     config = {"namespace": "ns", "imagesFile": "images.json", "registryMirrors": "host=address"}
     with pytest.raises(InvalidInput, match="registryMirrors is not JSON"):
         settings.from_stack(config.get, tmp_path)
 
 
-def test_a_settings_file_that_is_not_there_is_named() -> None:
+def test_a_missing_settings_file_is_named() -> None:
     with pytest.raises(InvalidInput, match="/nowhere can't be read: No such file"):
         settings.from_environment({settings.SETTINGS_FILE_VARIABLE: "/nowhere"})
 
 
-def test_a_local_cluster_that_was_never_up_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_local_cluster_that_was_never_started_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESIDE_LOCAL_STATE", str(tmp_path))
     with pytest.raises(InvalidInput, match="'default' does not exist"):
         settings.local_cluster("default")
 
 
-def test_the_environment_wins_by_value_then_by_file(tmp_path: Path) -> None:
+def test_the_environment_has_precedence_by_value_then_by_file(tmp_path: Path) -> None:
     by_value, by_file = settings.parse(DATA, "a"), settings.parse({**DATA, "namespace": "other"}, "b")
     file = tmp_path / "settings.json"
     file.write_text(by_file.to_json())

@@ -1,4 +1,4 @@
-"""The apply of one stack, with an engine that only records: what is removed, when, and which secret values remain."""
+"""The apply of one stack with an engine that only records: what is removed, and which secret values remain."""
 
 import asyncio
 import json
@@ -38,16 +38,16 @@ class Value:
         self.value = "" if co_id == "co_zempty" else f"of {co_id}"
 
     def edit(self, _: str) -> Any:
-        """Its one edit."""
+        """Return its one edit."""
         return SimpleNamespace(by=OWNER, value=self.value, deleted=False)
 
     def on_change(self, _: Any) -> Any:
-        """Nothing changes."""
+        """Return a function without effect."""
         return lambda: None
 
 
 class FakeTermContext:
-    """What the applier uses of a term: a volume and a vault that are real, and the rest that only notes."""
+    """What the applier uses of a term: a real volume and a real vault; other parts record their calls."""
 
     def __init__(self, folder: Path) -> None:
         self.declared: dict[str, DesiredStack] = {}
@@ -81,13 +81,13 @@ class FakeTermContext:
         yield
 
     async def apply(self, _: StackSpec) -> ChangeSet:
-        """As the engine's: takes until `may_end`."""
+        """Apply until `may_end` is set."""
         self.applying.set()
         await self.may_end.wait()
         return ChangeSet((), 0.0)
 
     async def destroy(self, name: str) -> ChangeSet:
-        """As the engine's."""
+        """Destroy, as the engine does."""
         self.destroyed.append(name)
         return ChangeSet((), 0.0)
 
@@ -103,7 +103,7 @@ class FakeTermContext:
 
 
 class Silent:
-    """A reporter without an effect."""
+    """A reporter without effect."""
 
     def __getattr__(self, _: str) -> Any:
         return lambda *_: None
@@ -133,7 +133,7 @@ async def test_a_stack_is_not_removed_while_the_cluster_is_being_destroyed(tmp_p
 
 
 async def test_removing_a_stack_keeps_the_secret_values_of_one_that_is_just_being_applied(tmp_path: Path) -> None:
-    """Its objects are not stored yet; the value may be gone from Jazz as soon as its Secret is live."""
+    """The objects of the other stack are not stored yet. Its value may have left Jazz, because its Secret is live."""
     context = FakeTermContext(tmp_path)
     context.store.save(stored("old", secret("old")))
     context.vault.put(OWNER, "co_zold", "unused soon")
@@ -148,7 +148,7 @@ async def test_removing_a_stack_keeps_the_secret_values_of_one_that_is_just_bein
         context.may_end.set()
 
 
-async def test_a_secret_value_that_was_emptied_is_not_what_it_was_before(tmp_path: Path) -> None:
+async def test_an_emptied_secret_value_is_not_replaced_by_its_earlier_value(tmp_path: Path) -> None:
     context = FakeTermContext(tmp_path)
     context.vault.put(OWNER, "co_zempty", "before")
     context.declared["demo"] = DesiredStack("demo", OWNER, (secret("empty"),))

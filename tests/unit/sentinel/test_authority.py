@@ -17,7 +17,7 @@ ALPHA, OTHER, STRANGER = "co_zalpha", "co_zother", "co_zstranger"
 
 
 def rights(**granted: set[str]) -> Rights:
-    """Rights by account name (lower case) → permissions; no object is held."""
+    """Rights from account name (lower case) → permissions; no stack holds an object."""
     table = {ALPHA: granted.get("alpha", set()), OTHER: granted.get("other", set())}
     return Rights(lambda account, name: name in table.get(account, set()), lambda _: None, NOW)
 
@@ -37,14 +37,14 @@ def members(*objects: Any, name: str = "demo", owner: str = ALPHA) -> dict[str, 
     return {"name": name, "owner": owner, "objects": list(objects)}
 
 
-def test_the_first_who_may_declare_owns_the_entry() -> None:
+def test_the_first_authorized_author_owns_the_entry() -> None:
     history = [edit(STRANGER, "first"), edit(ALPHA, "second"), edit(OTHER, "third"), edit(ALPHA, "fourth")]
     found = effective_edit([*history, edit(OTHER, None, deleted=True)], None, BOTH)
     assert found is not None
     assert found.value == "fourth"
 
 
-def test_an_owner_that_is_known_stays_the_owner() -> None:
+def test_a_known_owner_stays_the_owner() -> None:
     found = effective_edit([edit(ALPHA, "a"), edit(OTHER, "b")], OTHER, BOTH)
     assert found is not None
     assert found.value == "b"
@@ -87,7 +87,7 @@ def test_a_stack_is_read() -> None:
         (members({**config_map("a"), "kind": "Secret", "data": "x"}), "data of Secret/a"),
     ],
 )
-def test_what_is_no_stack_is_refused_with_the_reason(found: dict[str, Any], message: str) -> None:
+def test_an_invalid_stack_is_refused_with_the_reason(found: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         read_stack("demo", edit(ALPHA), found, edit(ALPHA))
 
@@ -140,7 +140,7 @@ def test_only_what_is_in_force_counts_as_granted() -> None:
     assert found == {"secret:read:all"}
 
 
-def test_who_manages_may_write_and_read_and_who_reads_may_read() -> None:
+def test_manage_permissions_allow_writing_and_reading_and_read_permissions_reading() -> None:
     assert roles(frozenset({"job:manage:all"})) == ("writer", "reader")
     assert roles(frozenset({"job:read:all"})) == (None, "reader")
     assert roles(frozenset()) == (None, None)

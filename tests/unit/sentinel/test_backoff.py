@@ -6,7 +6,7 @@ from reside.common.backoff import Backoff
 from reside.sentinel.backoff import RepairLimiter
 
 
-def test_repairs_are_free_at_first_then_slower_and_forgotten_after_a_calm() -> None:
+def test_repairs_are_immediate_at_first_then_delayed_and_forgotten_after_a_quiet_time() -> None:
     limiter = RepairLimiter(Backoff(first=1.0, longest=8.0, free=2), reset_after=100)
     for _ in range(2):
         limiter.note("a", 0)

@@ -1,4 +1,4 @@
-"""What is done about one object: pure decisions from its desired and its live state."""
+"""Pure decisions about one object from its desired and its live state."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def live(*entries: dict[str, Any], spec: dict[str, Any] | None = None, **meta: A
     }
 
 
-def test_what_no_stack_wants_is_left() -> None:
+def test_an_object_of_no_stack_is_left_alone() -> None:
     assert decide(ObjectState(None, live(OURS))) == "leave"
 
 
@@ -38,11 +38,11 @@ def test_a_missing_object_is_created_unless_it_is_a_job_that_has_ended() -> None
     assert decide(ObjectState(DESIRED, None, finished=True)) == "leave"
 
 
-def test_an_object_on_its_way_out_is_waited_for() -> None:
+def test_a_terminating_object_is_waited_for() -> None:
     assert decide(ObjectState(DESIRED, live(OURS, deletionTimestamp="2026-01-01T00:00:00Z"))) == "leave"
 
 
-def test_what_was_found_right_is_not_applied_again() -> None:
+def test_an_object_without_drift_is_not_applied_again() -> None:
     found = live(OURS)
     verified = fingerprint(DESIRED, found)
     assert decide(ObjectState(DESIRED, found, verified)) == "leave"
@@ -51,20 +51,20 @@ def test_what_was_found_right_is_not_applied_again() -> None:
     assert decide(ObjectState(DESIRED, live(OURS, spec={"replicas": 3}), verified)) == "apply"
 
 
-def test_status_versions_and_what_controllers_annotate_are_no_drift() -> None:
+def test_status_versions_and_annotations_of_controllers_are_no_drift() -> None:
     found = live(OURS)
     busy = live(OURS, entry("kube-controller-manager", {"f:status": {}}), resourceVersion="2", annotations={"rev": "1"})
     busy["status"] = {"replicas": 0}
     assert fingerprint(DESIRED, busy) == fingerprint(DESIRED, found)
 
 
-def test_a_changed_label_of_ours_and_a_persons_field_are_drift() -> None:
+def test_a_changed_label_of_ours_and_a_field_set_manually_are_drift() -> None:
     found = fingerprint(DESIRED, live(OURS))
     assert fingerprint(DESIRED, live(OURS, labels={"a": "2"})) != found
     assert fingerprint(DESIRED, live(OURS, entry("kubectl-edit", {"f:spec": {"f:paused": {}}}))) != found
 
 
-def test_fields_of_people_become_ours_and_those_of_controllers_stay_theirs() -> None:
+def test_fields_set_manually_are_taken_over_and_those_of_controllers_are_not() -> None:
     controller = entry("kube-controller-manager", {"f:status": {}}, subresource="status")
     autoscaler = entry("some-operator", {"f:metadata": {"f:annotations": {"f:x": {}}}})
     edit = entry("kubectl-edit", {"f:spec": {"f:paused": {}}})
@@ -78,7 +78,7 @@ def test_fields_of_people_become_ours_and_those_of_controllers_stay_theirs() -> 
     assert others == [controller, autoscaler]
 
 
-def test_nothing_is_taken_over_where_no_person_wrote() -> None:
+def test_nothing_is_taken_over_without_a_manual_change() -> None:
     assert taken_over(live(OURS)) is None
     assert taken_over(live(OURS, entry("kubectl", {"f:status": {}}, subresource="status"))) is None
 

@@ -32,14 +32,14 @@ def config_map(name: str, value: str = "1") -> dict[str, Any]:
 
 @dataclass
 class DictApi:
-    """The part of ``KubernetesApi`` that the repairer uses; what it applies shows in the cache, as a watch would."""
+    """The part of `KubernetesApi` that the repairer uses; applied objects appear in the cache, as through a watch."""
 
     cache: ObjectCache
     namespace: str = "test"
     applied: list[str] = field(default_factory=list)
     refuse: bool = False
     away: int = 0
-    """How many further requests find no API server."""
+    """Number of further requests that fail because the API server is unreachable."""
     unlabelled: dict[str, dict[str, Any]] = field(default_factory=dict)
     after_apply: Any = None
 
@@ -48,7 +48,7 @@ class DictApi:
         return self.unlabelled.get(key)
 
     async def apply(self, manifest: dict[str, Any]) -> dict[str, Any]:
-        """Note the manifest as live."""
+        """Record the object as live."""
         key = f"{manifest['kind']}/{manifest['metadata']['name']}"
         if self.away:
             self.away -= 1
@@ -62,12 +62,12 @@ class DictApi:
         return manifest
 
     async def set_managers(self, live: dict[str, Any], entries: list[dict[str, Any]]) -> None:
-        """Not expected."""
+        """Raise, because no call is expected."""
         raise AssertionError("nobody's fields are to be taken over here")
 
 
 @dataclass
-class Stage:
+class Setup:
     """A repairer and what it works with."""
 
     cache: ObjectCache
@@ -77,14 +77,14 @@ class Stage:
     repairer: DriftRepairer
 
     def delete(self, key: str) -> None:
-        """Note a deletion as a watch does."""
+        """Record a deletion as a watch does."""
         live = self.cache.get(key)
         assert live is not None
         self.cache.note("DELETED", live)
 
 
 @asynccontextmanager
-async def stage(folder: Path, stored: StoredStack, *, lead: bool = True) -> AsyncIterator[Stage]:
+async def new_setup(folder: Path, stored: StoredStack, *, lead: bool = True) -> AsyncIterator[Setup]:
     store = StackStore(folder / "stacks")
     store.save(stored)
     cache, authority = ObjectCache(), Authority()
@@ -98,7 +98,7 @@ async def stage(folder: Path, stored: StoredStack, *, lead: bool = True) -> Asyn
     try:
         async with asyncio.timeout(20):
             await repairer.settled()
-            yield Stage(cache, authority, store, api, repairer)
+            yield Setup(cache, authority, store, api, repairer)
     finally:
         runner.cancel()
 
@@ -108,113 +108,113 @@ def stored(*objects: dict[str, Any]) -> StoredStack:
 
 
 async def test_what_is_missing_at_the_first_list_is_created_and_then_left_alone(tmp_path: Path) -> None:
-    async with stage(tmp_path, stored(config_map("a"))) as on:
-        assert on.api.applied == [A]
-        on.repairer.examine_all()
-        await on.repairer.settled()
-        assert on.api.applied == [A]
+    async with new_setup(tmp_path, stored(config_map("a"))) as setup:
+        assert setup.api.applied == [A]
+        setup.repairer.examine_all()
+        await setup.repairer.settled()
+        assert setup.api.applied == [A]
 
 
 async def test_a_change_is_reverted_by_the_leader_only(tmp_path: Path) -> None:
-    async with stage(tmp_path, stored(config_map("a")), lead=False) as on:
+    async with new_setup(tmp_path, stored(config_map("a")), lead=False) as setup:
         changed = config_map("a", "2")
-        on.cache.note("MODIFIED", changed)
-        await on.repairer.settled()
-        assert on.cache.get(A) is changed
-        on.authority.lead()
-        await on.repairer.settled()
-        assert (on.cache.get(A) or {})["data"] == {"v": "1"}
+        setup.cache.note("MODIFIED", changed)
+        await setup.repairer.settled()
+        assert setup.cache.get(A) is changed
+        setup.authority.lead()
+        await setup.repairer.settled()
+        assert (setup.cache.get(A) or {})["data"] == {"v": "1"}
 
 
-async def test_a_stack_in_the_engines_hands_is_left_alone_until_it_gives_it_back(tmp_path: Path) -> None:
-    async with stage(tmp_path, stored(config_map("a"))) as on:
-        with on.repairer.suspended("demo"):
-            on.delete(A)
-            await on.repairer.settled()
-            assert on.cache.get(A) is None
-        await on.repairer.settled()
-        assert on.cache.get(A) is not None
+async def test_a_stack_is_not_repaired_while_the_engine_applies_it(tmp_path: Path) -> None:
+    async with new_setup(tmp_path, stored(config_map("a"))) as setup:
+        with setup.repairer.suspended("demo"):
+            setup.delete(A)
+            await setup.repairer.settled()
+            assert setup.cache.get(A) is None
+        await setup.repairer.settled()
+        assert setup.cache.get(A) is not None
 
 
-async def test_what_a_failed_apply_has_changed_is_not_turned_back_but_restored_when_missing(tmp_path: Path) -> None:
+async def test_changes_of_a_failed_apply_are_not_reverted_but_missing_objects_are_restored(tmp_path: Path) -> None:
     before = stored(config_map("a"), config_map("gone"))
     failed = before.during_apply(DesiredStack("demo", "co_zowner", (config_map("a", "2"),)))
-    async with stage(tmp_path, failed) as on:
-        assert on.api.applied == [A]
-        on.cache.note("MODIFIED", config_map("a", "2"))
-        await on.repairer.settled()
-        assert on.api.applied == [A]
+    async with new_setup(tmp_path, failed) as setup:
+        assert setup.api.applied == [A]
+        setup.cache.note("MODIFIED", config_map("a", "2"))
+        await setup.repairer.settled()
+        assert setup.api.applied == [A]
 
 
-async def test_a_controller_that_fights_is_answered_ever_more_slowly(tmp_path: Path) -> None:
-    async with stage(tmp_path, stored(config_map("a"))) as on:
-        on.api.after_apply = lambda _: on.cache.note("MODIFIED", config_map("a", f"x{len(on.api.applied)}"))
-        on.cache.note("MODIFIED", config_map("a", "first"))
+async def test_repeated_changes_by_a_controller_are_reverted_with_back_off(tmp_path: Path) -> None:
+    async with new_setup(tmp_path, stored(config_map("a"))) as setup:
+        setup.api.after_apply = lambda _: setup.cache.note("MODIFIED", config_map("a", f"x{len(setup.api.applied)}"))
+        setup.cache.note("MODIFIED", config_map("a", "first"))
         # the first five repairs are immediate, the sixth waits for its back-off
-        await eventually("five repairs", lambda: on.api.applied, lambda applied: len(applied) >= 5)
+        await eventually("five repairs", lambda: setup.api.applied, lambda applied: len(applied) >= 5)
         for _ in range(200):
             await asyncio.sleep(0)
-        assert len(on.api.applied) <= 6
+        assert len(setup.api.applied) <= 6
 
 
 async def test_a_failed_repair_is_a_known_problem_until_it_succeeds(tmp_path: Path) -> None:
-    async with stage(tmp_path, stored(config_map("a"))) as on:
+    async with new_setup(tmp_path, stored(config_map("a"))) as setup:
         told: list[str] = []
-        on.repairer.listen(told.append)
-        on.api.refuse = True
-        on.delete(A)
-        await eventually("a problem", lambda: on.repairer.problems, lambda found: A in found)
-        assert "no" in on.repairer.problems[A]
-        on.api.refuse = False
-        on.repairer.examine_all()
-        await eventually("no problem", lambda: on.repairer.problems, lambda found: not found)
-        assert on.cache.get(A) is not None
+        setup.repairer.listen(told.append)
+        setup.api.refuse = True
+        setup.delete(A)
+        await eventually("a problem", lambda: setup.repairer.problems, lambda found: A in found)
+        assert "no" in setup.repairer.problems[A]
+        setup.api.refuse = False
+        setup.repairer.examine_all()
+        await eventually("no problem", lambda: setup.repairer.problems, lambda found: not found)
+        assert setup.cache.get(A) is not None
         assert set(told) == {A}
 
 
 async def test_nothing_is_restored_while_the_cluster_is_being_destroyed(tmp_path: Path) -> None:
-    async with stage(tmp_path, stored(config_map("a"))) as on:
-        on.cache.note("ADDED", config_map(TEARDOWN_MARKER.partition("/")[2]))
-        on.delete(A)
-        await on.repairer.settled()
-        assert on.cache.get(A) is None
+    async with new_setup(tmp_path, stored(config_map("a"))) as setup:
+        setup.cache.note("ADDED", config_map(TEARDOWN_MARKER.partition("/")[2]))
+        setup.delete(A)
+        await setup.repairer.settled()
+        assert setup.cache.get(A) is None
 
 
-async def test_one_that_starts_restores_what_the_leader_wrote_last(tmp_path: Path) -> None:
+async def test_a_starting_sentinel_restores_what_the_leader_wrote_last(tmp_path: Path) -> None:
     """Another Sentinel may have written to the volume since this one read it."""
-    async with stage(tmp_path, stored(config_map("a")), lead=False) as on:
+    async with new_setup(tmp_path, stored(config_map("a")), lead=False) as setup:
         StackStore(tmp_path / "stacks").save(stored(config_map("a", "newer")))
-        on.delete(A)
-        await on.repairer.settled()
-        assert (on.cache.get(A) or {})["data"] == {"v": "newer"}
+        setup.delete(A)
+        await setup.repairer.settled()
+        assert (setup.cache.get(A) or {})["data"] == {"v": "newer"}
 
 
 async def test_a_job_that_was_deleted_just_after_its_end_is_not_run_again(tmp_path: Path) -> None:
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "labels": OURS}, "spec": {}}
-    async with stage(tmp_path, stored(job)) as on:
+    async with new_setup(tmp_path, stored(job)) as setup:
         done = {**job, "status": {"conditions": [{"type": "Complete", "status": "True"}]}}
-        on.cache.note("DELETED", done)
-        await on.repairer.settled()
-        assert on.cache.get("Job/j") is None
-        assert replace(on.store.stacks["demo"]).finished.keys() == {"Job/j"}
+        setup.cache.note("DELETED", done)
+        await setup.repairer.settled()
+        assert setup.cache.get("Job/j") is None
+        assert replace(setup.store.stacks["demo"]).finished.keys() == {"Job/j"}
 
 
-async def test_the_end_of_a_job_is_noted_beside_what_the_leader_wrote_last(tmp_path: Path) -> None:
+async def test_the_end_of_a_job_is_added_to_what_the_leader_wrote_last(tmp_path: Path) -> None:
     """A starting Sentinel records it, too, as there may be no leader; it must not restore an older stack."""
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "labels": OURS}, "spec": {}}
-    async with stage(tmp_path, stored(config_map("a"), job), lead=False) as on:
+    async with new_setup(tmp_path, stored(config_map("a"), job), lead=False) as setup:
         StackStore(tmp_path / "stacks").save(stored(config_map("a", "newer"), job))
-        on.cache.note("MODIFIED", {**job, "status": {"conditions": [{"type": "Complete", "status": "True"}]}})
+        setup.cache.note("MODIFIED", {**job, "status": {"conditions": [{"type": "Complete", "status": "True"}]}})
         kept = StackStore(tmp_path / "stacks").stacks["demo"]
         assert kept.finished.keys() == {"Job/j"}
         assert kept.by_key()[A]["data"] == {"v": "newer"}
 
 
-async def test_an_api_server_that_is_away_is_no_problem_of_the_object(tmp_path: Path) -> None:
-    """It passes by itself, and a report must not make a replica look broken meanwhile."""
-    async with stage(tmp_path, stored(config_map("a"))) as on:
-        on.api.away = 3
-        on.delete(A)
-        await eventually("the repair", lambda: on.cache.get(A))
-        assert on.api.away == 0
-        assert not on.repairer.problems
+async def test_an_unreachable_api_server_is_not_reported_as_an_error_of_the_object(tmp_path: Path) -> None:
+    """It is transient, and a report must not make a replica look broken in the meantime."""
+    async with new_setup(tmp_path, stored(config_map("a"))) as setup:
+        setup.api.away = 3
+        setup.delete(A)
+        await eventually("the repair", lambda: setup.cache.get(A))
+        assert setup.api.away == 0
+        assert not setup.repairer.problems

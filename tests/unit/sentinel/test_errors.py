@@ -11,14 +11,14 @@ from reside.sentinel.errors import ClusterRefused, PolicyViolated, judge
 
 
 @pytest.mark.parametrize("error", [InvalidInput("malformed"), PolicyViolated(("a rule",))])
-def test_what_the_author_alone_can_cure_waits_for_a_change(error: Exception) -> None:
+def test_an_error_that_only_the_author_can_fix_waits_for_a_change(error: Exception) -> None:
     assert judge(error) is Verdict.WAIT
 
 
 @pytest.mark.parametrize(
     "error", [NotReady("not yet"), NotAllowed("no permission"), ClusterRefused("no", 403), ApplyRejected("no")]
 )
-def test_what_another_actor_can_cure_is_retried(error: Exception) -> None:
+def test_an_error_that_others_can_fix_is_retried(error: Exception) -> None:
     assert judge(error) is Verdict.RETRY
 
 

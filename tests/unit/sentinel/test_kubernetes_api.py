@@ -1,4 +1,4 @@
-"""How the Sentinel comes to a Kubernetes API."""
+"""How the Sentinel connects to a Kubernetes API."""
 
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ class _Refusing:
         raise ApiError(status=Status(code=422, message=f"Secret {name} is invalid: {sent}"))
 
 
-async def test_a_refusal_that_quotes_a_secret_is_told_without_its_values() -> None:
+async def test_a_refusal_that_quotes_a_secret_is_reported_without_its_values() -> None:
     api = KubernetesApi(_Refusing(), "reside")  # type: ignore[arg-type] # only what apply needs
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": "hunter2!"}}
     with pytest.raises(ClusterRefused, match=r"apply Secret/s: .*is invalid") as caught:

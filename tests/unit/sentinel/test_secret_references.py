@@ -52,7 +52,7 @@ def test_a_live_secret_gives_its_value() -> None:
     assert live_value(None, "a") is None
 
 
-def test_the_vault_keeps_values_over_a_restart_and_shows_them_nowhere(tmp_path: Path) -> None:
+def test_the_vault_keeps_values_across_a_restart_and_never_shows_them(tmp_path: Path) -> None:
     path = tmp_path / "vault.json"
     vault = Vault(path, PASSPHRASE)
     vault.put("co_za", "co_zvalue", "very-secret-value")
@@ -81,7 +81,7 @@ def test_the_vault_sees_what_another_process_wrote_and_forgets_what_is_unused(tm
     assert one.get("co_za", "co_z1") is None
 
 
-def test_another_passphrase_a_tampered_or_a_broken_vault_is_refused_with_the_cure(tmp_path: Path) -> None:
+def test_a_wrong_passphrase_or_a_damaged_vault_is_refused_with_the_cure(tmp_path: Path) -> None:
     path = tmp_path / "vault.json"
     vault = Vault(path, PASSPHRASE)
     vault.put("co_za", "co_z1", "x")

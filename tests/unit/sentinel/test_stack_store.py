@@ -1,4 +1,4 @@
-"""Stored stacks through an apply, reports composed of wishes and live state, what is unknown, and the authority."""
+"""Stored stacks during an apply, reports from desired and live state, unknown objects, and the authority."""
 
 import os
 from pathlib import Path
@@ -38,7 +38,7 @@ def state(desired: DesiredStack | None, kept: StoredStack | None, **more: Any) -
 # Stored stacks
 
 
-def test_while_an_apply_runs_what_it_changes_and_deletes_is_noted() -> None:
+def test_a_running_apply_stores_what_it_changes_and_deletes() -> None:
     before = stored(config_map("same"), config_map("changed"), config_map("leaving"))
     during = before.during_apply(stack(config_map("same"), config_map("changed", "2"), config_map("new")))
     assert during.pending == {"ConfigMap/changed", "ConfigMap/new"}
@@ -48,7 +48,7 @@ def test_while_an_apply_runs_what_it_changes_and_deletes_is_noted() -> None:
 
 
 def test_after_a_failed_apply_the_next_one_remembers_what_was_touched() -> None:
-    """Also when it goes back to what was there before, and when it drops what the failed one made."""
+    """Also if it returns to the earlier content, and if it removes what the failed one created."""
     before = stored(config_map("a"))
     failed = before.during_apply(stack(config_map("a", "2"), config_map("made")))
     back = failed.during_apply(stack(config_map("a")))
@@ -57,7 +57,7 @@ def test_after_a_failed_apply_the_next_one_remembers_what_was_touched() -> None:
     assert back.applied == before.applied
 
 
-def test_an_applied_stack_is_settled_and_forgets_jobs_that_left() -> None:
+def test_an_applied_stack_is_settled_and_forgets_removed_jobs() -> None:
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}}
     before = StoredStack("demo", OWNER, (job,), "r", {"Job/j": job})
     assert before.after_apply(stack(job)).finished == {"Job/j": job}
@@ -91,8 +91,8 @@ def test_a_saved_stack_is_on_the_disk_with_its_name(tmp_path: Path, monkeypatch:
     assert synced[-1] == tmp_path
 
 
-def test_a_stack_that_the_leader_removes_while_another_one_reads_is_none(tmp_path: Path) -> None:
-    """A link to nothing is what the folder's list shows of a file that is gone a moment later."""
+def test_a_stack_that_the_leader_removes_during_a_read_is_skipped(tmp_path: Path) -> None:
+    """A dangling link simulates an entry of a folder's list that is deleted a moment later."""
     kept = StackStore(tmp_path)
     kept.save(stored(config_map("a")))
     (tmp_path / "removed.json").symlink_to(tmp_path / "nowhere")
@@ -109,7 +109,7 @@ def test_a_stack_that_can_not_be_removed_from_the_volume_is_kept_and_tried_again
     assert "demo" in kept.stacks
 
 
-def test_what_is_applied_and_live_is_updated() -> None:
+def test_an_applied_and_live_object_is_reported_as_updated() -> None:
     kept, live = stored(config_map("a")), {"ConfigMap/a": config_map("a")}
     report = compose(state(stack(config_map("a")), kept, live=live))
     assert report.revision == kept.applied
@@ -117,13 +117,13 @@ def test_what_is_applied_and_live_is_updated() -> None:
     assert report.objects["ConfigMap/a"].status == "updated"
 
 
-def test_what_is_declared_and_not_yet_applied_is_requested() -> None:
+def test_a_declared_object_that_is_not_applied_is_reported_as_requested() -> None:
     report = compose(state(stack(config_map("a")), None))
     assert report.revision is None
     assert report.objects["ConfigMap/a"].status == "requested"
 
 
-def test_a_fault_marks_what_is_new_and_leaves_what_is_accepted() -> None:
+def test_an_error_of_a_stack_marks_only_new_objects() -> None:
     kept, live = (
         stored(config_map("a"), config_map("b")),
         {"ConfigMap/a": config_map("a"), "ConfigMap/b": config_map("b")},
@@ -155,7 +155,7 @@ def test_a_finished_job_that_was_deleted_is_reported_as_it_was() -> None:
     assert report.objects["Job/j"].live == job
 
 
-def test_what_left_the_stack_is_reported_until_it_is_gone() -> None:
+def test_an_object_removed_from_the_stack_is_reported_until_it_is_deleted() -> None:
     kept = stored(config_map("a"))
     report = compose(state(stack(config_map("a")), kept, live={"ConfigMap/old": config_map("old")}))
     assert report.objects["ConfigMap/old"].status == "updated"
@@ -191,7 +191,7 @@ def test_unknown_objects_are_in_no_stack_and_have_no_controller() -> None:
 # The authority
 
 
-def test_who_led_goes_on_repairing_when_etcd_is_away_and_who_followed_restores_only() -> None:
+def test_without_etcd_the_last_leader_continues_to_repair_and_followers_only_restore() -> None:
     authority, told = Authority(), []
     authority.listen(lambda: told.append(authority.state))
     assert authority.may_restore

@@ -19,7 +19,7 @@ async def test_the_first_match_is_returned() -> None:
     assert eventually_sync("six", lambda: next(numbers), lambda number: number == 6) == 6
 
 
-async def test_a_wait_in_vain_names_what_was_expected_and_what_was_last_seen() -> None:
+async def test_a_failed_wait_names_the_expected_state_and_the_last_result() -> None:
     with pytest.raises(AssertionError, match=r"^expected a list within 0.02 s; last seen: \[\]$"):
         await eventually("a list", list, within=0.02)
     with pytest.raises(AssertionError, match=r"^expected a list within 0.02 s; last seen: an empty one$"):
@@ -31,7 +31,7 @@ async def test_a_look_that_does_not_return_is_interrupted() -> None:
         await eventually("an end", asyncio.Event().wait, within=0.02)
 
 
-async def test_what_a_look_raises_ends_the_wait() -> None:
+async def test_an_error_of_a_look_ends_the_wait() -> None:
     async def fail() -> None:
         raise TimeoutError("of the look")
 

@@ -1,5 +1,5 @@
 // Loaded before the stock server, which listens on all interfaces: it gets a free port of the loopback instead, and the
-// port is told on a line of its own.
+// port is printed on a line of its own.
 const net = require("node:net");
 const listen = net.Server.prototype.listen;
 

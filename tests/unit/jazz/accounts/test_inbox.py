@@ -26,7 +26,7 @@ async def test_serving_ends_with_the_node() -> None:
         await serving
 
 
-def test_an_invite_with_an_endless_secret_is_refused_undecoded() -> None:
+def test_an_invite_with_a_huge_secret_is_refused_without_decoding() -> None:
     """The ticket comes from another account's profile, and decoding base58 takes quadratic time."""
     with patch("reside.jazz.groups.invites.b58decode") as decoded, pytest.raises(InvalidContent, match="malformed"):
         Invite.parse(f"co_z1/inviteSecret_z{'2' * 1_000_000}")

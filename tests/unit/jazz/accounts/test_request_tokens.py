@@ -98,7 +98,7 @@ async def test_a_token_for_another_request_is_refused_and_says_why(changed: dict
     assert all(field not in str(refused.value) for field in header.split("~")[:1])
 
 
-async def test_the_window_is_a_minute_to_both_sides() -> None:
+async def test_the_clock_may_differ_by_a_minute_in_both_directions() -> None:
     for shift in (-60_000, 60_000):
         assert await _Receiver().verify(_sign(now_ms=NOW + shift)) == CALLER.account_id
 
@@ -114,7 +114,7 @@ async def test_a_token_is_accepted_once() -> None:
 
 
 async def test_a_reuse_is_refused_as_long_as_the_token_lives_and_then_forgotten() -> None:
-    """A token from a fast clock lives for two minutes here, and is remembered for as long."""
+    """A token from a fast clock is valid for two minutes here, and is remembered for that time."""
     receiver = _Receiver()
     header = _sign(now_ms=NOW + 60_000)
     await receiver.verify(header)
@@ -130,7 +130,7 @@ async def test_a_reuse_is_refused_as_long_as_the_token_lives_and_then_forgotten(
     assert len(receiver.verifier._used) == 1
 
 
-async def test_a_receiver_that_remembers_nothing_refuses_what_was_made_before_it_started() -> None:
+async def test_a_receiver_without_a_file_refuses_tokens_created_before_it_started() -> None:
     header = _sign()
     await _Receiver().verify(header)
     restarted = _Receiver(started=NOW + 1)
@@ -140,14 +140,14 @@ async def test_a_receiver_that_remembers_nothing_refuses_what_was_made_before_it
     assert await restarted.verify(_sign(now_ms=NOW + 1)) == CALLER.account_id
 
 
-async def test_what_was_made_while_a_receiver_started_is_accepted() -> None:
-    """Its predecessor was gone by then; so a call that is signed just before the receiver is ready does not fail."""
+async def test_a_token_created_while_the_receiver_started_is_accepted() -> None:
+    """Its predecessor had ended by then. So a call that is signed just before the receiver is ready does not fail."""
     ready = _Receiver(started=NOW + 2_000, since=NOW)
     assert await ready.verify(_sign(now_ms=NOW)) == CALLER.account_id
 
 
 async def test_a_reuse_is_refused_across_a_restart_and_by_a_second_process_with_a_file(tmp_path: Path) -> None:
-    """Also from a caller whose clock is ahead, and without refusing what was made before the restart."""
+    """Also for a caller whose clock is ahead, and without refusing what was made before the restart."""
     header = _sign(now_ms=NOW + 50_000)
     first, second = UsedTokensOnDisk(tmp_path / "used.sqlite"), UsedTokensOnDisk(tmp_path / "used.sqlite")
     await _Receiver(used=first).verify(header)
@@ -166,7 +166,7 @@ async def test_a_reuse_is_refused_across_a_restart_and_by_a_second_process_with_
     second.close()
 
 
-async def test_a_refused_request_does_not_use_a_nonce_up() -> None:
+async def test_a_refused_request_does_not_use_up_a_nonce() -> None:
     receiver = _Receiver()
     header = _sign(nonce="mine")
     forged = header.replace(CALLER.account_id, OTHER.account_id)

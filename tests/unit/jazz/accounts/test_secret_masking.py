@@ -11,7 +11,7 @@ from reside.jazz.tokens.form import BOUND, parse
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_read_key_does_not_show_in_what_keeps_it() -> None:
+async def test_a_read_key_is_masked_in_objects_that_contain_it() -> None:
     node = await registered(DetachedNode(), "someone")
     group = node.create_group()
     group.create_map({"x": 1})
@@ -24,7 +24,7 @@ async def test_a_read_key_does_not_show_in_what_keeps_it() -> None:
     assert secret not in repr(core) + repr(permit)
 
 
-def test_a_token_does_not_show() -> None:
+def test_a_token_is_masked() -> None:
     caller = Credentials.generate()
     header = sign_request(caller, receiver=caller.account_id, method="GET", path="/", body=b"", now_ms=1)
     token = parse(header, BOUND)

@@ -41,9 +41,9 @@ def test_failures_say_what_is_wrong_and_have_their_own_codes(
         monkeypatch.setenv(name, value)
     code, message = expected
     assert main(["inspect", *arguments]) == code
-    told = capsys.readouterr()
-    assert (told.out, message in told.err) == ("", True), told.err
-    assert OTHER.agent_secret not in told.err
+    printed = capsys.readouterr()
+    assert (printed.out, message in printed.err) == ("", True), printed.err
+    assert OTHER.agent_secret not in printed.err
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_failures_say_what_is_wrong_and_have_their_own_codes(
         (json.dumps({"accountID": ONE.account_id, "accountSecret": ONE.agent_secret}), "no connection"),
         (json.dumps({"account_id": ONE.account_id, "agent_secret": ONE.agent_secret}), "no connection"),
     ],
-    # Not made of the content: it is another in every process, and a secret.
+    # Not derived from the content, which differs in every process and is secret.
     ids=["no file", "no JSON", "no object", "no secret", "as a worker's", "in Python's names"],
 )
 def test_a_file_of_credentials_is_read_or_the_reason_reported(
@@ -66,9 +66,9 @@ def test_a_file_of_credentials_is_read_or_the_reason_reported(
     if content is not None:
         file.write_text(content)
     code = main(["inspect", NOWHERE, UNKNOWN, "--timeout", "0.1", "--credentials", str(file)])
-    told = capsys.readouterr().err
-    assert (code, message in told) == (4 if message == "no connection" else 2, True), told
-    assert ONE.agent_secret not in told
+    printed = capsys.readouterr().err
+    assert (code, message in printed) == (4 if message == "no connection" else 2, True), printed
+    assert ONE.agent_secret not in printed
 
 
 @pytest.mark.parametrize("arguments", [[], ["inspect"], ["inspect", NOWHERE], ["look", NOWHERE, UNKNOWN]])

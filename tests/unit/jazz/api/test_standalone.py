@@ -24,7 +24,7 @@ def _imported(file: Path) -> set[str]:
     return found
 
 
-def test_no_file_of_it_imports_another_room() -> None:
+def test_no_file_of_it_imports_another_package() -> None:
     files = list(PACKAGE.rglob("*.py"))
     assert len(files) > 40
     for file in files:
@@ -32,7 +32,7 @@ def test_no_file_of_it_imports_another_room() -> None:
         assert {name for name in rooms if name != "reside.jazz" and not name.startswith("reside.jazz.")} == set(), file
 
 
-def test_a_process_that_uses_all_of_it_has_nothing_else_of_reside_in_memory() -> None:
+def test_using_all_of_it_imports_no_other_package_of_reside() -> None:
     program = """
 import pkgutil, sys
 import reside.jazz

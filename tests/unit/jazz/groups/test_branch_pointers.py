@@ -1,4 +1,4 @@
-"""A reader may write the pointer to its branch, and nothing beside it counts."""
+"""A reader may write the pointer to its branch; other content in the same transaction does not count."""
 
 import pytest
 from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during, registered
@@ -6,7 +6,7 @@ from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_durin
 pytestmark = pytest.mark.anyio
 
 
-async def test_content_beside_a_branch_pointer_counts_for_as_long_as_its_author_was_a_writer() -> None:
+async def test_content_beside_a_branch_pointer_counts_only_while_its_author_was_a_writer() -> None:
     hub = DetachedNode()
     owner, member = await registered(hub, "owner"), await registered(hub, "member")
     group = owner.create_group()

@@ -1,4 +1,4 @@
-"""How much is validated again when transactions arrive, and that the verdicts do not depend on it."""
+"""Which transactions are validated again when others arrive; the verdicts do not depend on it."""
 
 import random
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ ADMIN = "co_zAdmin"
 
 @pytest.fixture
 def judged() -> Iterator[list[str]]:
-    """Yield the keys of all transactions of groups that are judged while the test runs."""
+    """Yield the keys of all transactions of groups that are validated while the test runs."""
     steps: list[str] = []
     real = GroupValidator._refusal
 
@@ -49,7 +49,7 @@ def _grant(group: Group, number: int, latest: int = 0) -> None:
     group._host.write_trusting(core, f"co_zMember{number}", "writer", latest=latest)
 
 
-async def test_a_group_that_grows_is_judged_once(judged: list[str], group: Group) -> None:
+async def test_each_transaction_of_a_growing_group_is_validated_once(judged: list[str], group: Group) -> None:
     group._refresh()
     judged.clear()
     for number in range(300):
@@ -58,7 +58,7 @@ async def test_a_group_that_grows_is_judged_once(judged: list[str], group: Group
     assert len(judged) == 300
 
 
-async def test_a_value_is_not_judged_again_when_its_group_grows(group: Group) -> None:
+async def test_a_value_is_not_validated_again_when_its_group_grows(group: Group) -> None:
     value = group.create_map({"x": 0})
     for number in range(200):
         value.set("x", number)
@@ -72,7 +72,7 @@ async def test_a_value_is_not_judged_again_when_its_group_grows(group: Group) ->
     assert asked.call_count == 1
 
 
-async def test_a_child_is_not_judged_again_when_its_parent_grows(judged: list[str], group: Group) -> None:
+async def test_a_child_is_not_validated_again_when_its_parent_grows(judged: list[str], group: Group) -> None:
     child = group.create_child()
     value = child.create_map({"x": 0})
     assert value["x"] == 0
@@ -84,7 +84,7 @@ async def test_a_child_is_not_judged_again_when_its_parent_grows(judged: list[st
     assert judged == [group.id] * 100
 
 
-async def test_a_role_taken_in_the_parent_ends_in_the_child(group: Group) -> None:
+async def test_a_role_revoked_in_the_parent_ends_in_the_child(group: Group) -> None:
     child = group.create_child()
     group._writer.set("co_zMember", "writer")
     assert child.role_of("co_zMember") == "writer"
@@ -96,7 +96,7 @@ async def test_a_role_taken_in_the_parent_ends_in_the_child(group: Group) -> Non
 
 @pytest.mark.parametrize("seed", range(20))
 def test_incremental_and_full_validation_agree(seed: int) -> None:
-    """Whatever the pieces in which a log arrives: the verdicts, roles and epochs are those of one pass."""
+    """However a log is divided into parts, verdicts, roles and epochs equal those of one pass."""
     rng = random.Random(seed)  # noqa: S311 - a seed to replay, no secret
     log = Log()
     log.set(ADMIN, 1, ADMIN, "admin")
@@ -138,7 +138,7 @@ def test_incremental_and_full_validation_agree(seed: int) -> None:
             assert all(whole.role_of(member, then) in WRITERS for then in range(since, min(until, time + 2)))
 
 
-async def test_a_member_that_comes_after_many_changes_of_keys_reads_the_first(group: Group) -> None:
+async def test_a_member_added_after_many_key_rotations_reads_the_first_content(group: Group) -> None:
     """Each old key is encrypted under the next one; such a chain is followed without recursion."""
     first = group._writer.read_key()
     for _ in range(400):
@@ -150,8 +150,8 @@ async def test_a_member_that_comes_after_many_changes_of_keys_reads_the_first(gr
     assert late.read_key() == group._writer.read_key()
 
 
-def _judged_anew(chain: list[Group], order: list[int]) -> list[str | None]:
-    """Return all roles in each group, read in this order from groups without a state."""
+def _validated_again(chain: list[Group], order: list[int]) -> list[str | None]:
+    """Return all roles in each group, computed in this order for groups without a state."""
     store = chain[0]._host.store
     for each in chain:
         core = store.core(each.id)
@@ -161,7 +161,7 @@ def _judged_anew(chain: list[Group], order: list[int]) -> list[str | None]:
     return [each.role_of("co_zMember") for each in chain]
 
 
-async def test_a_role_comes_through_any_number_of_parents_whichever_is_judged_first(group: Group) -> None:
+async def test_a_role_is_inherited_through_any_number_of_parents_in_any_order_of_validation(group: Group) -> None:
     group._writer.set("co_zMember", "writer")
     chain = [group]
     for _ in range(80):
@@ -169,22 +169,22 @@ async def test_a_role_comes_through_any_number_of_parents_whichever_is_judged_fi
     places = list(range(len(chain)))
     shuffled = random.Random(1).sample(places, len(places))  # noqa: S311 - a seed to replay, no secret
     for order in (places, places[::-1], shuffled):
-        assert _judged_anew(chain, order) == ["writer"] * len(chain)
+        assert _validated_again(chain, order) == ["writer"] * len(chain)
 
 
 async def test_a_long_chain_is_validated_again_when_its_far_end_changes(group: Group) -> None:
     chain = [group]
     for _ in range(80):
         chain.append(chain[-1].create_child())
-    assert _judged_anew(chain, [len(chain) - 1])[-1] is None
+    assert _validated_again(chain, [len(chain) - 1])[-1] is None
     group._writer.set("co_zMember", "reader")
     assert chain[-1].role_of("co_zMember") == "reader"
     group._writer.set("co_zMember", "revoked")
     assert chain[-1].role_of("co_zMember") is None
 
 
-async def test_a_circle_of_very_many_groups_is_judged_all_the_same(group: Group) -> None:
-    """Only the admin of them all can close it, by a back-dated extension; what comes from outside of it counts."""
+async def test_a_cycle_of_very_many_groups_is_validated(group: Group) -> None:
+    """Only an admin of all of them can close the cycle, by a back-dated extension. Roles from outside of it count."""
     chain = [group]
     for _ in range(80):
         chain.append(chain[-1].create_child())
@@ -205,6 +205,6 @@ async def test_a_circle_of_very_many_groups_is_judged_all_the_same(group: Group)
     core.add(back)
     host.store.changed(core)
     for order in ([0], [len(chain) - 1], [40]):
-        roles = _judged_anew(chain, order)
+        roles = _validated_again(chain, order)
         assert all(each.role_of(host.account_id) == "admin" for each in chain)
         assert roles == [None] * len(chain)

@@ -1,4 +1,4 @@
-"""Keys that cannot be found: their reveal is void, or depends on itself."""
+"""Keys that can't be found, because their reveal is void or depends on itself."""
 
 from itertools import pairwise
 
@@ -12,13 +12,13 @@ pytestmark = pytest.mark.anyio
 
 
 async def meets(hub: DetachedNode, node: DetachedNode) -> None:
-    """Bring a node all that the hub has by now."""
+    """Send a node everything that the hub has."""
     node.connect()
     await exchange(hub, node)
 
 
 async def loaded(hub: DetachedNode, node: DetachedNode, co_id: str) -> CoMap:
-    """Return a map, with messages carried until it is there."""
+    """Return a map; pass messages on until it is there."""
     found = await exchange_during(hub, node, node.load_map(co_id))
     assert isinstance(found, CoMap)
     return found
@@ -32,8 +32,8 @@ async def as_a_new_reader_sees_it(hub: DetachedNode, who: DetachedNode, co_id: s
 
 
 @pytest.mark.parametrize("nested", [False, True])
-async def test_content_under_a_key_of_a_rotation_that_turns_out_void_is_gone_for_all(*, nested: bool) -> None:
-    hub, clock = DetachedNode(), Clock()  # two steps of this never fall into the same millisecond
+async def test_content_under_the_key_of_a_void_rotation_is_lost_for_all(*, nested: bool) -> None:
+    hub, clock = DetachedNode(), Clock()  # no two steps of this have the same millisecond
     owner, admin, third = [await registered(hub, name, clock) for name in ("owner", "admin", "third")]
     group = owner.create_group()
     for member in (admin, third):
@@ -60,8 +60,8 @@ async def test_content_under_a_key_of_a_rotation_that_turns_out_void_is_gone_for
 
 
 @pytest.mark.parametrize("circle", [("key_zA",), ("key_zA", "key_zB"), ("key_zA", "key_zB", "key_zC")])
-async def test_a_key_that_is_revealed_under_itself_is_looked_for_once(circle: tuple[str, ...]) -> None:
-    """In cojson 0.20.19 it fills the stack (`getUncachedReadKey`)."""
+async def test_a_key_that_is_revealed_under_itself_is_searched_once(circle: tuple[str, ...]) -> None:
+    """In cojson 0.20.19 it overflows the stack (`getUncachedReadKey`)."""
     hub = DetachedNode()
     owner = await registered(hub, "owner")
     group = owner.create_group()

@@ -12,7 +12,7 @@ from reside.jazz.removals import record as removal_record
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_removal_is_found_out_once_for_all_values_of_a_group() -> None:
+async def test_a_removal_is_computed_once_for_all_values_of_a_group() -> None:
     node = DetachedNode()
     guard = WriteGuard(node._host.store, WritePolicy(refuse_after_removal=True, remember=True), node.now_ms)
     node._host.store.guard = guard
@@ -37,6 +37,6 @@ async def test_a_removal_is_found_out_once_for_all_values_of_a_group() -> None:
     assert noted[values[0].id] == {"co_zMember7": {"at": removed_at, "seen": {}}}
 
 
-def test_what_is_not_refused_need_not_be_remembered() -> None:
+def test_remembering_removals_requires_refusing_writes() -> None:
     with pytest.raises(ValueError, match="refuse_after_removal"):
         WritePolicy(remember=True)

@@ -35,7 +35,7 @@ def test_only_the_initial_admin_makes_itself_admin() -> None:
     assert state.role_of(ADMIN) == "admin"
 
 
-def test_a_revoked_initial_admin_cannot_begin_again() -> None:
+def test_a_revoked_initial_admin_cannot_make_itself_admin_again() -> None:
     log = _group()
     log.set(ADMIN, 10, ADMIN, "revoked")
     log.set(ADMIN, 11, ADMIN, "admin")
@@ -125,7 +125,7 @@ def test_private_transactions_do_not_count_in_groups() -> None:
     assert _last(log) == "private transactions are invalid in groups"
 
 
-def test_changes_that_are_no_json_do_not_count() -> None:
+def test_changes_that_are_not_json_do_not_count() -> None:
     log = _group()
     item = log.set(ADMIN, 10, BOB, "admin")
     item.payload, item.changes = "{", None
@@ -144,7 +144,7 @@ def test_a_write_only_member_reveals_its_own_write_key_only() -> None:
     assert [refusal is None for refusal in refusals(state)[3:]] == [True, True, False, False, False, True]
 
 
-def test_roles_hold_from_their_time_on() -> None:
+def test_roles_are_valid_from_their_time_on() -> None:
     log = _group()
     log.set(ADMIN, 100, BOB, "writer")
     log.set(ADMIN, 200, BOB, "reader")
@@ -164,7 +164,7 @@ def test_roles_hold_from_their_time_on() -> None:
 
 
 def test_the_order_is_by_time_whatever_arrived_first() -> None:
-    """A demotion that arrives late still comes first; ties of time are settled by session, on every reader alike."""
+    """A demotion that arrives late is still applied first. Equal times are ordered by session, for every reader."""
     log = _group(Bob="admin")
     log.set(BOB, 20, EVE, "admin")
     log.set(BOB, 10, BOB, "revoked")
@@ -222,7 +222,7 @@ def test_an_extension_can_be_revoked() -> None:
     assert state.parent_ids() == []
 
 
-def test_a_parent_that_is_not_there_gives_nothing_and_is_asked_for() -> None:
+def test_a_missing_parent_gives_no_role_and_is_loaded() -> None:
     log = _group()
     log.set(BOB, 9, "parent_co_zElsewhere", "extend")
     log.set(ADMIN, 10, "parent_co_zParent", "extend")
@@ -241,7 +241,7 @@ def test_a_public_parent_makes_its_child_public() -> None:
     assert state.role_of(EVE) == "reader"
 
 
-def test_everyones_role_is_for_those_without_another() -> None:
+def test_the_role_of_everyone_applies_to_accounts_without_another() -> None:
     log = _group(Bob="reader")
     log.set(ADMIN, 10, "everyone", "writer")
     state = judge(log, admin=ADMIN)
@@ -252,7 +252,7 @@ def test_everyones_role_is_for_those_without_another() -> None:
 
 
 @pytest.mark.parametrize("mapping", ["writeOnly", "adminInvite", "nonsense", "", None, 7])
-def test_a_mapping_that_is_no_role_for_members_gives_none(mapping: Any) -> None:
+def test_an_extension_with_a_role_that_members_can_not_have_gives_none(mapping: Any) -> None:
     """As in JavaScript, such a mapping replaces an earlier one, so it takes the roles of the parent away."""
     log = _group()
     log.set(ADMIN, 10, "parent_co_zParent", "extend")
@@ -262,8 +262,8 @@ def test_a_mapping_that_is_no_role_for_members_gives_none(mapping: Any) -> None:
     assert [state.role_of(BOB, at) for at in (9, 19, 20)] == [None, "admin", None]
 
 
-def test_a_mapping_to_an_invite_acts_as_one() -> None:
-    """A quirk of JavaScript that verdicts depend on: such members are no members, but may do what the invite may."""
+def test_an_extension_with_the_role_of_an_invite_acts_as_an_invite() -> None:
+    """A quirk of JavaScript that verdicts depend on: such members have no role, but may do what the invite may."""
     log = _group()
     log.set(ADMIN, 10, "parent_co_zParent", "writerInvite")
     log.set(BOB, 20, EVE, "writer")
@@ -289,8 +289,8 @@ def test_a_key_without_a_name_has_no_owner() -> None:
     assert [refusal is None for refusal in refusals(judge(log, admin=ADMIN))[-3:]] == [True, False, False]
 
 
-def test_reveals_are_believed_by_who_may_give_the_key_out() -> None:
-    """An author may declare the read key its own and reveal it, as any own key; the reveal has no effect."""
+def test_reveals_count_only_from_members_who_may_reveal_the_key() -> None:
+    """An author may declare that the read key is its own and reveal it, like any key of its own, without effect."""
     log = _group(Bob="readerInvite", Eve="writeOnlyInvite")
     log.set(ADMIN, 10, "readKey", "key_z1")
     name = f"key_z1_for_{ADMIN}"
@@ -314,7 +314,7 @@ def test_reveals_are_believed_by_who_may_give_the_key_out() -> None:
     assert own.value == "its own"
 
 
-def test_a_reader_leaves_pointers_to_its_branches_and_nothing_else() -> None:
+def test_a_reader_may_write_pointers_to_its_branches_and_nothing_else() -> None:
     state = judge(_group(Bob="reader"), admin=ADMIN)
     writes = Log()
     for meta in ('{"branch":"b","ownerId":"co_zX","fww":"k"}', '{"branch":"b"}', "{", "[]", None):
@@ -326,7 +326,7 @@ def test_a_reader_leaves_pointers_to_its_branches_and_nothing_else() -> None:
 
 
 def test_groups_that_extend_each_other_by_back_dating_give_each_role_once() -> None:
-    """Each extension was valid while the other was not, and their past overlaps. No role is gained or recursed into."""
+    """Each extension was valid while the other was not, and both remain in the past; roles do not accumulate."""
     states: dict[str, GroupState] = {}
     names = [f"co_zGroup{number}" for number in range(12)]
     for name in names:

@@ -1,4 +1,4 @@
-"""A writer's cached permit ends with any change of the group: no old key and no lost role is used."""
+"""A cached permit of a writer ends with any change of the group: no old key and no lost role is used."""
 
 import gc
 
@@ -40,7 +40,7 @@ async def test_after_a_removal_a_write_is_encrypted_with_the_new_key(hub: Detach
     assert _keys_used(writer, value.id) == [before, before, after]
 
 
-async def test_who_lost_the_role_can_not_write_although_it_just_did(hub: DetachedNode, writer: DetachedNode) -> None:
+async def test_an_account_that_has_lost_its_role_can_not_write(hub: DetachedNode, writer: DetachedNode) -> None:
     other = await registered(hub, "other")
     group, theirs = await _written_by(hub, writer, other)
     await exchange_during(hub, writer, group.remove_member(other.account_id))

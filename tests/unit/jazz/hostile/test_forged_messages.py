@@ -33,7 +33,7 @@ def _changed(batch: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("kind", FORGERIES)
-async def test_what_is_not_signed_is_dropped_and_the_rest_goes_on(
+async def test_unsigned_messages_are_dropped_and_the_rest_is_processed(
     kind: str, hub: DetachedNode, writer: DetachedNode
 ) -> None:
     value = await public_map(writer, hub, {"x": 1})
@@ -55,7 +55,7 @@ async def test_what_is_not_signed_is_dropped_and_the_rest_goes_on(
 
 
 @pytest.mark.anyio
-async def test_a_header_that_is_not_the_ids_is_dropped(hub: DetachedNode, writer: DetachedNode) -> None:
+async def test_a_header_that_does_not_match_its_id_is_dropped(hub: DetachedNode, writer: DetachedNode) -> None:
     """Otherwise a server could give a value another owner."""
     value = await public_map(writer, hub, {"x": 1})
     forged = whole_of(hub, value)
@@ -66,7 +66,7 @@ async def test_a_header_that_is_not_the_ids_is_dropped(hub: DetachedNode, writer
 
 
 @pytest.mark.anyio
-async def test_a_session_in_anothers_name_does_not_verify(hub: DetachedNode, writer: DetachedNode) -> None:
+async def test_a_session_forged_for_another_account_does_not_verify(hub: DetachedNode, writer: DetachedNode) -> None:
     value = await public_map(writer, hub, {"x": 1})
     other = await registered(hub, "other")
     forged = whole_of(hub, value)
@@ -111,7 +111,7 @@ DEEP = "[" * 100_000
         {"action": "reconcile-ack", "id": "x"},
     ],
 )
-async def test_a_malformed_frame_does_no_harm(frame: Any, hub: DetachedNode, writer: DetachedNode) -> None:
+async def test_a_malformed_frame_is_ignored(frame: Any, hub: DetachedNode, writer: DetachedNode) -> None:
     writer.give(frame)
     value = await public_map(writer, hub, {"x": 1})
     assert content(value) == {"x": 1}
@@ -152,7 +152,7 @@ def _damage(data: st.DataObject, message: Any) -> None:
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_no_damaged_message_breaks_a_node(genuine: list[dict[str, Any]], data: st.DataObject) -> None:
-    """The node takes it or drops it, and has all genuine content after the next connection."""
+    """The node accepts or drops it, and has all genuine content after the next connection."""
     message = copy.deepcopy(data.draw(st.sampled_from(genuine)))
     _damage(data, message)
 
@@ -164,7 +164,7 @@ def test_no_damaged_message_breaks_a_node(genuine: list[dict[str, Any]], data: s
         for core in list(reader._host.store.cores.values()):
             if core.header is not None and core.header.is_group:
                 reader._host.store.group_state(core.co_id)
-        reader.connect()  # what did not verify is not taken again on one connection
+        reader.connect()  # what did not verify is not accepted again on one connection
         for item in genuine:
             reader.give(item)
         for item in genuine:

@@ -1,4 +1,4 @@
-"""Dates that no correct clock gives harm only what their author writes."""
+"""Dates that no correct clock returns affect only what their author writes."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -14,7 +14,7 @@ from reside.jazz.wire.session import MAX_TIME
 pytestmark = pytest.mark.anyio
 
 
-async def test_what_is_written_after_the_end_of_all_time_is_still_taken_by_all() -> None:
+async def test_writes_beyond_the_last_possible_date_are_accepted_by_all() -> None:
     hub = DetachedNode()
     owner = await registered(hub, "owner")
     group = owner.create_group()
@@ -36,7 +36,7 @@ def test_a_time_is_the_date_to_the_millisecond(ms: int) -> None:
     assert (date - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() == ms / 1000
 
 
-async def test_what_has_no_date_in_the_calendar_can_be_read_and_inspected() -> None:
+async def test_a_value_with_an_impossible_date_can_be_read_and_inspected() -> None:
     owner = await registered(DetachedNode(), "owner")
     feed = owner.create_group().create_feed()
     feed.push("now")
@@ -47,7 +47,7 @@ async def test_what_has_no_date_in_the_calendar_can_be_read_and_inspected() -> N
     assert report.transactions[-1].made_at == "9999-12-31T23:59:59.999+00:00"
 
 
-def test_a_date_that_is_none_in_utc_does_not_fit() -> None:
+def test_a_date_that_does_not_exist_in_utc_is_refused() -> None:
     codec = DateCodec(takes_none=False)
     with pytest.raises(Misfit):
         codec.decode("0001-01-01T00:00:00+14:00")

@@ -1,4 +1,4 @@
-"""Members without a usable key do not keep others from changing the group's key."""
+"""Members without a usable key do not prevent others from changing the group's key."""
 
 import pytest
 from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during, registered
@@ -18,7 +18,7 @@ NOBODY = ["co_zPfEHWFVK3AzWcsjBoGXmjTEAnLp", "co_no id", "sealer_zjunk/signer_zj
 
 
 def _publish(hub: DetachedNode, agent_id: str) -> AccountId:
-    """Return an account of an agent that no library would make; its id can be computed by anybody."""
+    """Return an account of an agent that no library would create; anyone can compute its id."""
     header = account_header(agent_id)
     hub.give({"action": "content", "id": header.co_id, "header": dict(header.raw), "priority": 0, "new": {}})
     hub.take()
@@ -54,7 +54,7 @@ async def test_an_account_without_a_usable_key_is_not_added(agent_id: str) -> No
         await exchange_during(hub, owner, group.add_member(member, "reader"))
 
 
-async def test_a_parent_with_a_junk_sealer_keeps_only_its_own_members_out() -> None:
+async def test_a_parent_with_an_invalid_sealer_excludes_only_its_own_members() -> None:
     hub = DetachedNode()
     owner, other = await registered(hub, "owner"), await registered(hub, "other")
     parent = other.create_group()

@@ -1,4 +1,4 @@
-"""What a caller can wait for: room to write, the upload of one value, its turn among a thousand loads."""
+"""What a caller can wait for: free buffer space, the upload of one value, one of many queued loads."""
 
 import asyncio
 
@@ -55,7 +55,7 @@ async def test_uploaded_waits_for_one_value_only(hub: DetachedNode, writer: Deta
         await two.uploaded(timeout=0.01)
 
 
-async def test_a_feed_of_nothing_is_uploaded_when_its_header_is(hub: DetachedNode, writer: DetachedNode) -> None:
+async def test_an_empty_feed_is_uploaded_when_its_header_is(hub: DetachedNode, writer: DetachedNode) -> None:
     feed = writer.create_group().create_feed()
     waiting = asyncio.create_task(feed.uploaded())
     await asyncio.sleep(0)
@@ -64,7 +64,7 @@ async def test_a_feed_of_nothing_is_uploaded_when_its_header_is(hub: DetachedNod
     await waiting
 
 
-async def test_not_more_than_a_thousand_loads_are_asked_for_at_once() -> None:
+async def test_at_most_a_thousand_loads_are_requested_at_once() -> None:
     node = DetachedNode()
     ids = [f"co_{new_uniqueness()}" for _ in range(MAX_IN_FLIGHT + 100)]
     loads = [asyncio.create_task(node.load(co_id)) for co_id in ids]

@@ -1,4 +1,4 @@
-"""The connection below the sync protocol: back-off, frames, and the number of requests at a time."""
+"""The connection below the sync protocol: back-off, frames, and the limit of concurrent requests."""
 
 import asyncio
 
@@ -17,19 +17,19 @@ CHANCES = st.floats(0, 1)
 
 
 @given(failures=st.integers(0, 10_000), chance=CHANCES)
-def test_the_wait_before_an_attempt_grows_and_has_a_limit(failures: int, chance: float) -> None:
+def test_the_pause_before_an_attempt_grows_and_has_a_limit(failures: int, chance: float) -> None:
     assert 0 <= back_off(failures, chance) <= min(0.5 * max(failures, 1), 10)
     if failures:
         assert back_off(failures, chance) >= min(0.25 * failures, 5)
 
 
-def test_clients_that_lost_one_server_come_back_at_different_times() -> None:
+def test_clients_that_lost_one_server_reconnect_at_different_times() -> None:
     assert len({back_off(3, chance / 10) for chance in range(10)}) == 10
 
 
 @pytest.mark.anyio
 @given(sizes=st.lists(st.integers(1, 40_000), min_size=1, max_size=30))
-async def test_frames_hold_all_messages_in_order_and_are_not_too_long(sizes: list[int]) -> None:
+async def test_frames_contain_all_messages_in_order_and_have_a_limited_length(sizes: list[int]) -> None:
     outbox = Outbox()
     messages = [str(place).ljust(size, "x") for place, size in enumerate(sizes)]
     for message in messages:
@@ -42,7 +42,7 @@ async def test_frames_hold_all_messages_in_order_and_are_not_too_long(sizes: lis
 
 
 @pytest.mark.anyio
-async def test_messages_without_a_waiting_caller_go_last() -> None:
+async def test_messages_without_a_waiting_caller_are_sent_last() -> None:
     outbox = Outbox()
     outbox.put("received", last=True)
     outbox.put("question")
@@ -70,7 +70,7 @@ async def test_a_writer_waits_while_too_much_is_buffered() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_lost_connection_makes_room() -> None:
+async def test_a_lost_connection_empties_the_buffer() -> None:
     outbox = Outbox()
     outbox.put("x" * (MAX_BUFFERED_CHARACTERS + 1))
     assert len(outbox.take_all()) == 1
@@ -80,61 +80,61 @@ async def test_a_lost_connection_makes_room() -> None:
     assert outbox.frame() == "next"
 
 
-class _Asked:
-    """Questions asked, at a time that the test sets."""
+class _Requests:
+    """Requests that were sent, at a time that the test sets."""
 
     def __init__(self) -> None:
         self.cores = [Core(CoId(f"co_z{number}")) for number in range(MAX_IN_FLIGHT + 10)]
-        self.asked: list[str] = []
+        self.sent: list[str] = []
         self.now = 0.0
-        self.loads = LoadQueue(lambda core: self.asked.append(core.co_id), lambda: self.now)
+        self.loads = LoadQueue(lambda core: self.sent.append(core.co_id), lambda: self.now)
 
-    def want_all(self) -> None:
+    def add_all(self) -> None:
         for core in self.cores:
             self.loads.add(core)
 
 
-def test_not_more_than_a_thousand_questions_are_on_their_way() -> None:
-    asked = _Asked()
-    asked.want_all()
-    assert asked.asked == [core.co_id for core in asked.cores[:MAX_IN_FLIGHT]]
+def test_at_most_a_thousand_requests_are_in_flight() -> None:
+    asked = _Requests()
+    asked.add_all()
+    assert asked.sent == [core.co_id for core in asked.cores[:MAX_IN_FLIGHT]]
     assert asked.loads.in_flight == MAX_IN_FLIGHT
     for core in asked.cores[:4]:
         asked.loads.answered(core.co_id)
-    assert asked.asked == [core.co_id for core in asked.cores[: MAX_IN_FLIGHT + 4]]
+    assert asked.sent == [core.co_id for core in asked.cores[: MAX_IN_FLIGHT + 4]]
     for core in asked.cores:
         asked.loads.answered(core.co_id)
-    assert asked.asked == [core.co_id for core in asked.cores]
+    assert asked.sent == [core.co_id for core in asked.cores]
     assert asked.loads.in_flight == 0
 
 
-def test_what_is_not_wanted_any_more_is_not_asked_for() -> None:
-    asked = _Asked()
-    asked.want_all()
+def test_a_cancelled_request_is_not_sent() -> None:
+    asked = _Requests()
+    asked.add_all()
     asked.loads.answered(asked.cores[-1].co_id)
     for core in asked.cores:
         asked.loads.answered(core.co_id)
-    assert asked.cores[-1].co_id not in asked.asked
+    assert asked.cores[-1].co_id not in asked.sent
 
 
-def test_questions_without_an_answer_do_not_hold_up_the_others() -> None:
-    asked = _Asked()
-    asked.want_all()
+def test_requests_without_a_response_do_not_block_the_others() -> None:
+    asked = _Requests()
+    asked.add_all()
     asked.now = 59.0
     asked.loads.expire()
-    assert len(asked.asked) == MAX_IN_FLIGHT
+    assert len(asked.sent) == MAX_IN_FLIGHT
     asked.now = 61.0
     asked.loads.expire()
-    assert asked.asked == [core.co_id for core in asked.cores]
+    assert asked.sent == [core.co_id for core in asked.cores]
 
 
-def test_a_new_connection_starts_without_questions() -> None:
-    asked = _Asked()
-    asked.want_all()
+def test_a_new_connection_starts_without_requests_in_flight() -> None:
+    asked = _Requests()
+    asked.add_all()
     asked.loads.reset()
     assert asked.loads.in_flight == 0
-    asked.want_all()
-    assert len(asked.asked) == 2 * MAX_IN_FLIGHT
+    asked.add_all()
+    assert len(asked.sent) == 2 * MAX_IN_FLIGHT
 
 
 @pytest.mark.anyio

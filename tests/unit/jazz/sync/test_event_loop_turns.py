@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 
 def sent(messages: list[dict[str, Any]]) -> list[tuple[str, int]]:
-    """Of content messages the value's id and how many transactions each brings."""
+    """Return the value's id and the number of transactions of each content message."""
     found = []
     for message in messages:
         if message["action"] == "content":
@@ -35,7 +35,7 @@ async def test_values_are_sent_in_the_order_of_their_writes(hub: DetachedNode, w
     assert sent(writer.take()) == [(one.id, 2), (two.id, 2), (one.id, 1)]
 
 
-async def test_many_values_made_in_one_turn_are_all_sent(hub: DetachedNode, writer: DetachedNode) -> None:
+async def test_many_values_created_in_one_turn_are_all_sent(hub: DetachedNode, writer: DetachedNode) -> None:
     group = writer.create_group()
     await exchange(hub, writer)
     ids = [group.create_map({"number": number}).id for number in range(300)]
@@ -57,7 +57,7 @@ async def test_the_turns_of_a_stream_share_messages(hub: DetachedNode, writer: D
     assert len(messages) < 25
 
 
-async def test_what_is_written_is_sent_before_callbacks_here_are_called_and_their_answers_after_it(
+async def test_writes_are_sent_before_callbacks_are_called_and_the_writes_of_callbacks_afterwards(
     hub: DetachedNode, writer: DetachedNode
 ) -> None:
     value = writer.create_group().create_map({"x": 0})
@@ -80,7 +80,7 @@ async def test_what_is_written_is_sent_before_callbacks_here_are_called_and_thei
     assert queued == [[(value.id, 1)], [(value.id, 1)]]
 
 
-async def test_a_callback_that_fails_keeps_no_other_from_being_called(writer: DetachedNode) -> None:
+async def test_a_failing_callback_does_not_prevent_others(writer: DetachedNode) -> None:
     value = writer.create_group().create_map({"x": 0})
     failures: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
@@ -114,7 +114,7 @@ async def test_a_callback_that_was_unsubscribed_by_another_is_not_called(writer:
     assert seen == ["first"]
 
 
-async def test_a_callback_that_meets_a_cancelled_task_keeps_no_other_from_being_called(
+async def test_a_callback_that_raises_cancelled_error_does_not_prevent_others(
     hub: DetachedNode, writer: DetachedNode
 ) -> None:
     value = writer.create_group().create_map({"x": 0})
@@ -134,7 +134,7 @@ async def test_a_callback_that_meets_a_cancelled_task_keeps_no_other_from_being_
     assert [type(context["exception"]) for context in failures] == [asyncio.CancelledError]
 
 
-async def test_iterators_that_were_dropped_unclosed_leave_nothing(writer: DetachedNode) -> None:
+async def test_iterators_that_are_dropped_without_close_leave_no_subscription(writer: DetachedNode) -> None:
     group = writer.create_group()
     for _ in range(2_000):
         group.create_map({}).watch()

@@ -1,4 +1,4 @@
-"""Which values leave the memory: none in use, nor what these need; evicted values load again."""
+"""Which values are evicted from memory: none that are in use or needed by these; evicted values load again."""
 
 import asyncio
 import gc
@@ -22,7 +22,7 @@ def _sweep(node: DetachedNode) -> None:
     node._runtime._evict()
 
 
-async def test_what_is_held_keeps_what_it_needs(hub: DetachedNode, writer: DetachedNode) -> None:
+async def test_dependencies_of_values_in_use_are_not_evicted(hub: DetachedNode, writer: DetachedNode) -> None:
     parent, child = writer.create_group(), writer.create_group()
     await parent.add_member("everyone", "reader")
     await child.extend(parent)
@@ -41,7 +41,7 @@ async def test_what_is_held_keeps_what_it_needs(hub: DetachedNode, writer: Detac
     assert reader._host.store.cores == {}
 
 
-async def test_what_went_can_be_loaded_again_with_what_is_new(hub: DetachedNode, writer: DetachedNode) -> None:
+async def test_an_evicted_value_can_be_loaded_again_with_later_writes(hub: DetachedNode, writer: DetachedNode) -> None:
     group = writer.create_group()
     await group.add_member("everyone", "reader")
     value = group.create_map({"x": 1})
@@ -56,7 +56,7 @@ async def test_what_went_can_be_loaded_again_with_what_is_new(hub: DetachedNode,
     assert content(await _loaded(hub, reader, value)) == {"x": 2}
 
 
-async def test_what_is_written_and_not_acknowledged_stays(hub: DetachedNode, writer: DetachedNode) -> None:
+async def test_a_value_with_unacknowledged_writes_is_not_evicted(hub: DetachedNode, writer: DetachedNode) -> None:
     co_id = writer.create_group().create_map({"x": 1}).id
     _sweep(writer)
     assert co_id in writer._host.store.cores
@@ -66,7 +66,7 @@ async def test_what_is_written_and_not_acknowledged_stays(hub: DetachedNode, wri
     assert writer.account.name == "writer"
 
 
-async def test_what_is_being_loaded_stays(hub: DetachedNode, writer: DetachedNode) -> None:
+async def test_a_value_that_is_being_loaded_is_not_evicted(hub: DetachedNode, writer: DetachedNode) -> None:
     value = writer.create_group().create_map({"x": 1})
     await exchange(hub, writer)
     reader = DetachedNode()
@@ -84,7 +84,7 @@ async def test_what_is_being_loaded_stays(hub: DetachedNode, writer: DetachedNod
     loading.cancel()
 
 
-async def test_what_is_watched_stays(hub: DetachedNode, writer: DetachedNode) -> None:
+async def test_a_watched_value_is_not_evicted(hub: DetachedNode, writer: DetachedNode) -> None:
     group = writer.create_group()
     await group.add_member("everyone", "reader")
     value = group.create_map({"x": 1})
@@ -106,7 +106,7 @@ async def test_what_is_watched_stays(hub: DetachedNode, writer: DetachedNode) ->
     assert reader.statistics.values == 0
 
 
-async def test_a_node_sweeps_by_itself(hub: DetachedNode, writer: DetachedNode) -> None:
+async def test_a_node_evicts_values_automatically(hub: DetachedNode, writer: DetachedNode) -> None:
     group = writer.create_group()
     for number in range(1_200):
         group.create_map({"number": number})
@@ -121,8 +121,8 @@ def test_an_unused_value_leaves_no_dependency() -> None:
     assert evictable(DetachedNode()._host.store, []) == []
 
 
-async def test_what_a_value_refers_to_stays_with_it(hub: DetachedNode, writer: DetachedNode) -> None:
-    """What a typed view resolved is there for as long as the view."""
+async def test_values_that_a_view_has_resolved_are_not_evicted(hub: DetachedNode, writer: DetachedNode) -> None:
+    """What a typed view has resolved stays loaded as long as the view exists."""
     group = writer.create_group()
     parent, child = group.create_map({}), group.create_map({"x": 1})
     co_id = child.id
@@ -140,7 +140,9 @@ async def test_what_a_value_refers_to_stays_with_it(hub: DetachedNode, writer: D
     assert writer.find(co_id) is None
 
 
-async def test_an_object_that_is_made_again_shows_what_was_seen_before(hub: DetachedNode, writer: DetachedNode) -> None:
+async def test_a_new_object_of_a_value_shows_the_content_that_was_seen_before(
+    hub: DetachedNode, writer: DetachedNode
+) -> None:
     group = writer.create_group()
     await group.add_member("everyone", "reader")
     made = (group.create_map({"x": 1}), group.create_list([1]), group.create_feed(), group.create_text("a"))
@@ -158,7 +160,7 @@ async def test_an_object_that_is_made_again_shows_what_was_seen_before(hub: Deta
     assert str(again[3]) == "a"
 
 
-async def test_a_group_that_ceased_to_extend_another_leaves_no_trace_there(
+async def test_a_group_that_no_longer_extends_another_is_not_referenced_there(
     hub: DetachedNode, writer: DetachedNode
 ) -> None:
     parent, child = writer.create_group(), writer.create_group()

@@ -15,9 +15,7 @@ def _actions(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.anyio
-async def test_a_new_value_is_sent_at_once_with_all_that_it_needs_before(
-    hub: DetachedNode, writer: DetachedNode
-) -> None:
+async def test_a_new_value_is_sent_immediately_after_its_dependencies(hub: DetachedNode, writer: DetachedNode) -> None:
     group = writer.create_group()
     value = group.create_map({"x": 1})
     sent = writer.take()
@@ -47,7 +45,7 @@ async def test_writes_of_one_turn_to_one_value_share_a_message_and_keep_the_orde
 
 
 @pytest.mark.anyio
-async def test_nothing_is_sent_twice_while_an_acknowledgement_is_on_its_way(writer: DetachedNode) -> None:
+async def test_nothing_is_sent_twice_while_an_acknowledgement_is_in_flight(writer: DetachedNode) -> None:
     value = writer.create_group().create_map({"x": 1})
     writer.take()
     value.set("y", 2)
@@ -57,7 +55,7 @@ async def test_nothing_is_sent_twice_while_an_acknowledgement_is_on_its_way(writ
 
 
 @pytest.mark.anyio
-async def test_a_correction_replaces_what_was_believed(writer: DetachedNode) -> None:
+async def test_a_known_state_correction_replaces_the_assumed_known_state(writer: DetachedNode) -> None:
     value = writer.create_group().create_map({"x": 1})
     value.set("y", 2)
     writer.take()
@@ -87,7 +85,7 @@ async def test_flush_waits_for_all_acknowledgements(hub: DetachedNode, writer: D
 
 
 @pytest.mark.anyio
-async def test_a_reconnect_asks_for_everything_after_what_it_needs_and_sends_what_is_lacking(
+async def test_a_reconnect_loads_everything_after_its_dependencies_and_sends_missing_content(
     hub: DetachedNode, writer: DetachedNode
 ) -> None:
     value = await public_map(writer, hub, {"x": 1})
@@ -114,7 +112,7 @@ async def test_a_reconnect_asks_for_everything_after_what_it_needs_and_sends_wha
 async def test_a_reconnect_answered_with_content_still_sends_the_own_writes(
     hub: DetachedNode, writer: DetachedNode
 ) -> None:
-    """The response has only what is new for us; what the server has of ours is taken as unchanged."""
+    """The response contains only what is new for us; the server has the rest of ours."""
     group = writer.create_group()
     await group.add_member("everyone", "writer")
     value = group.create_map({"x": 1})
@@ -147,10 +145,10 @@ async def test_a_load_by_the_server_is_answered(writer: DetachedNode) -> None:
 
 
 @pytest.mark.anyio
-async def test_content_without_a_header_is_asked_for_whole_if_wanted_and_dropped_otherwise(
+async def test_content_without_a_header_is_requested_completely_if_needed_and_dropped_otherwise(
     hub: DetachedNode, writer: DetachedNode
 ) -> None:
-    """The server believes that we have the header: we dropped the value, or it is in error."""
+    """The server assumes that we have the header: we evicted the value, or the server is wrong."""
     value = await public_map(writer, hub, {"x": 1})
     message = whole_of(hub, value)
     del message["header"]
@@ -207,7 +205,7 @@ async def test_content_of_an_unknown_author_waits_for_the_account(hub: DetachedN
 
 
 @pytest.mark.anyio
-async def test_what_is_sent_again_while_it_waits_for_its_author_is_kept_once(
+async def test_content_that_is_sent_twice_while_it_waits_for_its_author_is_kept_once(
     hub: DetachedNode, writer: DetachedNode
 ) -> None:
     value = await public_map(writer, hub, {"x": 1})
@@ -218,7 +216,7 @@ async def test_what_is_sent_again_while_it_waits_for_its_author_is_kept_once(
 
 
 @pytest.mark.anyio
-async def test_nothing_is_kept_of_ids_that_only_the_server_names(writer: DetachedNode) -> None:
+async def test_ids_that_only_the_server_names_use_no_memory(writer: DetachedNode) -> None:
     writer.take()
     before = len(writer._host.store.cores), len(writer._runtime._sync._peers)
     for number in range(50):
@@ -230,7 +228,7 @@ async def test_nothing_is_kept_of_ids_that_only_the_server_names(writer: Detache
 
 
 @pytest.mark.anyio
-async def test_a_load_waits_for_all_announced_pieces(hub: DetachedNode, writer: DetachedNode) -> None:
+async def test_a_load_waits_for_all_announced_parts(hub: DetachedNode, writer: DetachedNode) -> None:
     value = await public_map(writer, hub, {"x": 1})
     whole = whole_of(hub, value)
     reader = DetachedNode()

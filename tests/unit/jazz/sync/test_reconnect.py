@@ -41,7 +41,7 @@ class _Line:
         self._sync.connected = True
 
     async def carry(self, change: Any = None) -> tuple[int, int]:
-        """Carries messages until both are silent; how many transactions went there, and back."""
+        """Pass messages on until both are silent; return the numbers of transactions in both directions."""
         moved = [0, 0]
         for _ in range(60):
             out = self.node.take()
@@ -58,13 +58,13 @@ class _Line:
 
 
 class _Pair:
-    """Two writers of one map, both not connected."""
+    """Two writers of one map, both disconnected."""
 
     def __init__(self, server: _Server, one: DetachedNode, two: DetachedNode, mine: CoMap, theirs: CoMap) -> None:
         self.server, self.one, self.two, self.mine, self.theirs = server, one, two, mine, theirs
 
     def copy(self) -> _Server:
-        """Return a server with what this one has now, as from a backup."""
+        """Return a server with the present content of this one, as restored from a backup."""
         return _Server(_copied(self.server.store))
 
 
@@ -82,7 +82,7 @@ def _copied(store: Store) -> Store:
 
 @pytest.fixture
 async def pair() -> _Pair:
-    """Both hold the map and have written to it; nothing is connected."""
+    """Return two writers that hold the map and have written to it; nothing is connected."""
     hub = DetachedNode()
     one, two = await registered(hub, "one"), await registered(hub, "two")
     server = _Server(hub._host.store)
@@ -105,11 +105,11 @@ def _transactions(messages: list[dict[str, Any]]) -> int:
     return sum(len(batch["newTransactions"]) for message in messages for batch in message.get("new", {}).values())
 
 
-async def test_a_reconnect_without_news_moves_nothing(pair: _Pair) -> None:
+async def test_a_reconnect_without_changes_transfers_nothing(pair: _Pair) -> None:
     assert await pair.server.accept(pair.one).carry() == (0, 0)
 
 
-async def test_a_reconnect_with_news_on_both_sides_moves_the_news(pair: _Pair) -> None:
+async def test_a_reconnect_transfers_only_the_changes_of_both_sides(pair: _Pair) -> None:
     line = pair.server.accept(pair.two)
     pair.one.cut()
     pair.mine.set("one", 1)
@@ -122,8 +122,8 @@ async def test_a_reconnect_with_news_on_both_sides_moves_the_news(pair: _Pair) -
     await pair.one.flush()
 
 
-async def test_a_server_that_lost_a_part_gets_that_part_even_if_it_has_news(pair: _Pair) -> None:
-    """Content in response shows what the server has more; that it also has less shows in the next response."""
+async def test_a_server_that_lost_a_part_gets_it_back_even_if_it_has_changes(pair: _Pair) -> None:
+    """Content in a response shows that the server has more; only the next response shows that it also has less."""
     backup = pair.copy()
     pair.mine.set("one", 1)
     assert await pair.server.accept(pair.one).carry() == (1, 0)
@@ -133,8 +133,8 @@ async def test_a_server_that_lost_a_part_gets_that_part_even_if_it_has_news(pair
     assert backup.store.core(pair.mine.id).counts() == pair.one._host.store.core(pair.mine.id).counts()
 
 
-async def test_own_writes_go_out_although_a_foreign_batch_can_never_be_taken(pair: _Pair) -> None:
-    """A batch whose signature does not verify comes again with every answer; asking again has an end."""
+async def test_own_writes_are_sent_although_a_foreign_batch_is_never_accepted(pair: _Pair) -> None:
+    """A batch whose signature does not verify comes with every response, so the number of requests is limited."""
 
     def forge(message: dict[str, Any]) -> dict[str, Any]:
         for batch in message.get("new", {}).values():
@@ -151,8 +151,8 @@ async def test_own_writes_go_out_although_a_foreign_batch_can_never_be_taken(pai
     await pair.one.flush()
 
 
-async def test_a_stream_that_was_cut_is_not_taken_for_the_whole(pair: _Pair) -> None:
-    """What the first piece announced still lacks after a reconnect, so that a load waits for the new answer."""
+async def test_an_interrupted_stream_is_not_treated_as_complete(pair: _Pair) -> None:
+    """After a reconnect, a load still waits for what the first part announced."""
     last = pair.two._host.writer.session
 
     def first_half(message: dict[str, Any]) -> dict[str, Any]:

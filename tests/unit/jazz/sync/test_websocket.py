@@ -59,7 +59,7 @@ async def _ended(socket: Socket) -> str:
         return await socket.closed
 
 
-async def test_messages_arrive_whole_and_in_order_however_they_are_cut() -> None:
+async def test_messages_arrive_complete_and_in_order_however_they_are_fragmented() -> None:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         protocol = await _accept(reader, writer)
         protocol.send_text(b"one")
@@ -81,7 +81,7 @@ async def test_messages_arrive_whole_and_in_order_however_they_are_cut() -> None
     assert frames == ["one", "tw\u00f6 end", None]
 
 
-async def test_what_is_sent_arrives_and_a_close_is_agreed() -> None:
+async def test_sent_messages_arrive_and_the_close_handshake_completes() -> None:
     heard: list[object] = []
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -107,7 +107,7 @@ async def test_what_is_sent_arrives_and_a_close_is_agreed() -> None:
     assert len(heard) == 3
 
 
-async def test_a_server_that_takes_slowly_is_not_flooded() -> None:
+async def test_a_slow_server_is_not_flooded() -> None:
     go = asyncio.Event()
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -131,7 +131,7 @@ async def test_a_server_that_takes_slowly_is_not_flooded() -> None:
     "answer",
     [b"", b"HTTP/1.1 503 Service Unavailable\r\n\r\n", b"\x00\x01 not http\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\nhello"],
 )
-async def test_a_server_that_is_no_sync_server_is_refused(answer: bytes) -> None:
+async def test_a_server_without_the_websocket_handshake_is_refused(answer: bytes) -> None:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(answer)
@@ -142,7 +142,7 @@ async def test_a_server_that_is_no_sync_server_is_refused(answer: bytes) -> None
 
 
 @pytest.mark.parametrize("broken", [b"\x81\x02\xff\xff", b"\x85\x00", b"\x80\x00", b"\x81\x7e\x00"])
-async def test_a_broken_frame_ends_the_connection_and_says_why(broken: bytes) -> None:
+async def test_an_invalid_frame_ends_the_connection_with_the_reason(broken: bytes) -> None:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         protocol = await _accept(reader, writer)
         protocol.send_text(b"good")
@@ -176,7 +176,7 @@ async def test_an_error_in_the_receiver_ends_the_connection_and_is_raised() -> N
     assert [type(error) for error in caught] == [ZeroDivisionError]
 
 
-async def test_a_server_that_is_silent_about_the_close_does_not_hold_it_up() -> None:
+async def test_a_server_that_ignores_the_close_does_not_delay_it() -> None:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await _accept(reader, writer)
         await reader.read()

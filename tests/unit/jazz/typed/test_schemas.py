@@ -45,13 +45,13 @@ class Point:
 
 
 class Leaf(CoMapModel):
-    """Refers to nothing."""
+    """An element without references."""
 
     name: str
 
 
 class Tree(CoMapModel):
-    """Refers to others and to itself."""
+    """References others and itself."""
 
     SHOWN: ClassVar[str] = "not a field"
 
@@ -142,7 +142,7 @@ def test_a_date_needs_a_time_zone(value: Any, found: str) -> None:
         DateCodec(takes_none=True).encode(value)
 
 
-def test_everything_has_words_for_what_it_is() -> None:
+def test_every_type_has_a_description() -> None:
     assert [describe(one) for one in (None, True, 1, "a", {}, [], object())] == [
         "null",
         "a boolean",
@@ -205,7 +205,7 @@ def test_a_text_is_a_draft_too() -> None:
         (lambda: tolerate(3), "expects a reference"),
     ],
 )
-def test_wrong_use_says_what_is_wrong(make: Any, message: str) -> None:
+def test_wrong_use_is_an_error_with_the_reason(make: Any, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         make()
 
@@ -226,7 +226,7 @@ def test_wrong_use_says_what_is_wrong(make: Any, message: str) -> None:
         (lambda: Tree(name="t", leaf=Leaf(name="l"), leaves=ListOf[str]()), "Tree.leaves", "found a draft of ListOf"),
     ],
 )
-def test_a_draft_that_does_not_fit_is_refused_at_once(make: Any, field_name: str, message: str) -> None:
+def test_an_invalid_draft_is_refused_immediately(make: Any, field_name: str, message: str) -> None:
     with pytest.raises(SchemaMismatch) as refused:
         make()
     assert refused.value.field == field_name
@@ -296,7 +296,7 @@ def _two_of_one_name() -> tuple[type[CoMapModel], type[CoMapModel]]:
 
 
 def test_a_name_means_the_class_beside_it() -> None:
-    """Also where another function has a class of the same name."""
+    """Even if another function has a class of the same name."""
     named = []
     for holder in _two_of_one_name():
         (listed,) = holder._references()["inner"].targets
@@ -324,7 +324,7 @@ T = TypeVar("T")
 
 
 class _Generic(ListOf[T]):
-    """A list that says later of what."""
+    """A list whose element type is named later."""
 
 
 def test_a_generic_subclass_keeps_its_type_variable() -> None:
@@ -335,7 +335,7 @@ def _names(spec: Spec) -> dict[str, Any]:
     return {name: _names(below) for name, below in spec.names.items()}
 
 
-def test_functions_and_mappings_say_the_same() -> None:
+def test_resolves_as_functions_and_as_mappings_are_equal() -> None:
     by_function = read_resolve(
         Tree, lambda tree: (tree.leaf, tree.parent and tree.parent.leaves.each, tree.by_name["x"].leaf, tree.owner)
     )
@@ -375,11 +375,11 @@ def test_a_reference_may_be_tolerated_in_both() -> None:
         ({"owner": {"x": True}}, r"Tree\.owner has no reference x"),
     ],
 )
-def test_a_resolve_of_what_is_no_reference_is_refused(resolve: Any, message: str) -> None:
+def test_resolving_a_field_that_is_not_a_reference_is_refused(resolve: Any, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         read_resolve(Tree, resolve)
 
 
-def test_codecs_keep_to_their_protocol() -> None:
+def test_codecs_implement_their_protocol() -> None:
     codecs: list[Codec] = [codec_of(kind, "T.f") for kind in (str, str | int, datetime, Leaf)]
     assert all(codec.expected for codec in codecs)

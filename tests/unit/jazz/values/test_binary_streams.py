@@ -60,7 +60,7 @@ def test_of_several_sessions_the_one_that_began_first_comes_first_whatever_arriv
         assert view.ended
 
 
-def test_what_a_loser_wrote_is_no_part() -> None:
+def test_content_of_a_losing_session_is_not_part_of_the_file() -> None:
     log = Log()
     loser = log.add(B, 1, [_chunk(b"lost")])
     kept = [log.add(A, 2, [START]), log.add(A, 3, [_chunk(b"kept")])]
@@ -81,13 +81,13 @@ def test_what_a_loser_wrote_is_no_part() -> None:
         {"type": "chunk", "chunk": 1},
     ],
 )
-def test_malformed_parts_are_none(change: Any) -> None:
+def test_malformed_parts_are_ignored(change: Any) -> None:
     view = StreamView()
     view.extend([Log().add(A, 1, [change])])
     assert (view.info, view.chunks, view.ended) == (None, [], False)
 
 
-def test_a_description_of_wrong_types_is_left_out() -> None:
+def test_a_description_with_wrong_types_is_ignored() -> None:
     view = StreamView()
     view.extend([Log().add(A, 1, [{"type": "start", "mimeType": "x/y", "fileName": 1, "totalSizeBytes": True}])])
     assert view.info == FileInfo("x/y")
@@ -125,7 +125,7 @@ async def test_an_empty_file_has_no_chunk() -> None:
     assert len(file.refusals()) == 2
 
 
-async def test_a_file_that_is_not_finished_or_not_started_is_refused_in_words() -> None:
+async def test_an_unfinished_or_unstarted_file_is_refused_with_the_reason() -> None:
     file = (await _group()).open_file("x/y", size=3)
     with pytest.raises(InvalidContent, match=f"{file.id} is not finished"):
         file.read()
@@ -152,7 +152,7 @@ async def test_nothing_is_pushed_before_the_start() -> None:
             act()
 
 
-async def test_a_size_that_was_not_kept_is_noticed_by_the_reader() -> None:
+async def test_a_wrong_size_is_detected_by_the_reader() -> None:
     file = (await _group()).open_file("x/y", size=9)
     file._write([_chunk(b"ab")])
     file._write([END])
@@ -171,7 +171,7 @@ async def test_a_malformed_chunk_is_named(text: str) -> None:
         file.read()
 
 
-async def test_chunks_are_given_as_they_come() -> None:
+async def test_chunks_are_yielded_as_they_arrive() -> None:
     file = (await _group()).open_file("x/y")
     parts = file.chunks()
     file.push(b"one")
@@ -182,7 +182,7 @@ async def test_chunks_are_given_as_they_come() -> None:
     assert [part async for part in parts] == []
 
 
-async def test_a_beginning_that_changes_while_it_is_read_ends_the_reading() -> None:
+async def test_a_start_that_changes_while_it_is_read_is_an_error() -> None:
     file = (await _group()).open_file("x/y")
     file.push(b"one")
     file.push(b"two")
@@ -209,7 +209,7 @@ async def test_reading_and_waiting_end_with_the_node_and_with_the_value() -> Non
         [part async for part in file.chunks()]
 
 
-async def test_a_file_larger_than_wanted_is_refused_by_what_it_says_and_by_what_it_has() -> None:
+async def test_a_file_above_the_limit_is_refused_by_its_declared_and_by_its_actual_size() -> None:
     group = await _group()
     said, lied = group.open_file("x/y", size=1000), group.open_file("x/y", size=1)
     lied.push(b"much more")
@@ -218,7 +218,7 @@ async def test_a_file_larger_than_wanted_is_refused_by_what_it_says_and_by_what_
             await file.until_finished(max_bytes=8)
 
 
-async def test_a_source_is_cut_into_whole_chunks_and_ended() -> None:
+async def test_a_source_is_split_into_full_chunks_and_ended() -> None:
     file = (await _group()).open_file("x/y")
     pieces = [b"x" * 1_000] * 500
 

@@ -22,7 +22,7 @@ def _before(meta: dict[str, Any] | None = None, made_at: int = 90) -> Transactio
     return item
 
 
-def test_what_is_left_out_is_as_with_the_transaction_before() -> None:
+def test_missing_members_of_a_merge_are_those_of_the_previous_transaction() -> None:
     first = _before({"mi": 3, "s": T, "b": "co_zBranch", "t": 40})
     assert first.origin == Origin(T, 3, 50, "co_zBranch")
     assert origin_of({"mi": 4}, 90, first) == Origin(T, 4, 50, "co_zBranch")
@@ -31,12 +31,12 @@ def test_what_is_left_out_is_as_with_the_transaction_before() -> None:
     assert origin_of({"mi": 4}, 100, _before()) == Origin(S, 4, 90, None)
 
 
-def test_a_merge_without_a_session_before_it_is_none() -> None:
+def test_a_merge_without_a_session_and_a_previous_transaction_is_ignored() -> None:
     assert origin_of({"mi": 1}, 90, None) is None
 
 
 @pytest.mark.parametrize("meta", [None, {}, {"mi": "1"}, {"mi": True}, {"fww": "init"}])
-def test_other_metas_are_no_merges(meta: Any) -> None:
+def test_other_meta_objects_are_not_merges(meta: Any) -> None:
     assert origin_of(meta, 90, _before()) is None
 
 
@@ -54,7 +54,7 @@ def test_a_merged_transaction_is_named_by_its_branch() -> None:
 
 
 async def test_a_merge_dated_after_itself_does_not_count() -> None:
-    """Else a removed member could write under the role it has lost."""
+    """Otherwise a removed member could write with the role that it has lost."""
     node = await registered(DetachedNode())
     value = node.create_group().create_map({"a": 1})
     value._write([{"op": "set", "key": "a", "value": 2}], {"mi": 0, "s": value._core.transactions[0].session, "t": -5})

@@ -47,7 +47,7 @@ def test_delete_sessions_have_the_form_of_sessions() -> None:
     assert not is_delete_session("co_zAbc_session_zAbc")
 
 
-def test_what_no_group_owns_is_not_deleted() -> None:
+def test_values_without_an_owner_group_are_not_deleted() -> None:
     raw = {"type": "comap", "ruleset": {"type": "unsafeAllowAll"}, "meta": None, "uniqueness": "a"}
     marker = _marker("co_zA_session_d1$", None)
     assert refusal_of_deletion(marker, parse_header(raw), None) == "a value without an owner can't be deleted"
@@ -57,101 +57,101 @@ def test_what_no_group_owns_is_not_deleted() -> None:
     assert refusal_of_deletion(marker, group, None) == "groups and accounts can't be deleted"
 
 
-class _Scene:
+class _Setup:
     """A hub that is a plain node, a group of it with a map, and a writer on another node."""
 
     def __init__(self, hub: DetachedNode, writer: DetachedNode, group: Group, value: CoMap) -> None:
         self.hub, self.writer, self.group, self.value = hub, writer, group, value
 
     @staticmethod
-    async def make() -> "_Scene":
+    async def make() -> "_Setup":
         hub = await registered(DetachedNode())
         writer = await registered(hub, "writer")
         group = hub.create_group()
         await group.add_member(AccountId(writer.account_id), "writer")
         value = group.create_map({"a": 1})
         await exchange(hub, writer)
-        return _Scene(hub, writer, group, value)
+        return _Setup(hub, writer, group, value)
 
     async def theirs(self) -> CoMap:
         """Return the writer's view of the map."""
         return await exchange_during(self.hub, self.writer, self.writer.load_map(self.value.id))
 
 
-async def test_what_a_hub_deleted_its_clients_see_deleted_and_write_no_more() -> None:
-    scene = await _Scene.make()
-    theirs = await scene.theirs()
+async def test_clients_see_a_deleted_value_as_deleted_and_can_not_write_it() -> None:
+    setup = await _Setup.make()
+    theirs = await setup.theirs()
     theirs.set("b", 2)
-    await exchange(scene.hub, scene.writer)
-    assert scene.value.as_dict() == {"a": 1, "b": 2}
-    scene.value.destroy()
-    await exchange(scene.hub, scene.writer)
+    await exchange(setup.hub, setup.writer)
+    assert setup.value.as_dict() == {"a": 1, "b": 2}
+    setup.value.destroy()
+    await exchange(setup.hub, setup.writer)
     assert theirs.deleted
     assert theirs.as_dict() == {}
     with pytest.raises(ValueDeleted):
         theirs.set("c", 3)
 
 
-async def test_a_deleted_value_is_reported_as_if_all_of_it_were_here() -> None:
-    """So that a peer without deletions does not send it again and again."""
-    scene = await _Scene.make()
-    await scene.theirs()
-    scene.value.destroy()
-    scene.hub.take()
-    session = f"{scene.writer.account_id}_session_zX"
-    scene.hub.give({"action": "load", "id": scene.value.id, "header": True, "sessions": {session: 7}})
-    (content,) = scene.hub.take()
+async def test_a_deleted_value_is_reported_as_completely_known() -> None:
+    """So that a peer without deletions does not send it repeatedly."""
+    setup = await _Setup.make()
+    await setup.theirs()
+    setup.value.destroy()
+    setup.hub.take()
+    session = f"{setup.writer.account_id}_session_zX"
+    setup.hub.give({"action": "load", "id": setup.value.id, "header": True, "sessions": {session: 7}})
+    (content,) = setup.hub.take()
     assert [name[-1] for name in content["new"]] == ["$"]
     assert "header" not in content
     deletion = dict.fromkeys(content["new"], 1)
-    known = {"action": "known", "id": scene.value.id, "header": True}
-    scene.hub.give(known | {"action": "load", "sessions": {session: 7} | deletion})
-    assert scene.hub.take() == [known | {"sessions": {session: 7} | deletion}]
+    known = {"action": "known", "id": setup.value.id, "header": True}
+    setup.hub.give(known | {"action": "load", "sessions": {session: 7} | deletion})
+    assert setup.hub.take() == [known | {"sessions": {session: 7} | deletion}]
     batch = {"after": 7, "newTransactions": [], "lastSignature": "signature_zX"}
-    scene.hub.give({"action": "content", "id": scene.value.id, "priority": 3, "new": {session: batch}})
-    assert scene.hub.take() == [known | {"sessions": {session: 7} | deletion}]
+    setup.hub.give({"action": "content", "id": setup.value.id, "priority": 3, "new": {session: batch}})
+    assert setup.hub.take() == [known | {"sessions": {session: 7} | deletion}]
 
 
 async def test_on_the_next_connection_only_the_deletion_is_asked_for_and_sent() -> None:
-    scene = await _Scene.make()
-    scene.value.destroy()
-    scene.hub.cut()
-    scene.hub.connect()
-    (load,) = [message for message in scene.hub.take() if message["id"] == scene.value.id]
+    setup = await _Setup.make()
+    setup.value.destroy()
+    setup.hub.cut()
+    setup.hub.connect()
+    (load,) = [message for message in setup.hub.take() if message["id"] == setup.value.id]
     assert load["action"] == "load"
     assert [name[-1] for name in load["sessions"]] == ["$"]
-    scene.hub.give({"action": "known", "id": scene.value.id, "header": False, "sessions": {}})
-    (content,) = scene.hub.take()
+    setup.hub.give({"action": "known", "id": setup.value.id, "header": False, "sessions": {}})
+    (content,) = setup.hub.take()
     assert [name[-1] for name in content["new"]] == ["$"]
     assert content["header"]["type"] == "comap"
 
 
-async def test_a_writers_marker_deletes_nothing_wherever_it_arrives() -> None:
-    scene = await _Scene.make()
-    theirs = await scene.theirs()
-    scene.writer._host.writer.delete(theirs._core, latest=scene.group._state.latest)
-    await exchange(scene.hub, scene.writer)
-    for value in (theirs, scene.value):
+async def test_a_deletion_marker_of_a_writer_has_no_effect() -> None:
+    setup = await _Setup.make()
+    theirs = await setup.theirs()
+    setup.writer._host.writer.delete(theirs._core, latest=setup.group._state.latest)
+    await exchange(setup.hub, setup.writer)
+    for value in (theirs, setup.value):
         assert [why for _, _, why in value.refusals()] == [
             None,
             "only an admin deletes a value, its author's role is writer",
         ]
         assert value.as_dict() == {"a": 1}
-    scene.value.set("b", 2)
-    await exchange(scene.hub, scene.writer)
+    setup.value.set("b", 2)
+    await exchange(setup.hub, setup.writer)
     assert theirs.as_dict() == {"a": 1, "b": 2}
 
 
 async def test_a_marker_counts_from_when_the_groups_older_history_shows_its_author_as_admin() -> None:
-    """The value was judged by less than the whole group; what was no deletion becomes one, for its watchers too."""
-    scene = await _Scene.make()
-    theirs = await scene.theirs()
-    scene.writer._host.writer.delete(theirs._core, latest=scene.group._state.latest)
-    await exchange(scene.hub, scene.writer)
-    assert not scene.value.deleted
-    before = scene.value._refresh()
-    key, session = scene.writer.account_id, scene.hub._host.writer.session_for(scene.group._core)
-    log = scene.group._core.log(session)
+    """The value was validated against a part of the group. A marker becomes valid later, and watchers are called."""
+    setup = await _Setup.make()
+    theirs = await setup.theirs()
+    setup.writer._host.writer.delete(theirs._core, latest=setup.group._state.latest)
+    await exchange(setup.hub, setup.writer)
+    assert not setup.value.deleted
+    before = setup.value._refresh()
+    key, session = setup.writer.account_id, setup.hub._host.writer.session_for(setup.group._core)
+    log = setup.group._core.log(session)
     promotion = Transaction(
         session,
         len(log.transactions),
@@ -159,30 +159,30 @@ async def test_a_marker_counts_from_when_the_groups_older_history_shows_its_auth
         json.dumps([{"op": "set", "key": key, "value": "admin"}]),
         None,
         None,
-        scene.hub.account_id,
+        setup.hub.account_id,
     )
     log.append_own(promotion)
-    scene.group._core.add(promotion)
-    scene.hub._host.store.changed(scene.group._core)
-    assert scene.value.deleted
-    assert scene.value._refresh() > before
-    assert scene.value.as_dict() == {}
+    setup.group._core.add(promotion)
+    setup.hub._host.store.changed(setup.group._core)
+    assert setup.value.deleted
+    assert setup.value._refresh() > before
+    assert setup.value.as_dict() == {}
 
 
 async def test_a_deletion_that_is_not_alone_in_its_session_is_dropped() -> None:
-    scene = await _Scene.make()
-    theirs = await scene.theirs()
-    scene.value.destroy()
-    scene.hub.take()
-    core = scene.value._core
+    setup = await _Setup.make()
+    theirs = await setup.theirs()
+    setup.value.destroy()
+    setup.hub.take()
+    core = setup.value._core
     session = core.deletions[0].session
-    second = Transaction(session, 1, 2, "[]", None, None, scene.hub.account_id)
+    second = Transaction(session, 1, 2, "[]", None, None, setup.hub.account_id)
     core.log(session).append_own(second)
     core.add(second)
-    scene.hub.give({"action": "load", "id": scene.value.id, "header": True, "sessions": {}})
-    (content,) = scene.hub.take()
+    setup.hub.give({"action": "load", "id": setup.value.id, "header": True, "sessions": {}})
+    (content,) = setup.hub.take()
     assert len(content["new"][session]["newTransactions"]) == 2
-    scene.writer.give(content)
+    setup.writer.give(content)
     assert session in theirs._core.rejected
     assert not theirs.deleted
     assert theirs.as_dict() == {"a": 1}

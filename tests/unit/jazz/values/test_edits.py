@@ -130,7 +130,7 @@ def test_a_text_is_edited_as_a_list_of_graphemes(start: list[str], edits: list[_
     asyncio.run(run())
 
 
-async def test_a_long_text_is_changed_in_pieces_and_ends_as_given() -> None:
+async def test_a_long_text_is_changed_in_parts() -> None:
     choose = random.Random(3)  # noqa: S311 - a test's program
     first, second = ("".join(choose.choices("abcde \n", k=3_000)) for _ in range(2))
     value = _group().create_text(first)
@@ -141,7 +141,7 @@ async def test_a_long_text_is_changed_in_pieces_and_ends_as_given() -> None:
     assert str(value) == second[:100] + "Z" * 2_000 + second[100:]
 
 
-async def test_what_a_faulty_writer_puts_into_a_text_is_shown_as_nothing() -> None:
+async def test_invalid_items_in_a_text_are_not_shown() -> None:
     value = _group().create_text("ab")
     value._write([{"op": "app", "value": {"not": "text"}, "after": "start"}])
     assert str(value) == "ab"
@@ -149,7 +149,7 @@ async def test_what_a_faulty_writer_puts_into_a_text_is_shown_as_nothing() -> No
 
 
 @pytest.mark.parametrize("text", ["", "abc", "a\r\nb", "\ud83d\ude00x", "\ud800", "e\u0301"])
-def test_graphemes_make_the_text_again(text: str) -> None:
+def test_joined_graphemes_are_the_text(text: str) -> None:
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     assert "".join(graphemes(text)) == whole
 
@@ -171,7 +171,7 @@ async def test_edits_have_their_author_and_time() -> None:
     assert first.at < second.at
 
 
-async def test_a_value_that_is_no_json_changes_nothing() -> None:
+async def test_a_value_that_is_not_json_is_refused_without_a_change() -> None:
     value = _group().create_list(["a"])
     for act in (lambda: value.append(object()), lambda: value.apply([object()]), lambda: value.replace(0, {1, 2})):
         with pytest.raises(InvalidContent, match="not a JSON value"):
@@ -193,7 +193,7 @@ async def test_a_feed_is_in_the_order_of_its_authors_clocks_whatever_arrived_fir
     assert [entry.value for entry in feed] == [{"a": 1}, "b"]
 
 
-async def test_an_edit_of_a_map_that_arrives_late_takes_its_place_in_the_history() -> None:
+async def test_a_late_edit_of_a_map_is_sorted_into_the_history() -> None:
     log = Log()
     view = MapView({})
     view.extend([log.set("co_zA", 20, "k", "new"), log.set("co_zB", 10, "k", "old")])

@@ -46,7 +46,7 @@ def _sample() -> tuple[list[Transaction], list[str]]:
     return log.transactions, expected
 
 
-def test_the_walk_over_all_kinds_of_insertion() -> None:
+def test_the_order_of_all_kinds_of_insertions() -> None:
     transactions, expected = _sample()
     assert _build(transactions) == expected
 
@@ -66,7 +66,7 @@ def test_arrival_in_any_order_ends_in_the_same_list(seed: int) -> None:
     assert [node.value for node in view.items()] == expected
 
 
-def test_ties_of_time_between_sessions_are_settled_alike_for_every_arrival() -> None:
+def test_equal_times_are_ordered_independently_of_the_arrival() -> None:
     log = Log()
     log.add(A, 10, [_app("a", "start")])
     log.add(B, 10, [_app("b", "start")])
@@ -80,7 +80,7 @@ def test_ties_of_time_between_sessions_are_settled_alike_for_every_arrival() -> 
     assert results == {("a", "b", "c")}
 
 
-def test_what_names_an_unknown_neighbour_stays_out() -> None:
+def test_an_item_with_an_unknown_neighbour_is_not_shown() -> None:
     log = Log()
     item = log.add(A, 10, [_app("x", "start")])
     unknown = {"sessionID": item.session, "txIndex": 99, "changeIdx": 0}
@@ -102,13 +102,13 @@ def test_what_names_an_unknown_neighbour_stays_out() -> None:
         {"op": "del", "insertion": "start"},
     ],
 )
-def test_malformed_changes_do_nothing(change: Any) -> None:
+def test_malformed_changes_have_no_effect(change: Any) -> None:
     log = Log()
     log.add(A, 10, [_app("x", "start"), change, _app("y", "start")])
     assert _build(log.transactions) == ["x", "y"]
 
 
-def test_an_insertion_after_itself_ends() -> None:
+def test_an_insertion_after_itself_does_not_loop() -> None:
     log = Log()
     item = log.add(A, 10, [_app("x", "start")])
     own = {"sessionID": item.session, "txIndex": 1, "changeIdx": 0}
@@ -116,12 +116,12 @@ def test_an_insertion_after_itself_ends() -> None:
     assert _build(log.transactions) == ["x"]
 
 
-def test_who_may_not_delete_deletes_nothing() -> None:
+def test_a_deletion_by_an_account_that_may_not_delete_has_no_effect() -> None:
     transactions, _ = _sample()
     assert "two" in _build(transactions, may_delete=lambda _: False)
 
 
-def test_what_a_loser_inserted_is_an_invisible_anchor() -> None:
+def test_an_insertion_that_does_not_count_is_an_invisible_anchor() -> None:
     log = Log()
     loser = log.add(A, 10, [_app("lost", "start")])
     log.add(B, 11, [_app("kept", _op(loser))])
@@ -138,7 +138,7 @@ def test_a_long_chain_is_walked_without_recursion() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 60), st.booleans()), max_size=60))
-def test_small_changes_of_a_shown_list_end_in_what_a_rebuild_gives(program: list[tuple[int, int, bool]]) -> None:
+def test_incremental_changes_of_a_list_equal_a_rebuild(program: list[tuple[int, int, bool]]) -> None:
     """Insertions beside visible, deleted, unlinked and unknown items; read after every one, or after several."""
     log = Log()
     view = ListView(lambda _: True)

@@ -22,7 +22,7 @@ def _edits(found: list[Patch[str]]) -> int:
 
 
 def _fewest(old: list[str], new: list[str]) -> int:
-    """Without changes: by the length of the longest common subsequence."""
+    """Return the length of the longest common subsequence."""
     row = [0] * (len(new) + 1)
     for item in old:
         last = 0
@@ -32,7 +32,7 @@ def _fewest(old: list[str], new: list[str]) -> int:
 
 
 @given(_words, _words)
-def test_the_patches_make_the_new_of_the_old_with_the_fewest_edits(old: list[str], new: list[str]) -> None:
+def test_the_patches_turn_the_old_into_the_new_with_the_fewest_edits(old: list[str], new: list[str]) -> None:
     found = patches(old, new)
     assert _apply(old, found) == new
     assert _edits(found) == _fewest(old, new)

@@ -67,13 +67,13 @@ def test_not_a_number_becomes_null_in_what_is_written() -> None:
     assert compact_json([float("inf"), {"a": (float("nan"), 1.5)}]) == '[null,{"a":[null,1.5]}]'
 
 
-def test_ciphers_are_quoted_as_they_are() -> None:
+def test_cipher_texts_are_quoted_unchanged() -> None:
     assert quote("encrypted_Uabc") == '"encrypted_Uabc"'
     assert quote('say "x"') == '"say \\"x\\""'
 
 
 @given(st.binary(max_size=80))
-def test_base58_and_base64_bring_back_every_byte(data: bytes) -> None:
+def test_base58_and_base64_round_trip(data: bytes) -> None:
     assert b58decode(b58encode(data)) == data
     assert b64decode(b64encode(data)) == data
     assert b64decode(b64encode(data).rstrip("=")) == data
@@ -103,7 +103,7 @@ def test_known_base58() -> None:
         ((1, True, None), "[[1,true,null]]"),
     ],
 )
-def test_what_is_written_means_what_javascript_would_write(value: object, expected: str) -> None:
+def test_written_json_equals_that_of_javascript(value: object, expected: str) -> None:
     assert compact_json([value]) == expected
 
 
@@ -119,19 +119,19 @@ def test_what_is_written_means_what_javascript_would_write(value: object, expect
         (b'{"a": 1, "a": 2}', {"a": 2}),
     ],
 )
-def test_what_is_read_is_what_javascript_would_read(text: str | bytes, expected: object) -> None:
+def test_parsed_json_equals_that_of_javascript(text: str | bytes, expected: object) -> None:
     assert parse_json(text) == expected
 
 
 @pytest.mark.parametrize(
     "text", ["", "NaN", "[Infinity]", "-Infinity", "[1,]", "{'a':1}", "\ufeff1", b"\xff", "[" * 100_000, "01"]
 )
-def test_what_javascript_would_not_read_is_refused(text: str | bytes) -> None:
+def test_json_that_javascript_refuses_is_refused(text: str | bytes) -> None:
     with pytest.raises(InvalidContent, match="malformed"):
         parse_json(text)
 
 
-def test_a_circle_or_a_wrong_key_is_no_json() -> None:
+def test_a_cycle_or_a_wrong_key_is_not_json() -> None:
     circle: list[object] = []
     circle.append(circle)
     for value in (circle, {"a": circle}, {float("nan"): 1}, {(): 1}):
@@ -153,7 +153,7 @@ _json = st.recursive(
 
 
 @given(_json)
-def test_every_value_comes_back_from_its_text(value: object) -> None:
+def test_every_value_round_trips(value: object) -> None:
     assert parse_json(compact_json(value)) == value
     assert parse_json(stable_json(value)) == value
 
@@ -169,7 +169,7 @@ _JSON = st.recursive(
 
 @given(_JSON)
 def test_canonical_json_is_the_same_in_an_object_as_in_a_list(value: Any) -> None:
-    """What is an object takes a shorter way where it can."""
+    """Objects with simple content are encoded by a faster path."""
     assert stable_json({"key": value}) == f'{{"key":{stable_json([value])[1:-1]}}}'
 
 
@@ -179,7 +179,7 @@ def test_what_is_written_is_read_as_its_canonical_form(value: Any) -> None:
 
 
 @given(st.lists(_JSON.map(lambda value: compact_json(value).encode()) | st.binary(max_size=20), max_size=5))
-def test_texts_that_are_read_together_say_what_each_says_alone(texts: list[bytes]) -> None:
+def test_texts_that_are_parsed_together_equal_those_parsed_alone(texts: list[bytes]) -> None:
     def alone(text: bytes) -> object:
         try:
             return parse_json(text)
@@ -189,12 +189,12 @@ def test_texts_that_are_read_together_say_what_each_says_alone(texts: list[bytes
     assert repr(parse_each(texts)) == repr([alone(text) for text in texts])
 
 
-def test_a_text_can_not_reach_into_the_next_one() -> None:
+def test_a_text_can_not_extend_into_the_next_one() -> None:
     assert parse_each([b"[1],[2", b"3]", b'["ok"]']) == [None, None, ["ok"]]
 
 
 def test_long_keys_of_a_forger_are_not_kept() -> None:
-    """What arrives is hashed before it is known to be a header of anything."""
+    """Received content is hashed before it is known to be a valid header."""
     stable_json({"é": 1, "è": 2})
     tracemalloc.start()
     try:

@@ -6,7 +6,7 @@ from reside.jazz.wire.stream_cipher import XSalsa20
 CO_ID, SESSION = "co_zMap", "co_zAccount_session_z1"
 
 
-def test_texts_of_any_length_come_back_in_any_order() -> None:
+def test_texts_of_any_length_are_decrypted_in_any_order() -> None:
     key = ReadKey.generate()
     texts = [f'["{"x" * size}"]' for size in (0, 3000, 1, 255, 256, 257, 100_000, 2)]
     ciphers = [
@@ -18,7 +18,7 @@ def test_texts_of_any_length_come_back_in_any_order() -> None:
         assert decrypt(cipher, key.secret, transaction_material(CO_ID, SESSION, index)).decode() == texts[index]
 
 
-def test_what_was_given_out_stays_when_the_memory_is_used_again() -> None:
+def test_returned_bytes_do_not_change_when_the_buffer_is_reused() -> None:
     stream, nonce = XSalsa20(bytes(32)), bytes(24)
     first = stream.apply(b"first", nonce)
     assert stream.apply(b"other", nonce) != first

@@ -1,7 +1,7 @@
-"""Accounts that each have a node in Python and one in the JavaScript child, on one server, with clocks of the test.
+"""Accounts with a node in Python and one in JavaScript each, on one server, with clocks that the test sets.
 
-Times of a world never tie between two actors by accident: every actor's clock has a hundred of its own within a
-second, because JavaScript leaves ties between sessions in the order of arrival, so that there two readers may differ.
+Times of a simulation never tie between two actors by accident: each actor's clock has its own 100 ms within a second.
+JavaScript orders ties between sessions by arrival, so two readers may differ there.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _SETTLED_WITHIN_S = 20.0
 _HEALED_WITHIN_S = 2.0
 
 
-class World:
-    """The actors, and the time they live in.
+class Simulation:
+    """The actors and their clocks.
 
     Attributes:
-        python: One actor an account.
-        javascript: One actor for each of the same accounts.
+        python: one actor for each account.
+        javascript: one actor for each of the same accounts.
         now: ms since the epoch; each actor's clock is near it.
     """
 
@@ -64,7 +64,7 @@ class World:
 
     @property
     def actors(self) -> list[Actor]:
-        """All actors; the place in this list is the place of the actor's clock within a second."""
+        """All actors; the index in this list is the position of the actor's clock within a second."""
         return [*self.python, *self.javascript]
 
     @property
@@ -73,7 +73,7 @@ class World:
         return [*(actor.account_id for actor in self.python), EVERYONE]
 
     def is_online(self, actor: Actor) -> bool:
-        """Whether an actor has a connection."""
+        """Return whether an actor has a connection."""
         return actor.name in self._online
 
     async def set_online(self, actor: Actor, *, online: bool) -> None:
@@ -83,10 +83,10 @@ class World:
             (self._online.add if online else self._online.discard)(actor.name)
 
     async def tick(self, skews: dict[str, int]) -> None:
-        """Move all clocks by a second.
+        """Advance all clocks by a second.
 
         Args:
-            skews: How many seconds actors' clocks are wrong.
+            skews: the errors of actors' clocks in seconds.
         """
         self.now += _TICK_MS
         self.skews = skews
@@ -101,7 +101,7 @@ class World:
         """Wait until all actors that are online have the same transactions of the values that they have.
 
         Raises:
-            AssertionError: They did not come together in time.
+            AssertionError: they did not converge in time.
         """
         wanted = list(ids)
         await eventually(
@@ -122,7 +122,7 @@ class World:
         return found
 
     async def fresh(self, account: int, *, javascript: bool) -> Actor:
-        """Return another node of an account, which loads everything again; end it with `dismiss`."""
+        """Return another node of an account, which loads everything again; close it with `dismiss`."""
         credentials = self._credentials[account]
         if javascript:
             login = {"accountID": credentials.account_id, "accountSecret": credentials.agent_secret}
@@ -134,7 +134,7 @@ class World:
         return PythonActor("fresh", node)
 
     async def dismiss(self, actor: Actor) -> None:
-        """End a fresh node."""
+        """Close a fresh node."""
         if isinstance(actor, PythonActor):
             await actor.node.leave()
         else:
@@ -168,38 +168,38 @@ class World:
         return different
 
 
-async def compare(world: World, ids: list[str], *, fresh: int) -> None:
-    """All accounts see the same in Python and in JavaScript.
+async def compare(simulation: Simulation, ids: list[str], *, fresh: int) -> None:
+    """Check that all accounts see the same in Python and in JavaScript.
 
     Args:
-        world: Settled, with all actors online.
-        ids: The values to look at.
-        fresh: Number of the account for which a fresh Python node looks as well.
+        simulation: settled, with all actors online.
+        ids: the values to compare.
+        fresh: number of the account that is also compared with a fresh Python node.
 
     Raises:
-        AssertionError: They don't.
+        AssertionError: they see different things.
     """
-    times = _moments(world, ids)
-    for number, (mine, theirs) in enumerate(zip(world.python, world.javascript, strict=True)):
+    times = _moments(simulation, ids)
+    for number, (mine, theirs) in enumerate(zip(simulation.python, simulation.javascript, strict=True)):
         looking: list[Actor] = [mine]
         if number == fresh % ACCOUNTS:
-            looking.append(await world.fresh(number, javascript=False))
-        expected = await theirs.views(ids, world.members, times)
+            looking.append(await simulation.fresh(number, javascript=False))
+        expected = await theirs.views(ids, simulation.members, times)
         for actor in looking:
-            actual = await actor.views(ids, world.members, times)
+            actual = await actor.views(ids, simulation.members, times)
             if actual != expected:
-                # A JavaScript node does not judge again what it has after its own writes to a group: a fresh one does.
-                other = await world.fresh(number, javascript=True)
-                await _same_views(actor, other, ids, world.members, times)
-                await world.dismiss(other)
+                # A JavaScript node does not validate values again after its own writes to a group; a fresh one does.
+                other = await simulation.fresh(number, javascript=True)
+                await _same_views(actor, other, ids, simulation.members, times)
+                await simulation.dismiss(other)
         for actor in looking[1:]:
-            await world.dismiss(actor)
+            await simulation.dismiss(actor)
 
 
 async def _same_views(mine: Actor, theirs: Actor, ids: list[str], members: list[str], times: list[int]) -> None:
     """Wait until two actors see the same.
 
-    A fresh JavaScript node of an admin heals groups, so what it wrote has to arrive first.
+    A fresh JavaScript node of an admin repairs groups, so what it wrote has to arrive first.
     """
 
     async def differences() -> list[str]:
@@ -217,9 +217,9 @@ async def _same_views(mine: Actor, theirs: Actor, ids: list[str], members: list[
     )
 
 
-def has_ties(world: World, ids: list[str]) -> bool:
-    """Whether two sessions wrote to one value at the same time: JavaScript's readers may differ about those."""
-    store = world.python[0].node._host.store
+def has_ties(simulation: Simulation, ids: list[str]) -> bool:
+    """Return whether two sessions wrote to one value at the same time: JavaScript's readers may differ on those."""
+    store = simulation.python[0].node._host.store
     for co_id in ids:
         written = {(item.made_at, item.session) for item in store.core(co_id).transactions}
         if len(written) > len({made_at for made_at, _ in written}):
@@ -227,9 +227,9 @@ def has_ties(world: World, ids: list[str]) -> bool:
     return False
 
 
-def _moments(world: World, ids: list[str]) -> list[int]:
+def _moments(simulation: Simulation, ids: list[str]) -> list[int]:
     """Return some times at which roles may have changed."""
-    store = world.python[0].node._host.store
+    store = simulation.python[0].node._host.store
     times = sorted({item.made_at for co_id in ids for item in store.core(co_id).transactions})
     return times[:: max(1, len(times) // 5)]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support.declarer import Declarer, declarer
-from support.replicas import Identity, Servers, World, world
+from support.replicas import AlphaDouble, Identity, Servers, run_alpha_double
 from support.sentinel import settings
 
 from reside.jazz import Credentials, Node
@@ -23,32 +23,32 @@ ALL = tuple(BY_KIND)
 
 
 @dataclass
-class Stage:
+class Setup:
     """What a test of the Sentinel needs."""
 
-    world: World
+    alpha_double: AlphaDouble
     identity: Identity
     settings: SentinelSettings
     namespace: str
 
     async def grant(self, account: str, *kinds: str, granted: bool = True) -> None:
-        """Grant an account to manage these kinds, and wait until the Sentinel has done so."""
-        wanted = Grant(granted=granted)
+        """Grant an account the permissions to manage these kinds, and wait until the Sentinel has granted them."""
+        grant = Grant(granted=granted)
         refs = [PermissionRef(account, SENTINEL_CONTRACT, BY_KIND[kind].manage) for kind in kinds]
         for ref in refs:
-            await self.world.expect(self.identity, ref, wanted)
+            await self.alpha_double.expect(self.identity, ref, grant)
         for ref in refs:
-            await self.world.until_current(self.identity, ref, wanted)
+            await self.alpha_double.until_current(self.identity, ref, grant)
 
     async def alpha(self) -> Declarer:
-        """Alpha, which may declare everything."""
-        await self.grant(self.world.alpha.account_id, *ALL)
-        return await declarer(self.world.alpha, self.identity.credentials.account_id)
+        """Return a declarer for Alpha's account, which may declare everything."""
+        await self.grant(self.alpha_double.node.account_id, *ALL)
+        return await declarer(self.alpha_double.node, self.identity.credentials.account_id)
 
     @asynccontextmanager
     async def other(self, *kinds: str) -> AsyncIterator[Declarer]:
-        """Another account that may declare these kinds."""
-        credentials: Credentials = await self.world.account("other")
+        """Yield a declarer for another account, which may declare these kinds."""
+        credentials: Credentials = await self.alpha_double.account("other")
         await self.grant(credentials.account_id, *kinds)
         async with Node(self.settings.sync_server_url, credentials) as node:
             await node.login()
@@ -75,9 +75,9 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(info: ClusterInfo, on: Servers, namespace: str, folder: Path) -> AsyncIterator[Stage]:
+async def new_setup(info: ClusterInfo, servers: Servers, namespace: str, folder: Path) -> AsyncIterator[Setup]:
     """Yield a setup in a namespace, with an account and a control block for a Sentinel that does not run yet."""
-    async with world(on) as made:
+    async with run_alpha_double(servers) as made:
         identity = await made.identity("kubernetes-sentinel")
         chosen = settings(info, namespace, folder, **identity.settings.model_dump())
-        yield Stage(made, identity, chosen, namespace)
+        yield Setup(made, identity, chosen, namespace)
