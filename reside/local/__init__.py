@@ -1,6 +1,6 @@
 """The embedded Kubernetes: upstream binaries that this package starts and stops on this machine.
 
-A *local cluster* has a name and a state folder. It is a *whole cluster*, with a node, or a *control plane alone*.
+A *local cluster* has a name and a state folder. It is a *full cluster*, with a node, or a *control plane alone*.
 
 >>> cluster = LocalCluster("default")
 >>> cluster.up().kubeconfig  # doctest: +SKIP

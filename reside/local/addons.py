@@ -1,6 +1,6 @@
-"""The Kubernetes objects that `up` creates in every whole cluster: DNS and a StorageClass.
+"""The Kubernetes objects that `up` creates in every full cluster: DNS and a StorageClass.
 
-`objects` is pure. `Api.apply` writes each object with server-side apply, so that a second write changes nothing.
+`objects` is pure. `Api.apply` writes each object with server-side apply, which is idempotent.
 """
 
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ class ApiObject:
 
 
 def objects(layout: Layout, dns_image: str, *, forwards: bool) -> list[ApiObject]:
-    """Return the objects of a whole cluster.
+    """Return the objects of a full cluster.
 
     Args:
         layout: layout of the local cluster.
-        dns_image: CoreDNS's image, which is on the node already.
-        forwards: whether the machine has a resolver for names outside the cluster.
+        dns_image: image of CoreDNS, which the node has already.
+        forwards: whether CoreDNS forwards queries for names outside the cluster to the machine's resolvers.
     """
     rbac = "/apis/rbac.authorization.k8s.io/v1"
     system = "/api/v1/namespaces/kube-system"
@@ -105,7 +105,7 @@ def _dns_role_binding() -> dict[str, Any]:
 
 
 def corefile(layout: Layout, *, forwards: bool) -> str:
-    """Return CoreDNS's configuration; without `forwards`, names outside the cluster are not resolved."""
+    """Return CoreDNS's configuration. Names outside the cluster are resolved only with `forwards`."""
     forward = "    forward . /etc/resolv.conf\n" if forwards else ""
     return f""".:{DNS_PORT} {{
     errors

@@ -5,7 +5,7 @@ allocations of one kind are in one folder with one lock. Each is a file with the
 cluster's state folder as its content. An allocation is valid only if the file `instance.json` in that state folder
 contains the same index.
 
-Allocations of whole clusters (root) are in a folder that survives a reboot, because their Kubernetes objects contain
+Allocations of full clusters (root) are in a folder that survives a reboot, because their Kubernetes objects contain
 addresses of their network. Allocations of control planes alone are in a folder of the user. The control plane of
 another user may have the same index, so the ports are checked as well.
 """

@@ -83,7 +83,7 @@ def down(
         if output is Output.JSON:
             _print_json({"name": name, "deleted": delete_state})
         else:
-            typer.echo(f"Local cluster {name!r} is down{' and forgotten' if delete_state else ''}.")
+            typer.echo(f"Local cluster {name!r} is down{' and its state is deleted' if delete_state else ''}.")
 
 
 @app.command()

@@ -172,7 +172,7 @@ class LocalCluster:
             allocator.release(orphan.index, self.state)
 
     def _orphaned(self) -> list[tuple[allocation.IndexAllocator, allocation.Allocation]]:
-        """Return the allocations of this state folder whose content was deleted before `down`."""
+        """Return the allocations of this state folder if its content was deleted before `down`."""
         allocators = [allocation.IndexAllocator(f) for f in (allocation.user_folder(), allocation.MACHINE_FOLDER)]
         found = [(allocator, allocator.orphaned(self.name, self.state)) for allocator in allocators]
         return [(allocator, orphan) for allocator, orphan in found if orphan is not None]
@@ -203,8 +203,8 @@ class LocalCluster:
     @staticmethod
     def _components(layout: Layout, find: Find) -> list[Component]:
         """Return the components of the local cluster; names and health checks do not depend on `find`."""
-        whole = [] if layout.control_plane_only else [*node.node(layout, find), *node.after_objects(layout)]
-        return [*components.control_plane(layout, find), *whole]
+        node_components = [] if layout.control_plane_only else [*node.node(layout, find), *node.after_objects(layout)]
+        return [*components.control_plane(layout, find), *node_components]
 
     def _supervisor(self, layout: Layout) -> Supervisor:
         if layout.control_plane_only:

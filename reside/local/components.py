@@ -1,4 +1,4 @@
-"""The control plane as data: the command, health check and dependencies of each component.
+"""Definitions of the components of the control plane: command, health check and dependencies of each.
 
 Nothing here starts a process or writes a file. `node` defines the components of a node.
 """

@@ -27,11 +27,11 @@ class UsageError(LocalError):
 
 
 class NeedsRootError(UsageError):
-    """A whole cluster needs root, to create network interfaces and mounts."""
+    """A full cluster needs root, to create network interfaces and mounts."""
 
     def __init__(self) -> None:
         super().__init__(
-            "A whole local cluster needs root (network interfaces, mounts, containers): run it with sudo, "
+            "A full local cluster needs root (network interfaces, mounts, containers): run it with sudo, "
             "or use --control-plane-only."
         )
 
@@ -68,7 +68,7 @@ class StuckProcessError(LocalError):
     """Processes have not ended after SIGKILL: they hang in the kernel."""
 
     def __init__(self, pids: list[int]) -> None:
-        super().__init__(f"These processes did not end after SIGKILL, they hang in the kernel: {pids}")
+        super().__init__(f"Processes {pids} did not end after SIGKILL, they hang in the kernel: restart the machine.")
 
 
 class ComponentFailedError(LocalError):
@@ -76,7 +76,7 @@ class ComponentFailedError(LocalError):
 
     Attributes:
         component: name of the component.
-        log: file that contains its whole output.
+        log: file that contains its output.
     """
 
     def __init__(self, component: str, reason: str, log: Path, tail: str) -> None:

@@ -23,7 +23,7 @@ class ClusterInfo:
         context: context in this kubeconfig.
         api_url: URL of the API server.
         bridge_address: address under which pods reach the machine; None for a control plane alone.
-        service_range: addresses of Services (CIDR); the machine of a whole cluster can reach them.
+        service_range: addresses of Services (CIDR); the machine of a full cluster can reach them.
         registry_host: name of the image registry in image references.
         registry_loopback: `host:port` of the registry for the machine itself (plain HTTP); None without a node.
         registry_bridge: `host:port` of the registry for pods (plain HTTP); None without a node.
@@ -51,17 +51,17 @@ class ClusterInfo:
 
 def describe(layout: Layout) -> ClusterInfo:
     """Return how to reach the local cluster with this layout."""
-    whole = not layout.control_plane_only
+    has_node = not layout.control_plane_only
     return ClusterInfo(
         name=layout.name,
         kubeconfig=layout.kubeconfig,
         context=layout.context,
         api_url=layout.api_url,
-        bridge_address=layout.host_address if whole else None,
+        bridge_address=layout.host_address if has_node else None,
         service_range=layout.service_range,
         registry_host=REGISTRY_HOST,
-        registry_loopback=f"127.0.0.1:{layout.registry_loopback_port}" if whole else None,
-        registry_bridge=f"{layout.host_address}:{layout.registry_bridge_port}" if whole else None,
+        registry_loopback=f"127.0.0.1:{layout.registry_loopback_port}" if has_node else None,
+        registry_bridge=f"{layout.host_address}:{layout.registry_bridge_port}" if has_node else None,
     )
 
 

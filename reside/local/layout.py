@@ -1,6 +1,6 @@
 """Addresses, ports and paths of one local cluster, all derived from its name, index and state folder.
 
-Every local cluster has an index that is unique on the machine (see `allocation`). A whole cluster with index *i* has
+Every local cluster has an index that is unique on the machine (see `allocation`). A full cluster with index *i* has
 the network `10.N.0.0/16` with *N* = 100 + *i*, and its own network namespace, so that its components use their default
 ports:
 
@@ -75,7 +75,7 @@ class Layout:
 
     @property
     def network(self) -> str:
-        """Network that contains all addresses of a whole cluster (CIDR)."""
+        """Network that contains all addresses of a full cluster (CIDR)."""
         return f"{self._net}.0.0/16"
 
     @property
@@ -213,7 +213,7 @@ class Layout:
 
     @property
     def runtime(self) -> Path:
-        """Folder of a whole cluster's sockets and namespaces; short, because a socket's path has at most 107 bytes."""
+        """Folder of a full cluster's sockets and namespaces; short, because a socket's path has at most 107 bytes."""
         return RUNTIME_ROOT / str(self.index)
 
     @property

@@ -1,4 +1,4 @@
-"""Set up what a whole cluster needs on the machine before its components start, and remove it."""
+"""Set up what a full cluster needs on the machine before its components start, and remove it."""
 
 import secrets
 import shutil

@@ -1,8 +1,9 @@
-"""A node as data: scheduler, containerd, kubelet, kube-proxy and the image registry, with their configuration files.
+"""Definitions of the components of a node, with their configuration files.
 
-Nothing here starts a process or writes a file. The registry runs outside of the node's namespaces, because tools on the
-machine push to it over loopback. It has two processes, one for each address that it listens on, with one store. The
-volume provisioner runs outside as well.
+These are scheduler, containerd, kubelet, kube-proxy, the image registry and the volume provisioner. Nothing here starts
+a process or writes a file. The registry runs outside of the node's namespaces, because tools on the machine push to it
+over loopback. It has two processes, one for each address that it listens on, with one store. The volume provisioner
+runs outside as well.
 """
 
 import json
@@ -55,7 +56,7 @@ _API_SERVER = ("kube-apiserver",)
 
 
 def node(layout: Layout, find: Find) -> list[Component]:
-    """Return the components that a whole cluster has in addition to the control plane."""
+    """Return the components that a full cluster has in addition to the control plane."""
     registries = {"registry-loopback": "127.0.0.1", "registry-bridge": layout.host_address}
     return [
         *(_registry(layout, find, name, address) for name, address in registries.items()),

@@ -100,12 +100,12 @@ def key_path(folder: Path, name: str) -> Path:
     return folder / f"{name}.key"
 
 
-def ensure(folder: Path, wanted: Sequence[Certificate], now: dt.datetime | None = None) -> list[str]:
+def ensure(folder: Path, required: Sequence[Certificate], now: dt.datetime | None = None) -> list[str]:
     """Write the CAs, certificates and keys that are missing, wrong or about to expire.
 
     Args:
         folder: folder of the files; created with mode 0700.
-        wanted: the required certificates.
+        required: the required certificates.
         now: the current time; read from the clock if None.
 
     Returns:
@@ -120,7 +120,7 @@ def ensure(folder: Path, wanted: Sequence[Certificate], now: dt.datetime | None 
             _write_authority(folder, name, now)
             written.append(name)
         authorities[name] = (_read_certificate(folder, name), _read_key(folder, name))
-    for certificate in wanted:
+    for certificate in required:
         issuer, issuer_key = authorities[certificate.authority]
         if _is_valid_pair(folder, certificate.name, now) and _matches(
             _read_certificate(folder, certificate.name), certificate, issuer
@@ -172,15 +172,15 @@ def _is_valid_pair(folder: Path, name: str, now: dt.datetime) -> bool:
     return certificate.not_valid_after_utc - _RENEW_BEFORE > now
 
 
-def _matches(found: x509.Certificate, wanted: Certificate, issuer: x509.Certificate) -> bool:
-    if found.issuer != issuer.subject or found.subject != _subject(wanted.common_name, wanted.organization):
+def _matches(found: x509.Certificate, required: Certificate, issuer: x509.Certificate) -> bool:
+    if found.issuer != issuer.subject or found.subject != _subject(required.common_name, required.organization):
         return False
     try:
         found.verify_directly_issued_by(issuer)
     except (InvalidSignature, ValueError, TypeError):
         return False  # issued by an older CA, or with another type of key
-    names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value if wanted.names else None
-    return names is None or names == _alternative_names(wanted.names)
+    names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value if required.names else None
+    return names is None or names == _alternative_names(required.names)
 
 
 def _subject(common_name: str, organization: str | None) -> x509.Name:
@@ -243,29 +243,29 @@ def _write_authority(folder: Path, name: str, now: dt.datetime) -> None:
 
 def _write_certificate(
     folder: Path,
-    wanted: Certificate,
+    required: Certificate,
     issuer: x509.Certificate,
     issuer_key: ec.EllipticCurvePrivateKey,
     now: dt.datetime,
 ) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     usages = []
-    if wanted.server:
+    if required.server:
         usages.append(ExtendedKeyUsageOID.SERVER_AUTH)
-    if wanted.client:
+    if required.client:
         usages.append(ExtendedKeyUsageOID.CLIENT_AUTH)
     builder = (
-        _builder(_subject(wanted.common_name, wanted.organization), key, now)
+        _builder(_subject(required.common_name, required.organization), key, now)
         .issuer_name(issuer.subject)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(authority=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
     )
-    if wanted.names:
-        builder = builder.add_extension(_alternative_names(wanted.names), critical=False)
-    _write_key(folder, wanted.name, key)
+    if required.names:
+        builder = builder.add_extension(_alternative_names(required.names), critical=False)
+    _write_key(folder, required.name, key)
     write_private(
-        certificate_path(folder, wanted.name),
+        certificate_path(folder, required.name),
         builder.sign(issuer_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM),
     )

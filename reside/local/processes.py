@@ -1,7 +1,7 @@
 """Find the processes of a local cluster by a mark in their environment.
 
 Every process that this package starts has the state folder in its environment (`MARK`), and its children inherit it.
-So all processes of a local cluster are found, even if their records are lost.
+So all processes of a local cluster are found, even without a record of them.
 """
 
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ MARK = "RESIDE_LOCAL_INSTANCE"
 
 def marked(state: Path) -> Iterator[ProcessId]:
     """Yield every running process with the mark of this state folder."""
-    needle = f"{MARK}={state}".encode()
+    entry = f"{MARK}={state}".encode()
     for pid in _all_pids():
         process = identify(pid)
-        if process is not None and needle in _environment(pid):
+        if process is not None and entry in _environment(pid):
             yield process
 
 

@@ -52,7 +52,7 @@ class LiveProgress:
         if self._console.is_terminal:
             self._live.stop()
         if error is None:
-            self._console.print(f"  {'all':<26} {'':<10} {time.monotonic() - self._began:6.1f} s", highlight=False)
+            self._console.print(f"  {'total':<26} {'':<10} {time.monotonic() - self._began:6.1f} s", highlight=False)
 
     def _render(self) -> RenderableType:
         now = time.monotonic() - self._began

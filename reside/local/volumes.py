@@ -1,6 +1,6 @@
 """The provisioner of the StorageClass `standard`: a folder on this machine for every volume claim.
 
-It runs as a component of a whole cluster (`python -m reside.local.provision`). The host path provisioner of the
+It runs as a component of a full cluster (`python -m reside.local.provision`). The host path provisioner of the
 controller-manager works only for pods that run as root, because others can't write to its folders, and it stores data
 in /tmp.
 

@@ -1,4 +1,4 @@
-"""Install images, DNS and StorageClass in a whole cluster, and wait until it is usable."""
+"""Install images, DNS and StorageClass in a full cluster, and wait until it is usable."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -30,7 +30,7 @@ POD_SECONDS = 90
 
 
 class Cluster:
-    """One whole local cluster under test, with the probe in its registry."""
+    """One full local cluster under test, with the probe in its registry."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.local = LocalCluster(name, fresh_state(name))

@@ -11,7 +11,7 @@ from reside.local.layout import Layout
 from reside.local.network import comment, rules
 from reside.local.node import after_objects, config_files, containerd_config, node
 
-WHOLE = Layout("whole", 4, Path("/state"), control_plane_only=False)
+FULL = Layout("full", 4, Path("/state"), control_plane_only=False)
 ALONE = Layout("alone", 4, Path("/state"), control_plane_only=True)
 
 
@@ -20,8 +20,8 @@ def find(tool: str) -> Path:
 
 
 def everything(layout: Layout) -> list[Component]:
-    whole = [] if layout.control_plane_only else [*node(layout, find), *after_objects(layout)]
-    return [*control_plane(layout, find), *whole]
+    node_components = [] if layout.control_plane_only else [*node(layout, find), *after_objects(layout)]
+    return [*control_plane(layout, find), *node_components]
 
 
 def option(component: Component, name: str) -> str:
@@ -34,7 +34,7 @@ def by_name(layout: Layout, name: str) -> Component:
     return next(component for component in everything(layout) if component.name == name)
 
 
-@pytest.mark.parametrize("layout", [WHOLE, ALONE], ids=["whole", "alone"])
+@pytest.mark.parametrize("layout", [FULL, ALONE], ids=["full", "alone"])
 def test_every_dependency_is_an_earlier_component(layout: Layout) -> None:
     seen: set[str] = set()
     for component in everything(layout):
@@ -42,7 +42,7 @@ def test_every_dependency_is_an_earlier_component(layout: Layout) -> None:
         seen.add(component.name)
 
 
-@pytest.mark.parametrize("layout", [WHOLE, ALONE], ids=["whole", "alone"])
+@pytest.mark.parametrize("layout", [FULL, ALONE], ids=["full", "alone"])
 def test_nothing_listens_on_every_interface(layout: Layout) -> None:
     text = " ".join(argument for component in everything(layout) for argument in component.argv)
     assert "0.0.0.0" not in text  # noqa: S104 - the very thing that is forbidden
@@ -62,34 +62,34 @@ def test_the_advertised_address_is_never_loopback() -> None:
 
 def test_only_a_control_plane_alone_disables_fsync() -> None:
     assert "--unsafe-no-fsync=true" in by_name(ALONE, "etcd").argv
-    assert "--unsafe-no-fsync=true" not in by_name(WHOLE, "etcd").argv
+    assert "--unsafe-no-fsync=true" not in by_name(FULL, "etcd").argv
 
 
 def test_access_is_by_certificates_and_rbac() -> None:
-    server = by_name(WHOLE, "kube-apiserver")
+    server = by_name(FULL, "kube-apiserver")
     assert option(server, "authorization-mode") == "Node,RBAC"
     assert option(server, "anonymous-auth") == "false"
-    kubelet = yaml.safe_load(config_files(WHOLE, find, "s", [])[WHOLE.config / "kubelet.yaml"])
+    kubelet = yaml.safe_load(config_files(FULL, find, "s", [])[FULL.config / "kubelet.yaml"])
     assert kubelet["authentication"]["anonymous"] == {"enabled": False}
     assert kubelet["authorization"] == {"mode": "Webhook"}
-    assert kubelet["address"] == WHOLE.node_address
+    assert kubelet["address"] == FULL.node_address
 
 
 def test_two_instances_share_no_path_port_group_or_interface() -> None:
     other = Layout("other", 5, Path("/other"), control_plane_only=False)
-    for one, two in zip(everything(WHOLE), everything(other), strict=True):
+    for one, two in zip(everything(FULL), everything(other), strict=True):
         assert {
             argument for argument in one.argv if argument in two.argv and ("/state" in argument or "10." in argument)
         } == set()
-    one, two = containerd_config(WHOLE, find("runc")), containerd_config(other, find("runc"))
+    one, two = containerd_config(FULL, find("runc")), containerd_config(other, find("runc"))
     assert {line for line in one.splitlines() if "/state" in line or "/run/" in line}.isdisjoint(two.splitlines())
 
 
 def test_the_registry_signs_uploads_the_same_on_both_addresses_and_allows_deletion() -> None:
-    files = config_files(WHOLE, find, "shared", [])
-    loopback, bridge = (yaml.safe_load(files[WHOLE.config / f"registry-{at}.yaml"]) for at in ("loopback", "bridge"))
+    files = config_files(FULL, find, "shared", [])
+    loopback, bridge = (yaml.safe_load(files[FULL.config / f"registry-{at}.yaml"]) for at in ("loopback", "bridge"))
     assert loopback["http"]["addr"].startswith("127.0.0.1:")
-    assert bridge["http"]["addr"].startswith(f"{WHOLE.host_address}:")
+    assert bridge["http"]["addr"].startswith(f"{FULL.host_address}:")
     assert {**loopback, "http": None} == {**bridge, "http": None}
     assert loopback["http"]["secret"] == bridge["http"]["secret"] == "shared"
     assert loopback["storage"]["delete"] == {"enabled": True}
@@ -105,20 +105,20 @@ def test_servers_stop_after_those_that_they_serve() -> None:
 
 
 def test_every_packet_filter_rule_names_its_instance() -> None:
-    assert all(comment(WHOLE) in rule.spec for rule in rules(WHOLE))
+    assert all(comment(FULL) in rule.spec for rule in rules(FULL))
 
 
 def test_dns_forwards_only_where_there_is_a_resolver() -> None:
-    assert "forward ." in corefile(WHOLE, forwards=True)
-    assert "forward ." not in corefile(WHOLE, forwards=False)
+    assert "forward ." in corefile(FULL, forwards=True)
+    assert "forward ." not in corefile(FULL, forwards=False)
 
 
 def test_objects_are_written_to_the_paths_of_their_names() -> None:
-    for found in objects(WHOLE, "image", forwards=True):
+    for found in objects(FULL, "image", forwards=True):
         assert found.path.endswith(f"/{found.body['metadata']['name']}")
 
 
 def test_the_storage_class_is_the_default_one() -> None:
-    found = {item.body["kind"]: item.body for item in objects(WHOLE, "image", forwards=True)}["StorageClass"]
+    found = {item.body["kind"]: item.body for item in objects(FULL, "image", forwards=True)}["StorageClass"]
     assert found["metadata"]["name"] == "standard"
     assert found["metadata"]["annotations"] == {"storageclass.kubernetes.io/is-default-class": "true"}

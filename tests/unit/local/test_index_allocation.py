@@ -41,7 +41,7 @@ def test_a_released_index_is_free_but_only_its_owner_releases_it(tmp_path: Path)
     assert allocate(tmp_path, tmp_path / "c").index == first.index
 
 
-def test_a_copied_state_folder_of_a_whole_cluster_is_refused(tmp_path: Path) -> None:
+def test_a_copied_state_folder_of_a_full_cluster_is_refused(tmp_path: Path) -> None:
     allocate(tmp_path, tmp_path / "a")
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / INSTANCE_FILE).write_text((tmp_path / "a" / INSTANCE_FILE).read_text())
