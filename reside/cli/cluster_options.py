@@ -82,7 +82,7 @@ def _mirror(entry: str) -> tuple[str, str]:
 
 
 def default_local(kubeconfig: Path | None, kube_context: str | None) -> str | None:
-    """Return the name of the default local cluster if it exists and the arguments name no other cluster."""
+    """Return `default` if this local cluster exists and the arguments name no other cluster, else None."""
     if kubeconfig is not None or kube_context is not None:
         return None
     try:

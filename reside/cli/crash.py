@@ -59,7 +59,7 @@ def _is_held(lock: Path, processes: Path) -> bool:
 
 
 def archive_other_state(state: Path, stack: str, uid: str | None) -> bool:
-    """Rename a stack's state if it describes another Kubernetes cluster than the present one.
+    """Rename a stack's state if it describes another Kubernetes cluster than the current one.
 
     A local cluster that was deleted and created again has the same address. With the old state the bootstrap would
     assume that all objects exist. It never needs an old state, because it finds the objects that exist.
@@ -67,22 +67,22 @@ def archive_other_state(state: Path, stack: str, uid: str | None) -> bool:
     Args:
         state: folder of the file backend.
         stack: name of the stack.
-        uid: unique id of the present Kubernetes cluster; None if it is unknown.
+        uid: unique id of the current Kubernetes cluster; None if it is unknown.
 
     Returns:
         whether a state was renamed.
     """
     uid_file = state / f"{stack}.cluster"
-    known = uid_file.read_text().strip() if uid_file.exists() else None
-    if uid is None or uid == known:
+    previous = uid_file.read_text().strip() if uid_file.exists() else None
+    if uid is None or uid == previous:
         return False
-    moved = False
-    if known is not None:
+    renamed = False
+    if previous is not None:
         for path in (state / ".pulumi/stacks").glob(f"*/{stack}.json*"):
-            path.replace(path.with_name(f"{path.name}.of-{known}.old"))
-            moved = True
+            path.replace(path.with_name(f"{path.name}.of-{previous}.old"))
+            renamed = True
     write_private(uid_file, f"{uid}\n")
-    return moved
+    return renamed
 
 
 def remove_partial_files(state: Path) -> None:

@@ -121,16 +121,16 @@ async def _approve_as_seen(session: Session, request: CoMap, seen: LoadRequest) 
         Conflict: the request has another revision now, or another operator decided.
     """
     body: dict[str, Any] = {"id": seen.id, "revision": _revision(seen), "choices": {}}
-    lost = False
+    answer_lost = False
     async for attempt in _attempts():
         with attempt:
             try:
                 await session.call(APPROVE_LOAD_REQUEST, body)
             except AnswerLost:
-                lost = True
+                answer_lost = True
                 raise
             except Conflict:
-                if not lost or not await _was_approved(session, request, seen):
+                if not answer_lost or not await _was_approved(session, request, seen):
                     raise
 
 
@@ -148,7 +148,7 @@ def _revision(request: LoadRequest) -> str | None:
 def _attempts() -> AsyncIterable[stamina.Attempt]:
     """Return the attempts of a call that may be retried after a lost answer.
 
-    Through a port-forward, a restarting container looks the same: kubectl accepts each connection and drops it.
+    A restarting container behind a port-forward has the same effect: kubectl accepts a connection and closes it.
     """
     return stamina.retry_context(on=AnswerLost, attempts=None, timeout=ALPHA_WITHIN_S)
 
@@ -158,7 +158,7 @@ def _refused(request: LoadRequest) -> LoadRefused:
 
 
 async def follow_version(session: Session, name: str, version: int, report: Callable[[Row], None]) -> Row:
-    """Follow a version until it runs or fails; a oneshot until it completes or fails.
+    """Follow a version until it runs, completes (a oneshot) or fails.
 
     Raises:
         NotReady: it does not run in time.

@@ -1,6 +1,6 @@
-"""Run the bootstrap program as `pulumi up` in the root does, with progress and one short error message.
+"""Run the bootstrap program as `pulumi up` in the repository's root does, with progress and a short error message.
 
-Pulumi's Automation API runs the root project in place: the same program, the same state (`.state`, unless
+Pulumi's Automation API runs the project in place: the same program, the same state (`.state`, unless
 `RESIDE_STATE` names another folder) and therefore the same stack as a manual `pulumi up`.
 
 Invariants: the passphrase never appears in an argument or in the output; the encryption salt that Pulumi adds to the
@@ -83,7 +83,7 @@ def engine_environment(settings: BootstrapSettings, stack: str) -> dict[str, str
         SETTINGS_FILE_VARIABLE: str(file),
         "PATH": os.pathsep.join([str(ROOT / ".venv/bin"), Toolchain.default().search]),
         "PULUMI_BACKEND_URL": backend_url(),
-        "PULUMI_CONFIG_PASSPHRASE": vault.root_passphrase(),
+        "PULUMI_CONFIG_PASSPHRASE": vault.bootstrap_passphrase(),
         "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER": "true",
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",

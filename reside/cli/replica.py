@@ -34,14 +34,14 @@ def load(
     auto_approve: Annotated[bool, typer.Option("--auto-approve", help="Approve without asking.")] = False,
     context: ContextName = None,
 ) -> None:
-    """Load an image: show its requirements and preview, approve it, follow it until it runs (a oneshot: completes)."""
+    """Load an image: show its requirements and preview, approve it, follow it until it runs or completes."""
     spec = LoadRequestSpec(image=image, name=name, replica_id=replica_id, owner_id=owner_id)
     row = asyncio.run(load_image(context, spec, auto_approve=auto_approve))
     output.console.print(f"{row['name']} (id {row['id']}) version {row['version']} is {row['status']}")
 
 
 async def load_image(context: str | None, spec: LoadRequestSpec, *, auto_approve: bool) -> Row:
-    """Load an image: create a request, approve it, and follow its version until it runs (a oneshot: completes).
+    """Load an image: create a request, approve it, and follow its version until it runs or completes.
 
     Raises:
         ResideError: the request is refused, invalid or rejected by the operator, or the version failed.

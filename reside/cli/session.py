@@ -1,7 +1,7 @@
 """A session of the command with one cluster: a Jazz node, Alpha's data, and calls of Alpha's methods.
 
-All reads come from Jazz, which validates them. A write is a request value in Jazz or a call of a method of Alpha. Each
-call has its own token, which only Alpha accepts, and only for this call.
+All reads come from Jazz, which validates them. A write is a load request value in Jazz or a call of a method of Alpha.
+Each call has its own token, which only Alpha accepts, and only for this call.
 """
 
 from __future__ import annotations

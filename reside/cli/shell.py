@@ -44,7 +44,7 @@ def _folders() -> list[str]:
 
 
 def _passphrase() -> str:
-    vault.root_passphrase()
+    vault.bootstrap_passphrase()
     file = vault.passphrase_file()
     if file is None:
         return f'export PULUMI_CONFIG_PASSPHRASE="$(python -m keyring get {SERVICE} passphrase)"'

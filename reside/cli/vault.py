@@ -64,12 +64,12 @@ class Vault:
 
 
 def passphrase_file() -> Path | None:
-    """Return the file that contains the root passphrase; None if the keyring contains it."""
+    """Return the file that contains the bootstrap's passphrase; None if the keyring contains it."""
     current = store()
     return current.path("passphrase") if isinstance(current, FileStore) else None
 
 
-def root_passphrase(values: Store | None = None) -> str:
-    """Return the passphrase of the root stacks' state, which is created at first use."""
+def bootstrap_passphrase(values: Store | None = None) -> str:
+    """Return the passphrase of the bootstrap's Pulumi state, which is created at first use."""
     chosen = values or store()
     return chosen.read("passphrase") or chosen.create("passphrase", base64.b64encode(random(24)).decode())

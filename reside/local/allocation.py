@@ -69,7 +69,7 @@ def file_lock(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class IndexAllocator:
-    """Allocates indexes and stores the allocations in one folder.
+    """Allocate indexes and store the allocations in one folder.
 
     Args:
         folder: the folder.

@@ -19,7 +19,7 @@ GRACE_SECONDS = 10.0
 
 @dataclass
 class Clock:
-    """Reports steps as events with the time since the command began."""
+    """Report steps as events with the time since the command began."""
 
     progress: Progress
     began: float = field(default_factory=time.monotonic)
@@ -31,7 +31,7 @@ class Clock:
 
 @dataclass
 class Starter:
-    """Starts a local cluster's components.
+    """Start a local cluster's components.
 
     Args:
         supervisor: supervisor of the local cluster's processes.

@@ -114,7 +114,7 @@ def _create(claim: Document) -> Create:
 
 @dataclass(frozen=True)
 class Provisioner:
-    """Carries out the actions that `decide` returns.
+    """Carry out the actions that `decide` returns.
 
     Args:
         client: HTTP client of the API server.

@@ -67,10 +67,10 @@ def test_a_key_that_others_may_read_is_refused(tmp_path: Path) -> None:
         store.read("secrets")
 
 
-def test_the_root_passphrase_is_created_once() -> None:
+def test_the_bootstrap_passphrase_is_created_once() -> None:
     store = MemoryStore()
-    assert vault.root_passphrase(store) == vault.root_passphrase(store)
-    assert len(vault.root_passphrase(store)) >= 32
+    assert vault.bootstrap_passphrase(store) == vault.bootstrap_passphrase(store)
+    assert len(vault.bootstrap_passphrase(store)) >= 32
 
 
 def test_without_a_keyring_files_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
