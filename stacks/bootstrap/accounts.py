@@ -20,8 +20,10 @@ class Accounts(pulumi.ComponentResource):
 
     def __init__(self, settings: BootstrapSettings, cluster: Cluster, after: Storage) -> None:
         super().__init__("reside:bootstrap:Accounts", "accounts")
-        before: list[pulumi.Resource] = [after.ready]
+        dependencies: list[pulumi.Resource] = [after.ready]
         for definition in [platform.sentinel_volume(settings), *platform.sentinel_access(settings.namespace)]:
-            before.append(cluster.object(definition, self, before))
-        self.identities = Identities("identities", settings, pulumi.ResourceOptions(parent=self, depends_on=before))
+            dependencies.append(cluster.object(definition, self, dependencies))
+        self.identities = Identities(
+            "identities", settings, pulumi.ResourceOptions(parent=self, depends_on=dependencies)
+        )
         self.register_outputs({"alphaAccountId": self.identities.alpha, "sentinelAccountId": self.identities.sentinel})

@@ -1,7 +1,7 @@
 """The dynamic resources of the bootstrap: each is one step, whose create is idempotent.
 
-Pulumi's state contains these providers pickled by the names of this module and its classes. Renaming one would make
-`destroy` of existing stacks fail ("No module named"); a test pins the names. The code runs in the dynamic provider's
+Pulumi's state contains these providers pickled, with the names of this module and its classes. Renaming one would make
+`destroy` of existing stacks fail ("No module named"); a test freezes the names. The code runs in the dynamic provider's
 process, which has neither the program's memory nor its environment: it depends on its inputs only. The resources form a
 chain, because that process runs at most four creates at a time. Inputs and outputs contain no secrets.
 """

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 class Storage(pulumi.ComponentResource):
-    """Volume claim, Service and StatefulSet of Jazz and of etcd; `ready` completes when both are ready."""
+    """A volume claim, a Service and a StatefulSet for each of Jazz and etcd; `ready` completes when both are ready."""
 
     def __init__(self, settings: BootstrapSettings, cluster: Cluster) -> None:
         super().__init__("reside:bootstrap:Storage", "storage")
-        before = [Namespace("namespace", settings, pulumi.ResourceOptions(parent=self))]
+        dependencies = [Namespace("namespace", settings, pulumi.ResourceOptions(parent=self))]
         definitions = platform.storage(settings)
-        claims = [m for m in definitions if m["kind"] == "PersistentVolumeClaim"]
-        rest = [m for m in definitions if m not in claims]
-        volumes = [cluster.object(definition, self, before) for definition in claims]
+        claims = [d for d in definitions if d["kind"] == "PersistentVolumeClaim"]
+        rest = [d for d in definitions if d not in claims]
+        volumes = [cluster.object(definition, self, dependencies) for definition in claims]
         objects = [cluster.object(definition, self, volumes) for definition in rest]
         self.ready = Ready("ready", settings, pulumi.ResourceOptions(parent=self, depends_on=objects))
         self.register_outputs({"ready": self.ready.id})
