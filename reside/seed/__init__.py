@@ -1,1 +1,1 @@
-"""What runs inside the seed: Alpha and the Sentinel in one process."""
+"""The seed: the steps of the bootstrap, and Alpha and the Sentinel in one process."""

@@ -32,7 +32,7 @@ PERSISTENT_S = 40.0
 
 
 async def hand_over(settings: BootstrapSettings) -> None:
-    """Declare the stack `platform`, wait until it is applied, end careful mode."""
+    """Declare the stack `platform`, wait until it is applied, and end careful mode."""
     identities, blocks = await prepare(settings)
     async with open_alpha(settings, identities, blocks) as alpha:
         value = await alpha.node.unique_map(alpha.data.secrets_group, ENGINE_VALUE)
@@ -46,8 +46,8 @@ async def hand_over(settings: BootstrapSettings) -> None:
         await sentinel.end_careful_mode(where.jazz, identities.sentinel)
 
 
-class PersistentError:
-    """Track for how long the same error has been reported.
+class ErrorTimer:
+    """Measure for how long the same error has been reported.
 
     Args:
         limit: seconds after which an unchanged error counts as permanent.
@@ -58,19 +58,19 @@ class PersistentError:
         self._error: str | None = None
         self._since = 0.0
 
-    def persists(self, error: str | None, now: float) -> bool:
-        """Record the error reported at time `now` (seconds); return whether it has persisted too long."""
+    def has_expired(self, error: str | None, now: float) -> bool:
+        """Record the error reported at time `now` (seconds); return whether it has persisted for the limit."""
         if error != self._error:
             self._error, self._since = error, now
         return error is not None and now - self._since >= self._limit
 
 
 async def _until_applied(alpha: Alpha, revision: str, deadline: float) -> None:
-    persistent = PersistentError(PERSISTENT_S)
+    timer = ErrorTimer(PERSISTENT_S)
 
     async def check() -> None:
         report = await alpha.sentinel.read_report(PLATFORM_STACK)
-        if persistent.persists(report.error, time.monotonic()):
+        if timer.has_expired(report.error, time.monotonic()):
             raise ResideError(f"the Sentinel can't apply the stack {PLATFORM_STACK} and retries it: {report.error}")
         if report.error:
             raise Missing(f"the Sentinel reports: {report.error}")

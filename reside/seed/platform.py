@@ -50,7 +50,7 @@ def metadata(name: str, namespace: str, labels: dict[str, str] | None = None) ->
 
 
 def storage(settings: BootstrapSettings) -> list[Document]:
-    """Return the objects of Jazz and etcd: volume claim, Service and StatefulSet each."""
+    """Return the objects of Jazz and etcd: a volume claim, a Service and a StatefulSet for each."""
     return [*_jazz(settings), *_etcd(settings)]
 
 
@@ -76,7 +76,7 @@ def secret(name: str, namespace: str, values: dict[str, str] | None = None) -> D
 
 
 def claim_secret(namespace: str, code: str) -> Document:
-    """Return the Secret with the one-time code of the super admin claim; unmanaged, so without managed-by label."""
+    """Return the Secret with the one-time code of the super admin claim; the Sentinel does not manage it."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",

@@ -1,4 +1,4 @@
-"""Run Alpha and the Sentinel inside the seed: on demand, once in a process, with the settings of their later pods.
+"""Run Alpha and the Sentinel inside the seed, at most once in a process, with the settings of their later pods.
 
 Their own connections use addresses that this machine can reach; what they publish and render contains in-cluster names.
 The Sentinel's state is discarded: its pod adopts the same objects with a state of its own.
@@ -38,7 +38,7 @@ STOP_S = 30.0
 
 @dataclass(frozen=True)
 class Seed:
-    """The running replicas and what they were started with."""
+    """The running replicas, with their control blocks and temporary state."""
 
     alpha: ReplicaThread[Alpha]
     sentinel: ReplicaThread[Sentinel]
@@ -118,7 +118,7 @@ async def prepare(settings: BootstrapSettings) -> tuple[Identities, SystemBlocks
 
 @asynccontextmanager
 async def open_alpha(settings: BootstrapSettings, identities: Identities, blocks: SystemBlocks) -> AsyncIterator[Alpha]:
-    """Start Alpha without its loop."""
+    """Start Alpha without its control loop."""
     async with (
         addresses(settings.target) as where,
         alpha_app.started(alpha_settings(settings, identities, blocks.alpha, where), serve=False) as running,

@@ -1,7 +1,7 @@
 """Settings of the bootstrap program, validated.
 
 Sources, in order of precedence: the JSON in the environment variable `RESIDE_BOOTSTRAP_SETTINGS` (the seed's Job), the
-file named by `RESIDE_BOOTSTRAP_SETTINGS_FILE` (the CLI), the stack's configuration (`pulumi up` by hand). Dynamic
+file named by `RESIDE_BOOTSTRAP_SETTINGS_FILE` (the CLI), the stack's configuration (a manual `pulumi up`). Dynamic
 providers receive the settings as JSON inputs, because their process does not inherit the program's environment.
 """
 

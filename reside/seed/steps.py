@@ -82,7 +82,7 @@ def launch(settings: BootstrapSettings) -> Outputs:
 
 
 def load(settings: BootstrapSettings) -> Outputs:
-    """Load seed, Sentinel and Alpha; wait for the pods of the Sentinel and Alpha, which then lead."""
+    """Load seed, Sentinel and Alpha; wait for the pods of the Sentinel and Alpha, which then become leaders."""
     images = [settings.images.seed, settings.images.kubernetes_sentinel, settings.images.alpha]
     if asyncio.run(_is_alpha_ready(settings)):
         _load_by_cluster(settings, images)

@@ -47,9 +47,8 @@ async def tear_down(client: lightkube.AsyncClient, namespace: str, stop_first: s
         async for deployment in client.list(Deployment, labels={REPLICA_LABEL: stop_first}):
             remaining += 1
             if deployment.metadata and deployment.metadata.deletionTimestamp is None:
-                await _delete(
-                    client, Deployment, str(deployment.metadata.name)
-                )  # created again before the marker was seen
+                # It was created again before the Sentinel saw the marker
+                await _delete(client, Deployment, str(deployment.metadata.name))
         remaining += len([pod async for pod in client.list(Pod, labels={REPLICA_LABEL: stop_first})])
         if remaining:
             raise Missing(f"{remaining} pods and Deployments of {stop_first} still exist")
@@ -83,9 +82,8 @@ async def _mark(client: lightkube.AsyncClient, namespace: str) -> None:
     try:
         await creation
     except ApiError as error:
-        if error.status.code != HTTPStatus.CONFLICT and not is_missing(
-            error
-        ):  # without a namespace there is nothing to delete
+        # Without a namespace there is nothing to delete
+        if error.status.code != HTTPStatus.CONFLICT and not is_missing(error):
             raise
 
 

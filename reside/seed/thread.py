@@ -27,21 +27,21 @@ class ReplicaThread(Generic[T]):
 
     Args:
         name: name of the thread, used in errors.
-        opened: returns the context manager that the replica runs in; it is entered in the thread's loop.
-        work: the replica's code.
-        end: makes the code end gracefully; None: the code is cancelled.
+        context: returns the context manager that the replica runs in; it is entered in the thread's loop.
+        main: the replica's code.
+        end: makes the code end gracefully; the code is cancelled if None.
     """
 
     def __init__(
         self,
         name: str,
-        opened: Callable[[], AbstractAsyncContextManager[T]],
-        work: Callable[[T], Awaitable[None]],
+        context: Callable[[], AbstractAsyncContextManager[T]],
+        main: Callable[[T], Awaitable[None]],
         end: Callable[[T], None] | None = None,
     ) -> None:
         self._name = name
-        self._opened = opened
-        self._work = work
+        self._context = context
+        self._main = main
         self._end = end
         self._ready: futures.Future[T] = futures.Future()
         self._ended: futures.Future[None] = futures.Future()
@@ -64,7 +64,7 @@ class ReplicaThread(Generic[T]):
         Raises:
             NotReady: it has not started within `deadline` seconds.
         """
-        return self._first(self._ready, deadline, "start")
+        return self._wait_for(self._ready, deadline, "start")
 
     def run(self, function: Callable[[T], Coroutine[None, None, R]], deadline: float, what: str) -> R:
         """Run a coroutine function in the replica's loop and wait for its result.
@@ -77,7 +77,7 @@ class ReplicaThread(Generic[T]):
             raise self._error()
         running = asyncio.run_coroutine_threadsafe(function(value), self._loop)
         try:
-            return self._first(running, deadline, what)
+            return self._wait_for(running, deadline, what)
         finally:
             running.cancel()
 
@@ -93,7 +93,8 @@ class ReplicaThread(Generic[T]):
         if self._thread.is_alive():
             raise NotReady(f"{self._name} in the seed did not end within {deadline:.0f} s")
 
-    def _first(self, result: futures.Future[R], deadline: float, what: str) -> R:
+    def _wait_for(self, result: futures.Future[R], deadline: float, what: str) -> R:
+        """Wait for a result; raise the error of the replica if that ends first."""
         both: list[futures.Future[Any]] = [result, self._ended]
         futures.wait(both, timeout=deadline, return_when=futures.FIRST_COMPLETED)
         if result.done():
@@ -109,7 +110,7 @@ class ReplicaThread(Generic[T]):
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
-            self._loop.run_until_complete(self._main())
+            self._loop.run_until_complete(self._run_main())
         except BaseException as error:  # noqa: BLE001 - raised in the threads that wait for this one
             self._ended.set_exception(error)
         else:
@@ -117,9 +118,9 @@ class ReplicaThread(Generic[T]):
         finally:
             self._loop.close()
 
-    async def _main(self) -> None:
-        async with self._opened() as value:
-            work = asyncio.ensure_future(self._work(value))
+    async def _run_main(self) -> None:
+        async with self._context() as value:
+            work = asyncio.ensure_future(self._main(value))
             stop = asyncio.ensure_future(self._stop.wait())
             self._ready.set_result(value)
             try:

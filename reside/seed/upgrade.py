@@ -1,7 +1,7 @@
 """Phase 4 on a running cluster: the Alpha in the cluster loads new images.
 
-This code may be newer than that Alpha and may render other objects, so it decides nothing: it creates the requests as
-Alpha's account, the cluster previews them, and an RPC call to the Alpha in the cluster approves them.
+This code may be newer than that Alpha and may render other objects, so it only creates the requests, as Alpha's
+account. The cluster previews them, and an RPC call to the Alpha in the cluster approves them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ async def load_within(alpha: Alpha, image: str, approve: bootstrap.Approver, dea
 
 
 async def _grant_approval(alpha: Alpha, block: str, deadline: float) -> None:
-    """Expect the permission to approve for Alpha's own account, and wait until Alpha has granted it."""
+    """Write the expected permission to approve for Alpha's own account, and wait until Alpha has granted it."""
     permission = PermissionRef(alpha.account, ALPHA_CONTRACT, alpha_contract.APPROVE_REQUESTS)
     await control_blocks.add_expected(alpha.node, block, {permission: Grant(granted=True)})
     await alpha.node.flush()

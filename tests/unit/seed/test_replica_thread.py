@@ -26,15 +26,15 @@ async def opened() -> AsyncIterator[str]:
     yield "value"
 
 
-async def lives(_value: str) -> None:
+async def run_forever(_value: str) -> None:
     await asyncio.Event().wait()
 
 
-async def fails(_value: str) -> None:
+async def fail(_value: str) -> None:
     raise ResideError("the lease was lost")
 
 
-async def ends(_value: str) -> None:
+async def end_immediately(_value: str) -> None:
     """Do nothing."""
 
 
@@ -42,13 +42,13 @@ async def echo(value: str) -> str:
     return value
 
 
-def resident(work: Any) -> ReplicaThread[str]:
-    made = ReplicaThread("alpha", opened, work)
-    made.start()
-    made.ready(DEADLINE)
-    if work is not lives:
-        made._thread.join(DEADLINE)
-    return made
+def started_thread(main: Any) -> ReplicaThread[str]:
+    thread = ReplicaThread("alpha", opened, main)
+    thread.start()
+    thread.ready(DEADLINE)
+    if main is not run_forever:
+        thread._thread.join(DEADLINE)
+    return thread
 
 
 def seed(alpha: ReplicaThread[str], sentinel: ReplicaThread[str]) -> running.Seed:
@@ -56,14 +56,14 @@ def seed(alpha: ReplicaThread[str], sentinel: ReplicaThread[str]) -> running.See
 
 
 def test_a_running_thread_executes_calls_until_it_is_stopped() -> None:
-    alpha = resident(lives)
+    alpha = started_thread(run_forever)
     assert alpha.run(echo, DEADLINE, "an echo") == "value"
     alpha.stop(DEADLINE)
     assert not alpha.alive
 
 
 def test_calls_of_a_failed_thread_fail_with_its_error() -> None:
-    alpha = resident(fails)
+    alpha = started_thread(fail)
     for _ in range(2):
         with pytest.raises(ResideError, match="the lease was lost"):
             alpha.run(echo, DEADLINE, "an echo")
@@ -71,11 +71,14 @@ def test_calls_of_a_failed_thread_fail_with_its_error() -> None:
 
 def test_calls_of_an_ended_thread_are_an_error() -> None:
     with pytest.raises(NotReady, match="alpha in the seed has ended"):
-        resident(ends).run(echo, DEADLINE, "an echo")
+        started_thread(end_immediately).run(echo, DEADLINE, "an echo")
 
 
 def test_a_new_seed_starts_only_after_all_threads_of_the_old_one_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    half, fresh = seed(resident(fails), resident(lives)), seed(resident(lives), resident(lives))
+    half, fresh = (
+        seed(started_thread(fail), started_thread(run_forever)),
+        seed(started_thread(run_forever), started_thread(run_forever)),
+    )
     monkeypatch.setattr(running, "_running", [half])
     monkeypatch.setattr(running, "_start", lambda _settings: fresh)
     assert running.ensure_running(SETTINGS) is fresh
