@@ -42,7 +42,7 @@ class Program:
             "main": str(ROOT),
         }
         (self.project / "Pulumi.yaml").write_text(json.dumps(document))
-        wanted = settings.parse(
+        bootstrap = settings.parse(
             {
                 "namespace": "program",
                 "kubeconfig": str(cluster.kubeconfig),
@@ -58,7 +58,7 @@ class Program:
         )
         self.environment = {
             **os.environ,
-            settings.SETTINGS_VARIABLE: wanted.to_json(),
+            settings.SETTINGS_VARIABLE: bootstrap.to_json(),
             "PULUMI_BACKEND_URL": f"file://{self.state}",
             "PULUMI_CONFIG_PASSPHRASE": "test",
             "PULUMI_SKIP_UPDATE_CHECK": "true",

@@ -27,14 +27,14 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> StringIO:
 
 def test_a_permission_can_not_hide_its_name_from_the_approver(screen: StringIO) -> None:
     permission = GrantedPermission(permission="greet", instance_id=HOSTILE)
-    wanted = ApproveRequest(
+    content = ApproveRequest(
         info={"name": "caller", "class": "oneshot", "exclusive": False, "scalable": False},
         name="caller",
         identity="registry.example.org/caller",
         digest="sha256:1",
         requirements={"greeting": Requirement(contract="registry.example.org/greeting", permissions=(permission,))},
     )
-    request = LoadRequest(id=1, status="requires-approval", image="image", owner="co_z", approve_request=wanted)
+    request = LoadRequest(id=1, status="requires-approval", image="image", owner="co_z", approve_request=content)
     output.console.print(render_request(request))
     assert f"greet for {SHOWN}" in screen.getvalue()
 
