@@ -157,7 +157,7 @@ class PortForward:
             await asyncio.sleep(retries.failed())  # the back-off itself, not a wait for a state
 
     async def _run_once(self, kubectl: Path) -> bool:
-        """Run kubectl until it exits; return whether the forward was ready meanwhile."""
+        """Run kubectl until it exits; return whether the forward became ready before."""
         ports = f"{self._local_port or ''}:{self._remote_port}"
         arguments = [*self._options, "port-forward", "--address", "127.0.0.1", self._target, ports]
         process = await asyncio.create_subprocess_exec(

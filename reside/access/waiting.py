@@ -18,7 +18,7 @@ async def until(look: Callable[[], Awaitable[T]], what: str, deadline: float) ->
     """Return the result of `look` as soon as it does not raise `Missing`.
 
     Args:
-        look: reads the present state.
+        look: reads the current state.
         what: the state that is waited for, for the error.
         deadline: deadline in seconds.
 

@@ -35,7 +35,7 @@ _LISTS: Final = {
 
 @dataclass(frozen=True)
 class AlphaData:
-    """Handles of Alpha's data: the root map, the groups, the lists."""
+    """Alpha's data in Jazz, opened: the root map, the groups, the lists."""
 
     node: Node
     root: CoMap

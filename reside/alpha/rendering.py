@@ -21,6 +21,6 @@ async def render_replica(alpha: Alpha, replica: Replica) -> DesiredStack:
 
 
 async def _contracts(alpha: Alpha) -> dict[str, bool]:
-    """Return contract identity → whether the contract has a method."""
+    """Return for each contract, by identity, whether it has a method."""
     maps = [await alpha.node.load_map(co_id) for co_id in alpha.data.contracts.as_list()]
     return {str(entity.get("identity")): bool(entity.get("methods")) for entity in maps}

@@ -30,7 +30,7 @@ class Alpha:
     lease: Held | None = None
     """The lease of the leader loop. A changed stack is declared only while it is held."""
     registry_down_since: dict[int, float] = field(default_factory=dict)
-    """Request id → the loop's time at which its registry was first unavailable; a new leader starts again."""
+    """Request id → time on the event loop's clock at which its registry became unavailable; empty in a new leader."""
 
     @property
     def node(self) -> Node:

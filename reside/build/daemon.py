@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 PACKAGES = {"containerd": "containerd", "dockerd": "docker.io", "setpriv": "util-linux"}  # Debian's
 DEFAULT_SOCKET = Path("/var/run/docker.sock")
-START_DEADLINE = 60.0  # seconds; 2 are usual
+START_DEADLINE = 60.0  # seconds; it usually takes 2
 STOP_DEADLINE = 30.0  # seconds until a daemon that does not end is killed
-LOCK_DEADLINE = 1200.0  # seconds to wait for another build on this machine; a cold one takes minutes
+LOCK_DEADLINE = 1200.0  # seconds to wait for another build on this machine; without a cache it takes minutes
 CALL_TIMEOUT = 600  # seconds without an answer of the daemon; the push of a large layer is silent for long
 
 

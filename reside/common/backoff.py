@@ -15,7 +15,7 @@ _MOST_DOUBLINGS: Final = 30
 
 @dataclass(frozen=True)
 class Backoff:
-    """Pauses that double with each failure in a row, from `first` up to `longest`.
+    """Pauses that double with each consecutive failure, from `first` up to `longest`.
 
     The defaults suit cheap requests to a service on the same network: its restart is noticed in a fraction of a second,
     and a long outage costs one attempt every five seconds.
@@ -33,7 +33,7 @@ class Backoff:
     jitter: float = 0.0
 
     def pause(self, failures: int, draw: float = 0.0) -> float:
-        """Return the seconds to wait after `failures` failures in a row.
+        """Return the seconds to wait after `failures` consecutive failures.
 
         Args:
             failures: number of failures; 0 needs no pause.
@@ -49,7 +49,7 @@ DEFAULT: Final = Backoff()
 
 
 class Retries:
-    """Failures in a row of one activity, and the resulting pauses.
+    """The number of consecutive failures of one activity, and the resulting pauses.
 
     Args:
         backoff: the pauses.

@@ -1,6 +1,6 @@
-"""Decide which key of a work queue to handle next. Pure: without clock and tasks.
+"""Decide which key of a work queue to handle next. Pure: uses neither a clock nor tasks.
 
-A key says only that something about it changed; its handler reads the present state. Keys of one lane are handled one
+A key says only that something about it changed; its handler reads the current state. Keys of one lane are handled one
 after another; several lanes are handled in parallel, up to a limit. A key that is added several times while it waits is
 handled once; one that is added while it is handled is handled again afterwards. A failure delays a key with back-off;
 another `add` ends the delay.
@@ -34,7 +34,7 @@ class Lanes:
     """Key → time when it is due, in the order of arrival."""
     running: set[str] = field(default_factory=set)
     failures: dict[str, int] = field(default_factory=dict)
-    """Key → failures in a row."""
+    """Key → number of consecutive failures."""
     _again: dict[str, float] = field(default_factory=dict)
     """Key that was added while it is handled → time when it is due again."""
 

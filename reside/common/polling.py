@@ -38,7 +38,7 @@ async def until(look: Callable[[], Awaitable[T]], deadline: float, pauses: Backo
     """Return the result of `look` as soon as it does not raise `Missing`.
 
     Args:
-        look: reads the present state; cancelled when the deadline passes.
+        look: reads the current state; cancelled when the deadline passes.
         deadline: seconds to wait at most.
         pauses: between two looks.
 
@@ -63,7 +63,7 @@ def wait_until(condition: Callable[[], bool], deadline: float, pauses: Backoff =
     """Wait until `condition` is true, blocking the thread; an error that it raises ends the wait.
 
     Args:
-        condition: reads the present state; called at least once.
+        condition: reads the current state; called at least once.
         deadline: seconds to wait at most.
         pauses: between two looks.
 

@@ -1,6 +1,6 @@
 """Work queue: run a handler for keys. `reside.common.lanes` decides the order; the clock and the tasks are here.
 
-Level-triggered: the queue contains keys only, and a handler reads the present state of its key. Keys of one lane are
+Level-triggered: the queue contains keys only, and a handler reads the current state of its key. Keys of one lane are
 handled one after another. After an error of a handler, the `Verdict` decides: retry with back-off, wait for a change of
 the key, or end the queue, and with it the process, because the error is a bug.
 """
@@ -62,7 +62,7 @@ class WorkQueue:
 
     Args:
         name: name of the queue, for logs and names of tasks.
-        handler: handles a key by its present state.
+        handler: handles a key by its current state.
         workers: number of lanes that are handled in parallel.
         backoff: pauses after failures.
         lane_of: returns the lane of a key; None: each key has its own.

@@ -28,7 +28,7 @@ MACHINE_FOLDER = Path("/var/lib/reside/instances")
 
 
 def user_folder() -> Path:
-    """Return the folder of the current user's allocations, which are for control planes."""
+    """Return the folder of the current user's allocations. They are for local clusters without a node."""
     return Path(tempfile.gettempdir()) / f"reside-{os.getuid()}" / "instances"
 
 

@@ -92,5 +92,5 @@ def _ensure_mounts(layout: Layout) -> bool:
 
 
 def _is_pinned(path: Path) -> bool:
-    """Return whether the file pins a namespace: then it is a mount, on another device than its folder."""
+    """Return whether the file pins a namespace: a mount is on another device than its folder."""
     return path.exists() and path.stat().st_dev != path.parent.stat().st_dev

@@ -3,7 +3,7 @@
     LockError
     ├── EtcdUnavailable  no etcd member responds, or none has a leader
     ├── LockTimeout      another holder held the lock for longer than the caller waited
-    └── LockLost         the lock is not held any more: guarded writes must not happen
+    └── LockLost         the lock is no longer held: guarded writes must not happen
 
 All of them are transient: a later attempt to take the lock may succeed.
 """
@@ -43,7 +43,7 @@ class LockTimeout(LockError):
 
 
 class LockLost(LockError):
-    """The lock is not held by this holder any more.
+    """The lock is no longer held by this holder.
 
     Attributes:
         key: the lock's key in etcd.

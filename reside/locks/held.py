@@ -22,7 +22,7 @@ class Held:
         key: the lock's key in etcd.
         revision: the fencing token, which is the key's create revision; later holders have greater ones.
         lease: id of the lease that the key is bound to.
-        lost: set once the lock may not be held any more; never cleared.
+        lost: set once the lock may no longer be held; never cleared.
     """
 
     def __init__(self, etcd: Etcd, key: str, revision: int, *, lease: int, ttl: int, renewed_at: float) -> None:
@@ -42,7 +42,7 @@ class Held:
         """Raise unless etcd confirms that the lock is held. Call it immediately before a guarded write.
 
         Raises:
-            LockLost: the lock is not held any more; do not write.
+            LockLost: the lock is no longer held; do not write.
             EtcdUnavailable: it is unknown whether the lock is held; do not write, and repeat the operation later.
         """
         if self.lost.is_set():

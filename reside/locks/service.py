@@ -144,7 +144,7 @@ class LockService:
 
 
 class _Attempts:
-    """What the attempts to take a lock have shown so far."""
+    """The results of the attempts to take a lock."""
 
     def __init__(self) -> None:
         self.holder = ""

@@ -68,4 +68,4 @@ ETCD_URL: Final = f"http://{ETCD_NAME}:{ETCD_PORT}"
 ENV_PREFIX: Final = "RESIDE_"
 """A replica's settings are environment variables of this prefix and the name of the setting."""
 MADE_AT_TOLERANCE_MS: Final = 60_000
-"""How far ahead of the reader's clock an edit in Jazz may be dated to count."""
+"""Readers ignore an edit in Jazz whose timestamp is further ahead of their own clock."""

@@ -73,7 +73,7 @@ class DesiredStack:
 
     @staticmethod
     def parse(data: Mapping[str, Any]) -> DesiredStack:
-        """Return the stack that the members of a map declare. `revision` is not read, since it follows from the rest.
+        """Return the stack that the members of a map represent. `revision` is not read; it is computed from the others.
 
         Raises:
             InvalidInput: a member is missing or malformed, or an object has no kind and name that a stack can contain.
@@ -213,7 +213,7 @@ class StackReport:
 
     @staticmethod
     def parse(data: Mapping[str, Any]) -> StackReport:
-        """Return the report that the members of a map make; a map without members is an empty report.
+        """Return the report that the members of a map represent; a map without members is an empty report.
 
         Raises:
             InvalidInput: a member is malformed.

@@ -197,7 +197,7 @@ class RegistryClient:
 
     @asynccontextmanager
     async def _open(self, reference: ImageReference, deadline: float = DEADLINE) -> AsyncIterator[Connection]:
-        """Open a connection; the deadline covers its whole use."""
+        """Open a connection; the deadline applies to all requests on it together."""
         try:
             with anyio.fail_after(deadline):
                 async with connect(reference, self._mirrors) as connection:

@@ -21,7 +21,7 @@ class RegistryError(Exception):
     """Base of all errors of the registry client; `image` is the reference.
 
     Attributes:
-        transient: whether another attempt may succeed although nobody acts; see `reside.common.transience`.
+        transient: whether another attempt may succeed although nothing is changed; see `reside.common.transience`.
     """
 
     transient: ClassVar[bool] = False
@@ -32,7 +32,7 @@ class RegistryError(Exception):
         self.reason = message
 
     def __reduce__(self) -> tuple[type[RegistryError], tuple[str, str]]:
-        """Survive pickling, although the constructor takes more than the message."""
+        """Support pickling: the constructor takes more than the message."""
         return type(self), (self.image, self.reason)
 
 

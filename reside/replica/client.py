@@ -49,7 +49,7 @@ async def call_method(
         receiver: account id of the receiver, to which the token is bound.
         path: see `reside.model.endpoints.rpc_path`.
         body: the JSON object to send.
-        within_s: seconds after which a call that was not handled is not retried any more.
+        within_s: seconds after which a call that was not handled is no longer retried.
 
     Raises:
         AnswerLost: the call was sent, but no response arrived: it may have been handled.

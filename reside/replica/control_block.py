@@ -84,7 +84,7 @@ class ControlBlock:
         return str(self.root.get("name", ""))
 
     def requirements(self) -> dict[str, list[AccountId]]:
-        """Return requirement key → accounts of the replicas that serve it."""
+        """Return for each requirement, by key, the accounts of the replicas that serve it."""
         found = self.root.get("requirements")
         named = found if isinstance(found, dict) else {}
         return {

@@ -78,7 +78,7 @@ class ResidentCommand(PulumiCommand):
         command has ended.
 
         Raises:
-            CommandError: the command failed; it is `EngineDied` if the engine ended during the command.
+            CommandError: the command failed; it is `EngineDied` if the engine exited during the command.
             EngineUnavailable: the engine cannot be started, and the settings allow no fallback.
         """
         arguments = _non_interactive(args)

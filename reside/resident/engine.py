@@ -35,7 +35,7 @@ _RETRY_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 _STOP_SECONDS = 25.0
 """How long the engine may take to end gracefully; it gives running commands 20 s."""
 _RESTART_SECONDS = 30.0
-"""Pause after a failed start; without it, each command would wait until a start fails."""
+"""Pause after a failed start, during which commands fail immediately instead of waiting for another failed start."""
 
 
 class Engine:
@@ -101,7 +101,7 @@ class Engine:
         return status
 
     def close(self) -> None:
-        """End an engine of lifetime `parent`: running commands may complete, then are interrupted, then killed."""
+        """Stop an engine of lifetime `parent`. After a time limit, running commands are interrupted, then killed."""
         with self._lock:
             self._closed = True
         process = self._process

@@ -30,7 +30,7 @@ class Lines:
         self._take(self._decoder.decode(piece))
 
     def end(self) -> str:
-        """Process the end of the stream, where the last line may be incomplete; returns all lines."""
+        """Process the end of the stream, where the last line may be incomplete; return all lines."""
         self._take(self._decoder.decode("", final=True))
         if any(self._incomplete):
             self._line("".join(self._incomplete))

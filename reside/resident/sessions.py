@@ -38,9 +38,9 @@ def end_session(leader: int, within: float = KILL_SECONDS) -> None:
 
 
 def reap(process: subprocess.Popen[bytes]) -> None:
-    """Wait for the leader of a session, and for the members that become children of this process then.
+    """Wait for the leader of a session to exit, and then for its members that have become children of this process.
 
-    When an engine ends, its successor becomes a child of the first process of the container, which may be this process.
+    When an engine exits, its successor becomes a child of the container's first process, which may be this process.
     """
     process.wait()
     while adopted := [pid for pid in _processes() if _stat(pid)[1:] == (os.getpid(), process.pid)]:

@@ -29,7 +29,7 @@ _POLL_SECONDS = 0.02
 
 
 def until(condition: Callable[[], bool], seconds: float) -> bool:
-    """Poll until the condition holds; returns False if it does not hold within the time."""
+    """Poll until the condition holds; return False if it does not hold within the time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -121,7 +121,7 @@ def start(
 
 
 def _fault(process: subprocess.Popen[bytes], ready: int, seconds: float) -> str | None:
-    """Wait until the engine reports that it listens; returns what is wrong if it does not, or None."""
+    """Wait until the engine reports that it accepts connections; return what is wrong, or None."""
     if not select.select([ready], [], [], seconds)[0]:
         return f"was not ready within {seconds:.0f} s"
     if os.read(ready, 100):

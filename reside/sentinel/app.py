@@ -49,7 +49,7 @@ _LEASE_WAIT_S: Final = 5.0
 _FLUSH_S: Final = 5.0
 """Deadline in seconds for the last reports to reach the sync server."""
 _SETTLE_S: Final = 1.0
-"""Seconds after which a permission that is being granted takes effect."""
+"""Delay in seconds before stacks are examined after a change of grants; by then, the change has taken effect."""
 
 
 def pulumi_engine(settings: SentinelSettings) -> StackEngine:

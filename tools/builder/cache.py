@@ -89,7 +89,7 @@ class Entry:
                 shutil.rmtree(self.folder)
             draft.rename(self.folder)
         finally:
-            shutil.rmtree(draft, ignore_errors=True)  # it does not exist any more after the renaming
+            shutil.rmtree(draft, ignore_errors=True)  # it no longer exists after the rename
 
 
 def _file_fault(path: Path, facts: Mapping[str, object] | None) -> str | None:

@@ -32,9 +32,9 @@ class NoGoError(BuildError):
     """Go is missing or too old."""
 
     def __init__(self, found: str) -> None:
-        wanted = ".".join(map(str, OLDEST))
+        required = ".".join(map(str, OLDEST))
         super().__init__(
-            f"Go {wanted} or newer is needed to build the toolchain; {found}. Install it and put it on PATH."
+            f"Go {required} or newer is needed to build the toolchain; {found}. Install it and put it on PATH."
         )
 
 

@@ -1,4 +1,4 @@
-"""Find binaries of the right version on PATH, which are used instead of building them."""
+"""Find binaries of the required versions on PATH; they are used, and not built."""
 
 import os
 import subprocess

@@ -16,7 +16,7 @@ _MINUTE = 60
 
 @dataclass
 class Progress:
-    """The lines of one run. They go to stderr, because stdout is for results.
+    """The progress lines that one run prints. They go to stderr, because stdout is for results.
 
     Args:
         remaining: returns the remaining time in words, from the seconds since the start.

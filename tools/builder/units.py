@@ -118,7 +118,7 @@ UNITS = (
     Unit(
         "pulumi-language-python",
         {"pulumi-language-python": "."},
-        # The official host has no version either, but is always installed beside a pulumi of its version
+        # The language host does not report its version. It is installed in the same folder as a pulumi of its version.
         checks={"pulumi-language-python": VersionCheck(("version",), PULUMI_VERSION, by="pulumi")},
         copies={
             "pulumi-language-python-exec": (_SDK, "python/cmd/pulumi-language-python-exec"),
@@ -154,4 +154,4 @@ UNITS = (
     ),
     Unit("pause", {"pause": "."}),
 )
-"""In the order of building: the slowest comes first, so that the last ones that run in parallel are fast."""
+"""In the order of building: the slowest first, so that none of the slow ones is built alone at the end."""

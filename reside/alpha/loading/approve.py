@@ -2,7 +2,7 @@
 
 A request can be approved only in the state `requires-approval`, and only at the revision that was previewed, which the
 approver names. If cluster state has changed since the preview (the candidate has another revision now, or a chosen
-replica does not implement the contract any more), the request goes back to `validating` and is previewed again.
+replica no longer implements the contract), the request goes back to `validating` and is previewed again.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ async def _why_outdated(  # noqa: PLR0917 - the approval and the state it is com
         serving = await records.providers_of(alpha.data, number_of) if number_of is not None else ()
         if not set(requirement.replicas) <= set(serving):
             return (
-                f"a replica chosen for requirement {key!r} does not implement its contract any more; "
+                f"a replica chosen for requirement {key!r} no longer implements its contract; "
                 "the request is validated again: review the new preview"
             )
     return None

@@ -31,7 +31,7 @@ def is_rendered(identity: str) -> bool:
 
 
 def extras(identity: str, cluster: ClusterSettings) -> Extras:
-    """Return the additions for replicas of this identity."""
+    """Return what pods of this identity need in addition to the pods of other replicas."""
     if identity == constants.ALPHA_IDENTITY:
         return _alpha(cluster)
     if identity == constants.SENTINEL_IDENTITY:
@@ -50,7 +50,7 @@ def secret_env(name: str, secret: str, key: str) -> dict[str, Any]:
 
 
 def cluster_env(cluster: ClusterSettings) -> dict[str, str]:
-    """Return the environment variables from which `AlphaSettings` reads the cluster's settings, but the namespace."""
+    """Return the environment variables from which `AlphaSettings` reads the cluster's settings; not the namespace."""
     members = {member: value for member, value in cluster.model_dump(exclude={"namespace"}).items() if value}
     return {
         f"{ENV_PREFIX}{member.upper()}": value if isinstance(value, str) else json.dumps(value, sort_keys=True)

@@ -1,6 +1,6 @@
 """The end of an event-loop turn: what changed in the turn is processed once, in the next turn, in a fixed order.
 
-One callback does all of it. Each further callback would delay every write that answers another one by a turn.
+One callback does all of it. With a second callback, a write in response to another write would be one turn later.
 """
 
 import asyncio

@@ -53,7 +53,7 @@ class Watch(Generic[T]):
         return self
 
     async def __anext__(self) -> T:
-        """Return the value once it differs from the last returned state.
+        """Wait until the value differs from the last returned state; return the value.
 
         Raises:
             NodeClosed: the node was closed, so there will be no more changes.

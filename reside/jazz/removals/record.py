@@ -122,7 +122,7 @@ class RemovalRecord:
 
 
 class _Losses:
-    """The authors whose `write_rank` decreased in the history of a group, with the times.
+    """When the `write_rank` of authors decreased in the history of a group.
 
     Args:
         state: the group's state.

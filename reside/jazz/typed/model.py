@@ -106,7 +106,7 @@ class CoMapModel(TypedValue):
 
     @classmethod
     def _matches(cls, value: Any) -> bool:
-        """Return whether a map is of this class, among the members of a union: its literals must fit."""
+        """Return whether the values of a map's literal fields identify this class among the classes of a union."""
         literals = [found for found in cls._schema().values() if found.is_literal]
         return isinstance(value, CoMap) and all(_fits(found, value) for found in literals)
 

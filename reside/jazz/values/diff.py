@@ -91,7 +91,7 @@ def _steps(trace: list[list[int]], x: int, y: int) -> list[tuple[int, int, bool]
 
 
 def _joined(steps: list[tuple[int, int, bool]], new: Sequence[T], offset: int) -> list[Patch[T]]:
-    """Join edits with no kept item between them into one patch each."""
+    """Merge edits that have no unchanged item between them into one patch."""
     found: list[list[int]] = []
     for x, y, inserts in steps:
         if not found or found[-1][1] != x or found[-1][3] != y:

@@ -25,7 +25,7 @@ HANDLED: Final = tuple(name for kind in KINDS for name in (kind.read, kind.manag
 
 
 def granted_names(permissions: Iterable[ControlBlockPermission], account: str) -> frozenset[str]:
-    """Return the names of the permissions of our contract that an account has at present."""
+    """Return the names of the permissions of our contract that an account currently has."""
     return frozenset(
         permission.ref.name
         for permission in permissions

@@ -22,7 +22,7 @@ _TITLES: Final = {names.DECLARERS_GROUP: "declarers", names.REPORTS_GROUP: "repo
 
 @dataclass(frozen=True)
 class SentinelData:
-    """Handles of the Sentinel's data."""
+    """The Sentinel's data in Jazz, opened: the root map, the groups, the maps."""
 
     root: CoMap
     declarers: Group

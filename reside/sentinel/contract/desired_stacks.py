@@ -29,12 +29,12 @@ _TEXTS: Final = {"metadata": ("labels", "annotations"), "Secret": ("data", "stri
 
 @dataclass(frozen=True)
 class Rights:
-    """Who may declare what.
+    """What decides which accounts may declare which objects.
 
     Attributes:
-        granted: returns whether an account (first) has a permission of the Sentinel's contract (second) at present.
+        granted: returns whether an account (first argument) has a permission of the Sentinel's contract (second).
         holder: returns the stack that contains an object `Kind/name`; None if none does.
-        now_ms: the present time in milliseconds.
+        now_ms: the current time, ms since the epoch.
     """
 
     granted: Callable[[str, str], bool]

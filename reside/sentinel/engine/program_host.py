@@ -42,7 +42,7 @@ class ProgramHost(language_pb2_grpc.LanguageRuntimeServicer):
         self._server.start()
 
     def serve(self, program: Program) -> str:
-        """Serve a program until it is withdrawn; returns the address."""
+        """Serve a program until it is withdrawn; return the address."""
         self._documents[program.stack] = program.document
         return self.address
 

@@ -62,7 +62,7 @@ class StackOperation(Operation):
         return ChangeSet(reader.changes, time.monotonic() - began)
 
     def _prepare(self) -> list[str]:
-        """Create or repair the stack; returns the flags that the main command needs in addition.
+        """Create or repair the stack; return the flags that the main command needs in addition.
 
         After an interrupted operation the state is refreshed, because it may contain objects that were deleted.
         """

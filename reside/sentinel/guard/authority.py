@@ -1,4 +1,4 @@
-"""What this Sentinel process may do to live objects at present. Plain state.
+"""What this Sentinel process may currently do to live objects. Plain state.
 
     starting   it is not known whether another process leads: create missing objects, change nothing
     leading    this process holds the lease: create and change
@@ -25,7 +25,7 @@ State = Literal["starting", "leading", "orphaned", "following"]
 
 
 class Authority:
-    """The present state, with listeners for its changes."""
+    """The current state, with listeners for its changes."""
 
     def __init__(self) -> None:
         self.state: State = "starting"

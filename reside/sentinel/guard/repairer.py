@@ -1,6 +1,6 @@
 """Repair drift: keep live objects as the last validated stacks desire, in milliseconds, without engine, Jazz or etcd.
 
-Level-triggered: every change in the cache queues the object's key. The handler reads the present state of store, cache
+Level-triggered: every change in the cache queues the object's key. The handler reads the current state of store, cache
 and authority, and `reside.sentinel.guard.drift` decides. Objects of a stack on which the engine works are not repaired.
 """
 
@@ -64,7 +64,7 @@ class DriftRepairer:
         cache: the live objects.
         store: the last validated stacks.
         vault: secret values.
-        authority: what this process may do at present.
+        authority: what this process may currently do.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ class StoredStack:
 
     @property
     def settled(self) -> bool:
-        """Whether no apply is running or has failed."""
+        """Whether the last apply succeeded and no other is running."""
         return not self.pending and not self.leaving
 
     def by_key(self) -> dict[str, K8sObject]:
@@ -133,7 +133,7 @@ def write_file(path: Path, content: bytes) -> None:
     """Replace a file atomically, readable by its owner only, and sync it to the disk.
 
     Raises:
-        NotReady: the volume can't be written at present.
+        NotReady: the volume can't be written now; a retry may help.
     """
     try:
         write_private(path, content)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from reside.sentinel.term.context import TermContext
 
 ATTEMPTS_BEFORE_REPORT: Final = 3
-"""Failed attempts in a row after which a transient error is reported."""
+"""Number of consecutive failed attempts after which a transient error is reported."""
 
 
 class Reporter:
