@@ -163,7 +163,8 @@ func (e *engine) controls(socket *life.Socket) life.Engine {
 	}
 }
 
-// memory returns the memory of the engine and its providers in bytes, with shared pages in proportion.
+// memory returns the memory of the engine and its providers in bytes. Each shared page counts in proportion to the
+// number of processes that share it (PSS).
 func (e *engine) memory() int64 {
 	sum := proc.Proportional(os.Getpid())
 	for _, provider := range e.pool.Status() {

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Verb is a served command.
+// Verb is the name of a command that the engine serves.
 type Verb string
 
-// The served commands.
+// The commands that the engine serves.
 const (
 	Up      Verb = "up"
 	Preview Verb = "preview"
@@ -31,7 +31,7 @@ const (
 	Remove  Verb = "stack remove"
 )
 
-// Command is a served command line.
+// Command is a command line that the engine serves.
 type Command struct {
 	Verb Verb
 	// Args are the positional arguments.
@@ -40,7 +40,7 @@ type Command struct {
 	Flags *pflag.FlagSet
 }
 
-// Unserved is the reason why the stock CLI must run a command line.
+// Unserved is the reason why the engine does not serve a command line; the stock CLI runs it.
 type Unserved struct{ Why string }
 
 func (u Unserved) Error() string { return u.Why }

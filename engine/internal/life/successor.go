@@ -65,7 +65,7 @@ func withReadyFd(arguments []string) []string {
 	return append(changed, "--ready-fd", "3")
 }
 
-// Ready reports to the process that started this engine that it listens.
+// Ready reports to the process that started this engine that the engine accepts connections.
 func Ready(descriptor int) error {
 	if descriptor < 0 {
 		return nil
@@ -86,7 +86,7 @@ func BoundLog() {
 	}
 }
 
-// backoff returns the pause after a number of failed starts of a successor in a row.
+// backoff returns the pause after a number of consecutive failed starts of a successor.
 func backoff(failures int) time.Duration {
 	return min(time.Minute<<min(failures, 6), time.Hour)
 }

@@ -38,7 +38,7 @@ const memoryInterval = 250 * time.Millisecond
 // successorTime limits the time that a successor may take to become ready.
 const successorTime = 30 * time.Second
 
-// Run returns when the engine must end and no command runs any more. Closing the channel stops the engine.
+// Run returns when the engine must end and no command is running. Closing the channel stops the engine.
 func (k Supervisor) Run(stop <-chan struct{}) {
 	begun, lastActive, failures := time.Now(), time.Now(), 0
 	var notBefore time.Time
@@ -92,7 +92,7 @@ func (k Supervisor) startSuccessor() bool {
 	return true
 }
 
-// drain waits for running commands. A negative patience means without limit, until the engine is stopped.
+// drain waits for running commands. A negative patience means no limit until the engine is stopped.
 func (k Supervisor) drain(stop <-chan struct{}, patience time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -65,7 +65,7 @@ func TestAnInterruptBeforeTheScopeHasAnEffect(t *testing.T) {
 
 func TestTheEndOfAScopeEndsItsContext(t *testing.T) {
 	scope, interrupts, _ := openScope(false)
-	interrupts <- struct{}{} // events are not displayed any more; the end must not wait for that
+	interrupts <- struct{}{} // events are no longer displayed; the end must not wait for that
 	scope.Close()
 	scope.Close()
 	if scope.Context().TerminateErr() == nil {

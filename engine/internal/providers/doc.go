@@ -8,10 +8,10 @@
 //     calls. Configure binds the proxy to the process with exactly that configuration, or configures an unused process.
 //     No process is configured twice.
 //   - The calls of the engine at the end of an operation (Cancel, Close) do not reach a kept process. When a user
-//     interrupts an operation, its processes get Cancel as soon as no other operation uses them.
-//   - A process is retired if a call failed, if it got Cancel, or if it uses too much memory. A retired process gets no
-//     new leases, and is closed when its last operation has ended.
+//     interrupts an operation, its processes receive Cancel as soon as no other operation uses them.
+//   - A process is retired if a call failed, if it received Cancel, or if it uses too much memory. A retired process is
+//     not leased again, and is closed when its last operation has ended.
 //
-// Providers that cannot be shared safely run in a process of the operation's own, as with the stock engine; see
-// [reasonToOwn].
+// A provider that operations cannot share safely runs in a separate process for each operation, as with the stock
+// engine; see [reasonToOwn].
 package providers

@@ -89,8 +89,8 @@ func (f *fakeProvider) ended() bool {
 	}
 }
 
-// stage is a pool of fake processes with the environment of an operation.
-type stage struct {
+// fixture is a pool of fake processes with the environment of an operation.
+type fixture struct {
 	t      *testing.T
 	pool   *Pool
 	folder string
@@ -103,9 +103,9 @@ type stage struct {
 	now      time.Time
 }
 
-func newStage(t *testing.T, options Options) *stage {
+func newFixture(t *testing.T, options Options) *fixture {
 	t.Helper()
-	s := &stage{t: t, folder: t.TempDir(), memory: map[int]int64{}, now: time.Now()}
+	s := &fixture{t: t, folder: t.TempDir(), memory: map[int]int64{}, now: time.Now()}
 	program := filepath.Join(s.folder, "pulumi-resource-kubernetes")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func newStage(t *testing.T, options Options) *stage {
 	return s
 }
 
-func (s *stage) start(required spec, _ hostMaker, messages, _ diag.Sink) (*running, error) {
+func (s *fixture) start(required spec, _ hostMaker, messages, _ diag.Sink) (*running, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	made := &fakeProvider{pid: 1000 + len(s.started), exited: make(chan struct{})}
@@ -137,27 +137,27 @@ func (s *stage) start(required spec, _ hostMaker, messages, _ diag.Sink) (*runni
 	}, err
 }
 
-func (s *stage) rss(pid int) int64 {
+func (s *fixture) rss(pid int) int64 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.memory[pid]
 }
 
-func (s *stage) clock() time.Time {
+func (s *fixture) clock() time.Time {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.now
 }
 
 // processes returns all processes that were started, oldest first.
-func (s *stage) processes() []*fakeProvider {
+func (s *fixture) processes() []*fakeProvider {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return append([]*fakeProvider(nil), s.started...)
 }
 
 // eventually waits for a condition that other goroutines fulfil.
-func (s *stage) eventually(what string, condition func() bool) {
+func (s *fixture) eventually(what string, condition func() bool) {
 	s.t.Helper()
 	for end := time.Now().Add(deadline); !condition(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -168,18 +168,18 @@ func (s *stage) eventually(what string, condition func() bool) {
 
 // operation is one run of an engine on a stack.
 type operation struct {
-	stage *stage
-	lease *Lease
-	host  plugin.Host
-	ctx   *plugin.Context
-	said  *recorder
-	own   *innerHost
+	fixture *fixture
+	lease   *Lease
+	host    plugin.Host
+	ctx     *plugin.Context
+	said    *recorder
+	own     *innerHost
 }
 
-func (s *stage) begin(stack string) *operation {
+func (s *fixture) begin(stack string) *operation {
 	s.t.Helper()
-	o := &operation{stage: s, lease: s.pool.Begin("project", stack), said: &recorder{}}
-	o.own = &innerHost{stage: s}
+	o := &operation{fixture: s, lease: s.pool.Begin("project", stack), said: &recorder{}}
+	o.own = &innerHost{fixture: s}
 	factory := o.lease.HostFactory(func(context.Context, diag.Sink, diag.Sink, plugin.DebugContext) (plugin.Host, error) {
 		return o.own, nil
 	})
@@ -196,32 +196,32 @@ func (s *stage) begin(stack string) *operation {
 
 // provider returns the provider that the engine gets, unconfigured.
 func (o *operation) provider() plugin.Provider {
-	o.stage.t.Helper()
+	o.fixture.t.Helper()
 	version := semver.MustParse("4.25.0")
 	got, err := o.host.Provider(o.ctx, workspace.PluginDescriptor{
 		Name: kubernetes, Kind: apitype.ResourcePlugin, Version: &version,
 	}, env.Global())
 	if err != nil {
-		o.stage.t.Fatal(err)
+		o.fixture.t.Fatal(err)
 	}
 	return got
 }
 
 // configured returns a provider with this configuration.
 func (o *operation) configured(inputs resource.PropertyMap) plugin.Provider {
-	o.stage.t.Helper()
+	o.fixture.t.Helper()
 	got := o.provider()
 	if _, err := got.Configure(context.Background(), plugin.ConfigureRequest{Inputs: inputs}); err != nil {
-		o.stage.t.Fatal(err)
+		o.fixture.t.Fatal(err)
 	}
 	return got
 }
 
 // end ends the operation as the engine does: it closes context and host, and ends the lease.
 func (o *operation) end(outcome Outcome) {
-	o.stage.t.Helper()
+	o.fixture.t.Helper()
 	if err := errors.Join(o.ctx.Close(), o.host.Close()); err != nil {
-		o.stage.t.Error(err)
+		o.fixture.t.Error(err)
 	}
 	o.lease.End(outcome)
 }
@@ -262,7 +262,7 @@ func (r *recorder) Warningf(message *diag.Diag, args ...any) { r.Logf(diag.Warni
 // innerHost replaces the stock host.
 type innerHost struct {
 	plugin.Host
-	stage     *stage
+	fixture   *fixture
 	own       []*fakeProvider
 	closed    bool
 	cancelled bool

@@ -28,7 +28,7 @@ var credentialHomes = []string{
 	".config/gcloud/application_default_credentials.json", ".docker/config.json", ".kube/config", ".netrc",
 }
 
-// largestFile limits the size in bytes of files whose content is hashed. Of larger files, the stamp is hashed.
+// largestFile is the maximum size in bytes of a file whose content is hashed. Only the stamp of a larger file is hashed.
 const largestFile = 1 << 20
 
 func (f files) addTo(d digest, name string, inputs resource.PropertyMap) {

@@ -60,8 +60,9 @@ func (h *host) Provider(
 	return made, nil
 }
 
-// own starts a provider of the operation's own, as the stock engine does. The stock host would read the project's name
-// in the working folder of the engine's process, which is not the project's folder, so the name is set here.
+// own starts a separate provider process for the operation, as the stock engine does. The stock host would read the
+// project's name in the working folder of the engine's process, which is not the project's folder, so the name is set
+// here.
 func (h *host) own(ctx *plugin.Context, descriptor workspace.PluginDescriptor, e env.Env) (plugin.Provider, error) {
 	return h.Host.Provider(ctx, descriptor, joinEnv(e, env.MapStore{
 		"PULUMI_PROJECT": h.lease.project, "PULUMI_NODEJS_PROJECT": h.lease.project,
@@ -125,7 +126,7 @@ func (h *host) files(ctx *plugin.Context) files {
 	return files{folder: ctx.Pwd, home: home, environ: os.Environ()}
 }
 
-// warnOfVersion warns about an old version, as the stock host does.
+// warnOfVersion warns if the plugin is older than required, as the stock host does.
 func warnOfVersion(ctx *plugin.Context, descriptor workspace.PluginDescriptor, info plugin.PluginInfo) {
 	version := descriptor.Version
 	if version == nil || env.Dev.Value() || (info.Version != nil && info.Version.GTE(*version)) {

@@ -159,7 +159,7 @@ func (p *Pool) signalAbandoned(left *process) {
 	}()
 }
 
-// cancellable reports whether the process runs, has not got Cancel, and is used by cancelled operations only.
+// cancellable reports whether the process runs, has not received Cancel, and is used only by cancelled operations.
 func (p *process) cancellable() bool {
 	if p.signalled || p.crashed || p.running == nil {
 		return false

@@ -18,7 +18,7 @@ import (
 )
 
 func TestOneProcessServesConsecutiveAndConcurrentOperations(t *testing.T) {
-	s := newStage(t, Options{})
+	s := newFixture(t, Options{})
 	first := s.begin("demo")
 	process := create(t, first.configured(inputs("a")))
 	second := s.begin("other")
@@ -46,7 +46,7 @@ func TestOneProcessServesConsecutiveAndConcurrentOperations(t *testing.T) {
 }
 
 func TestAnotherConfigurationGetsAnotherProcess(t *testing.T) {
-	s := newStage(t, Options{})
+	s := newFixture(t, Options{})
 	operation := s.begin("demo")
 	defer operation.end(Succeeded)
 	a, b := operation.configured(inputs("a")), operation.configured(inputs("b"))
@@ -71,7 +71,7 @@ func TestAKubeconfigThatChangesAtTheSamePathGetsAnotherProcess(t *testing.T) {
 		"in the home folder": func(*testing.T, string) resource.PropertyMap { return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, Options{})
+			s := newFixture(t, Options{})
 			path := filepath.Join(s.folder, ".kube/config")
 			certificate := filepath.Join(s.folder, ".kube/ca.crt")
 			write(t, path, "clusters: [{cluster: {certificate-authority: ca.crt}}]")
@@ -111,7 +111,7 @@ func write(t *testing.T, path, content string) {
 }
 
 func TestAProcessWithAFailedCallIsRetired(t *testing.T) {
-	s := newStage(t, Options{})
+	s := newFixture(t, Options{})
 	operation := s.begin("demo")
 	provider := operation.configured(inputs("a"))
 	create(t, provider)
@@ -148,7 +148,7 @@ func TestTheKubernetesProviderCachesUnreachableClustersAndNoRefusals(t *testing.
 }
 
 func TestAFailureOutsideOfAProviderRetiresNoProcess(t *testing.T) {
-	s := newStage(t, Options{})
+	s := newFixture(t, Options{})
 	operation := s.begin("demo")
 	create(t, operation.configured(inputs("a")))
 	operation.end(Failed)
@@ -158,7 +158,7 @@ func TestAFailureOutsideOfAProviderRetiresNoProcess(t *testing.T) {
 }
 
 func TestAProviderWithADebuggerIsNotKept(t *testing.T) {
-	s := newStage(t, Options{})
+	s := newFixture(t, Options{})
 	t.Setenv("PULUMI_DEBUG_PROVIDERS", "kubernetes:12345")
 	operation := s.begin("demo")
 	defer operation.end(Succeeded)
@@ -168,7 +168,7 @@ func TestAProviderWithADebuggerIsNotKept(t *testing.T) {
 }
 
 func TestACallThatMayReadFilesUsesAProcessInTheProjectsFolder(t *testing.T) {
-	s := newStage(t, Options{})
+	s := newFixture(t, Options{})
 	operation := s.begin("demo")
 	defer operation.end(Succeeded)
 	provider := operation.configured(inputs("a"))
@@ -186,7 +186,7 @@ func TestACallThatMayReadFilesUsesAProcessInTheProjectsFolder(t *testing.T) {
 }
 
 func TestAnInterruptReachesAProcessWithoutOtherUsers(t *testing.T) {
-	s := newStage(t, Options{})
+	s := newFixture(t, Options{})
 	operation := s.begin("demo")
 	create(t, operation.configured(inputs("a")))
 	if err := operation.host.SignalCancellation(); err != nil {
@@ -203,7 +203,7 @@ func TestAnInterruptReachesAProcessWithoutOtherUsers(t *testing.T) {
 }
 
 func TestAnInterruptWaitsForOtherUsersOfTheProcess(t *testing.T) {
-	s := newStage(t, Options{})
+	s := newFixture(t, Options{})
 	cancelled, other := s.begin("demo"), s.begin("other")
 	interrupted, going := cancelled.configured(inputs("a")), other.configured(inputs("a"))
 	process := create(t, going)
@@ -232,7 +232,7 @@ func TestAnInterruptWaitsForOtherUsersOfTheProcess(t *testing.T) {
 }
 
 func TestACallWithoutAResponseEndsWithTheOperationAndItsProcessIsKilled(t *testing.T) {
-	s := newStage(t, Options{})
+	s := newFixture(t, Options{})
 	operation := s.begin("demo")
 	provider := operation.configured(inputs("a"))
 	hung := s.processes()[0]
@@ -264,7 +264,7 @@ func TestACallWithoutAResponseEndsWithTheOperationAndItsProcessIsKilled(t *testi
 }
 
 func TestACrashFailsTheCallsAndTheNextOperationGetsAnotherProcess(t *testing.T) {
-	s := newStage(t, Options{})
+	s := newFixture(t, Options{})
 	operation := s.begin("demo")
 	provider := operation.configured(inputs("a"))
 	crashing := s.processes()[0]
@@ -289,16 +289,16 @@ func TestACrashFailsTheCallsAndTheNextOperationGetsAnotherProcess(t *testing.T) 
 }
 
 func TestAProcessThatReachedALimitEndsWhenItsReplacementHasStarted(t *testing.T) {
-	for name, grow := range map[string]func(*stage){
-		"memory":     func(s *stage) { s.memory[1000] = 2 << 20 },
-		"operations": func(*stage) {},
+	for name, grow := range map[string]func(*fixture){
+		"memory":     func(s *fixture) { s.memory[1000] = 2 << 20 },
+		"operations": func(*fixture) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			options := Options{MaxRSS: 1 << 20}
 			if name == "operations" {
 				options.MaxOperations = 1
 			}
-			s := newStage(t, options)
+			s := newFixture(t, options)
 			operation := s.begin("demo")
 			create(t, operation.configured(inputs("a")))
 			grow(s)
@@ -317,7 +317,7 @@ func TestAProcessThatReachedALimitEndsWhenItsReplacementHasStarted(t *testing.T)
 }
 
 func TestTheProcessThatIsIdleForTheLongestTimeIsRetired(t *testing.T) {
-	s := newStage(t, Options{MaxProcesses: 2})
+	s := newFixture(t, Options{MaxProcesses: 2})
 	for _, namespace := range []string{"a", "b", "c"} {
 		operation := s.begin("demo")
 		create(t, operation.configured(inputs(namespace)))
@@ -333,7 +333,7 @@ func TestTheProcessThatIsIdleForTheLongestTimeIsRetired(t *testing.T) {
 }
 
 func TestParametersAndUnknownConfigurationsGetAProcessOfTheirOwn(t *testing.T) {
-	s := newStage(t, Options{})
+	s := newFixture(t, Options{})
 	operation := s.begin("demo")
 	defer operation.end(Succeeded)
 	unknown := resource.PropertyMap{"namespace": resource.MakeComputed(resource.NewProperty(""))}
@@ -354,7 +354,7 @@ func TestParametersAndUnknownConfigurationsGetAProcessOfTheirOwn(t *testing.T) {
 }
 
 func TestAMessageGoesToTheOperationOfItsResource(t *testing.T) {
-	s := newStage(t, Options{})
+	s := newFixture(t, Options{})
 	demo, other := s.begin("demo"), s.begin("other")
 	create(t, demo.configured(inputs("a")))
 	create(t, other.configured(inputs("a")))
@@ -373,7 +373,7 @@ func TestAMessageGoesToTheOperationOfItsResource(t *testing.T) {
 }
 
 func TestAClosedPoolEndsItsProcessesAndStartsNoMore(t *testing.T) {
-	s := newStage(t, Options{})
+	s := newFixture(t, Options{})
 	operation := s.begin("demo")
 	provider := operation.configured(inputs("a"))
 	create(t, provider)

@@ -115,7 +115,7 @@ func (p *proxy) Configure(ctx context.Context, request plugin.ConfigureRequest) 
 	return plugin.ConfigureResponse{}, err
 }
 
-// Parameterize makes the provider serve another package, so it uses a process of the operation's own.
+// Parameterize makes the provider serve another package, so the operation gets a separate process.
 func (p *proxy) Parameterize(
 	ctx context.Context, request plugin.ParameterizeRequest,
 ) (plugin.ParameterizeResponse, error) {
@@ -126,7 +126,7 @@ func (p *proxy) Parameterize(
 	return own.Parameterize(ctx, request)
 }
 
-// useOwn starts a provider of the operation's own and uses it from now on.
+// useOwn starts a separate provider process for the operation; the proxy uses it from now on.
 func (p *proxy) useOwn() (plugin.Provider, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -29,11 +29,11 @@ func needsFolder(token tokens.Type) bool {
 	return strings.HasPrefix(module, "helm") || strings.HasPrefix(module, "kustomize") || strings.HasPrefix(module, "yaml")
 }
 
-// reasonToOwn returns why a provider must run in a process of the operation's own, as with the stock engine, or an
-// empty string if it can be kept.
+// reasonToOwn returns why a provider must run in a separate process for each operation, as with the stock engine, or an
+// empty string if its process can be kept.
 //
-// For reasons that are known only later (parameters, a configuration with unknown values), the proxy starts a process
-// of the operation's own.
+// For reasons that are known only later (parameters, a configuration with unknown values), the proxy starts the
+// separate process.
 func reasonToOwn(ctx *plugin.Context, host plugin.Host, descriptor workspace.PluginDescriptor) (string, error) {
 	if descriptor.Kind != apitype.ResourcePlugin {
 		return "it is not a resource plugin", nil

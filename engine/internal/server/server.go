@@ -147,8 +147,8 @@ func (s *Server) accept(connection *net.UnixConn) {
 	_ = writer.Send(wire.Exit(answer.Exit))
 }
 
-// answer runs a control command, if the request is one. Draining waits for it, because it may be the command that stops
-// the engine.
+// answer runs the request if it is a control command, and returns whether it is one. Draining waits for it, because it
+// may be the command that stops the engine.
 func (s *Server) answer(request wire.Request, writer *wire.Writer) bool {
 	if s.options.Control == nil {
 		return false
