@@ -56,7 +56,7 @@ func parse(command *cobra.Command, args []string) error {
 	return command.ValidateFlagGroups()
 }
 
-// constructors create the CLI's commands that have served commands.
+// constructors create the CLI's commands that are served or have served subcommands.
 var constructors = map[string]func() *cobra.Command{
 	"up":      operations.NewUpCmd,
 	"update":  operations.NewUpCmd,

@@ -19,7 +19,7 @@ type Limits struct {
 	Idle       time.Duration // time without a command after which it ends without a successor
 }
 
-// Facts are compared with the limits.
+// Facts are the measurements that are compared with the limits.
 type Facts struct {
 	Operations int // that were begun
 	Running    int // commands that run now

@@ -38,8 +38,7 @@ type LockNotes struct {
 	next  int
 }
 
-// sweepAgain is the pause before notes that could not be processed are retried, for example after an unreachable
-// backend.
+// sweepAgain is the pause before another attempt to process notes, for example if a backend was unreachable.
 const sweepAgain = 5 * time.Minute
 
 // NewLockNotes creates the notes of this engine in a folder below the engine's folder, and removes the locks of dead

@@ -80,7 +80,7 @@ func Ready(descriptor int) error {
 
 // BoundLog truncates the log if it is too long.
 func BoundLog() {
-	// os.NewFile(2, …) would close the descriptor when it is collected, and the next connection would get number 2
+	// os.NewFile(2, …) would close descriptor 2 when it is garbage-collected, and the next connection would get number 2
 	if stat, err := os.Stderr.Stat(); err == nil && stat.Mode().IsRegular() && stat.Size() > largestLog {
 		_ = os.Stderr.Truncate(0) // if it fails, the log remains long
 	}

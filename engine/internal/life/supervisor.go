@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Engine is the engine as the supervisor sees it.
+// Engine is the part of the engine that the supervisor uses.
 type Engine struct {
 	// Counts returns how many commands run, how many operations were begun, and a channel that is closed when that
 	// changes.

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// debugUnused is the metadata of an About request that tells the program that its debug messages are not used. Programs
+// debugUnused is the metadata of an About request that says that the program's debug messages are not used. Programs
 // may ignore it; reside/resident/debug_filter.py does not.
 var debugUnused = []string{"debug-messages", "unheard"}
 

@@ -58,7 +58,7 @@ type call struct {
 	sink       diag.Sink
 	color      colors.Colorization
 	interrupts <-chan struct{}
-	// begin tells the client that the command begins; after that it cannot be left to the CLI.
+	// begin notifies the client that the command begins. After that, the CLI can no longer run it.
 	begin func()
 }
 

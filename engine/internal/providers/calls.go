@@ -19,7 +19,7 @@ import (
 // endGrace is how long to wait after a broken connection for the process to end.
 const endGrace = time.Second
 
-// call calls the provider behind the proxy. If the call is abandoned, the response is lost.
+// call calls the provider behind the proxy. If the host is closed first, call returns lost and discards the response.
 func call[T any](p *proxy, inFolder bool, lost T, ask func(plugin.Provider) (T, error)) (T, error) {
 	own, asked, err := p.target(inFolder)
 	if own != nil {
@@ -54,7 +54,7 @@ func call[T any](p *proxy, inFolder bool, lost T, ask func(plugin.Provider) (T, 
 }
 
 // enter counts a call. It refuses calls of a cancelled operation to a process that other operations use. A process that
-// got Cancel refuses calls itself.
+// received Cancel refuses calls itself.
 func (l *Lease) enter(asked *process) error {
 	l.pool.mutex.Lock()
 	defer l.pool.mutex.Unlock()
@@ -97,7 +97,7 @@ func (l *Lease) markUntrusted(p *proxy, why string) {
 	}
 }
 
-// explain adds to the error of a call that the process has ended, if that caused it.
+// explain adds to the error of a call that the process has ended, if that is its cause.
 func (p *process) explain(err error) error {
 	if rpc, ok := rpcerror.FromError(err); !ok || rpc.Code() != codes.Unavailable {
 		return err

@@ -15,7 +15,7 @@ import (
 // Outcome is the result of an operation.
 type Outcome int
 
-// The outcomes.
+// The results that an operation can have.
 const (
 	Succeeded Outcome = iota
 	Failed

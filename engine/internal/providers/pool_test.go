@@ -193,7 +193,7 @@ func TestAnInterruptReachesAProcessWithoutOtherUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.processes()[0].signals(); got != 1 {
-		t.Errorf("it got Cancel %d times", got)
+		t.Errorf("it received Cancel %d times", got)
 	}
 	if !operation.own.cancelled {
 		t.Error("the host of the operation was not cancelled")
@@ -211,7 +211,7 @@ func TestAnInterruptWaitsForOtherUsersOfTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.processes()[0].signals() != 0 {
-		t.Error("the process got Cancel while another operation uses it")
+		t.Error("the process received Cancel while another operation uses it")
 	}
 	if got := create(t, going); got != process {
 		t.Errorf("the other operation continues with %s", got)

@@ -27,7 +27,7 @@ type starter func(required spec, hosts hostMaker, messages, status diag.Sink) (*
 
 // process is one process of a provider. It exists before the process starts and after it has ended.
 //
-// Fields below "guarded" are guarded by the pool's mutex.
+// The pool's mutex guards the fields below "guarded by pool.mutex".
 type process struct {
 	pool *Pool
 	spec spec
@@ -43,7 +43,7 @@ type process struct {
 	hosts   hostMaker // creates its plugin host
 	closing sync.Once
 
-	// guarded:
+	// guarded by pool.mutex:
 
 	config     configKey // its configuration, also while it is being configured; empty for an unconfigured one
 	users      map[*Lease]*use
@@ -54,7 +54,7 @@ type process struct {
 	hung       bool // a call was abandoned, so the process must be killed
 	replacing  bool // its replacement is being started
 	crashed    bool
-	signalled  bool // it got Cancel, which is permanent
+	signalled  bool // it received Cancel, which is permanent
 	removed    bool // it was removed from the pool
 }
 

@@ -42,8 +42,8 @@ func (p *proxy) required(inFolder bool) spec {
 	return anywhere
 }
 
-// target returns what handles a call: the operation's own provider, or a process. inFolder means that the call may open
-// files in the project's folder.
+// target returns what handles a call: the operation's separate provider, or a kept process. inFolder means that the
+// call may open files in the project's folder.
 func (p *proxy) target(inFolder bool) (plugin.Provider, *process, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

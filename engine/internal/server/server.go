@@ -258,8 +258,8 @@ func (s *Server) Drain(patience context.Context) int {
 	return counts.Running
 }
 
-// idle waits until nothing runs. It returns false if the context ends before. If it returns true, nothing begins any
-// more.
+// idle waits until nothing runs. It returns false if the context ends first. After it has returned true, nothing can
+// begin.
 func (s *Server) idle(ctx context.Context) bool {
 	for {
 		changed := s.quiet()

@@ -133,7 +133,7 @@ type Writer struct {
 // NewWriter returns a writer for a connection.
 func NewWriter(connection io.Writer) *Writer { return &Writer{connection: connection} }
 
-// Begin tells the client that its command begins. It must be called before the command has any effect. Output and Exit
+// Begin notifies the client that its command begins. It must be called before the command has any effect. Output and Exit
 // call it implicitly.
 func (w *Writer) Begin() error { return w.Send(Reply{Begun: true}) }
 
