@@ -1,7 +1,7 @@
 """The base image without a public registry: a small Debian, created by debootstrap.
 
 The packages come from the mirror that apt on this machine uses; it is read from apt at run time. The tree is created in
-memory, in a mount namespace of its own, so no files remain however the process ends, and dpkg's many syncs are free.
+memory, in a mount namespace of its own, so no files remain however the process ends, and dpkg's many syncs are fast.
 `BASE_IMAGE` names an image to use instead; it must have Python 3.11 at `BASE_PYTHON` (default: `/usr/bin/python3`).
 """
 

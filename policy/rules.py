@@ -137,7 +137,7 @@ def host_access(manifest: Manifest, _: Context) -> Iterator[str]:
 
 
 def rbac(manifest: Manifest, _: Context) -> Iterator[str]:
-    """Forbid wildcards in Roles, and verbs that let the holder gain other rights."""
+    """Forbid wildcards in Roles, and verbs that allow privilege escalation."""
     if manifest.get("kind") not in ("Role", "ClusterRole"):
         return
     for rule in _maps(manifest, "rules"):
@@ -146,7 +146,7 @@ def rbac(manifest: Manifest, _: Context) -> Iterator[str]:
                 yield f"{member} holds a wildcard: name each one"
         for verb in _list(rule, "verbs"):
             if verb in _ESCALATING:
-                yield f"verb {verb} lets its holder gain other rights: remove it"
+                yield f"verb {verb} allows privilege escalation: remove it"
 
 
 def bindings(manifest: Manifest, context: Context) -> Iterator[str]:

@@ -115,7 +115,7 @@ async def until_granted(alpha: Alpha, sentinel_block: str) -> None:
 
 
 async def approve_locally(alpha: Alpha, number: int, revision: str) -> None:
-    """Approve a request in this process. It must render like the leading Alpha, so only the seed does this."""
+    """Approve a request in this process, which must render like the leading Alpha; only the seed calls this."""
     await approve(alpha, number, revision, {})
 
 

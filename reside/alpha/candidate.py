@@ -1,4 +1,4 @@
-"""Candidates: the replica and the stack that a load request leads to. Pure, except for what reads the current state.
+"""Candidates: the replica and the stack that result from a load request. Pure, except for what reads the current state.
 
 A candidate is rendered like any stack, with the new version as the current one. What a new instance does not have yet
 (account, control block) is a placeholder: it affects neither policy nor the list of changes.
@@ -23,7 +23,7 @@ _UNSAVED_ID: Final = -1
 
 
 def version_of(approved: ApproveRequest, number: int, image: str) -> ReplicaVersion:
-    """Return the version that an approve request leads to."""
+    """Return the version that the approval of a request creates."""
     return ReplicaVersion(
         id=number,
         image=image,

@@ -1,4 +1,4 @@
-"""Rendering with the current state as input: what `reside.alpha.stacks.render` needs is read here."""
+"""Render a replica's stack from the current state, which this module reads for `reside.alpha.stacks.render`."""
 
 from __future__ import annotations
 

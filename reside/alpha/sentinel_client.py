@@ -1,4 +1,4 @@
-"""The Sentinel as Alpha sees it: stacks and candidates that Alpha declares, reports and preview results that it reads.
+"""Alpha's interface to the Sentinel: declare stacks and candidates, read reports and preview results.
 
 Alpha's desired stacks are maps in its own group `stacks`. The Sentinel's data names them: `desired` by stack name,
 `previews` by preview key.

@@ -47,7 +47,7 @@ class Context:
         self._tar.addfile(info)
 
     def folder(self, name: str) -> None:
-        """Add a folder, once."""
+        """Add a folder, unless it was added before."""
         if name in self._folders:
             return
         self._folders.add(name)

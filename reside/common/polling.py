@@ -40,7 +40,7 @@ async def until(look: Callable[[], Awaitable[T]], deadline: float, pauses: Backo
     Args:
         look: reads the current state; cancelled when the deadline passes.
         deadline: seconds to wait at most.
-        pauses: between two looks.
+        pauses: the pauses between two reads of the state.
 
     Raises:
         DeadlineExceeded: the deadline passed.
@@ -65,7 +65,7 @@ def wait_until(condition: Callable[[], bool], deadline: float, pauses: Backoff =
     Args:
         condition: reads the current state; called at least once.
         deadline: seconds to wait at most.
-        pauses: between two looks.
+        pauses: the pauses between two reads of the state.
 
     Returns:
         whether it became true in time.

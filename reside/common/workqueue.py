@@ -34,7 +34,7 @@ class Verdict(Enum):
 
 
 def judge(error: Exception) -> Verdict:
-    """Return the usual verdict: retry after any expected error, end the queue after a bug."""
+    """Return the default verdict: retry after an expected error, end the queue after any other."""
     return Verdict.RETRY if is_expected(error) else Verdict.RAISE
 
 

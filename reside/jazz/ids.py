@@ -11,7 +11,7 @@ SessionId = NewType("SessionId", str)
 """Id of one writer's log, `<account or agent>_session_z…`."""
 
 AgentId = NewType("AgentId", str)
-"""A member without an account, `sealer_z…/signer_z…`: its public keys."""
+"""Id of a member without an account: its public keys, `sealer_z…/signer_z…`."""
 
 Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list or dict with str keys."""

@@ -149,7 +149,7 @@ class Layout:
 
     @property
     def registry_bridge_port(self) -> int:
-        """Port of the image registry on the link to the node: the same, because other registries often use 5000."""
+        """Port of the image registry on the link to the node. Other registries often use 5000, so it is not used."""
         return self.registry_loopback_port
 
     # Names

@@ -96,7 +96,7 @@ class Etcd:
         """Wait until `key` is deleted in a revision later than `after`, for `at_most` seconds.
 
         Returns:
-            Whether a deletion was seen. If not, the key may still have been deleted: check again.
+            whether a deletion was seen. If not, the key may still have been deleted: check again.
         """
         request = {"create_request": {"key": _encode(key), "start_revision": str(after + 1), "filters": ["NOPUT"]}}
         try:

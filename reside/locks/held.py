@@ -55,8 +55,8 @@ class Held:
     async def keep_alive(self) -> None:
         """Renew the lease after every third of its time to live; return when the lock is lost.
 
-        Times count from before the last successful request was sent, so the lease never expires in etcd earlier than
-        here.
+        The time to live is counted from the moment before the last successful request was sent. So the lease never
+        expires in etcd earlier than here.
         """
         loop = asyncio.get_running_loop()
         pause = self._ttl / 3

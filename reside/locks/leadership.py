@@ -57,7 +57,7 @@ class Leadership:
         `work` must start by reading the current state, because another leader may have changed it.
 
         Returns:
-            The result of `work`. Its errors are raised.
+            the result of `work`. Its errors are raised.
         """
         retries = Retries()
         while True:

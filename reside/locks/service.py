@@ -32,7 +32,7 @@ DEFAULT_WAIT_S = 45.0
 """Longer than the time to live, so that the lock of a crashed holder expires in the meantime."""
 _RECHECK_S = 10.0
 _ACQUIRE = Backoff(first=0.05, longest=2.0, jitter=0.2)
-"""Between attempts to take a lock while etcd is unavailable. Jitter spreads the attempts of many clients."""
+"""Pauses between attempts to take a lock while etcd is unavailable. Jitter spreads the attempts of many clients."""
 
 
 class LockService:

@@ -1,7 +1,7 @@
 """Settings of a cluster that its replicas' objects depend on.
 
-One model for all who have them: the settings of the bootstrap and of Alpha are subclasses. `cluster` converts either of
-them; Alpha's pod gets them as environment variables (`reside.alpha.stacks.system`).
+The settings of the bootstrap and of Alpha are subclasses of this one model. `cluster` converts either of them; Alpha's
+pod gets them as environment variables (`reside.alpha.stacks.system`).
 """
 
 from __future__ import annotations

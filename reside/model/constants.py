@@ -68,4 +68,4 @@ ETCD_URL: Final = f"http://{ETCD_NAME}:{ETCD_PORT}"
 ENV_PREFIX: Final = "RESIDE_"
 """A replica's settings are environment variables of this prefix and the name of the setting."""
 MADE_AT_TOLERANCE_MS: Final = 60_000
-"""Readers ignore an edit in Jazz whose timestamp is further ahead of their own clock."""
+"""Maximum time by which an edit in Jazz may be dated ahead of the reader's clock; readers ignore other edits."""

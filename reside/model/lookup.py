@@ -9,7 +9,7 @@ TARGET: Final = "target"
 TARGETS: Final = "targets"
 """Member of a look-up that lists entities: their ids."""
 CLAIMANT: Final = "claimant"
-"""Member of a look-up by id: what reserved the id."""
+"""Member of a look-up by id: identifies the reservation of the id."""
 
 
 def replica_by_id(number: int) -> str:

@@ -28,7 +28,7 @@ class Grant:
 
     @staticmethod
     def parse(data: Any) -> Grant | None:
-        """Return the grant of a document; None if it is missing or malformed, which grants nothing."""
+        """Return the grant in a JSON document; None if it is missing or malformed, which grants nothing."""
         if not isinstance(data, dict) or not isinstance(data.get("granted"), bool):
             return None
         params = data.get("params")

@@ -56,7 +56,7 @@ class Context:
             contract_or_key: the identity of a contract (with `/`), or the key of the requirement in the manifest.
 
         Returns:
-            Peers in the order of the control block; empty if no requirement names any, for example an optional one.
+            peers in the order of the control block; empty if no requirement names any, for example an optional one.
 
         Raises:
             NotReady: a named replica has not published its profile yet.

@@ -35,7 +35,7 @@ _log = structlog.get_logger(__name__)
 
 HANDLER_TIMEOUT_S = 60.0
 _BACKOFF = Backoff(first=1.0, longest=60.0)
-"""Between passes after a failure: a handler may be expensive."""
+"""Pauses between passes after a failure. They are long, because a handler may be expensive."""
 
 Act = Literal["granted", "revoked", "updated"]
 

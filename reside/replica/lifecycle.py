@@ -117,7 +117,7 @@ async def _connect(
 
 
 def _attempts() -> AsyncIterable[stamina.Attempt]:
-    """Return the attempts at a step of the start that needs the sync server or etcd."""
+    """Return retried attempts, for a step of the start that needs the sync server or etcd."""
     return stamina.retry_context(on=is_transient, attempts=None, timeout=START_TIMEOUT_S, wait_max=5.0)
 
 

@@ -43,7 +43,7 @@ class ReplicaSettings(BaseSettings):
     listen_host: str = "0.0.0.0"  # noqa: S104 - a pod serves its Service; who may call is decided by token
     """Address to listen on."""
     listen_port: int = Field(default=LISTEN_PORT, ge=0, le=65535)
-    """Port to listen on; 0: any free one, and the default of `internal_endpoint` is `http://<listen_host>:<port>`."""
+    """Port to listen on; 0: any free one. With 0, `internal_endpoint` defaults to `http://<listen_host>:<port>`."""
 
     @field_validator("etcd_hosts", mode="before")
     @classmethod

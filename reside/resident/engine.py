@@ -213,7 +213,7 @@ class Call:
         return CommandResult(stdout, stderr, code)
 
     def _read(self, streams: Mapping[str, Lines]) -> int | None:
-        """Read up to the exit code and return it; None if the stream ends before."""
+        """Read up to the exit code and return it; None if the stream ends first."""
         while (message := self._connection.receive()) is not None:
             for name, lines in streams.items():
                 if name in message:

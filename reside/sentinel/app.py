@@ -45,7 +45,7 @@ _log = structlog.get_logger(__name__)
 
 LEADER_KEY: Final = f"{LEADER_PREFIX}{SENTINEL_NAME}"
 _LEASE_WAIT_S: Final = 5.0
-"""Seconds to wait for the lease before the authority of a process without it is set; the wait then continues."""
+"""Seconds to wait for the lease. Then the authority of a process without a lease is set, and the wait continues."""
 _FLUSH_S: Final = 5.0
 """Deadline in seconds for the last reports to reach the sync server."""
 _SETTLE_S: Final = 1.0

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from reside.common.backoff import Backoff
 
 APPLY_BACKOFF = Backoff(first=1.0, longest=60.0)
-"""Between attempts to apply a stack: each costs about a second of engine time."""
+"""Pauses between attempts to apply a stack. Each attempt costs about a second of engine time."""
 REPAIR_BACKOFF = Backoff(first=0.5, longest=60.0, free=5)
-"""Between repairs of one object. Manual changes are reverted immediately, repeated changes by another controller with
-back-off."""
+"""Pauses between repairs of one object. Manual changes are reverted immediately, repeated changes by another controller
+with back-off."""
 CONNECT_BACKOFF = Backoff(first=0.2, longest=10.0)
-"""Between attempts to reach the Kubernetes API, Jazz or etcd."""
+"""Pauses between attempts to reach the Kubernetes API, Jazz or etcd."""
 
 
 @dataclass

@@ -45,7 +45,7 @@ class StepProvider(ResourceProvider, ABC):
         return UpdateResult(outs=self._outputs(news))
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
-        """Compare the settings: another namespace is another cluster; otherwise only watched settings count."""
+        """Compare the settings: another namespace replaces the resource, another watched setting updates it."""
         old, new = _settings(olds), _settings(news)
         replaces = ["settings"] if old.namespace != new.namespace else []
         changed = any(getattr(old, member) != getattr(new, member) for member in self.watched)

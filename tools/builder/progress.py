@@ -68,7 +68,7 @@ class Progress:
             ticker.join()
 
     def describe(self, name: str, words: str) -> None:
-        """Set what the line about all items says of an item."""
+        """Set the text for an item in the line about all items."""
         with self._lock:
             self._words[name] = words
 

@@ -83,7 +83,7 @@ def render_workload(workload: Workload, cluster: ClusterSettings) -> K8sObject:
 
 
 def suspended(job: K8sObject, *, suspend: bool) -> K8sObject:
-    """Return the same Job, suspended or not; nothing else of a Job can be changed."""
+    """Return the Job with this `suspend`, the only member of a Job that can be changed."""
     return job | {"spec": job["spec"] | {"suspend": suspend}}
 
 

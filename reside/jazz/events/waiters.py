@@ -119,7 +119,7 @@ class Waiters:
             self._flushes.remove(flush)
 
     def round_trip(self) -> asyncio.Future[bool]:
-        """Register a request; the future is True once it is answered, False if the connection ends before."""
+        """Register a request; the future is True once it is answered, False if the connection ends first."""
         self._check_open()
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._round_trips.append(answer)

@@ -1,4 +1,4 @@
-"""The node as its values see it."""
+"""The part of a node that its values use."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar

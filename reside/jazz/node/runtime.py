@@ -42,7 +42,7 @@ class Runtime:
     Attributes:
         account_header: the header of the account's value.
         guard: applies the policy; None if there is no policy.
-        host: the node as its values see it.
+        host: the part of the node that its values use.
     """
 
     def __init__(

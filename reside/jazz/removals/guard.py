@@ -52,7 +52,7 @@ class Removals(Protocol):
     """The record of removals across restarts; implemented by `RemovalRecord`."""
 
     def mark(self, core: Core) -> None:
-        """Check a value soon."""
+        """Schedule a check of a value."""
 
     def note(self, core: Core) -> None:
         """Record accounts that lost the right to write a value."""

@@ -79,7 +79,7 @@ class Field:
 
     @property
     def is_required(self) -> bool:
-        """Whether a new value must give it."""
+        """Whether a new value must have this field."""
         return self.spec.default is MISSING and self.spec.default_factory is None
 
     @property

@@ -43,7 +43,7 @@ class ValueCreator(Protocol):
 
 
 class Host(Protocol):
-    """A node as its values see it.
+    """The part of a node that its values use.
 
     Attributes:
         account_id: the account that reads and writes.

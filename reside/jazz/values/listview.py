@@ -23,7 +23,7 @@ OpKey: TypeAlias = tuple[str, int, int]
 
 _NEVER: Final = (0, "")
 _MAX_SEARCHES: Final = 32
-"""If more changes of one update than this need a search for their position, rebuilding the list is cheaper."""
+"""Maximum number of searches for positions in one update. If more are needed, rebuilding the list is cheaper."""
 
 
 @dataclass(slots=True, eq=False)

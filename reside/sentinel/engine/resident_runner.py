@@ -65,7 +65,7 @@ class ResidentRunner:
         return EngineCommand(call, self._engine)
 
     def close(self) -> None:
-        """End the engine: running commands may complete, then they are interrupted, then the engine is killed."""
+        """Stop the engine. After a time limit, running commands are interrupted, then the engine is killed."""
         self._engine.close()
         self._fallback.close()
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def create_runner(settings: EngineSettings) -> CommandRunner:
     """Prepare the folders of the engine, and return the runner that the settings select.
 
-    If the binary of the resident engine is missing, this is the command line. No process starts before the first
+    If the binary of the resident engine is missing, the runner is the command line. No process starts before the first
     command.
 
     Raises:

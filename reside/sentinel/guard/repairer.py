@@ -1,4 +1,6 @@
-"""Repair drift: keep live objects as the last validated stacks desire, in milliseconds, without engine, Jazz or etcd.
+"""Repair drift: within milliseconds, make live objects equal to those of the last validated stacks.
+
+Neither the engine nor Jazz nor etcd is needed.
 
 Level-triggered: every change in the cache queues the object's key. The handler reads the current state of store, cache
 and authority, and `reside.sentinel.guard.drift` decides. Objects of a stack on which the engine works are not repaired.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 PARALLEL_STACKS: Final = 4
-"""Stacks that are handled in parallel. `EngineSettings.processes` limits the engine's processes."""
+"""Maximum number of stacks that are handled in parallel. `EngineSettings.processes` limits the engine's processes."""
 _DRAIN_S: Final = 10.0
 """Deadline in seconds for running operations to finish before the engine is stopped."""
 _REPORT_S: Final = 3.0
