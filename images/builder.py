@@ -46,7 +46,7 @@ def build_images(
         checkout: the folder that contains `images/`.
 
     Returns:
-        Name of each image → `registry.reside.internal/<repository>@<digest>`.
+        name of each image → `registry.reside.internal/<repository>@<digest>`.
 
     Raises:
         ImageBuildError: an image was not built, or `only` names an unknown one.

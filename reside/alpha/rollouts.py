@@ -69,7 +69,7 @@ def with_statuses(replica: Replica, changed: dict[int, VersionStatus]) -> Replic
 
 
 async def _declare(alpha: Alpha, stack: DesiredStack) -> None:
-    """Declare a stack; one that has changed only while this Alpha leads."""
+    """Declare a stack. A stack that has changed is declared only while this Alpha leads."""
     last = await alpha.sentinel.read_desired(stack.name)
     if alpha.lease is not None and (last is None or last.revision != stack.revision):
         await alpha.lease.check()

@@ -66,7 +66,7 @@ async def _version(
     if number in replica.versions:
         return replica.value.version(number)
     version = version_of(approved, number, record.value.image)
-    if not is_rendered(approved.identity):  # the seed has completed: it is what loads itself
+    if not is_rendered(approved.identity):  # the seed itself makes this load, so it has run
         version = version.model_copy(update={"status": "completed"})
     made: CoMap = alpha.data.replicas_group.create_map(version.document())
     (await alpha.node.load_list(replica.map["versions"])).append(made.id)

@@ -27,7 +27,7 @@ class Estimate:
         self._done = 0.0
 
     def begin(self, units: Iterable[Unit]) -> None:
-        """Note which units are built; until their packages are known, they cost the estimate of the unit."""
+        """Note which units are built; until their packages are known, the unit's own `cost` is used."""
         with self._lock:
             for unit in units:
                 self._each[unit.name] = unit.cost / unit.compiled
