@@ -10,6 +10,8 @@ import pytest
 
 from tools.builder.golang import environment
 
+# Before Go has remembered anything, it compiles the tests of the engine, and links them
+pytestmark = pytest.mark.timeout(1200)
 _ENGINE = Path(__file__).parents[3] / "engine"
 
 

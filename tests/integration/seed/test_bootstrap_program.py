@@ -118,9 +118,9 @@ def test_the_providers_end_with_a_killed_engine_whose_lock_is_cancelled(program:
     with subprocess.Popen(
         command, cwd=program.project, env=program.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as engine:
-        eventually_sync("the start of both providers", lambda: program.providers() == set(PROVIDERS), within=30)
+        eventually_sync("the start of both providers", lambda: program.providers() == set(PROVIDERS), within=60)
         engine.kill()
-    eventually_sync("the end of the providers", program.providers, lambda left: not left, within=10)
+    eventually_sync("the end of the providers", program.providers, lambda left: not left, within=60)
     refused = program.pulumi("up", "--yes", "--skip-preview", check=False)
     assert "pulumi cancel" in refused.stderr
     program.pulumi("cancel", "--yes")

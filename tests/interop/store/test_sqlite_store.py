@@ -247,7 +247,7 @@ BROKEN = {
     "a header that is none": (_changed("UPDATE value SET header = '{'"), "is corrupt: delete it"),
     "a gap": (_changed("DELETE FROM batch WHERE after = 0"), "has a gap"),
     "a later version": (_changed("PRAGMA user_version = 9"), "its version is 9, this program supports 1"),
-    "another program's": (_changed("PRAGMA application_id = 9"), "a database of something else"),
+    "another program's": (_changed("PRAGMA application_id = 9"), "a database of another application"),
 }
 
 
