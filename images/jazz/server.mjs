@@ -13,6 +13,7 @@ import { LocalNode, getSqliteStorage } from "cojson";
 import { NapiCrypto } from "cojson/crypto/NapiCrypto";
 import { createWebSocketPeer } from "cojson-transport-ws";
 import { WebSocketServer } from "ws";
+import { MessageCheck } from "./shape.mjs";
 
 const HOST = process.env.HOST ?? "127.0.0.1";
 const PORT = Number(process.env.PORT ?? "4200");
@@ -34,7 +35,7 @@ for (const [method, level] of [["log", "info"], ["info", "info"], ["debug", "deb
   console[method] = (...parts) => log(level, parts.map(asText).join(" "));
 }
 
-// node:sqlite still warns that it is experimental.
+// node:sqlite warns that it is experimental.
 process.removeAllListeners("warning");
 process.on("warning", (warning) => {
   if (warning.name !== "ExperimentalWarning") log("warning", String(warning));
@@ -106,7 +107,34 @@ function sendAfterStoring(websocket) {
   };
 }
 
+// The transport throws on a frame such as `5`, which is JSON and no message: that ends its connection, not the server.
+function guarded(websocket, id) {
+  const addEventListener = websocket.addEventListener.bind(websocket);
+  websocket.addEventListener = (type, listener, options) =>
+    addEventListener(type, type !== "message" ? listener : (event) => {
+      try {
+        listener(event);
+      } catch (error) {
+        log("warning", "a frame could not be processed", { peer: id, error: String(error) });
+        websocket.close(1002, "a frame could not be processed");
+      }
+    }, options);
+  return websocket;
+}
+
 const crypto = await NapiCrypto.create();
+const check = new MessageCheck(crypto);
+
+// Passes on to cojson only what has the shape of a message.
+function admitOnly(peer) {
+  const push = peer.incoming.push.bind(peer.incoming);
+  const refuse = (reason, fields) => void log("warning", "refused", { peer: peer.id, reason, ...fields });
+  peer.incoming.push = (message) => {
+    const checked = message === "Disconnected" ? message : check.admitted(message, refuse);
+    if (checked) push(checked);
+  };
+}
+
 const secret = crypto.newRandomAgentSecret();
 const node = new LocalNode(secret, crypto.newRandomSessionID(crypto.getAgentID(secret)), crypto);
 const database = openDatabase(DB);
@@ -132,7 +160,7 @@ const server = createServer((request, response) => {
 const sockets = new WebSocketServer({ server, perMessageDeflate: false, maxPayload: 256 * 1024 * 1024 });
 
 sockets.on("connection", (websocket, request) => {
-  // A peer id of its own for every connection, because ids of address and time collide.
+  // Each connection has a random peer id, because ids made of address and time are not unique.
   const id = `client_${randomUUID()}`;
   sendAfterStoring(websocket);
   websocket.on("error", (error) => log("warning", "a connection failed", { peer: id, error: String(error) }));
@@ -145,16 +173,16 @@ sockets.on("connection", (websocket, request) => {
     clearInterval(pings);
     log("info", "disconnected", { peer: id });
   });
-  node.syncManager.addPeer(
-    createWebSocketPeer({
-      id,
-      role: "client",
-      websocket,
-      expectPings: false,
-      batchingByDefault: false,
-      deletePeerStateOnClose: true,
-    }),
-  );
+  const peer = createWebSocketPeer({
+    id,
+    role: "client",
+    websocket: guarded(websocket, id),
+    expectPings: false,
+    batchingByDefault: false,
+    deletePeerStateOnClose: true,
+  });
+  admitOnly(peer);
+  node.syncManager.addPeer(peer);
   log("info", "connected", { peer: id, address: request.socket.remoteAddress });
 });
 

@@ -83,7 +83,8 @@ class JazzServer:
     def start(self) -> None:
         """Start the server, and wait until it listens."""
         packages = jazz_packages()
-        shutil.copy(_SOURCE / "server.mjs", self.folder / "server.mjs")
+        for module in _SOURCE.glob("*.mjs"):
+            shutil.copy(module, self.folder / module.name)
         modules = self.folder / "node_modules"
         if not modules.is_symlink():
             modules.symlink_to(packages / "node_modules")

@@ -20,6 +20,7 @@ FILES = {
     "images/jazz/package-lock.json": "{}",
     "images/jazz/package.json": "{}",
     "images/jazz/server.mjs": "//",
+    "images/jazz/shape.mjs": "//",
     "policy/PulumiPolicy.yaml": "runtime: python",
     "policy/rules.py": "RULES = {}",
     "reside/__init__.py": "",
