@@ -35,7 +35,7 @@ EVERYONE: Everyone = "everyone"
 
 _BASE58 = "[1-9A-HJ-NP-Za-km-z]"
 _CO_ID = re.compile(f"co_z{_BASE58}{{1,64}}")
-_SESSION_ID = re.compile(f"(co_z{_BASE58}+|sealer_z{_BASE58}+/signer_z{_BASE58}+)_session_[a-z]{_BASE58}+[$]?")
+_SESSION_ID = re.compile(f"(co_z{_BASE58}{{1,64}}|sealer_[^/]*?/signer_z{_BASE58}+)_session.*", re.DOTALL)
 _AGENT_ID = re.compile(f"sealer_z{_BASE58}+/signer_z{_BASE58}+")
 _MAX_ID_CHARACTERS = 256
 
@@ -51,8 +51,17 @@ def is_agent_id(text: object) -> bool:
 
 
 def is_session_id(text: str) -> bool:
-    """Return whether a text has the format of a session id."""
-    return len(text) <= _MAX_ID_CHARACTERS and _SESSION_ID.fullmatch(text) is not None
+    """Return whether a text is a session id: an author, `_session`, and anything; servers accept every ending."""
+    return len(text) <= _MAX_ID_CHARACTERS and _SESSION_ID.fullmatch(text) is not None and is_unicode(text)
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether a text can be encoded in UTF-8: it contains no lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def is_delete_session(session: str) -> bool:

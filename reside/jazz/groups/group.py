@@ -97,18 +97,18 @@ class Group(Value):
         Raises:
             NotPermitted: this account may not remove that member.
         """
-        if self._state.get(member) in (None, "revoked"):
+        if not self._writer.has_role(member):
             return
         self._writer.check_role(member, "revoked")
         rotates = self._writer.acting_role(self._host.account_id) in ADMINS
         rotation = await prepare_rotation(self) if rotates else None
         if member == EVERYONE:
             # Revoke first: a node that has received only a part must not treat everyone as a reader of the new key.
-            self._writer.set(member, "revoked")
+            self._writer.assign(member, "revoked")
         if rotation is not None:
             rotation.run(member)
         if member != EVERYONE:
-            self._writer.set(member, "revoked")
+            self._writer.assign(member, "revoked")
 
     async def create_invite(self, role: InviteRole, *, value: Value | None = None, hint: str | None = None) -> Invite:
         """Create an invite; any account with its secret can give itself a role in this group.

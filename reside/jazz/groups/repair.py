@@ -14,7 +14,7 @@ from reside.jazz.wire.crypto import ReadKey, group_sealer_value
 def repair_once(group: Group) -> None:
     """Write what is missing in a completely loaded group, if this account is a direct admin or manager with its key.
 
-    Done once for each object: later, something may be missing only because a rotation has arrived in part.
+    This is done once for each object. Later, something may be missing because only a part of a rotation has arrived.
     """
     if group._repaired:
         return

@@ -7,7 +7,7 @@ sealer. Members of a parent group get it encrypted under the parent's read key, 
 import asyncio
 import logging
 
-from reside.jazz.errors import InvalidContent, NotPermitted, ValueNotFound, WrongKind
+from reside.jazz.errors import InvalidContent, NotPermitted
 from reside.jazz.ids import CoId, Json, is_account_id
 from reside.jazz.memory.covalue import Core
 from reside.jazz.rules.group_state import KEY_HOLDERS, WRITE_ONLY, GroupState
@@ -24,6 +24,7 @@ from reside.jazz.wire.crypto import (
     seal_key_for_group,
     transaction_material,
 )
+from reside.jazz.wire.session import next_time
 
 _log = logging.getLogger(__name__)
 _ROLES_WITH_READ_KEY = frozenset({"admin", "manager", "writer", "reader"})
@@ -66,11 +67,15 @@ class GroupWriter:
         return state
 
     def set(self, key: str, value: Json) -> None:
-        """Set a key, dated after every change of a role here or in a parent, so that the current roles decide on it."""
+        """Set a key, dated no earlier than the writer's role."""
         state = self.state
-        epochs = state.epochs()
-        latest = max(state.latest, epochs[-1] if epochs else 0)
-        self._host.write_trusting(self.core, key, value, latest=latest, session=self._session)
+        since = state.role_since(self.member)
+        self._host.write_trusting(self.core, key, value, latest=state.latest, since=since, session=self._session)
+
+    def has_role(self, member: str) -> bool:
+        """Return whether a direct member has a role now, or after the last change of it, which may be dated later."""
+        roles = (self.state.get(member, self._host.now_ms()), self.state.get(member))
+        return any(role not in (None, "revoked") for role in roles)
 
     def set_role(self, member: str, role: str) -> None:
         """Assign a role.
@@ -79,7 +84,19 @@ class GroupWriter:
             NotPermitted: readers would refuse the assignment.
         """
         self.check_role(member, role)
+        self.assign(member, role)
+
+    def assign(self, member: str, role: str) -> None:
+        """Assign a role, or `revoked`, from now on; once more if a valid assignment is dated later.
+
+        The second assignment has a session of its own. Otherwise it would date everything that is written here later.
+        """
         self.set(member, role)
+        last = self.state.entries[member][-1]
+        if last.value != role and self.member == self._host.account_id:  # an invite assigns once
+            session = self._host.writer.new_session(self.core)
+            since = next_time(last.made_at)
+            self._host.write_trusting(self.core, member, role, latest=0, since=since, session=session)
 
     def check_role(self, member: str, role: str) -> None:
         """Refuse an assignment of a role that readers would refuse.
@@ -157,10 +174,7 @@ class GroupWriter:
         """Load the accounts of all members with keys, for their public keys. Ignore members without a known account."""
         members = [*self.key_holders(), *self.write_only_members()]
         absent = [member for member in members if is_account_id(member) and self._host.store.agent_of(member) is None]
-        found = await asyncio.gather(*(self._host.load_account(member) for member in absent), return_exceptions=True)
-        for error in found:
-            if isinstance(error, BaseException) and not isinstance(error, ValueNotFound | WrongKind):
-                raise error
+        await asyncio.gather(*(self._host.load_header(member) for member in absent))
 
     def reveal_if_possible(self, key: ReadKey, member: str) -> None:
         """Give a key to a member; if that is impossible, log a warning.

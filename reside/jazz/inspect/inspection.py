@@ -132,8 +132,8 @@ def _content(value: Value) -> Json:  # noqa: PLR0911 - one return a kind
 def _notes(core: Core) -> Iterator[str]:
     if core.deleted:
         yield "an admin of its group deleted it: only the deletion counts, and only the deletion is sent"
-    for session in core.rejected:
-        yield f"the log of {session} continues with a batch whose signature does not verify; the batch was refused"
+    for session, rejection in core.rejected.items():
+        yield f"the rest of the session {session} is ignored: {rejection.why}"
     for author, batches in core.deferred.items():
         count = sum(len(batch.transactions) for batch in batches)
         yield f"{count} transactions by {author} are deferred: that account is not on the server"

@@ -31,6 +31,24 @@ class Batch:
     signature: str
     new: bool = False
 
+    @property
+    def end(self) -> int:
+        """The number of transactions of the session up to the end of the batch."""
+        return self.after + len(self.transactions)
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A session that this node ignores, because it can't accept a part of it.
+
+    Attributes:
+        end: how many transactions of the session the server has.
+        why: the reason.
+    """
+
+    end: int
+    why: str
+
 
 @dataclass(slots=True, eq=False)
 class Core:
@@ -43,7 +61,7 @@ class Core:
         transactions: all verified transactions in the order of arrival.
         expected: the number of transactions that the server announced, by session.
         deferred: batches whose author's account is not loaded yet, by author.
-        rejected: sessions with an invalid batch; they are ignored for the rest of the connection.
+        rejected: sessions with an invalid batch, by id; they are ignored for the rest of the connection.
         refusal: why the last malformed message about the value was dropped.
         unconfirmed: whether the server may have more: it has not sent its complete state yet.
         stored: whether the header is in the local store.
@@ -69,7 +87,7 @@ class Core:
     transactions: list[Transaction] = field(default_factory=list)
     expected: dict[str, int] = field(default_factory=dict)
     deferred: dict[str, list[Batch]] = field(default_factory=dict)
-    rejected: set[str] = field(default_factory=set)
+    rejected: dict[str, Rejection] = field(default_factory=dict)
     refusal: str | None = None
     unconfirmed: bool = False
     stored: bool = False

@@ -183,7 +183,7 @@ class GroupStates:
                 queue.extend(self._store.core(dependant) for dependant in current.dependants)
 
     def _taint(self, unfinished: Core) -> None:
-        """Note the groups whose validation uses another's unfinished state; they are validated again later."""
+        """Note the groups that were validated with an unfinished state of another; they are validated again later."""
         place = self._validating.index(unfinished)
         self._tainted.update(core.co_id for core in self._validating[place + 1 :])
 

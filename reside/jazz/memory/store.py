@@ -20,7 +20,7 @@ from reside.jazz.wire.session import Transaction
 
 
 class Guard(Protocol):
-    """Refuses more than the roles forbid; implemented by `reside.jazz.removals.WriteGuard`."""
+    """Refuses transactions in addition to those that roles forbid; implemented by `reside.jazz.removals.WriteGuard`."""
 
     def was_complete(self, core: Core) -> bool:
         """Return whether a value was loaded completely before, so that what arrives now is new."""

@@ -110,6 +110,11 @@ class NodeHost:
         """Load an account; raise `WrongKind` if the value is not one. See `Node.load`."""
         return await self.load_as(co_id, Account, timeout=timeout)
 
+    async def load_header(self, co_id: str) -> None:
+        """Load the header of a value, if the server has it; see `Loader.load_header`."""
+        self._check_open()
+        await self._loader.load_header(co_id)
+
     def create_group(self, name: str | None = None) -> Group:
         """Create a group with this account as its admin; see `Node.create_group`."""
         core = self.writer.create(group_header(self.account_id, name, self._clock()))
@@ -123,10 +128,10 @@ class NodeHost:
         await self._flusher.uploaded(core, timeout)
 
     def write_trusting(
-        self, core: Core, key: str, value: Json, *, latest: int, session: SessionId | None = None
+        self, core: Core, key: str, value: Json, *, latest: int, since: int = 0, session: SessionId | None = None
     ) -> None:
         """Set one key of a group or an account; see `Writer.trusting`. All such writes of a node use this method."""
-        self.writer.trusting(core, key, value, latest=latest, session=session)
+        self.writer.trusting(core, key, value, latest=latest, since=since, session=session)
 
     def write_private(
         self, core: Core, changes: Sequence[Json], *, latest: int, meta: dict[str, Json] | None = None

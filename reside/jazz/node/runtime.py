@@ -159,6 +159,7 @@ class Runtime:
             self._sync.loads_in_flight,
             self._transport.outbox.buffered,
             len(self._sync.unacknowledged),
+            self._sync.rejected_sessions,
         )
 
     async def catch_up(self, small: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error

@@ -13,6 +13,7 @@ class Statistics:
         loads: number of values requested but not yet answered.
         buffered: number of characters queued to be sent.
         unacknowledged: number of values with writes that the server has not acknowledged.
+        rejected: number of sessions that violated the protocol and were ignored, since the node was opened.
     """
 
     values: int
@@ -20,3 +21,4 @@ class Statistics:
     loads: int
     buffered: int
     unacknowledged: int
+    rejected: int

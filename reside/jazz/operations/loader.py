@@ -69,12 +69,38 @@ class Loader:
             why = f"its content was refused: {core.refusal}" if core.refusal else self._delay_reason()
             raise JazzTimeout(f"{co_id} could not be loaded within {timeout:g} s: {why}") from None
         finally:
-            self.loading[core.co_id] -= 1
-            if not self.loading[core.co_id]:
-                del self.loading[core.co_id]
+            self._end_load(core)
         if core.deleted:
             raise ValueDeleted(co_id)
         return core
+
+    async def load_header(self, co_id: str, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises JazzTimeout
+        """Wait until the header of a value arrived, or the server answered that it does not have it.
+
+        Unlike `load`, this can't be delayed by the author of the value's content.
+
+        Args:
+            co_id: the value's id.
+            timeout: in seconds.
+
+        Raises:
+            JazzTimeout: the server did not answer in time.
+        """
+        if not is_co_id(co_id):
+            return
+        core = self._store.core(co_id)
+        self.loading[core.co_id] += 1
+        try:
+            async with asyncio.timeout(timeout):
+                core.absent = False  # the server may have received the value since it was last asked
+                self._sync.request(core, again=True)
+                while core.header is None and not core.absent:
+                    self._sync.request(core)
+                    await self._waiters.change([core], None)
+        except TimeoutError:
+            raise JazzTimeout(f"{co_id} was not answered within {timeout:g} s: {self._delay_reason()}") from None
+        finally:
+            self._end_load(core)
 
     async def catch_up(self, small: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises JazzTimeout
         """Wait for one round trip, across reconnects; see `Node.catch_up`.
@@ -122,6 +148,11 @@ class Loader:
                 self._sync.request(needed)
                 requested_again = requested_again or needed is core
             await self._waiters.change(missing, None)
+
+    def _end_load(self, core: Core) -> None:
+        self.loading[core.co_id] -= 1
+        if not self.loading[core.co_id]:
+            del self.loading[core.co_id]
 
     def _forget(self, core: Core) -> None:
         """Drop a value that does not exist, so that requests for made-up ids can't fill the memory."""

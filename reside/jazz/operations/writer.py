@@ -2,7 +2,7 @@
 
 Writes of one event-loop turn to one value share a message and a signature. Other nodes receive all writes in the order
 in which they were made: values are sent in the order of their first write, and before a value is written again after
-another one, everything before is sent. While the server owes an acknowledgement, the turns of a few milliseconds form
+another one, everything before is sent. While an acknowledgement is outstanding, the turns of a few milliseconds form
 one batch. So a stream of writes needs few signatures and messages, and a writer that waits for answers is not delayed.
 Signing and sending happens in slices, so writes to many values at once block the event loop only for the writes
 themselves. With a local store there are neither batches nor slices: each turn's writes are signed and saved at its end.
@@ -28,12 +28,14 @@ from reside.jazz.wire.random_ids import new_delete_session, new_session_tail
 from reside.jazz.wire.session import MAX_TIME, Transaction
 
 _MAX_UNSENT_CHARACTERS: Final = 102_400
-"""A message exceeds this size by at most one transaction, because servers refuse frames of 100 MB."""
+"""A message exceeds this size by at most one transaction; servers refuse frames of 100 MB."""
 _BATCH_S: Final = 0.004
-"""How long after the last message writes are batched, while the server owes an acknowledgement."""
+"""How long after the last message writes are batched, while an acknowledgement is outstanding."""
 _SLICE_S: Final = 0.002
 """How long signing and sending may block the event loop at a time."""
 _MAX_PERMITS: Final = 256
+MAX_LEAD_MS: Final = 2_000
+"""How far ahead of this node's clock another writer may be so that writes here are still dated after its writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,12 @@ class Writer:
         self._sync.own_sessions.add(session)
         return session
 
+    def new_session(self, core: Core) -> SessionId:
+        """Return a new session of this node for a value."""
+        session = SessionId(author_of(self.session_for(core)) + new_session_tail())
+        self._sync.own_sessions.add(session)
+        return session
+
     def create(self, header: Header) -> Core:
         """Create a value.
 
@@ -120,19 +128,23 @@ class Writer:
         self._begin(core)
         return core
 
-    def trusting(self, core: Core, key: str, value: Json, *, latest: int, session: SessionId | None = None) -> None:
+    def trusting(
+        self, core: Core, key: str, value: Json, *, latest: int, since: int = 0, session: SessionId | None = None
+    ) -> None:
         """Set one key of a group or an account, readable by everyone.
 
         Args:
             core: the group.
             key: the key to set.
             value: the new value.
-            latest: time of the last valid transaction of the group.
+            latest: time of the last valid transaction of the group by an admin or manager.
+            since: time from which this account has its role.
             session: the session to write in; None for this account's.
         """
         payload = compact_json([{"op": "set", "key": key, "value": value}])
         session = session or self.session_for(core)
-        self._append(core, self._transaction(core, session, self._made_at(core, session, latest), payload))
+        made_at = max(self._made_at(core, session, latest), since)
+        self._append(core, self._transaction(core, session, made_at, payload))
 
     def private(self, core: Core, changes: Sequence[Json], *, latest: int, meta: dict[str, Json] | None = None) -> None:
         """Write an encrypted transaction to a value that a group owns.
@@ -176,8 +188,8 @@ class Writer:
         """
         session = session or self.session_for(core)
         owner = None if core.header is None else self._store.owner_of(core.header)
-        roles_since = owner.epochs()[-1:] if owner is not None else []
-        made_at = self._made_at(core, session, max([latest, *roles_since]))
+        since = 0 if owner is None else owner.role_since(self._store.account_id)
+        made_at = max(self._made_at(core, session, latest), since)
         self._append(core, self._transaction(core, session, made_at, "[]", meta=compact_json(dict(meta))))
 
     def delete(self, core: Core, *, latest: int) -> None:
@@ -236,7 +248,7 @@ class Writer:
         return permit
 
     def _writes_since(self, state: GroupState) -> int:
-        """Return the time since which this account, which may write now, could write without interruption."""
+        """Return the time since which this account may write; it may write now."""
         me = self._store.account_id
         return next((epoch for epoch in reversed(state.epochs()) if state.role_of(me, epoch - 1) not in WRITERS), 0)
 
@@ -274,13 +286,17 @@ class Writer:
         return NotPermitted(co_id, group=state.co_id, role=role, act="write to", needs=needs)
 
     def _made_at(self, core: Core, session: SessionId, latest: int) -> int:
-        """Return a time after everything valid in this value, so that content read before a write never wins over it.
+        """Return a time after the last own transaction and, if possible, after everything valid in this value.
 
-        There is no later time if a transaction is dated at `MAX_TIME`.
+        So content that was read before a write does not win over it, even if its writer's clock is ahead. But what is
+        dated more than `MAX_LEAD_MS` ahead is ignored: otherwise its author could delay all later writes, and with them
+        removals, by any time.
         """
         log = core.sessions.get(session)
         own = log.transactions[-1].made_at if log is not None and log.transactions else 0
-        return min(max(self._clock(), own + 1, latest + 1), MAX_TIME)
+        now = self._clock()
+        after = latest + 1 if latest < now + MAX_LEAD_MS else 0
+        return min(max(now, own + 1, after), MAX_TIME)
 
     def _transaction(
         self,

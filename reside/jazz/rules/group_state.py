@@ -27,7 +27,7 @@ can't be accepted afterwards."""
 INHERITABLE: Final = READERS
 MAPPINGS: Final = READERS | {"extend"}
 _BEGINNING: Final = -1
-NEVER: Final = 2**63
+NEVER: Final = 2**65
 """A time after every transaction."""
 
 
@@ -71,7 +71,7 @@ class GroupState:
         encrypted_under: for each key id, the ids of the keys that it was encrypted under.
         read_keys: ids of all current and former read keys.
         cursor: the time that a running validation pass has reached; None if none is running.
-        latest: time of the last valid transaction.
+        latest: time of the last valid transaction by an admin or manager; nobody else can move a writer's clock.
     """
 
     co_id: str
@@ -88,6 +88,7 @@ class GroupState:
     _own_epochs: list[int] = field(default_factory=list)
     _epochs: list[int] | None = None
     _roles: dict[int, dict[str, str | None]] = field(default_factory=dict)
+    _role_since: dict[str, int] = field(default_factory=dict)
 
     def entry(self, key: str, at: int | None = None) -> Entry | None:
         """Return the assignment of a key that is effective at a time (in ms; None for now)."""
@@ -134,12 +135,22 @@ class GroupState:
         return role
 
     def writes_during(self, member: str, at: int) -> tuple[int, int]:
-        """Return an interval around a time (ms) in which a member may write; an empty one if it may not then."""
+        """Return an interval around a time (ms) in which a member may write; empty if it may not at that time."""
         if self.role_of(member, at) not in WRITERS:
             return at, at
         epochs = self.epochs()
         place = bisect_right(epochs, at)
         return epochs[place - 1] if place else at, epochs[place] if place < len(epochs) else NEVER
+
+    def role_since(self, member: str) -> int:
+        """Return the time in ms since which a member has had its current role; 0 if it always had."""
+        since = self._role_since.get(member)
+        if since is None:
+            role = self.role_of(member)
+            epochs = reversed(self.epochs())
+            since = next((epoch for epoch in epochs if self.role_of(member, epoch - 1) != role), 0)
+            self._role_since[member] = since
+        return since
 
     def epochs(self) -> list[int]:
         """Return all times at which roles may change, here or in a parent. Between two of them they are constant."""
@@ -182,13 +193,16 @@ class GroupState:
             the time in ms from which roles may differ; 0 for an extension, because a parent's roles may have any time;
             `NEVER` if roles stay the same.
         """
-        self.entries.setdefault(key, []).append(entry)
+        entries = self.entries.setdefault(key, [])
+        # Anyone may revoke themselves, which changes nothing for those without a role.
+        changes_role = entry.value != "revoked" or (entries and entries[-1].value != "revoked")
+        entries.append(entry)
         if key.startswith("key_"):
             self._add_reveal(key)
         elif key == "readKey":
             if isinstance(entry.value, str):
                 self.read_keys.add(entry.value)
-        elif key == EVERYONE or is_member_key(key) or key.startswith("parent_"):
+        elif key.startswith("parent_") or (changes_role and (key == EVERYONE or is_member_key(key))):
             if not self._own_epochs or self._own_epochs[-1] < entry.made_at:
                 self._own_epochs.append(entry.made_at)
             return 0 if key.startswith("parent_") else entry.made_at
@@ -197,6 +211,8 @@ class GroupState:
     def forget_roles(self, since: int) -> None:
         """Drop cached roles from a time on, because this group or a parent changed there."""
         self._epochs = None
+        if since < NEVER:
+            self._role_since.clear()
         for start in [start for start in self._roles if start >= since]:
             del self._roles[start]
 

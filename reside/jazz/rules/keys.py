@@ -66,7 +66,7 @@ def _known(store: Groups, group_id: str, reader: Reader) -> MutableMapping[str, 
 
 
 def _run(store: Groups, reader: Reader, goal: _Goal) -> str | None:
-    """Run a search and the searches that it depends on."""
+    """Return the result of a search, after running the searches that it depends on."""
     seen = {goal}
     stack = [(goal, _search(store, reader, goal))]
     answer: str | None = None

@@ -43,6 +43,7 @@ class GroupValidator:
         self._set_write_keys: set[str] = set()
         self._last: tuple[int, str] = (-1, "")
         self._changed_from: int | None = None
+        self._role: str | None = None
 
     def can_resume(self, transactions: Iterable[Transaction]) -> bool:
         """Return whether all these transactions come after those already validated."""
@@ -67,7 +68,7 @@ class GroupValidator:
             state.cursor = transaction.made_at
             refusal = transaction.policy_refusal or self._refusal(transaction)
             state.verdicts.append(Verdict(transaction, refusal))
-            if refusal is None:
+            if refusal is None and self._role in ADMINS:
                 state.latest = transaction.made_at
             self._last = transaction.when
         state.cursor = None
@@ -91,7 +92,7 @@ class GroupValidator:
 
     def _refusal(self, transaction: Transaction) -> str | None:
         """Validate the next transaction, and add it to the state if it is valid."""
-        role = self.acting_role(transaction.author, transaction.made_at)
+        role = self._role = self.acting_role(transaction.author, transaction.made_at)
         if transaction.is_private:
             if self.state.agent_id is None:
                 return "private transactions are invalid in groups"

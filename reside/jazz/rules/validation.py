@@ -1,4 +1,4 @@
-"""The progress of validating a group, which is kept with the group; see `reside.jazz.memory.group_states`."""
+"""How far a group is validated, so that the next validation resumes there; see `reside.jazz.memory.group_states`."""
 
 from dataclasses import dataclass, field
 

@@ -9,11 +9,11 @@ _MAX_S: Final = 10.0
 def back_off(failures: int, chance: float) -> float:
     """Return the seconds until the next attempt: 0.5 s for each failure, at most 10 s, reduced by random jitter.
 
-    The jitter prevents that all clients of a restarted server reconnect at the same moment.
+    With jitter, the clients of a restarted server do not all reconnect at the same moment.
 
     Args:
         failures: failed attempts since the last working connection; 0 right after one.
-        chance: a random number from 0 to 1. After a failure it decides half of the delay, otherwise all of it.
+        chance: a random number from 0 to 1. After a failure it scales half of the delay, otherwise all of it.
     """
     if failures == 0:
         return _STEP_S * chance

@@ -3,12 +3,11 @@
 Signatures and permissions are checked elsewhere.
 """
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import SessionId, is_session_id
-from reside.jazz.memory.covalue import Batch, Core
+from reside.jazz.memory.covalue import Batch, Core, Rejection
 from reside.jazz.sync.known_state import Counts, KnownState
 from reside.jazz.wire.encoding import compact_json, quote
 from reside.jazz.wire.session import canonical, parse_transactions
@@ -23,9 +22,11 @@ def known_state_message(action: str, core: Core, *, correction: bool = False, vo
         action: `load` or `known`.
         core: the value.
         correction: whether the message corrects the server's record.
-        void: counts to report for void sessions.
+        void: counts to report for sessions that this node ignores.
     """
-    counts = {**void, **core.counts()} if void else core.counts()
+    counts = core.counts()
+    if void:
+        counts = counts | {session: max(count, counts.get(session, 0)) for session, count in void.items()}
     sessions = ",".join([f"{quote(session)}:{count}" for session, count in counts.items()])
     header = "true" if core.header is not None else "false"
     tail = ',"isCorrection":true' if correction else ""
@@ -82,13 +83,28 @@ def read_counts(message: dict[str, Any]) -> Counts:
     return dict(sessions)
 
 
-def read_batches(message: dict[str, Any]) -> Sequence[Batch]:
-    """Return the batches of a `content` message.
+def read_batches(message: dict[str, Any]) -> tuple[list[Batch], dict[str, Rejection]]:
+    """Return the batches of a `content` message, and the sessions whose batch violates the protocol.
 
     Raises:
-        InvalidContent: a batch violates the protocol.
+        InvalidContent: the message has no sessions.
     """
-    return [_batch(session, raw) for session, raw in _members(message, "new").items()]
+    batches: list[Batch] = []
+    rejected: dict[str, Rejection] = {}
+    for session, raw in _members(message, "new").items():
+        try:
+            batches.append(_batch(session, raw))
+        except InvalidContent as error:
+            rejected[session] = Rejection(_end(raw), str(error))
+    return batches, rejected
+
+
+def _end(raw: Any) -> int:
+    """Return how many transactions of a session the sender has, as far as a malformed batch says it."""
+    if not isinstance(raw, dict):
+        return 0
+    after, transactions = raw.get("after"), raw.get("newTransactions")
+    return after + len(transactions) if isinstance(after, int) and isinstance(transactions, list) else 0
 
 
 def _members(message: dict[str, Any], key: str) -> dict[str, Any]:

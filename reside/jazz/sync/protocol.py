@@ -30,7 +30,7 @@ from reside.jazz.sync.messages import (
 )
 from reside.jazz.sync.receiver import BatchReceiver
 from reside.jazz.wire.encoding import parse_json
-from reside.jazz.wire.header import parse_header
+from reside.jazz.wire.header import header_of
 from reside.jazz.wire.session import SessionLog
 
 _log = logging.getLogger(__name__)
@@ -119,6 +119,11 @@ class Sync:
     def loads_in_flight(self) -> int:
         """The number of values that are requested and not answered."""
         return self._load_queue.in_flight
+
+    @property
+    def rejected_sessions(self) -> int:
+        """The number of sessions that violated the protocol."""
+        return self._receiver.rejected_sessions
 
     def request_full(self, core: Core) -> None:
         """Request a value as if it were not in memory. The header in the answer distinguishes it from other content."""
@@ -231,15 +236,14 @@ class Sync:
 
     def _receive_content(self, core: Core, message: dict[str, Any]) -> None:
         peer = self._peer(core)
-        batches = read_batches(message)
+        batches, rejected = read_batches(message)
         if core.header is None:
             if message.get("header") is None:
                 self._send(empty_known_state_message("known", core.co_id, correction=True))
                 return
-            header = parse_header(message["header"])
-            if header.co_id != core.co_id:
-                raise InvalidContent(f"the header received for {core.co_id} belongs to {header.co_id}")
-            self._store.set_header(core, header)
+            self._receive_header(core, message["header"])
+        for session, rejection in rejected.items():
+            self._receiver.reject(core, session, rejection)
         expected = message.get("expectContentUntil")
         if isinstance(expected, dict):
             core.expected.update({key: count for key, count in expected.items() if type(count) is int})
@@ -260,12 +264,26 @@ class Sync:
         if message.get("header") is not None:
             self._on_full_load(core)
 
+    def _receive_header(self, core: Core, raw: Any) -> None:
+        """Set a header from the server.
+
+        Raises:
+            InvalidContent: it is refused; then the value counts as absent, so that nothing waits for it.
+        """
+        try:
+            header = header_of(core.co_id, raw)
+        except InvalidContent as error:
+            core.absent, core.refusal = True, str(error)
+            self._mark_answered(core, self._peer(core))
+            self._store.changed(core)
+            raise
+        self._store.set_header(core, header)
+
     def _receive_batches(self, core: Core, peer: KnownState, batches: Iterable[Batch]) -> bool:
         """Process batches from the server; return whether one of them left a gap."""
         gap = False
         for batch in batches:
-            end = batch.after + len(batch.transactions)
-            peer.acknowledged[batch.session] = max(end, peer.acknowledged.get(batch.session, 0))
+            peer.acknowledged[batch.session] = max(batch.end, peer.acknowledged.get(batch.session, 0))
             gap = not self._receiver.receive(core, batch) or gap
         return gap
 
@@ -331,8 +349,10 @@ class Sync:
         self._send_later(self._state(core, "known"))
 
     def _state(self, core: Core, action: str) -> str:
-        """Return the known state of a value; if deleted, include void sessions, so that the server sends no more."""
+        """Return the known state of a value; include the sessions that are ignored, so that they are not sent again."""
         void = self._peer(core).acknowledged if core.deleted else {}
+        if core.rejected:
+            void = void | {session: rejection.end for session, rejection in core.rejected.items()}
         return known_state_message(action, core, void=void)
 
     def _own_logs(self, core: Core) -> list[SessionLog]:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 from reside.jazz.ids import author_of, is_delete_session
-from reside.jazz.memory.covalue import Batch, Core
+from reside.jazz.memory.covalue import Batch, Core, Rejection
 from reside.jazz.memory.store import Store
 from reside.jazz.wire.session import SessionLog
 
@@ -26,6 +26,14 @@ class BatchReceiver:
         self._store = store
         self._request = request
         self._deferred: dict[str, set[str]] = {}
+        self.rejected_sessions = 0
+
+    def reject(self, core: Core, session: str, rejection: Rejection) -> None:
+        """Ignore a session for the rest of the connection; others are not affected."""
+        level = logging.DEBUG if core.rejected else logging.WARNING  # anyone can add any number of them
+        _log.log(level, "a session of %s is ignored: %s", core.co_id, rejection.why)
+        self.rejected_sessions += 1
+        core.rejected[session] = rejection
 
     def receive(self, core: Core, batch: Batch) -> bool:
         """Verify and append a batch, or defer it; return False if transactions before it are missing."""
@@ -73,8 +81,7 @@ class BatchReceiver:
         if not fresh:
             return True
         if is_delete_session(batch.session) and have + len(fresh) > 1:
-            core.rejected.add(batch.session)
-            _log.warning("a delete session of %s has more than one transaction; it is ignored", core.co_id)
+            self.reject(core, batch.session, Rejection(batch.end, "a delete session has more than one transaction"))
             return True
         if self._store.guard is not None:
             self._store.guard.arriving(core, fresh, new=batch.new)
@@ -85,6 +92,5 @@ class BatchReceiver:
             if is_delete_session(batch.session):
                 self._store.changed(core)
         else:
-            core.rejected.add(batch.session)
-            _log.warning("a signature in %s does not verify; its session is ignored", core.co_id)
+            self.reject(core, batch.session, Rejection(batch.end, "its signature does not verify"))
         return True

@@ -34,7 +34,7 @@ class Socket(asyncio.BufferedProtocol):
 
     Attributes:
         closed: done when the connection has ended; its result is the reason.
-        received_at: the loop's time at which data last arrived.
+        received_at: time on the event loop's clock at which data last arrived.
     """
 
     def __init__(

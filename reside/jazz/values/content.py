@@ -121,7 +121,7 @@ class Content:
         if not fresh:
             return
         self._valid.extend(fresh)
-        self.latest = max([self.latest, *[item.made_at for item in fresh]])
+        self.latest = max(self.latest, _latest(fresh))
         if self._losers or any(item.meta_value for item in fresh):
             self._reset()
         else:
@@ -134,7 +134,7 @@ class Content:
         if not content_changed and valid == self._valid and (header is None or not header.restrict_deletion):
             return  # if deletion is restricted, the same transactions may delete fewer or more items than before
         self._valid = valid
-        self.latest = max((item.made_at for item in valid), default=0)
+        self.latest = _latest(valid)
         self._reset()
         self._core.revision += 1
 
@@ -172,6 +172,11 @@ class Content:
         if header is not None and header.owner is None:
             return None
         return "the owning group is not loaded"
+
+
+def _latest(valid: Iterable[Transaction]) -> int:
+    """Return the time of the last change; readers may write transactions without changes, which point to branches."""
+    return max((item.made_at for item in valid if item.is_private or item.changes), default=0)
 
 
 def _losers(valid: Sequence[Transaction]) -> frozenset[int]:

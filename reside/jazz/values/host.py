@@ -86,6 +86,9 @@ class Host(Protocol):
     async def load_account(self, co_id: str, *, timeout: float = 30.0) -> Watchable:  # noqa: ASYNC109 - as Node.load
         """Load an account; see `Node.load_account`."""
 
+    async def load_header(self, co_id: str) -> None:
+        """Load the header of a value, if the server has it."""
+
     def create_group(self, name: str | None = None) -> Any:
         """Create a group; see `Node.create_group`."""
 
@@ -93,7 +96,7 @@ class Host(Protocol):
         """Wait for the server's acknowledgement; see `Value.uploaded`."""
 
     def write_trusting(
-        self, core: Core, key: str, value: Json, *, latest: int, session: SessionId | None = None
+        self, core: Core, key: str, value: Json, *, latest: int, since: int = 0, session: SessionId | None = None
     ) -> None:
         """Set one key of a group or an account; see `Writer.trusting`."""
 

@@ -41,8 +41,13 @@ class OwnedValue(Value):
         return super()._refresh()
 
     def refusals(self) -> list[tuple[SessionId, int, str | None]]:
-        """Return session and index of each transaction of the log, and why it does not count; None if it does."""
-        return [(item.session, item.index, refusal) for item, refusal in self._content.refusals()]
+        """Return session and index of each transaction of the log, and why it does not count; None if it does.
+
+        A session that violates the protocol is ignored from its first malformed batch on: it has one entry for that.
+        """
+        found = [(item.session, item.index, refusal) for item, refusal in self._content.refusals()]
+        rejected = self._core.rejected.items()
+        return found + [(SessionId(session), self._core.count(session), item.why) for session, item in rejected]
 
     def _write_first(self, changes: Sequence[Json]) -> None:
         """Write the first content of a unique value. Of several writers, the earliest wins.

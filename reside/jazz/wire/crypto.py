@@ -23,7 +23,7 @@ from nacl.bindings import (
 from nacl.exceptions import BadSignatureError, CryptoError
 
 from reside.jazz.errors import InvalidContent, InvalidCredentials
-from reside.jazz.wire.encoding import b58decode, b58encode, b64decode, b64encode, parse_json, stable_json
+from reside.jazz.wire.encoding import b58decode, b58encode, b64decode, b64encode, parse_json, quote, stable_json
 from reside.jazz.wire.stream_cipher import XSalsa20
 
 _KEY_BYTES = 32
@@ -129,8 +129,8 @@ def nonce_of(material: str) -> bytes:
 
 
 def transaction_material(co_id: str, session_id: str, index: int) -> str:
-    """Return the canonical JSON of a transaction's nonce material; the characters of ids need no escaping."""
-    return f'{{"in":"{co_id}","tx":{{"sessionID":"{session_id}","txIndex":{index}}}}}'
+    """Return the canonical JSON of a transaction's nonce material."""
+    return f'{{"in":"{co_id}","tx":{{"sessionID":{quote(session_id)},"txIndex":{index}}}}}'
 
 
 def decryptor(key_secret: str, co_id: str) -> Callable[[str, str, int], bytes]:
@@ -139,10 +139,13 @@ def decryptor(key_secret: str, co_id: str) -> Callable[[str, str, int], bytes]:
     Its arguments are an `encrypted_U…`, the transaction's session and its index in that session.
     """
     stream = XSalsa20(_symmetric_key(key_secret))
-    start = f'{{"in":"{co_id}","tx":{{"sessionID":"'
+    start = f'{{"in":"{co_id}","tx":{{"sessionID":'
+    quoted: dict[str, str] = {}
 
     def opened(cipher: str, session: str, index: int) -> bytes:
-        return stream.apply(_encrypted(cipher), nonce_of(f'{start}{session}","txIndex":{index}}}}}'))
+        if session not in quoted:
+            quoted[session] = quote(session)
+        return stream.apply(_encrypted(cipher), nonce_of(f'{start}{quoted[session]},"txIndex":{index}}}}}'))
 
     return opened
 

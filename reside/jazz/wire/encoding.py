@@ -95,10 +95,11 @@ def quote(text: str) -> str:
     r"""Quote a string as `JSON.stringify` does: only lone surrogates, quotes, `\` and controls are escaped."""
     if text.startswith(_RAW_PREFIXES):
         return f'"{text}"'
-    return _quote(text)
+    return quote_plainly(text)
 
 
-def _quote(text: str) -> str:
+def quote_plainly(text: str) -> str:
+    r"""Quote a string as `JSON.stringify` does, without the exception of `quote` for ciphers."""
     quoted = encode_basestring(text)
     return quoted if quoted.isascii() else _escape_surrogates(quoted)
 
@@ -210,11 +211,11 @@ def _stable_json(value: Any) -> str:  # noqa: PLR0911 - one return for each JSON
     if value is False:
         return "false"
     if isinstance(value, int | float):
-        return _js_number(value)
+        return js_number(value)
     if isinstance(value, list | tuple):
         return "[" + ",".join([_stable_json(item) for item in value]) + "]"
     if isinstance(value, dict):
-        return "{" + ",".join([f"{_quote(key)}:{_stable_json(value[key])}" for key in _sorted_keys(value)]) + "}"
+        return "{" + ",".join([f"{quote_plainly(key)}:{_stable_json(value[key])}" for key in _sorted_keys(value)]) + "}"
     raise InvalidContent(f"not a JSON value: {type(value).__name__}")
 
 
@@ -260,7 +261,7 @@ def _rounded(value: int) -> float | None:
         return None
 
 
-def _js_number(value: float) -> str:  # noqa: PLR0911 - one return for each case of the standard
+def js_number(value: float) -> str:  # noqa: PLR0911 - one return for each case of the standard
     """Format a number as JavaScript's `String(value)` does (ECMA-262, Number::toString)."""
     if isinstance(value, int):
         if abs(value) <= _MAX_SAFE_INTEGER:

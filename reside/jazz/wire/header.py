@@ -10,8 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import CoId, Json, is_co_id
-from reside.jazz.wire.crypto import short_hash
-from reside.jazz.wire.encoding import stable_json
+from reside.jazz.wire.header_id import header_id
 from reside.jazz.wire.random_ids import new_uniqueness
 
 ValueType: TypeAlias = Literal["comap", "colist", "costream", "coplaintext"]
@@ -74,15 +73,12 @@ def parse_header(raw: Any) -> Header:
     Raises:
         InvalidContent: this is not a header of the protocol.
     """
-    if not isinstance(raw, dict) or "meta" not in raw or "uniqueness" not in raw:
-        raise InvalidContent("a header needs type, ruleset, meta and uniqueness")
-    value_type, ruleset, meta = raw.get("type"), raw.get("ruleset"), raw["meta"]
-    if value_type not in _VALUE_TYPES or not isinstance(ruleset, dict) or not isinstance(meta, dict | None):
-        raise InvalidContent("a header has an unknown type, ruleset or meta")
-    try:
-        co_id = CoId("co_z" + short_hash(stable_json(raw)))
-    except (RecursionError, UnicodeEncodeError):
-        raise InvalidContent("a header is nested too deeply, or is not valid Unicode") from None
+    if not isinstance(raw, dict):
+        raise InvalidContent("a header is not an object")
+    co_id = header_id(raw)
+    value_type, ruleset, meta = raw.get("type"), raw["ruleset"], raw.get("meta")
+    if value_type not in _VALUE_TYPES or not isinstance(meta, dict | None):
+        raise InvalidContent("a header has an unknown type or meta")
     kind = ruleset.get("type")
     owner = initial_admin = None
     if kind == "group":
@@ -93,8 +89,6 @@ def parse_header(raw: Any) -> Header:
         owner = ruleset.get("group")
         if not isinstance(owner, str) or not is_co_id(owner):
             raise InvalidContent("a header has no id of an owning group")
-    elif kind != "unsafeAllowAll":
-        raise InvalidContent("a header has an unknown ruleset")
     return Header(
         co_id,
         value_type,
@@ -104,6 +98,18 @@ def parse_header(raw: Any) -> Header:
         restrict_deletion=ruleset.get("restrictDeletion") is True,
         raw=raw,
     )
+
+
+def header_of(co_id: str, raw: Any) -> Header:
+    """Check the shape of the header of a value.
+
+    Raises:
+        InvalidContent: this is not a header of the protocol, or it is another value's.
+    """
+    header = parse_header(raw)
+    if header.co_id != co_id:
+        raise InvalidContent(f"the header received for {co_id} belongs to {header.co_id}")
+    return header
 
 
 def account_header(agent_id: str) -> Header:

@@ -53,7 +53,7 @@ class Placed(Protocol):
 
 
 def session_key(session: str, branch: Json) -> str:
-    """Return a session's name that is different in a value and in each of its branches."""
+    """Return a name for a session of a value or of a branch; no two of them share a name."""
     return f"{session}{BRANCH}{branch}" if isinstance(branch, str) and branch else session
 
 

@@ -4,6 +4,7 @@ A signature covers the whole log up to its transaction, so one check verifies a 
 not at all (docs/jazz-protocol.md, section 3).
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -13,12 +14,14 @@ from blake3 import blake3
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import Json, SessionId, author_of
 from reside.jazz.wire.crypto import Agent, verify
-from reside.jazz.wire.encoding import b58encode, quote
+from reside.jazz.wire.encoding import b58encode, quote, stable_json
 from reside.jazz.wire.merging import Origin
 
 _MAX_TRANSACTION_CHARACTERS = 102_400
 MAX_TIME: Final = 2**53
-"""The latest time of a transaction in ms; JavaScript can't represent every greater integer."""
+"""The latest time in ms that is written here; JavaScript can't represent every greater integer."""
+_TIME_LIMIT: Final = 2**64
+"""Servers accept transactions that are dated before this time."""
 
 
 @dataclass(slots=True, eq=False)
@@ -60,7 +63,7 @@ class Transaction:
 
     @property
     def name(self) -> tuple[str, int]:
-        """Session and index by which its insertions are named; if merged from a branch, those in the branch."""
+        """The session and index that name its insertions: its own or, if it was merged from a branch, those there."""
         return (self.session, self.index) if self.origin is None else (self.origin.key, self.origin.index)
 
     @property
@@ -171,15 +174,24 @@ def canonical(transactions: Iterable[Transaction]) -> list[str]:
         key = item.key_used
         meta = "" if item.meta is None else f',"meta":{quote(item.meta)}'
         if key is None:
-            texts.append(f'{{"changes":{quote(item.payload)},"madeAt":{item.made_at}{meta},"privacy":"trusting"}}')
+            texts.append(f'{{"changes":{quote(item.payload)},"madeAt":{_time(item)}{meta},"privacy":"trusting"}}')
             continue
         if key not in quoted:
             quoted[key] = quote(key)
         texts.append(
-            f'{{"encryptedChanges":{quote(item.payload)},"keyUsed":{quoted[key]},"madeAt":{item.made_at}{meta},'
+            f'{{"encryptedChanges":{quote(item.payload)},"keyUsed":{quoted[key]},"madeAt":{_time(item)}{meta},'
             '"privacy":"private"}'
         )
     return texts
+
+
+def next_time(time: int) -> int:
+    """Return the first time after a time (ms) that JavaScript can represent."""
+    return time + 1 if time < MAX_TIME else int(math.nextafter(time, math.inf))
+
+
+def _time(item: Transaction) -> str:
+    return str(item.made_at) if item.made_at <= MAX_TIME else stable_json(item.made_at)
 
 
 def parse_transactions(raw: Sequence[Any], session: SessionId, after: int) -> list[Transaction]:
@@ -199,8 +211,10 @@ def parse_transactions(raw: Sequence[Any], session: SessionId, after: int) -> li
             raise InvalidContent("a transaction is not an object")
         get = item.get
         made_at, meta, privacy, key_used = get("madeAt"), get("meta"), get("privacy"), None
-        if type(made_at) is not int or not 0 <= made_at <= MAX_TIME:
-            raise InvalidContent("a transaction's madeAt is not a non-negative integer")
+        if type(made_at) is float and made_at.is_integer():
+            made_at = int(made_at)
+        if type(made_at) is not int or not 0 <= made_at < _TIME_LIMIT:
+            raise InvalidContent("a transaction's madeAt is not a non-negative integer of 64 bits")
         if privacy == "private":
             payload, key_used = get("encryptedChanges"), get("keyUsed")
             if type(key_used) is not str:

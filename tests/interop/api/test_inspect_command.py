@@ -16,7 +16,7 @@ from support.jazz_server import JazzServer
 from reside.jazz import AccountId, Credentials, Node
 from reside.jazz.__main__ import main
 from reside.jazz.inspect import inspect_value
-from reside.jazz.memory.covalue import Batch
+from reside.jazz.memory.covalue import Batch, Rejection
 
 pytestmark = pytest.mark.anyio
 
@@ -176,11 +176,11 @@ async def test_waiting_and_refused_content_is_shown(jazz: JazzServer, nodes: Nod
     node = await nodes("owner")
     a_map = node.create_group().create_map({"x": 1})
     core = node._host.store.core(a_map.id)
-    core.rejected.add("co_zA_session_zS")
+    core.rejected["co_zA_session_zS"] = Rejection(1, "its signature does not verify")
     log = core.log(next(iter(core.sessions)))
     core.deferred["co_zB"] = [Batch(log.session, 0, log.transactions, "")]
     report = await inspect_value(node, a_map.id)
     assert report.notes == (
-        "the log of co_zA_session_zS continues with a batch whose signature does not verify; the batch was refused",
+        "the rest of the session co_zA_session_zS is ignored: its signature does not verify",
         "1 transactions by co_zB are deferred: that account is not on the server",
     )
