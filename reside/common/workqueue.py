@@ -130,12 +130,13 @@ class WorkQueue:
     async def _start_handlers(self, tasks: asyncio.TaskGroup) -> None:
         while True:
             self._changed.clear()
-            key = None if self._draining else self._lanes.take(self._now())
+            now = self._now()  # one time for both: a key that becomes due between them would wait for ever
+            key = None if self._draining else self._lanes.take(now)
             if key is not None:
                 tasks.create_task(self._handle(key), name=f"{self._name} {key}")
                 continue
             try:
-                async with asyncio.timeout(self._lanes.next_due(self._now())):
+                async with asyncio.timeout(self._lanes.next_due(now)):
                     await self._changed.wait()
             except TimeoutError:
                 continue  # a delayed key is due

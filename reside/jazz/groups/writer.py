@@ -67,9 +67,9 @@ class GroupWriter:
         return state
 
     def set(self, key: str, value: Json) -> None:
-        """Set a key, dated no earlier than the writer's role."""
+        """Set a key, dated after the writer's role: a change of the same millisecond may be ordered before it."""
         state = self.state
-        since = state.role_since(self.member)
+        since = next_time(state.role_since(self.member))
         self._host.write_trusting(self.core, key, value, latest=state.latest, since=since, session=self._session)
 
     def has_role(self, member: str) -> bool:

@@ -5,7 +5,7 @@ from interop.javascript import JavaScript
 from support.jazz_nodes import Nodes, content, until
 from support.jazz_server import JazzServer
 
-from reside.jazz import AccountId, CoMap, Group, Node, NotPermitted, ValueNotFound
+from reside.jazz import AccountId, CoMap, Group, Node, NotPermitted, ValueNotFound, now_ms
 
 pytestmark = pytest.mark.anyio
 
@@ -311,9 +311,15 @@ async def test_an_account_owns_values_of_its_own(jazz: JazzServer, js: JavaScrip
     assert content(await stranger.load_map(value.id)) == {}
 
 
-async def test_a_role_given_by_a_fast_clock_can_be_used_immediately(nodes: Nodes) -> None:
-    slow = await nodes("slow")
-    fast = await nodes("fast", clock=lambda: slow.now_ms() + 3_600_000)
+@pytest.mark.parametrize("first", [True, False], ids=["of the first account", "of the last account"])
+async def test_a_role_given_by_a_fast_clock_can_be_used_immediately(nodes: Nodes, *, first: bool) -> None:
+    # Changes of one millisecond are ordered by session, and sessions by account: so both orders are tried.
+    ahead: dict[str, int] = {}
+    start = now_ms()
+    one = await nodes("one", clock=lambda: start + ahead.get("one", 0))
+    two = await nodes("two", clock=lambda: start + ahead.get("two", 0))
+    fast, slow = (one, two) if (one.account_id < two.account_id) is first else (two, one)
+    ahead["one" if fast is one else "two"] = 3_600_000
     group = fast.create_group()
     value = group.create_map({"x": 1})
     await group.add_member(slow.account_id, "admin")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -130,6 +131,26 @@ async def test_a_failed_key_is_retried_without_being_added() -> None:
     async with running(queue):
         await done.wait()
     assert attempts == 4
+
+
+async def test_a_key_that_becomes_due_while_the_queue_looks_for_one_is_handled(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = itertools.count()
+    monkeypatch.setattr(WorkQueue, "_now", staticmethod(lambda: next(ticks) * 0.6 * QUICK.first))
+    attempts = 0
+    done = asyncio.Event()
+
+    async def handle(_key: str) -> None:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 1:
+            raise NotReady("not yet")
+        done.set()
+
+    queue = queue_of(handle)
+    queue.add("a")
+    async with running(queue):
+        await done.wait()
+    assert attempts == 2
 
 
 async def test_a_key_with_the_verdict_wait_is_handled_again_only_when_it_is_added() -> None:
