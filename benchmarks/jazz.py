@@ -164,7 +164,7 @@ async def _measure(rows: list[str], rounds: int, python: str) -> Times:
     with jazz_server() as server:
         async with AsyncExitStack() as stack:
             peers = {
-                language: [await stack.enter_async_context(_peer(language, python)) for _ in range(2)]
+                language: [await stack.enter_async_context(peer_process(language, python)) for _ in range(2)]
                 for language in LANGUAGES
             }
             for peer in [peer for pair in peers.values() for peer in pair]:
@@ -189,13 +189,14 @@ async def _run(row: Row, side: Side) -> tuple[float, float]:
 
 
 @asynccontextmanager
-async def _peer(language: str, python: str) -> AsyncIterator[Peer]:
+async def peer_process(language: str, python: str) -> AsyncIterator[Peer]:
+    """Yield a peer process of a language, with this interpreter if it is Python."""
     folder = Path(tempfile.mkdtemp(prefix="reside-bench-"))
     command: list[str | Path] = [python, HERE / "jazz_peer.py"]
     if language == "JavaScript":
         shutil.copy(HERE / "jazz_peer.mjs", folder)
         (folder / "node_modules").symlink_to(jazz_packages() / "node_modules")
-        command = [node_binary(), "jazz_peer.mjs"]
+        command = [node_binary(), "--expose-gc", "jazz_peer.mjs"]
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, cwd=folder, stdin=pipe, stdout=pipe, limit=MAX_LINE_BYTES)
     try:

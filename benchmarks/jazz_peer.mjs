@@ -200,6 +200,11 @@ const operations = {
     return delays;
   },
   echoed: () => echoed,
+  // Return the resident size of this process in bytes, after a collection of garbage.
+  memory() {
+    globalThis.gc();
+    return process.memoryUsage.rss();
+  },
 };
 
 createInterface({ input: process.stdin }).on("line", async (line) => {

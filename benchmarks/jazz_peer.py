@@ -7,9 +7,12 @@ monotonic clock, which all processes of a machine share.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import os
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reside.jazz import EVERYONE, CoMap, Credentials, Node
@@ -172,6 +175,11 @@ class Peer:
         """Return the latencies that `echo` recorded."""
         return self._echoed
 
+    async def memory(self) -> int:
+        """Return the resident size of this process in bytes, after a collection of garbage."""
+        gc.collect()
+        return resident_size()
+
     async def _new_map(self, everyone: str | None) -> CoMap:
         group = self._node.create_group()
         if everyone is not None:
@@ -180,6 +188,12 @@ class Peer:
 
     async def _flush(self) -> None:
         await self._node.flush(timeout=_FLUSH_S)
+
+
+def resident_size() -> int:
+    """Return the resident size of this process in bytes."""
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 async def until(value: CoMap, condition: Callable[[CoMap], bool]) -> None:

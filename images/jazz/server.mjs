@@ -13,6 +13,7 @@ import { LocalNode, getSqliteStorage } from "cojson";
 import { NapiCrypto } from "cojson/crypto/NapiCrypto";
 import { createWebSocketPeer } from "cojson-transport-ws";
 import { WebSocketServer } from "ws";
+import { Dependencies } from "./dependencies.mjs";
 import { MessageCheck } from "./shape.mjs";
 
 const HOST = process.env.HOST ?? "127.0.0.1";
@@ -139,6 +140,7 @@ const secret = crypto.newRandomAgentSecret();
 const node = new LocalNode(secret, crypto.newRandomSessionID(crypto.getAgentID(secret)), crypto);
 const database = openDatabase(DB);
 node.setStorage(getSqliteStorage(database));
+new Dependencies(node, (peer, reason, fields) => log("warning", "refused", { peer, reason, ...fields }));
 
 let stopping = false;
 

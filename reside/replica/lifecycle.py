@@ -77,7 +77,7 @@ async def started(declaration: Declaration, settings: ReplicaSettings, *, serve:
         stack.push_async_callback(_flush, context)
         await stack.enter_async_context(in_background(permissions=partial(run_permission_loop, context, declaration)))
         if declaration.methods:
-            rpc.open(context, RequestVerifier(context.node, context.node.account_id, since_ms=began))
+            rpc.open(context, RequestVerifier(context.node.account_id, clock=context.node.now_ms, since_ms=began))
         stack.push_async_callback(http_server.aclose)  # runs first at the stop: no new calls, and those in progress end
         health.started = True
         _log.info(

@@ -105,8 +105,6 @@ class RpcServer:
         except TokenRefused as error:
             if error.reason == "restarted":
                 raise Restarted(f"{self.replica} has just started: {error}") from error
-            if error.__cause__ is not None and is_transient(error.__cause__):
-                raise NotServing(f"{self.replica} can't look up the caller's account now: try again") from error
             raise _Unauthenticated(str(error)) from None
 
 

@@ -9,7 +9,7 @@ from reside.jazz.node.identity_map import IdentityMap
 from reside.jazz.operations.writer import Writer
 from reside.jazz.values.cofeed import CoFeed
 from reside.jazz.values.colist import CoList
-from reside.jazz.values.comap import CoMap
+from reside.jazz.values.comap import CoMap, assigning
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.values.stream import FileStream
 from reside.jazz.values.text import CoPlainText
@@ -36,8 +36,10 @@ class Creator:
 
     def map(self, owner: Watchable, init: Mapping[str, Json]) -> CoMap:
         """Create a map; see `Group.create_map`."""
+        changes = assigning(init)  # before anything is created: it may refuse a key
         value = self._make(owned_header("comap", owner.id, self._clock()), CoMap)
-        value.update(init)
+        if changes:
+            value._write(changes)
         return value
 
     def list(self, owner: Watchable, items: Iterable[Json], *, restrict_deletion: bool = False) -> CoList:
@@ -64,7 +66,7 @@ class Creator:
         return value
 
     def unique(self, header: Header, kind: type[V], changes: Sequence[Json]) -> V:
-        """Return the value of a unique header. If it is not in memory, create it with its first content.
+        """Return the value of a unique header. If it has no valid content in memory, write its first content.
 
         Args:
             header: see `unique_header`.
@@ -73,10 +75,9 @@ class Creator:
                 counts.
         """
         known = self._objects.in_memory(header.co_id)
-        if known is not None:
-            return self._objects.of(known, kind)
-        value = self._make(header, kind)
-        value._write_first(changes)
+        value = self._make(header, kind) if known is None else self._objects.of(known, kind)
+        if not value.is_initialized:
+            value._write_first(changes)
         return value
 
     def _make(self, header: Header, kind: type[V]) -> V:

@@ -110,10 +110,10 @@ class NodeHost:
         """Load an account; raise `WrongKind` if the value is not one. See `Node.load`."""
         return await self.load_as(co_id, Account, timeout=timeout)
 
-    async def load_header(self, co_id: str) -> None:
+    async def load_header(self, co_id: str, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - raises JazzTimeout
         """Load the header of a value, if the server has it; see `Loader.load_header`."""
         self._check_open()
-        await self._loader.load_header(co_id)
+        await self._loader.load_header(co_id, timeout)
 
     def create_group(self, name: str | None = None) -> Group:
         """Create a group with this account as its admin; see `Node.create_group`."""

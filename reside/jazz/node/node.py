@@ -281,7 +281,14 @@ class Node:
         return unique_header("comap", owner, unique).co_id
 
     async def find_unique_map(self, owner: str, unique: Unique) -> CoMap | None:
-        """Load the unique map with a name in a group; None if there is none, `ValueDeleted` if it was deleted."""
+        """Load the unique map with a name in a group.
+
+        Returns:
+            the map; None if there is none, or if nobody who may write to it has done so: anyone can upload its header.
+
+        Raises:
+            ValueDeleted: it was deleted.
+        """
         return await self._find_unique(unique_header("comap", owner, unique), CoMap)
 
     async def unique_map(self, owner: Group, unique: Unique, init: Mapping[str, Json] | None = None) -> CoMap:
@@ -318,11 +325,12 @@ class Node:
 
     async def _find_unique(self, header: Header, kind: type[W]) -> W | None:
         try:
-            return await self._host.load_as(header.co_id, kind, grace=0.0)
+            found = await self._host.load_as(header.co_id, kind, grace=0.0)
         except ValueDeleted:
             raise
         except ValueNotFound:
             return None
+        return found if found.is_initialized else None
 
     async def _unique(self, header: Header, kind: type[W], changes: Sequence[Json]) -> W:
         found = await self._find_unique(header, kind)

@@ -101,6 +101,7 @@ class Loader:
             raise JazzTimeout(f"{co_id} was not answered within {timeout:g} s: {self._delay_reason()}") from None
         finally:
             self._end_load(core)
+            self._forget(core)
 
     async def catch_up(self, small: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises JazzTimeout
         """Wait for one round trip, across reconnects; see `Node.catch_up`.

@@ -5,7 +5,7 @@ reuse it elsewhere for a minute. The bound form, for our own replicas, also cove
 receiver refuses a second use; see `replay` for the limits.
 
     Authorization: Jazz <signature>~<account>~<ms>
-    Authorization: Jazz-Bound <signature>~<account>~<ms>~<nonce>~<receiver>~<method>~<path hash>~<body hash>
+    Authorization: Jazz-Bound <signature>~<account>~<ms>~<agent>~<nonce>~<receiver>~<method>~<path hash>~<body hash>
 
 The signature of the bound form covers all other fields, so a refusal can name the field that does not match.
 """

@@ -13,16 +13,17 @@ BOUND: Final = "Jazz-Bound "
 _MAX_HEADER_CHARACTERS: Final = 1024
 _MAX_NONCE_CHARACTERS: Final = 64
 _JAZZ_FIELDS: Final = 3
-_FIELDS: Final = 8
+_FIELDS: Final = 9
 
 
 @dataclass(frozen=True)
 class Token:
-    """The fields of a token. In the JavaScript form, the fields from `nonce` on are empty."""
+    """The fields of a token. In the JavaScript form, the fields from `agent_id` on are empty."""
 
     signature: str = field(repr=False)
     account_id: AccountId
     created_ms: int
+    agent_id: str = ""
     nonce: str = ""
     receiver: str = ""
     method: str = ""
@@ -31,8 +32,8 @@ class Token:
 
     def fields(self) -> list[str]:
         """Return the fields that the signature of the bound form covers, in the order of the header."""
-        created = str(self.created_ms)
-        return [self.account_id, created, self.nonce, self.receiver, self.method, self.path_hash, self.body_hash]
+        about = [self.account_id, str(self.created_ms), self.agent_id, self.nonce]
+        return [*about, self.receiver, self.method, self.path_hash, self.body_hash]
 
 
 def parse(header: str | None, scheme: str) -> Token:
@@ -51,7 +52,7 @@ def parse(header: str | None, scheme: str) -> Token:
     signature, account_id, created, *rest = fields
     if not created.isascii() or not created.isdigit() or not account_id.startswith("co_z"):
         raise TokenRefused("malformed", "it contains no account id or no time")
-    if rest and not 0 < len(rest[0]) <= _MAX_NONCE_CHARACTERS:
+    if rest and not 0 < len(rest[1]) <= _MAX_NONCE_CHARACTERS:
         raise TokenRefused("malformed", f"its nonce is empty or longer than {_MAX_NONCE_CHARACTERS} characters")
     return Token(signature, AccountId(account_id), int(created), *rest)
 

@@ -41,8 +41,17 @@ def sign_request(
         nonce: random text that is never reused; None generates one.
     """
     nonce = nonce if nonce is not None else secrets.token_urlsafe(_NONCE_BYTES)
+    agent = Agent.from_secret(credentials.agent_secret)
     token = Token(
-        "", credentials.account_id, now_ms, nonce, receiver, method.upper(), digest(path.encode()), digest(body)
+        signature="",
+        account_id=credentials.account_id,
+        created_ms=now_ms,
+        agent_id=agent.agent_id,
+        nonce=nonce,
+        receiver=receiver,
+        method=method.upper(),
+        path_hash=digest(path.encode()),
+        body_hash=digest(body),
     )
-    signature = Agent.from_secret(credentials.agent_secret).sign(signed_text(token))
+    signature = agent.sign(signed_text(token))
     return BOUND + "~".join([signature, *token.fields()])

@@ -1,17 +1,25 @@
-"""Verification of request tokens by their receiver."""
+"""Verification of request tokens by their receiver.
+
+A bound token contains the agent of its account, and an account id is the hash of a header that contains only the agent.
+So a bound token is verified without loading anything: a caller who has not proved its account costs two hashes and one
+verification of a signature.
+"""
 
 from collections.abc import Callable
 from typing import Final
 
-from reside.jazz.errors import JazzError, TokenRefused
+from reside.jazz.errors import InvalidContent, JazzError, TokenRefused
 from reside.jazz.ids import AccountId
-from reside.jazz.node import Node
+from reside.jazz.node import Node, now_ms
 from reside.jazz.tokens.form import BOUND, JAZZ, Token, digest, parse, signed_text
 from reside.jazz.tokens.replay import UsedTokens, UsedTokensInMemory
 from reside.jazz.wire.crypto import secure_hash, verify
 from reside.jazz.wire.encoding import stable_json
+from reside.jazz.wire.header import account_header
 
 _WINDOW_S: Final = 60
+_LOAD_WITHIN_S: Final = 2.0
+"""How long a token of the JavaScript form may wait for the header of its account."""
 
 
 async def verify_jazz_token(node: Node, header: str | None, *, now_ms: int, window_s: int = _WINDOW_S) -> AccountId:
@@ -23,7 +31,7 @@ async def verify_jazz_token(node: Node, header: str | None, *, now_ms: int, wind
     token = parse(header, JAZZ)
     _check_time(token, now_ms, window_s)
     text = stable_json(secure_hash({"id": token.account_id, "createdAt": token.created_ms}))
-    await _check_signature(node, token, text)
+    _check_signature(token, text, await _load_agent(node, token.account_id))
     return token.account_id
 
 
@@ -40,10 +48,9 @@ class RequestVerifier:
     """Verify bound tokens and refuse a second use of each.
 
     Args:
-        node: loads the callers' accounts.
         me: the receiver's account; tokens for others are refused.
         window_s: maximum age of a token, and maximum lead of the caller's clock, in seconds.
-        clock: returns ms since the epoch; None takes the node's clock.
+        clock: returns ms since the epoch.
         used: the record of used tokens; None keeps one in this process and refuses tokens made before `since_ms`.
         since_ms: when this receiver's process started, in ms since the epoch; its predecessor accepted no token made
             later. None takes the time at which the verifier is created.
@@ -51,18 +58,16 @@ class RequestVerifier:
 
     def __init__(
         self,
-        node: Node,
         me: AccountId,
         window_s: int = _WINDOW_S,
         *,
-        clock: Callable[[], int] | None = None,
+        clock: Callable[[], int] = now_ms,
         used: UsedTokens | None = None,
         since_ms: int | None = None,
     ) -> None:
-        self._node = node
         self._me = me
         self._window_s = window_s
-        self._clock = clock if clock is not None else node.now_ms
+        self._clock = clock
         self._used = used if used is not None else UsedTokensInMemory()
         began = self._clock() if since_ms is None else since_ms
         self._earliest_ms = 0 if self._used.persistent else began
@@ -83,8 +88,9 @@ class RequestVerifier:
             raise TokenRefused("path", "it was made for another path")
         if token.body_hash != digest(body):
             raise TokenRefused("body", "it was made for another body")
-        await _check_signature(self._node, token, signed_text(token))
-        self._check_time(token)
+        if _account_of(token.agent_id) != token.account_id:
+            raise TokenRefused("account", "its agent is not the agent of its account")
+        _check_signature(token, signed_text(token), token.agent_id)
         until_ms = token.created_ms + self._window_s * 1000
         key = f"{token.account_id}~{token.nonce}"
         if not await self._used.use(key, until_ms=until_ms, now_ms=self._clock()):
@@ -104,10 +110,26 @@ def _check_time(token: Token, now_ms: int, window_s: int) -> None:
         raise TokenRefused("future", f"it is more than {window_s} s ahead of this clock; compare the clocks")
 
 
-async def _check_signature(node: Node, token: Token, text: str) -> None:
+async def _load_agent(node: Node, account_id: AccountId) -> str:
+    """Return the agent id of an account."""
     try:
-        account = await node.load_account(token.account_id)
+        await node._host.load_header(account_id, timeout=_LOAD_WITHIN_S)
     except JazzError as error:
         raise TokenRefused("account", f"its account can't be loaded: {error}") from error
-    if not verify(token.signature, text, account.agent_id.rpartition("/")[2]):
+    agent_id = node._host.store.agent_of(account_id)
+    if agent_id is None:
+        raise TokenRefused("account", "its account does not exist, or is not an account")
+    return agent_id
+
+
+def _account_of(agent_id: str) -> str | None:
+    """Return the id of an agent's account; None if the text is not an agent id."""
+    try:
+        return account_header(agent_id).co_id
+    except InvalidContent:
+        return None
+
+
+def _check_signature(token: Token, text: str, agent_id: str) -> None:
+    if not verify(token.signature, text, agent_id.rpartition("/")[2]):
         raise TokenRefused("signature", "its signature is not one of the account over this request")

@@ -158,6 +158,9 @@ class TypedValue(ABC):
         co_id = unique_header(cls._value_type, owner.id, unique).co_id
         spec = read_resolve(cls, resolve)
         try:
+            value: OwnedValue = await owner._host.load_as(co_id, cls._value_class, grace=0.0)
+            if not value.is_initialized:
+                return None
             tree = await load_tree(owner._host, cls, co_id, spec, grace=0.0)
         except ReferenceNotFound:
             raise

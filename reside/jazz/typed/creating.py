@@ -65,7 +65,7 @@ class WriteTarget:
         return codec.encode(value)
 
     def unique_value(self, value_type: ValueType, kind: type[K], changes: Sequence[Json]) -> K:
-        """Return the value with the unique name. If it is not in memory, create it with its first content."""
+        """Return the value with the unique name. If it has no valid content in memory, write its first content."""
         header = unique_header(value_type, self.owner.id, self.unique or "")
         value: K = self.host.creator.unique(header, kind, changes)
         return value

@@ -18,6 +18,7 @@ from pydantic import PydanticUserError
 from reside.jazz.groups.group import Group
 from reside.jazz.typed.codecs import Codec, DateCodec, JsonCodec, RefCodec, ScalarCodec
 from reside.jazz.typed.errors import SchemaError
+from reside.jazz.values.comap import RESERVED_KEYS
 from reside.jazz.values.value import Value
 
 if TYPE_CHECKING:
@@ -101,13 +102,21 @@ def fields_of(model: type["TypedValue"], specs: dict[str, FieldSpec]) -> dict[st
     """Return the fields of a class, by name.
 
     Raises:
-        SchemaError: an annotation can't be read, or its type has no wire format.
+        SchemaError: an annotation can't be read, its type has no wire format, or a key is reserved.
     """
     hints = _hints(model, specs)
-    return {
-        name: Field(label := f"{model.__name__}.{name}", name, spec.key or name, codec_of(hints[name], label), spec)
-        for name, spec in specs.items()
-    }
+    found = {}
+    for name, spec in specs.items():
+        label = f"{model.__name__}.{name}"
+        found[name] = Field(label, name, _key_of(spec, name, label), codec_of(hints[name], label), spec)
+    return found
+
+
+def _key_of(spec: FieldSpec, name: str, label: str) -> str:
+    key = spec.key or name
+    if key in RESERVED_KEYS:
+        raise SchemaError(f"{label}: the key {key!r} is reserved by JavaScript clients; give the field another `key`")
+    return key
 
 
 def codec_of(annotation: Any, label: str) -> Codec:

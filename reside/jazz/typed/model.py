@@ -10,7 +10,7 @@ from reside.jazz.typed.creating import Inline, WriteTarget, check, is_draft
 from reside.jazz.typed.errors import SchemaError, SchemaMismatch
 from reside.jazz.typed.fields import MISSING, Field, FieldSpec, field, fields_of, register
 from reside.jazz.typed.loading import read
-from reside.jazz.values.comap import CoMap
+from reside.jazz.values.comap import CoMap, assigning
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.wire.header import ValueType
 
@@ -191,8 +191,7 @@ class CoMapModel(TypedValue):
                 init[found.key] = self._encode(target, found, value)
         if target.unique is None:
             return target.owner.create_map(init)
-        changes = [{"op": "set", "key": key, "value": value} for key, value in init.items()]
-        return target.unique_value("comap", CoMap, changes)
+        return target.unique_value("comap", CoMap, assigning(init))
 
     def _id_of(self, found: Field) -> str | None:
         if self._value is None:

@@ -7,7 +7,7 @@ from reside.jazz.ids import Json
 from reside.jazz.typed.collection import Collection
 from reside.jazz.typed.creating import WriteTarget, check
 from reside.jazz.typed.resolving import EACH
-from reside.jazz.values.comap import CoMap
+from reside.jazz.values.comap import CoMap, assigning, checked_key
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.wire.header import ValueType
 
@@ -89,8 +89,7 @@ class RecordOf(Collection[T]):
         init = {key: self._encode(target, key, value) for key, value in self._draft.items()}
         if target.unique is None:
             return target.owner.create_map(init)
-        changes = [{"op": "set", "key": key, "value": value} for key, value in init.items()]
-        return target.unique_value("comap", CoMap, changes)
+        return target.unique_value("comap", CoMap, assigning(init))
 
     @property
     def _map(self) -> CoMap:
@@ -99,6 +98,7 @@ class RecordOf(Collection[T]):
 
     def _check(self, values: Mapping[str, T]) -> None:
         for key, value in values.items():
+            checked_key(key)
             check(self._item_codec(), value, f"{type(self).__name__}[{key!r}]", self._value)
 
     def _encode(self, target: WriteTarget, key: str, value: T) -> Json:

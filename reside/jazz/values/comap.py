@@ -3,7 +3,7 @@
 from bisect import insort_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import Json, SessionId
@@ -11,6 +11,25 @@ from reside.jazz.memory.covalue import Core
 from reside.jazz.values.host import Host
 from reside.jazz.values.owned import OwnedValue, author
 from reside.jazz.wire.session import Transaction
+
+RESERVED_KEYS: Final = frozenset(
+    {
+        "__defineGetter__",
+        "__defineSetter__",
+        "__lookupGetter__",
+        "__lookupSetter__",
+        "__proto__",
+        "constructor",
+        "hasOwnProperty",
+        "isPrototypeOf",
+        "propertyIsEnumerable",
+        "toLocaleString",
+        "toString",
+        "valueOf",
+    }
+)
+"""The members of JavaScript's `Object.prototype`. JavaScript clients (cojson 0.20.19) can't load a map with such a
+key."""
 
 _Entry: TypeAlias = tuple[Transaction, bool, Json]
 """One assignment: its transaction, whether it removes the key, the value."""
@@ -114,7 +133,7 @@ class CoMap(OwnedValue):
 
         Raises:
             NotPermitted: this account may not write here.
-            InvalidContent: the value is not JSON, or the key is not a text.
+            InvalidContent: the value is not JSON, or the key is not a text or one of `RESERVED_KEYS`.
         """
         self.update({key: value})
 
@@ -127,10 +146,10 @@ class CoMap(OwnedValue):
 
         Raises:
             NotPermitted: this account may not write here.
-            InvalidContent: a value is not JSON.
+            InvalidContent: a value is not JSON, or a key is not a text or one of `RESERVED_KEYS`.
         """
         changes = assigning(values)
-        changes += [{"op": "set", "key": key} for key in unset]
+        changes += [{"op": "set", "key": checked_key(key)} for key in unset]
         if changes:
             self._write(changes)
 
@@ -139,8 +158,9 @@ class CoMap(OwnedValue):
 
         Raises:
             NotPermitted: this account may not write here.
+            InvalidContent: the key is one of `RESERVED_KEYS`.
         """
-        self._write([{"op": "del", "key": key}])
+        self._write([{"op": "del", "key": checked_key(key)}])
 
     def edit(self, key: str) -> Edit | None:
         """Return the current assignment of a key; None if the key was never assigned."""
@@ -161,12 +181,22 @@ def assigning(values: Mapping[str, Json]) -> list[dict[str, Json]]:
     """Return the changes that assign these keys.
 
     Raises:
-        InvalidContent: a key is not a text.
+        InvalidContent: a key is not a text, or one of `RESERVED_KEYS`.
     """
-    for key in values:
-        if not isinstance(key, str):
-            raise InvalidContent(f"the keys of a map must be texts, found {key!r}")
-    return [{"op": "set", "key": key, "value": value} for key, value in values.items()]
+    return [{"op": "set", "key": checked_key(key), "value": value} for key, value in values.items()]
+
+
+def checked_key(key: object) -> str:
+    """Return a key that all clients can read.
+
+    Raises:
+        InvalidContent: it is not a text, or one of `RESERVED_KEYS`.
+    """
+    if not isinstance(key, str):
+        raise InvalidContent(f"the keys of a map must be texts, found {key!r}")
+    if key in RESERVED_KEYS:
+        raise InvalidContent(f"the key {key!r} is reserved: JavaScript clients can't load a map that has it; rename it")
+    return key
 
 
 def _when(entry: _Entry) -> tuple[int, str]:

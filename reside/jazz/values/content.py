@@ -87,6 +87,14 @@ class Content:
         else:
             self._extend(accepted)
 
+    @property
+    def is_initialized(self) -> bool:
+        """Whether any transaction counts, readable for this account or not. Anyone can upload a header without one."""
+        self.refresh()
+        header = self._core.header
+        owner = None if header is None else self._store.owner_of(header)
+        return bool(self._valid) or any(self._refusal(item, owner) is None for item in self._core.transactions)
+
     def refusals(self) -> list[tuple[Transaction, str | None]]:
         """Return each transaction of the log with the reason why it does not count; None if it does."""
         self.refresh()

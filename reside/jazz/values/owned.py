@@ -35,6 +35,11 @@ class OwnedValue(Value):
             raise InvalidContent(f"{self.id} has no owning group")
         return self._host.object_of(self._host.store.core(owner_id), Group)
 
+    @property
+    def is_initialized(self) -> bool:
+        """Whether an account that may write here has written: anyone can upload the header of a unique value."""
+        return self._content.is_initialized
+
     def _refresh(self) -> int:
         """Update the content; return a number that grows with every change of the valid content."""
         self._content.refresh()

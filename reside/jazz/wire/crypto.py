@@ -139,13 +139,13 @@ def decryptor(key_secret: str, co_id: str) -> Callable[[str, str, int], bytes]:
     Its arguments are an `encrypted_U…`, the transaction's session and its index in that session.
     """
     stream = XSalsa20(_symmetric_key(key_secret))
-    start = f'{{"in":"{co_id}","tx":{{"sessionID":'
-    quoted: dict[str, str] = {}
+    current, start = "", ""
 
     def opened(cipher: str, session: str, index: int) -> bytes:
-        if session not in quoted:
-            quoted[session] = quote(session)
-        return stream.apply(_encrypted(cipher), nonce_of(f'{start}{quoted[session]},"txIndex":{index}}}}}'))
+        nonlocal current, start
+        if session != current:  # most transactions are of the session of the one before
+            current, start = session, f'{{"in":"{co_id}","tx":{{"sessionID":{quote(session)},"txIndex":'
+        return stream.apply(_encrypted(cipher), nonce_of(f"{start}{index}}}}}"))
 
     return opened
 

@@ -171,15 +171,16 @@ def canonical(transactions: Iterable[Transaction]) -> list[str]:
     texts: list[str] = []
     quoted: dict[str, str] = {}  # many transactions share a few keys
     for item in transactions:
-        key = item.key_used
+        key, made_at = item.key_used, item.made_at
+        time = made_at if made_at <= MAX_TIME else stable_json(made_at)
         meta = "" if item.meta is None else f',"meta":{quote(item.meta)}'
         if key is None:
-            texts.append(f'{{"changes":{quote(item.payload)},"madeAt":{_time(item)}{meta},"privacy":"trusting"}}')
+            texts.append(f'{{"changes":{quote(item.payload)},"madeAt":{time}{meta},"privacy":"trusting"}}')
             continue
         if key not in quoted:
             quoted[key] = quote(key)
         texts.append(
-            f'{{"encryptedChanges":{quote(item.payload)},"keyUsed":{quoted[key]},"madeAt":{_time(item)}{meta},'
+            f'{{"encryptedChanges":{quote(item.payload)},"keyUsed":{quoted[key]},"madeAt":{time}{meta},'
             '"privacy":"private"}'
         )
     return texts
@@ -188,10 +189,6 @@ def canonical(transactions: Iterable[Transaction]) -> list[str]:
 def next_time(time: int) -> int:
     """Return the first time after a time (ms) that JavaScript can represent."""
     return time + 1 if time < MAX_TIME else int(math.nextafter(time, math.inf))
-
-
-def _time(item: Transaction) -> str:
-    return str(item.made_at) if item.made_at <= MAX_TIME else stable_json(item.made_at)
 
 
 def parse_transactions(raw: Sequence[Any], session: SessionId, after: int) -> list[Transaction]:
@@ -211,9 +208,9 @@ def parse_transactions(raw: Sequence[Any], session: SessionId, after: int) -> li
             raise InvalidContent("a transaction is not an object")
         get = item.get
         made_at, meta, privacy, key_used = get("madeAt"), get("meta"), get("privacy"), None
-        if type(made_at) is float and made_at.is_integer():
-            made_at = int(made_at)
-        if type(made_at) is not int or not 0 <= made_at < _TIME_LIMIT:
+        if type(made_at) is not int:
+            made_at = int(made_at) if type(made_at) is float and made_at.is_integer() else -1
+        if not 0 <= made_at < _TIME_LIMIT:
             raise InvalidContent("a transaction's madeAt is not a non-negative integer of 64 bits")
         if privacy == "private":
             payload, key_used = get("encryptedChanges"), get("keyUsed")

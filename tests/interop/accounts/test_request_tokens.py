@@ -12,6 +12,10 @@ pytestmark = pytest.mark.anyio
 MINUTE_MS = 60_000
 
 
+def _bound(caller: Credentials) -> str:
+    return sign_request(caller, receiver=caller.account_id, method="GET", path="/", body=b"", now_ms=now_ms())
+
+
 @pytest.fixture
 async def worker(jazz: JazzServer, tools: JavaScript) -> Credentials:
     """Return an account, created here, that jazz-tools' `startWorker` has logged in as `worker`."""
@@ -52,6 +56,13 @@ async def test_python_accepts_a_token_created_in_javascript(
         with pytest.raises(TokenRefused) as refused:
             await verify_jazz_token(receiver, other, now_ms=at)
         assert refused.value.reason == reason
+    with pytest.raises(TokenRefused, match="form Jazz …"):
+        await verify_jazz_token(receiver, _bound(worker), now_ms=at)
+    unknown = Credentials.generate()
+    with pytest.raises(TokenRefused) as refused:
+        await verify_jazz_token(receiver, sign_jazz_token(unknown, now_ms=at), now_ms=at)
+    assert refused.value.reason == "account"
+    assert unknown.account_id not in receiver._host.store.cores, "an unknown account must not take memory"
     signature, _, created = header.split("~")
     with pytest.raises(TokenRefused) as refused:
         await verify_jazz_token(receiver, f"{signature}~{receiver.account_id}~{created}", now_ms=at)
@@ -66,5 +77,4 @@ async def test_both_create_the_same_token_for_the_same_account_and_time(tools: J
 
 async def test_javascript_ignores_a_token_in_the_bound_form(tools: JavaScript, worker: Credentials) -> None:
     """`authenticateRequest` looks for `Jazz ` with a space, and treats anything else as an anonymous request."""
-    header = sign_request(worker, receiver=worker.account_id, method="GET", path="/", body=b"", now_ms=now_ms())
-    assert await tools("authenticate", actor="worker", header=header) == {"account": None, "error": None}
+    assert await tools("authenticate", actor="worker", header=_bound(worker)) == {"account": None, "error": None}

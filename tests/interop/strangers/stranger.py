@@ -54,6 +54,11 @@ class Stranger:
         """Send a message; a text is sent as it is."""
         await self._socket.send(message if isinstance(message, str | bytes) else json.dumps(message))
 
+    def content(self, co_id: str, transactions: list[dict[str, Any]], *, session: str | None = None) -> dict[str, Any]:
+        """Return a content message with a whole session of a value, signed."""
+        batch = {"after": 0, "newTransactions": transactions, "lastSignature": self.signature(transactions)}
+        return {"action": "content", "id": co_id, "priority": 3, "new": {session or self.session(): batch}}
+
     async def write(
         self,
         co_id: str,
@@ -63,11 +68,8 @@ class Stranger:
         header: dict[str, Any] | None = None,
     ) -> None:
         """Send a whole session of a value, signed."""
-        batch = {"after": 0, "newTransactions": transactions, "lastSignature": self.signature(transactions)}
-        message: dict[str, Any] = {"action": "content", "id": co_id, "priority": 3}
-        if header is not None:
-            message["header"] = header
-        await self.send(message | {"new": {session or self.session(): batch}})
+        message = self.content(co_id, transactions, session=session)
+        await self.send(message if header is None else message | {"header": header})
 
     async def publish_account(self) -> str:
         """Upload an account of this agent that has never written anything; return its id."""
@@ -75,11 +77,11 @@ class Stranger:
         await self.send({"action": "content", "id": header.co_id, "priority": 0, "header": dict(header.raw), "new": {}})
         return header.co_id
 
-    async def sessions(self, co_id: str) -> dict[str, int]:
-        """Return how many transactions of each session of a value the server has."""
+    async def sessions(self, co_id: str, within: float = _WITHIN_S) -> dict[str, int]:
+        """Return how many transactions of each session of a value the server has; wait for it so many seconds."""
         await self.send({"action": "load", "id": co_id, "header": False, "sessions": {}})
         counts: dict[str, int] = {}
-        async with asyncio.timeout(_WITHIN_S):
+        async with asyncio.timeout(within):
             while True:
                 message = json.loads(await self._socket.recv())
                 if message.get("id") != co_id:

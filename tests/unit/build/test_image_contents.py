@@ -17,6 +17,7 @@ FILES = {
     "Pulumi.yaml": "name: reside",
     "__main__.py": "print()",
     "images/alpha/manifest.yaml": "type: replica",
+    "images/jazz/dependencies.mjs": "//",
     "images/jazz/package-lock.json": "{}",
     "images/jazz/package.json": "{}",
     "images/jazz/server.mjs": "//",
