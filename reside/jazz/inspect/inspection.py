@@ -134,6 +134,9 @@ def _notes(core: Core) -> Iterator[str]:
         yield "an admin of its group deleted it: only the deletion counts, and only the deletion is sent"
     for session, rejection in core.rejected.items():
         yield f"the rest of the session {session} is ignored: {rejection.why}"
-    for author, batches in core.deferred.items():
-        count = sum(len(batch.transactions) for batch in batches)
-        yield f"{count} transactions by {author} are deferred: that account is not on the server"
+    if core.skipped is not None and core.skipped.authors:
+        authors, counts = core.skipped.authors, core.skipped.counts()
+        yield f"{len(counts)} sessions by {len(authors)} authors without a role are skipped, such as {min(authors)}"
+    for needed, batches in core.deferred.items():
+        count = sum(len(batch.transactions) for batch in batches.values())
+        yield f"{count} transactions are deferred until {needed} arrives: it is not on the server"

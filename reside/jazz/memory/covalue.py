@@ -5,7 +5,7 @@ Whether transactions are valid is decided in `reside.jazz.rules`.
 
 from dataclasses import dataclass, field
 
-from reside.jazz.ids import CoId, SessionId, is_delete_session
+from reside.jazz.ids import CoId, SessionId, author_of, is_delete_session
 from reside.jazz.rules.deletion import marks_deletion
 from reside.jazz.rules.group_state import NEVER, GroupState
 from reside.jazz.rules.validation import GroupValidation
@@ -50,6 +50,25 @@ class Rejection:
     why: str
 
 
+@dataclass(slots=True)
+class Skipped:
+    """The sessions of a value that are skipped, because their authors have no role in its group.
+
+    Attributes:
+        revision: the group's revision at the last check.
+        public: the roles that everyone ever had then.
+        authors: for each author, its sessions and how many transactions of each the server has.
+    """
+
+    revision: int
+    public: frozenset[str]
+    authors: dict[str, dict[SessionId, int]] = field(default_factory=dict)
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of transactions of each session."""
+        return {session: count for sessions in self.authors.values() for session, count in sessions.items()}
+
+
 @dataclass(slots=True, eq=False)
 class Core:
     """A value's log.
@@ -60,8 +79,9 @@ class Core:
         sessions: verified logs.
         transactions: all verified transactions in the order of arrival.
         expected: the number of transactions that the server announced, by session.
-        deferred: batches whose author's account is not loaded yet, by author.
+        deferred: batches that need the owner or their author's account, by its id; each by its session and `after`.
         rejected: sessions with an invalid batch, by id; they are ignored for the rest of the connection.
+        skipped: sessions of authors without a role; None if there are none.
         refusal: why the last malformed message about the value was dropped.
         unconfirmed: whether the server may have more: it has not sent its complete state yet.
         stored: whether the header is in the local store.
@@ -86,8 +106,9 @@ class Core:
     sessions: dict[SessionId, SessionLog] = field(default_factory=dict)
     transactions: list[Transaction] = field(default_factory=list)
     expected: dict[str, int] = field(default_factory=dict)
-    deferred: dict[str, list[Batch]] = field(default_factory=dict)
+    deferred: dict[str, dict[tuple[SessionId, int], Batch]] = field(default_factory=dict)
     rejected: dict[str, Rejection] = field(default_factory=dict)
+    skipped: Skipped | None = None
     refusal: str | None = None
     unconfirmed: bool = False
     stored: bool = False
@@ -138,6 +159,11 @@ class Core:
         """Return the number of transactions of each session."""
         return {session: len(log.transactions) for session, log in self.live_sessions() if log.transactions}
 
+    def ignored_counts(self) -> dict[str, int]:
+        """Return the number of transactions of each session that is rejected or skipped."""
+        rejected = {session: rejection.end for session, rejection in self.rejected.items()}
+        return rejected if self.skipped is None else rejected | self.skipped.counts()
+
     def live_sessions(self) -> list[tuple[SessionId, SessionLog]]:
         """Return the sessions that are not void: for a deleted value, only the delete sessions."""
         return [(session, log) for session, log in self.sessions.items() if self.is_live(session)]
@@ -148,14 +174,14 @@ class Core:
 
     def is_complete(self) -> bool:
         """Return whether all announced transactions have arrived, except those that can't be accepted now."""
+        skipped = {} if self.skipped is None else self.skipped.authors
         for session, count in self.expected.items():
-            if (
-                not self.is_live(session)
-                or session in self.rejected
-                or session.split("_session", 1)[0] in self.deferred
-            ):
+            if self.count(session) >= count or not self.is_live(session) or session in self.rejected:
                 continue
-            if self.count(session) < count:
+            author = author_of(session)
+            if author not in self.deferred and (
+                author not in skipped or skipped[author].get(SessionId(session), 0) < count
+            ):
                 return False
         return self.header is not None
 

@@ -49,6 +49,7 @@ class Store:
     Attributes:
         guard: refuses transactions by a policy; None if there is no policy.
         restore: fills an empty value from the local store; None if there is no local store.
+        skipping: the changed values with skipped sessions; see `reside.jazz.sync.skipping`.
     """
 
     def __init__(self, agent: Agent, account_id: str, on_change: Callable[[Core], None]) -> None:
@@ -60,6 +61,7 @@ class Store:
         self._on_change = on_change
         self._group_states = GroupStates(self)
         self.guard: Guard | None = None
+        self.skipping: dict[CoId, Core] = {}
 
     def core(self, co_id: str) -> Core:
         """Return the value of an id; if it is not in memory, restore it from the local store or create an empty one."""
@@ -113,6 +115,8 @@ class Store:
             if current.deletions:
                 deletions.append(current)
             current.stale = True
+            if current.skipped is not None:
+                self.skipping[current.co_id] = current
             current.group_state = None
             self._on_change(current)
             if self.guard is not None:

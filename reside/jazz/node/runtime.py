@@ -213,6 +213,7 @@ class Runtime:
             self._turn.schedule()
 
     def _end_turn(self) -> None:
+        self._sync.ask_for_skipped()
         self._send_written()  # first, since remote readers wait longer than local watchers
         if self._watches.wake():
             self._send_written()

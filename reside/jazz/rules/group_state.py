@@ -152,6 +152,17 @@ class GroupState:
             self._role_since[member] = since
         return since
 
+    def knows(self, author: str) -> bool:
+        """Return whether an author ever had a direct role here or in a parent; the roles of `everyone` don't count."""
+        if self.agent_id is not None and author in (self.co_id, self.agent_id):
+            return True
+        return any(author in state.entries for state in self.lineage())
+
+    def public_roles(self) -> frozenset[str]:
+        """Return the roles that `everyone` ever had here or in a parent."""
+        entries = (entry.value for state in self.lineage() for entry in state.entries.get(EVERYONE, ()))
+        return frozenset(value for value in entries if isinstance(value, str) and value != "revoked")
+
     def epochs(self) -> list[int]:
         """Return all times at which roles may change, here or in a parent. Between two of them they are constant."""
         if not self.parents:

@@ -163,6 +163,12 @@ class Sync:
         core = self._store.core(co_id)
         return core, [(log, len(log.transactions)) for log in self._own_logs(core)]
 
+    def ask_for_skipped(self) -> None:
+        """Ask for the sessions that were skipped and whose authors have a role now."""
+        for core in self._receiver.release_skipped():
+            if self.connected and self._store.cores.get(core.co_id) is core:
+                self._ask(core)
+
     def receive(self, text: str) -> None:
         """Process a frame from the server: messages joined by line feeds. Drop messages that violate the protocol."""
         for line in text.split("\n"):
@@ -175,6 +181,7 @@ class Sync:
             except InvalidContent as error:
                 _log.warning("dropped a message from the sync server: %s", error)
                 self._note_refusal(message, str(error))
+        self.ask_for_skipped()
         self._load_queue.expire()
 
     def _note_refusal(self, message: Any, why: str) -> None:
@@ -259,8 +266,7 @@ class Sync:
             self._send_delta(core, peer)
         self._note_acknowledged(core, peer)
         self._store.arrived(core)
-        if core.header is not None and core.header.is_account:
-            self._accept_deferred(core)
+        self._accept_deferred(core)
         if message.get("header") is not None:
             self._on_full_load(core)
 
@@ -287,9 +293,9 @@ class Sync:
             gap = not self._receiver.receive(core, batch) or gap
         return gap
 
-    def _accept_deferred(self, account: Core) -> None:
-        """Process batches that were deferred until this account arrived."""
-        for core in self._receiver.accept_deferred(account):
+    def _accept_deferred(self, arrived: Core) -> None:
+        """Process batches that were deferred until this group or account arrived."""
+        for core in self._receiver.accept_deferred(arrived):
             if not core.deferred:
                 self._acknowledge(core)
             self._store.changed(core)
@@ -351,8 +357,8 @@ class Sync:
     def _state(self, core: Core, action: str) -> str:
         """Return the known state of a value; include the sessions that are ignored, so that they are not sent again."""
         void = self._peer(core).acknowledged if core.deleted else {}
-        if core.rejected:
-            void = void | {session: rejection.end for session, rejection in core.rejected.items()}
+        if core.rejected or core.skipped is not None:
+            void = void | core.ignored_counts()
         return known_state_message(action, core, void=void)
 
     def _own_logs(self, core: Core) -> list[SessionLog]:

@@ -1,6 +1,7 @@
-"""Reception of batches: they are verified and appended, or deferred until their author's account is loaded.
+"""Reception of batches: they are verified and appended, skipped, or deferred until what they need is loaded.
 
-A batch is appended only if its author's key signed it, and only without a gap before it.
+A batch needs the group that owns its value, because it is skipped if its author has no role there, and its author's
+account. It is appended only if its author's key signed it, and only without a gap before it.
 """
 
 import logging
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from reside.jazz.ids import author_of, is_delete_session
 from reside.jazz.memory.covalue import Batch, Core, Rejection
 from reside.jazz.memory.store import Store
+from reside.jazz.sync.skipping import Skipping
 from reside.jazz.wire.session import SessionLog
 
 _log = logging.getLogger(__name__)
@@ -25,6 +27,7 @@ class BatchReceiver:
     def __init__(self, store: Store, request: Callable[[Core], None]) -> None:
         self._store = store
         self._request = request
+        self._skipping = Skipping(store)
         self._deferred: dict[str, set[str]] = {}
         self.rejected_sessions = 0
 
@@ -41,32 +44,45 @@ class BatchReceiver:
             return True
         guard = self._store.guard
         batch.new = guard is not None and guard.was_complete(core)
+        return self._accept(core, batch)
+
+    def accept_deferred(self, arrived: Core) -> list[Core]:
+        """Process the batches that were deferred until this group or account was loaded; return the affected values."""
+        cores = [self._store.core(co_id) for co_id in self._deferred.pop(arrived.co_id, ())]
+        for core in cores:
+            for batch in core.deferred.pop(arrived.co_id, {}).values():
+                self._accept(core, batch)
+        return cores
+
+    def _accept(self, core: Core, batch: Batch) -> bool:
+        owner = None if core.header is None or core.header.owner is None else self._store.core(core.header.owner)
+        if owner is not None and owner.header is None and not owner.absent:
+            return self._defer(core, batch, owner)
+        if self._skipping.skips(core, batch):
+            return self._skipping.skip(core, batch)
         author = author_of(batch.session)
-        if self._store.agent_of(author) is not None:
-            return self._append(core, batch)
-        deferred = core.deferred.setdefault(author, [])
-        # A batch that is sent again while it is deferred replaces the first copy.
-        deferred[:] = [item for item in deferred if (item.session, item.after) != (batch.session, batch.after)]
-        deferred.append(batch)
-        self._deferred.setdefault(author, set()).add(core.co_id)
-        self._request(self._store.core(author))
+        if self._store.agent_of(author) is None:
+            return self._defer(core, batch, self._store.core(author))
+        return self._append(core, batch)
+
+    def _defer(self, core: Core, batch: Batch, needed: Core) -> bool:
+        deferred = core.deferred.setdefault(needed.co_id, {})
+        deferred[batch.session, batch.after] = batch  # sent again while it is deferred, it replaces the first copy
+        self._deferred.setdefault(needed.co_id, set()).add(core.co_id)
+        self._request(needed)
         return True
 
-    def accept_deferred(self, account: Core) -> list[Core]:
-        """Verify the batches that were deferred until this account was loaded; return the affected values."""
-        cores = [self._store.core(co_id) for co_id in self._deferred.pop(account.co_id, ())]
-        for core in cores:
-            for batch in core.deferred.pop(account.co_id, ()):
-                self._append(core, batch)
-        return cores
+    def release_skipped(self) -> list[Core]:
+        """Return the values of which the server must be asked for sessions that were skipped."""
+        return self._skipping.release() if self._store.skipping else []
 
     def forget(self, core: Core) -> None:
         """Drop the deferred batches of a value that is evicted."""
-        for author in core.deferred:
-            deferred = self._deferred.get(author, set())
+        for needed in core.deferred:
+            deferred = self._deferred.get(needed, set())
             deferred.discard(core.co_id)
             if not deferred:
-                self._deferred.pop(author, None)
+                self._deferred.pop(needed, None)
 
     def reset(self) -> None:
         """Forget which values have deferred batches; the server sends the batches again on the new connection."""

@@ -12,6 +12,7 @@ from reside.jazz.values.host import Host
 from reside.jazz.values.value import Value
 from reside.jazz.wire.session import Transaction
 
+_NO_ROLE: Final = "its author has no role in the group, so it was neither verified nor kept"
 _FIRST: Final[dict[str, Json]] = {"fww": "init"}
 
 
@@ -50,9 +51,13 @@ class OwnedValue(Value):
 
         A session that violates the protocol is ignored from its first malformed batch on: it has one entry for that.
         """
+        core = self._core
         found = [(item.session, item.index, refusal) for item, refusal in self._content.refusals()]
-        rejected = self._core.rejected.items()
-        return found + [(SessionId(session), self._core.count(session), item.why) for session, item in rejected]
+        found += [(SessionId(session), core.count(session), item.why) for session, item in core.rejected.items()]
+        skipped = {} if core.skipped is None else core.skipped.counts()
+        for session, count in skipped.items():
+            found += [(SessionId(session), index, _NO_ROLE) for index in range(core.count(session), count)]
+        return found
 
     def _write_first(self, changes: Sequence[Json]) -> None:
         """Write the first content of a unique value. Of several writers, the earliest wins.

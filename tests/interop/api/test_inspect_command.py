@@ -15,8 +15,9 @@ from support.jazz_server import JazzServer
 
 from reside.jazz import AccountId, Credentials, Node
 from reside.jazz.__main__ import main
+from reside.jazz.ids import SessionId
 from reside.jazz.inspect import inspect_value
-from reside.jazz.memory.covalue import Batch, Rejection
+from reside.jazz.memory.covalue import Batch, Rejection, Skipped
 
 pytestmark = pytest.mark.anyio
 
@@ -178,9 +179,11 @@ async def test_waiting_and_refused_content_is_shown(jazz: JazzServer, nodes: Nod
     core = node._host.store.core(a_map.id)
     core.rejected["co_zA_session_zS"] = Rejection(1, "its signature does not verify")
     log = core.log(next(iter(core.sessions)))
-    core.deferred["co_zB"] = [Batch(log.session, 0, log.transactions, "")]
+    core.deferred["co_zB"] = {(log.session, 0): Batch(log.session, 0, log.transactions, "")}
+    core.skipped = Skipped(1, frozenset(), {"co_zC": {SessionId("co_zC_session_zS"): 2}})
     report = await inspect_value(node, a_map.id)
     assert report.notes == (
         "the rest of the session co_zA_session_zS is ignored: its signature does not verify",
-        "1 transactions by co_zB are deferred: that account is not on the server",
+        "1 sessions by 1 authors without a role are skipped, such as co_zC",
+        "1 transactions are deferred until co_zB arrives: it is not on the server",
     )

@@ -30,8 +30,9 @@ class Stranger:
         agent: its key pairs.
     """
 
-    def __init__(self, socket: ClientConnection) -> None:
+    def __init__(self, socket: ClientConnection, url: str) -> None:
         self._socket = socket
+        self._url = url
         self.agent = Agent.from_secret(new_agent_secret())
 
     @property
@@ -77,28 +78,44 @@ class Stranger:
         await self.send({"action": "content", "id": header.co_id, "priority": 0, "header": dict(header.raw), "new": {}})
         return header.co_id
 
-    async def sessions(self, co_id: str, within: float = _WITHIN_S) -> dict[str, int]:
-        """Return how many transactions of each session of a value the server has; wait for it so many seconds."""
+    async def sessions(self, co_id: str) -> dict[str, int]:
+        """Return how many transactions of each session of a value the server has, after all that was sent here.
+
+        A second connection asks for it: to this one, the server would not send what came from here.
+        """
+        unknown = account_header(Agent.from_secret(new_agent_secret()).agent_id).co_id
+        async with asyncio.timeout(_WITHIN_S):
+            await self._load(unknown)
+            async with stranger(self._url) as other:
+                return await other._load(co_id)
+
+    async def stored(self, co_id: str, sessions: int) -> None:
+        """Wait until the server acknowledged that it has at least so many sessions of a value."""
+        while True:
+            message = json.loads(await self._socket.recv())
+            if message.get("id") == co_id and message["action"] == "known" and len(message["sessions"]) >= sessions:
+                return
+
+    async def _load(self, co_id: str) -> dict[str, int]:
         await self.send({"action": "load", "id": co_id, "header": False, "sessions": {}})
         counts: dict[str, int] = {}
-        async with asyncio.timeout(within):
-            while True:
-                message = json.loads(await self._socket.recv())
-                if message.get("id") != co_id:
-                    continue
-                if message["action"] == "known":
-                    return counts | dict(message["sessions"])
-                counts |= {key: batch["after"] + len(batch["newTransactions"]) for key, batch in message["new"].items()}
-                expected = message.get("expectContentUntil") or {}
-                if all(counts.get(key, 0) >= count for key, count in expected.items()):
-                    return counts
+        while True:
+            message = json.loads(await self._socket.recv())
+            if message.get("id") != co_id:
+                continue
+            if message["action"] == "known":
+                return counts
+            counts |= {key: batch["after"] + len(batch["newTransactions"]) for key, batch in message["new"].items()}
+            expected = message.get("expectContentUntil") or {}
+            if all(counts.get(key, 0) >= count for key, count in expected.items()):
+                return counts
 
 
 @asynccontextmanager
 async def stranger(url: str) -> AsyncIterator[Stranger]:
     """Yield a stranger that is connected to a sync server."""
     async with connect(url, max_size=None) as socket:
-        yield Stranger(socket)
+        yield Stranger(socket, url)
 
 
 def trusting(changes: Any = (), *, made_at: int | None = None, **members: Any) -> dict[str, Any]:

@@ -69,12 +69,15 @@ async def test_a_header_that_does_not_match_its_id_is_dropped(hub: DetachedNode,
 async def test_a_session_forged_for_another_account_does_not_verify(hub: DetachedNode, writer: DetachedNode) -> None:
     value = await public_map(writer, hub, {"x": 1})
     other = await registered(hub, "other")
+    await exchange_during(hub, writer, value.group.add_member(other.account_id, "writer"))
+    await exchange(hub, writer)
     forged = whole_of(hub, value)
     session = other._host.writer.session
     forged["new"] = {session: forged["new"][writer._host.writer.session]}
     reader = DetachedNode()
     await get_to_know(reader, hub, writer)
     await get_to_know(reader, hub, other)
+    await exchange_during(hub, reader, reader.load_group(value.group.id))
     reader.give(forged)
     assert core_of(reader, value).counts() == {}
     assert session in core_of(reader, value).rejected

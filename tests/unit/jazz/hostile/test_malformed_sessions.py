@@ -11,6 +11,7 @@ from unit.jazz.messages import get_to_know, public_map, whole_of
 pytestmark = pytest.mark.anyio
 
 STRANGER = "sealer_z1/signer_z1"
+MEMBER = "the id of an account with a role"
 GOOD = {"changes": "[]", "madeAt": 1, "privacy": "trusting"}
 
 SESSIONS: dict[str, tuple[str, Any, str]] = {
@@ -42,7 +43,7 @@ SESSIONS: dict[str, tuple[str, Any, str]] = {
         "not an object",
     ),
     "a wrong signature": (
-        f"{STRANGER}_session_z1",
+        f"{MEMBER}_session_z1",
         {"after": 0, "newTransactions": [GOOD], "lastSignature": "x"},
         "signature",
     ),
@@ -57,6 +58,7 @@ async def test_a_malformed_session_is_ignored_alone(kind: str) -> None:
     value = await public_map(writer, hub, {"x": 1})
     await get_to_know(reader, hub, writer)
     await exchange_during(hub, reader, reader.load_group(value.group.id))
+    session = session.replace(MEMBER, writer.account_id)
     message = whole_of(hub, value)
     message["new"] = {session: batch} | message["new"]
     reader.give(message)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during, registered
 from support.jazz_nodes import content
-from unit.jazz.messages import core_of, get_to_know, public_map, whole_of
+from unit.jazz.messages import core_of, public_map, whole_of
 
 
 def _actions(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -178,7 +178,7 @@ async def test_a_gap_is_corrected_a_few_times_and_an_overlap_is_dropped(
     batch = gap["new"][writer._host.writer.session]
     batch["after"], batch["newTransactions"] = 2, batch["newTransactions"][2:]
     reader = DetachedNode()
-    await get_to_know(reader, hub, writer)
+    await exchange_during(hub, reader, reader.load_group(value.group.id))
     for attempt in range(5):
         reader.give(gap)
         sent = [message for message in reader.take() if message["id"] == value.id]
@@ -191,16 +191,35 @@ async def test_a_gap_is_corrected_a_few_times_and_an_overlap_is_dropped(
 
 @pytest.mark.anyio
 async def test_content_of_an_unknown_author_waits_for_the_account(hub: DetachedNode, writer: DetachedNode) -> None:
-    value = await public_map(writer, hub, {"x": 1})
+    author, value = await registered(hub, "author"), await public_map(writer, hub, {"x": 1})
+    await value.group.add_member("everyone", "writer")
+    await exchange(hub, writer)
+    (await exchange_during(hub, author, author.load_map(value.id))).set("x", 2)
+    await exchange(hub, author)
     reader = DetachedNode()
+    await exchange_during(hub, reader, reader.load_group(value.group.id))
     reader.give(whole_of(hub, value))
     asked = reader.take()
-    assert _actions(asked) == [("load", writer.account_id)]
-    assert core_of(reader, value).counts() == {}
+    assert _actions(asked) == [("load", author.account_id)]
+    assert core_of(reader, value).counts() == {writer._host.writer.session: 1}
     hub.give(*asked)
     (account,) = hub.take()
     reader.give(account)
     assert ("known", value.id) in _actions(reader.take())
+    assert core_of(reader, value).counts() == {writer._host.writer.session: 1, author._host.writer.session: 1}
+
+
+@pytest.mark.anyio
+async def test_content_of_an_unknown_group_waits_for_the_group(hub: DetachedNode, writer: DetachedNode) -> None:
+    value = await public_map(writer, hub, {"x": 1})
+    reader = DetachedNode()
+    reader.give(whole_of(hub, value))
+    asked = reader.take()
+    assert _actions(asked) == [("load", value.group.id)]
+    assert core_of(reader, value).counts() == {}
+    await exchange(hub, reader)
+    hub.give(*asked)
+    await exchange(hub, reader)
     assert core_of(reader, value).counts() == {writer._host.writer.session: 1}
 
 
