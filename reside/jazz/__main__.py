@@ -9,13 +9,12 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
 from reside.jazz.errors import InvalidCredentials, JazzError, JazzTimeout, JazzUnavailable, ValueNotFound
 from reside.jazz.groups.account import Credentials
-from reside.jazz.inspect import Report, inspect_value, render
+from reside.jazz.inspect import Report, inspect_value, render, render_json
 from reside.jazz.node import Node
 
 _EXITS: Final[tuple[tuple[type[JazzError], int], ...]] = (
@@ -45,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except JazzError as error:
         sys.stderr.write(f"jazz: {error}\n")
         return next((code for kind, code in _EXITS if isinstance(error, kind)), _OTHER_FAILURE)
-    text = json.dumps(asdict(report), ensure_ascii=False, indent=2) + "\n" if options.json else render(report)
+    text = render_json(report) if options.json else render(report)
     sys.stdout.write(text)
     return 0
 

@@ -90,7 +90,7 @@ class WrongKind(JazzError):
     """A value is of another kind than the caller requested."""
 
     def __init__(self, value: str, *, expected: str, actual: str) -> None:
-        super().__init__(f"{value} is a {actual}, not a {expected}")
+        super().__init__(f"{value} is a {actual}, not a {expected}: load it with load_{actual}, or with load")
         self.value = value
         self.expected = expected
         self.actual = actual

@@ -94,7 +94,7 @@ class Account(Group):
         """
         profile_id = self.profile_id
         if profile_id is None:
-            raise InvalidContent(f"the account {self.id} has no profile")
+            raise InvalidContent(f"the account {self.id} has no profile: its registration was not finished")
         self._profile = await self._host.load_as(profile_id, CoMap, timeout=timeout)
         return self._profile
 

@@ -272,7 +272,7 @@ class Group(Value):
         """The validated state."""
         state = self._host.store.group_state(self.id)
         if not isinstance(state, GroupState):
-            raise InvalidContent(f"{self.id} is {state}")
+            raise InvalidContent(f"the group {self.id} is {state}; await node.load_group(…) again")
         return state
 
     def _extend(self, parent: "Group", role: str) -> None:

@@ -19,8 +19,9 @@ _RANKS: Final = {"writeOnly": 1, "reader": 2, "writer": 3, "manager": 4, "admin"
 
 async def accept_invite(host: Host, invite: Invite, *, timeout: float) -> Value:  # noqa: ASYNC109 - as in every load
     """Accept an invite; see `Node.accept_invite`."""
+    host.store.check_account()
     value = await host.load_as(invite.value_id, Value, timeout=timeout)
-    group = value.group if isinstance(value, OwnedValue) else value
+    group = value.group if isinstance(value, OwnedValue) and value.has_owner else value
     if isinstance(group, Account) or not isinstance(group, Group):
         raise InvalidContent(f"{invite.value_id} has no owning group; only groups have invites")
     agent = invite._agent
@@ -40,6 +41,6 @@ async def _offered_role(group: Group, agent_id: str, timeout: float) -> str:  # 
                 if role in INVITES and role is not None:
                     return role.removesuffix("Invite")
     except TimeoutError:
-        needs = "an invite that is not revoked"
+        needs = "an invite that is not revoked: ask for a new one"
         raise NotPermitted(group.id, group=group.id, role=group.my_role, act="join", needs=needs) from None
     raise AssertionError("a watch ended before its block")

@@ -63,7 +63,7 @@ class GroupWriter:
         """The group's validated content."""
         state = self._host.store.group_state(self.id)
         if not isinstance(state, GroupState):
-            raise InvalidContent(f"{self.id} is {state}")
+            raise InvalidContent(f"the group {self.id} is {state}; await node.load_group(…) again")
         return state
 
     def set(self, key: str, value: Json) -> None:
@@ -195,7 +195,7 @@ class GroupWriter:
         """
         agent_id = self._host.store.agent_of(member)
         if agent_id is None:
-            raise InvalidContent(f"the account {member} of group {self.id} is not loaded")
+            raise InvalidContent(f"the account {member} of group {self.id} is not loaded; await node.load_account(…)")
         sealed = seal(key.secret, self._agent, agent_id.partition("/")[0], self._next_material())
         self.set(f"{key.key_id}_for_{member}", sealed)
 

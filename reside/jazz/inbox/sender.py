@@ -30,7 +30,8 @@ class InboxSender:
         profile = await (await node.load_account(owner)).load_profile()
         invite = profile.get("inboxInvite")
         if not isinstance(invite, str):
-            raise InvalidContent(f"the account {owner} has no inbox, or its profile {profile.id} can't be read")
+            why = f"its owner calls Inbox.open, and lets everyone read its profile {profile.id}"
+            raise InvalidContent(f"the account {owner} has no inbox that can be seen here: {why}")
         messages = await node.accept_invite(invite)
         return InboxSender(node, owner, await node.load_feed(messages.id))
 

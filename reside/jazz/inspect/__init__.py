@@ -5,7 +5,7 @@ whether each write was permitted, since these need no key. Content that reveals 
 """
 
 from reside.jazz.inspect.inspection import inspect_value
-from reside.jazz.inspect.rendering import render
+from reside.jazz.inspect.rendering import render, render_json
 from reside.jazz.inspect.report import OwnerReport, Report, TransactionReport
 
-__all__ = ["OwnerReport", "Report", "TransactionReport", "inspect_value", "render"]
+__all__ = ["OwnerReport", "Report", "TransactionReport", "inspect_value", "render", "render_json"]

@@ -21,6 +21,7 @@ from reside.jazz.values.stream import FileStream
 from reside.jazz.values.text import CoPlainText
 from reside.jazz.values.value import Value
 from reside.jazz.wire.dates import date_of
+from reside.jazz.wire.deep_json import map_scalars
 from reside.jazz.wire.session import Transaction
 
 _SECRET_STARTS: Final = ("keySecret_z", "sealed_U", "sealedForGroup_U", "encrypted_U")
@@ -101,10 +102,10 @@ def _report(item: Transaction, state: GroupState | None, outcome: Outcome, reaso
 
 def _masked(raw: Json) -> Json:
     """Return JSON with everything that reveals keys masked."""
-    if isinstance(raw, dict):
-        return {key: _masked(value) for key, value in raw.items()}
-    if isinstance(raw, list):
-        return [_masked(value) for value in raw]
+    return map_scalars(raw, _masked_scalar)
+
+
+def _masked_scalar(raw: Json) -> Json:
     if isinstance(raw, str) and raw.startswith(_SECRET_STARTS):
         return f"({raw.partition('_')[0]}, hidden)"
     return raw

@@ -1,11 +1,13 @@
-"""Rendering of a report as text for a terminal."""
+"""Rendering of a report: as text for a terminal, or as JSON for programs."""
 
 import json
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from reside.jazz.ids import Json
 from reside.jazz.inspect.report import OwnerReport, Report
+from reside.jazz.wire.deep_json import write_deep
+from reside.jazz.wire.encoding import compact_json
 
 _MAX_SHOWN: Final = 100
 
@@ -13,6 +15,23 @@ _MAX_SHOWN: Final = 100
 def render(report: Report) -> str:
     """Return a report as text."""
     return "\n".join(_lines(report)) + "\n"
+
+
+def render_json(report: Report) -> str:
+    """Return a report as indented JSON."""
+    members: dict[str, Any] = dict(vars(report))
+    members["group"] = None if report.group is None else vars(report.group)
+    members["transactions"] = [vars(item) for item in report.transactions]
+    return _indented(members) + "\n"
+
+
+def _indented(value: Json) -> str:
+    """Return JSON as `json.dumps` with an indent writes it, at any depth."""
+    return write_deep(value, scalar=_scalar, key=_scalar, indented=True)
+
+
+def _scalar(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _lines(report: Report) -> Iterator[str]:
@@ -24,7 +43,7 @@ def _lines(report: Report) -> Iterator[str]:
     for note in report.notes:
         yield f"  note     {note}"
     yield "content"
-    yield from (f"  {line}" for line in json.dumps(report.content, indent=2, ensure_ascii=False).splitlines())
+    yield from (f"  {line}" for line in _indented(report.content).splitlines())
     counted = sum(1 for item in report.transactions if item.outcome == "valid")
     yield f"transactions: {len(report.transactions)}, of which {counted} count"
     for item in report.transactions:
@@ -50,5 +69,8 @@ def _owner_lines(group: OwnerReport, *, itself: bool) -> Iterator[str]:
 def _shortened(changes: Json) -> str:
     if changes is None:
         return "(can't be read)"
-    text = json.dumps(changes, ensure_ascii=False)
+    try:
+        text = json.dumps(changes, ensure_ascii=False)
+    except RecursionError:
+        text = compact_json(changes)
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}… ({len(text)} characters)"

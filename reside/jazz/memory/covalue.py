@@ -196,6 +196,6 @@ class Core:
         """Append verified transactions to the order of arrival."""
         for order, item in enumerate(transactions, len(self.transactions)):
             item.order = order
-            if item.meta is not None and marks_deletion(item, self.co_id):
+            if item.meta is not None and marks_deletion(item):
                 self.deletions.append(item)
         self.transactions += transactions

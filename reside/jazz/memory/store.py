@@ -8,6 +8,7 @@ Invariants:
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from typing import Protocol
 
+from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import CoId, is_account_id
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.group_states import GroupStates
@@ -17,6 +18,11 @@ from reside.jazz.rules.reader import Reader
 from reside.jazz.wire.crypto import Agent
 from reside.jazz.wire.header import Header
 from reside.jazz.wire.session import Transaction
+
+
+def no_account() -> InvalidContent:
+    """Return the error about an account that is neither registered nor logged in."""
+    return InvalidContent("no account yet: await node.register(name) or node.login() first")
 
 
 class Guard(Protocol):
@@ -152,6 +158,16 @@ class Store:
         if core is None or core.header is None or not core.header.is_account:
             return None
         return core.header.initial_admin
+
+    def check_account(self) -> None:
+        """Check that the node's account is here: without it, nobody could verify what it writes.
+
+        Raises:
+            InvalidContent: it was neither registered nor logged in.
+        """
+        own = self.find(self.account_id)
+        if own is None or own.header is None:
+            raise no_account()
 
     def secrets_of(self, group_id: str) -> MutableMapping[str, str]:
         """Return the secrets of a group's keys that this account has found; they are cached with the group."""

@@ -101,7 +101,7 @@ class NodeHost:
         """
         self._check_open()
         value = self.objects.of(await self._loader.load(co_id, timeout, grace, whole=whole), kind)
-        group = value.group if isinstance(value, OwnedValue) else value
+        group = value.group if isinstance(value, OwnedValue) and value.has_owner else value
         if isinstance(group, Group):
             repair_once(group)
         return value
@@ -117,6 +117,8 @@ class NodeHost:
 
     def create_group(self, name: str | None = None) -> Group:
         """Create a group with this account as its admin; see `Node.create_group`."""
+        self._check_open()
+        self.store.check_account()
         core = self.writer.create(group_header(self.account_id, name, self._clock()))
         group = self.objects.of(core, Group)
         group._initialise()

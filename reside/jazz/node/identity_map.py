@@ -50,7 +50,7 @@ class IdentityMap:
         value = self._made.get(core.co_id)
         if value is None:
             if core.header is None:
-                raise ValueNotFound(core.co_id, "it was not loaded")
+                raise ValueNotFound(core.co_id, "it is not in memory; await node.load(…) first")
             # The content that an earlier, discarded object built from the log no longer exists: build it again.
             core.stale = True
             value = self._made[core.co_id] = _class_of(core.header)(self._host, core)

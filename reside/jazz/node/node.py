@@ -9,17 +9,13 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from reside.jazz.disk import SqliteStore
-from reside.jazz.errors import (
-    InvalidContent,
-    InvalidCredentials,
-    ValueDeleted,
-    ValueNotFound,
-)
+from reside.jazz.errors import InvalidCredentials, ValueDeleted, ValueNotFound
 from reside.jazz.groups.account import Account, Credentials
 from reside.jazz.groups.group import Group
 from reside.jazz.groups.invites import Invite
 from reside.jazz.groups.joining import accept_invite
 from reside.jazz.ids import EVERYONE, CoId, Json
+from reside.jazz.memory.store import no_account
 from reside.jazz.node.runtime import Runtime
 from reside.jazz.node.statistics import Statistics
 from reside.jazz.removals import UNIQUE_NAME, RemovalRecord, WritePolicy
@@ -127,7 +123,7 @@ class Node:
         """
         value = self._host.objects.find(self.account_id)
         if not isinstance(value, Account):
-            raise InvalidContent("no account yet: await node.register(name) or node.login() first")
+            raise no_account()
         return value
 
     async def register(self, name: str) -> Account:
@@ -159,9 +155,12 @@ class Node:
             ValueNotFound: the server does not have it; call `register` first.
             InvalidCredentials: it has no profile, so its registration is incomplete; call `register`.
         """
-        account = await self._host.load_as(self.account_id, Account)
+        try:
+            account = await self._host.load_as(self.account_id, Account)
+        except ValueNotFound as error:
+            raise ValueNotFound(error.value, f"{error.why}; await node.register(name) first") from None
         if account.profile_id is None:
-            raise InvalidCredentials(f"the account {self.account_id} has no profile; register it first")
+            raise InvalidCredentials(f"the account {self.account_id} has no profile; await node.register(name) first")
         await account.load_profile()
         await self._load_removals()
         return account
@@ -273,6 +272,9 @@ class Node:
 
         Args:
             name: shown by tools; everyone can read it, and it never changes.
+
+        Raises:
+            InvalidContent: neither `register` nor `login` was called yet.
         """
         return self._host.create_group(name)
 

@@ -133,7 +133,7 @@ class Runtime:
         if runner is not None:
             runner.cancel()
             await asyncio.wait([runner])
-        self._finish(NodeClosed("the node was closed"))
+        self._finish(NodeClosed("the node was closed; create a new one"))
 
     def check_open(self) -> None:
         """Raise an error if the node is not open.

@@ -161,7 +161,7 @@ class Writer:
         """
         owner_id = None if core.header is None else core.header.owner
         if owner_id is None:
-            raise InvalidContent(f"{core.co_id} has no owning group; such values can't be written")
+            raise InvalidContent(f"{core.co_id} has no owner: it can be read but not written")
         permit = self._permit(core.co_id, owner_id)
         session, secret = self.session_for(core), permit.secret
         # A clock ahead of this one may have dated the role; earlier transactions would be invalid.
@@ -221,7 +221,7 @@ class Writer:
         """
         state = self._store.group_state(owner_id)
         if not isinstance(state, GroupState):
-            raise InvalidContent(f"the owner {owner_id} of {co_id} is {state}")
+            raise InvalidContent(f"the owner {owner_id} of {co_id} is {state}; await node.load_group(…) first")
         if state.role_of(self._store.account_id) not in WRITERS:
             raise self._refusal(co_id, state, "writer")
         return state

@@ -19,15 +19,21 @@ def deletion_meta(co_id: CoId) -> dict[str, Json]:
     return {"deleted": co_id}
 
 
-def marks_deletion(transaction: Transaction, co_id: CoId) -> bool:
+def marks_deletion(transaction: Transaction) -> bool:
     """Return whether a transaction marks a value as deleted; `refusal_of_deletion` decides whether it is valid."""
+    return _named(transaction) is not None
+
+
+def _named(transaction: Transaction) -> str | None:
+    """Return the id of the value that a transaction deletes; None if it deletes none."""
     if transaction.meta is None or transaction.is_private or not is_delete_session(transaction.session):
-        return False
+        return None
     try:
         meta = parse_json(transaction.meta)
     except InvalidContent:
-        return False
-    return isinstance(meta, dict) and meta.get("deleted") == co_id
+        return None
+    named = meta.get("deleted") if isinstance(meta, dict) else None
+    return named if isinstance(named, str) else None
 
 
 def refusal_of_deletion(transaction: Transaction, header: Header, owner: GroupState | None) -> str | None:
@@ -44,7 +50,15 @@ def refusal_of_deletion(transaction: Transaction, header: Header, owner: GroupSt
         return "a value without an owner can't be deleted"
     if owner is None:
         return "the owning group is not loaded"
+    if _named(transaction) != header.co_id:
+        return "it names another value to delete"
     if transaction.policy_refusal is not None:
         return transaction.policy_refusal
+    return _refusal_by_role(transaction, owner)
+
+
+def _refusal_by_role(transaction: Transaction, owner: GroupState) -> str | None:
+    if owner.agent_id is not None and transaction.author == owner.co_id:
+        return None  # an account always deletes what it owns, whatever it made of its own role
     role = owner.role_of(transaction.author, transaction.made_at)
     return None if role == "admin" else f"only an admin deletes a value, its author's role is {role or 'none'}"

@@ -1,7 +1,8 @@
 """Permissions: the validity of every transaction, decided by each reader.
 
 Sync servers relay everything that is signed, so the security of a platform depends on these pure functions. One pass
-validates a group's transactions in the order of time, each by its author's role at that point of the pass. The result
+validates a group's transactions in the order of time (`reside.jazz.rules.ties` orders those of one millisecond), each
+by its author's role at that point of the pass. The result
 is a `GroupState`, which has every member's role at any time, including roles through parent groups
 (docs/jazz-protocol.md, section 5). When later transactions arrive, the pass is resumed.
 
@@ -10,12 +11,13 @@ Invariants:
     gains no roles.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from reside.jazz.errors import InvalidContent
-from reside.jazz.ids import EVERYONE, Json, is_co_id
+from reside.jazz.ids import EVERYONE, Json, is_co_id, is_delete_session
 from reside.jazz.rules.group_state import ADMINS, INHERITABLE, INVITES, NEVER, WRITERS, Entry, GroupState, Verdict
+from reside.jazz.rules.ties import EVERYBODY, Kind, Ruling, settle_tie
 from reside.jazz.wire.encoding import parse_json
 from reside.jazz.wire.session import Transaction
 
@@ -23,6 +25,8 @@ _ASSIGNABLE: Final = WRITERS | {"reader", "revoked"} | INVITES
 _EVERYONE_ROLES: Final = frozenset({"reader", "writer", "writeOnly", "revoked"})
 _MAY_REVEAL: Final = ADMINS | INVITES
 _MAY_REVEAL_ANY: Final = ADMINS | (INVITES - {"writeOnlyInvite"})
+_WRITE_KEY_IS_SET: Final = "only admins and managers replace a write key"
+"""The transaction still decides which key the member may reveal, as in JavaScript."""
 
 
 class GroupValidator:
@@ -41,13 +45,16 @@ class GroupValidator:
         self._parents: dict[str, str] = {}
         self._write_keys: dict[str, Json] = {}
         self._set_write_keys: set[str] = set()
-        self._last: tuple[int, str] = (-1, "")
+        self._last: tuple[int, str | None] = (-1, None)
         self._changed_from: int | None = None
-        self._role: str | None = None
 
     def can_resume(self, transactions: Iterable[Transaction]) -> bool:
-        """Return whether all these transactions come after those already validated."""
-        return all(item.when >= self._last for item in transactions)
+        """Return whether all these transactions come after those already validated.
+
+        Those of one millisecond are validated together, unless they are of one session.
+        """
+        last, session = self._last
+        return all(item.made_at > last or (item.made_at == last and item.session == session) for item in transactions)
 
     @property
     def last_time(self) -> int:
@@ -64,17 +71,63 @@ class GroupValidator:
             the time from which roles may differ from before; None if none of the transactions is valid.
         """
         state, self._changed_from = self.state, None
-        for transaction in sorted(transactions, key=_when):
-            state.cursor = transaction.made_at
-            refusal = transaction.policy_refusal or self._refusal(transaction)
-            state.verdicts.append(Verdict(transaction, refusal))
-            if refusal is None and self._role in ADMINS:
-                state.latest = transaction.made_at
-            self._last = transaction.when
+        ordered = sorted(transactions, key=_when)
+        start = 0
+        while start < len(ordered):
+            first, end = ordered[start], start + 1
+            while end < len(ordered) and ordered[end].made_at == first.made_at:
+                end += 1
+            self._take(ordered[start:end])
+            start = end
         state.cursor = None
         if self._changed_from is not None:
             state.forget_roles(self._changed_from)
         return self._changed_from
+
+    def _take(self, tied: Sequence[Transaction]) -> None:
+        """Validate all transactions of one millisecond, which are sorted by session."""
+        first = tied[0]
+        self.state.cursor = first.made_at
+        if first.session == tied[-1].session:
+            for transaction in tied:
+                self.settle(self.judge(transaction))
+            self._last = first.made_at, first.session
+        else:
+            settle_tie(self, tied)
+            self._last = first.made_at, None
+
+    def judge(self, transaction: Transaction) -> Ruling:
+        """Return the verdict on a transaction if it were the next, without taking it."""
+        ruling = Ruling(transaction)
+        if transaction.policy_refusal is not None:
+            ruling.refusal = transaction.policy_refusal
+            return ruling
+        ruling.role = self.acting_role(transaction.author, transaction.made_at)
+        ruling.refusal = self._refusal(ruling)
+        return ruling
+
+    def settle(self, ruling: Ruling) -> str | None:
+        """Take the next transaction, with this verdict; see `Judge.settle`."""
+        transaction, state = ruling.transaction, self.state
+        state.verdicts.append(Verdict(transaction, ruling.refusal))
+        if ruling.refusal is not None:
+            if ruling.kind == "writeKey" and ruling.refusal == _WRITE_KEY_IS_SET:
+                self._write_keys[ruling.key.removeprefix("writeKeyFor_")] = ruling.change.get("value")
+            return None
+        if ruling.role in ADMINS:
+            state.latest = transaction.made_at
+        if ruling.kind is None:
+            self._note_change(NEVER)
+            return None
+        woken = self._apply(ruling)
+        trusted = ruling.role in _MAY_REVEAL_ANY
+        entry = Entry(transaction.made_at, ruling.change.get("value"), transaction, trusted)
+        self._note_change(state.add(ruling.key, entry))
+        return woken
+
+    def has_power(self, member: str) -> bool:
+        """Return whether a member has a role that may change the group."""
+        return self.acting_role(member, self.state.cursor or 0) in _MAY_REVEAL
 
     def acting_role(self, member: str, at: int) -> str | None:
         """Return a member's role for changes of the group: direct or through a parent, never through `everyone`."""
@@ -90,90 +143,104 @@ class GroupValidator:
                     role = resolved
         return role
 
-    def _refusal(self, transaction: Transaction) -> str | None:
-        """Validate the next transaction, and add it to the state if it is valid."""
-        role = self._role = self.acting_role(transaction.author, transaction.made_at)
+    def _refusal(self, ruling: Ruling) -> str | None:
+        """Return why the next transaction is invalid, and note what it sets."""
+        transaction, role = ruling.transaction, ruling.role
+        if is_delete_session(transaction.session):
+            return "groups and accounts can't be deleted"
         if transaction.is_private:
             if self.state.agent_id is None:
                 return "private transactions are invalid in groups"
-            if role != "admin":
-                return "only an admin may write privately to an account"
-            self._note_change(NEVER)
-            return None
+            return None if role == "admin" else "only an admin may write privately to an account"
         changes = decode_trusting(transaction)
         if changes is None or len(changes) != 1:
             return "a group's transaction must have exactly one change"
         change = changes[0]
         if not isinstance(change, dict) or change.get("op") != "set" or not isinstance(change.get("key"), str):
             return "a group's transaction must set a key"
-        key = change["key"]
-        refusal = self._refusal_of_set(transaction, role, key, change)
-        if refusal is None:
-            trusted = role in _MAY_REVEAL_ANY
-            entry = Entry(transaction.made_at, change.get("value"), transaction, trusted)
-            self._note_change(self.state.add(key, entry))
-        return refusal
+        ruling.key, ruling.change = change["key"], change
+        ruling.kind = _kind_of(ruling.key)
+        return self._refusal_of_set(ruling)
+
+    def _refusal_of_set(self, ruling: Ruling) -> str | None:
+        transaction, role, key, kind = ruling.transaction, ruling.role, ruling.key, ruling.kind
+        if kind == "setting":
+            return None if role in ADMINS else f"only admins and managers set {key}"
+        if kind == "reveal":
+            allowed = role in _MAY_REVEAL or self._reveals_own_write_key(transaction.author, key)
+            return None if allowed else "only admins and managers reveal keys"
+        if kind == "parent":
+            return self._refusal_of_parent(ruling, key.removeprefix("parent_"))
+        if kind == "child":
+            return "child extensions are obsolete"
+        if kind == "writeKey":
+            return self._refusal_of_write_key(ruling, key.removeprefix("writeKeyFor_"))
+        affected = self.acting_role(key, transaction.made_at)
+        is_initial_admin = transaction.author == self._initial_admin
+        assigned = ruling.change.get("value")
+        return refusal_of_role(transaction.author, role, key, affected, assigned, is_initial_admin=is_initial_admin)
+
+    def takes_away(self, ruling: Ruling) -> bool:
+        """Return whether a valid transaction ends or lowers a role."""
+        if ruling.kind == "parent":
+            before, now = self._parents.get(ruling.key.removeprefix("parent_")), _mapping_of(ruling.change)
+        elif ruling.kind == "role":
+            before, now = self._direct.get(ruling.key), str(ruling.change.get("value"))
+        else:
+            return False
+        return now == "revoked" or (before not in (None, "revoked", now) and not _is_higher(now, before))
+
+    def _apply(self, ruling: Ruling) -> str | None:
+        """Note a valid change; return whose refused transactions may be valid now, as `settle` does."""
+        kind, key, value = ruling.kind, ruling.key, ruling.change.get("value")
+        if kind == "role":
+            before, self._direct[key] = self._direct.get(key), str(value)
+            if before == "admin" and value != "admin":
+                return EVERYBODY
+            return key if value in _MAY_REVEAL else None
+        if kind == "writeKey":
+            member = key.removeprefix("writeKeyFor_")
+            self._write_keys[member] = value
+            self._set_write_keys.add(key)
+            return member
+        if kind == "parent":
+            parent_id, mapping = key.removeprefix("parent_"), _mapping_of(ruling.change)
+            if mapping == "revoked":
+                self._parents.pop(parent_id, None)
+            else:
+                self._parents[parent_id] = mapping
+            self.state.parents.setdefault(parent_id, []).append((ruling.transaction.made_at, mapping))
+            return EVERYBODY
+        return None
 
     def _note_change(self, since: int) -> None:
         self._changed_from = since if self._changed_from is None else min(since, self._changed_from)
-
-    def _refusal_of_set(
-        self, transaction: Transaction, role: str | None, key: str, change: dict[str, Json]
-    ) -> str | None:
-        value = change.get("value")
-        if key in ("readKey", "groupSealer", "profile", "root"):
-            return None if role in ADMINS else f"only admins and managers set {key}"
-        if _is_key_reveal(key):
-            allowed = role in _MAY_REVEAL or self._reveals_own_write_key(transaction.author, key)
-            return None if allowed else "only admins and managers reveal keys"
-        if key.startswith("parent_"):
-            mapping = _mapping_of(change)
-            return self._refusal_of_parent(transaction, role, key.removeprefix("parent_"), mapping)
-        if key.startswith("child_"):
-            return "child extensions are obsolete"
-        if key.startswith("writeKeyFor_"):
-            return self._refusal_of_write_key(transaction, role, key, value)
-        affected = self.acting_role(key, transaction.made_at)
-        is_initial_admin = transaction.author == self._initial_admin
-        refusal = refusal_of_role(transaction.author, role, key, affected, value, is_initial_admin=is_initial_admin)
-        if refusal is None and isinstance(value, str):
-            self._direct[key] = value
-        return refusal
 
     def _reveals_own_write_key(self, author: str, key: str) -> bool:
         place = key.find("_for_")
         revealed = key[: place if place >= 0 else key.find("_sealedFor_")]
         return revealed != "" and self._write_keys.get(author) == revealed
 
-    def _refusal_of_parent(
-        self, transaction: Transaction, role: str | None, parent_id: str, mapping: str
-    ) -> str | None:
-        if role not in ADMINS:
+    def _refusal_of_parent(self, ruling: Ruling, parent_id: str) -> str | None:
+        if ruling.role not in ADMINS:
             return "only admins and managers extend a group"
         parent = self.state.find_parent(parent_id) if is_co_id(parent_id) else "not a group"
         if isinstance(parent, str):
             if parent == "missing":
                 self.state.missing.add(parent_id)
             return f"the parent group is {parent}"
-        if parent.cursor is not None and transaction.made_at >= parent.cursor:
+        if parent.cursor is not None and ruling.transaction.made_at >= parent.cursor:
             return "the parent group extends this group"
         if parent.extends(self.state.co_id):
             return "the parent group extends this group"
-        if mapping == "revoked":
-            self._parents.pop(parent_id, None)
-        else:
-            self._parents[parent_id] = mapping
-        self.state.parents.setdefault(parent_id, []).append((transaction.made_at, mapping))
         return None
 
-    def _refusal_of_write_key(self, transaction: Transaction, role: str | None, key: str, value: Json) -> str | None:
-        member = key.removeprefix("writeKeyFor_")
-        if role not in ADMINS and role != "writeOnlyInvite" and member != transaction.author:
+    def _refusal_of_write_key(self, ruling: Ruling, member: str) -> str | None:
+        role = ruling.role
+        if role not in ADMINS and role != "writeOnlyInvite" and member != ruling.transaction.author:
             return "only admins and managers set another's write key"
-        self._write_keys[member] = value
-        if key in self._set_write_keys and role not in ADMINS:
-            return "only admins and managers replace a write key"
-        self._set_write_keys.add(key)
+        if ruling.key in self._set_write_keys and role not in ADMINS:
+            return _WRITE_KEY_IS_SET
         return None
 
 
@@ -254,7 +321,7 @@ def decode_trusting(transaction: Transaction) -> list[Any] | None:
     return transaction.changes
 
 
-def _mapping_of(change: dict[str, Json]) -> str:
+def _mapping_of(change: Mapping[str, Json]) -> str:
     """Return the role of a parent's members. As in JavaScript, a non-string is neither a role nor a revocation."""
     if "value" not in change:
         return "revoked"
@@ -276,6 +343,19 @@ def _is_higher(role: str, than: str | None) -> bool:
     return role == "manager" or (role == "writer" and than == "reader")
 
 
+def _kind_of(key: str) -> Kind:
+    """Return what a key of a group is for. The order matters: a key may have the form of several."""
+    if key in ("readKey", "groupSealer", "profile", "root"):
+        return "setting"
+    if _is_key_reveal(key):
+        return "reveal"
+    if key.startswith("parent_"):
+        return "parent"
+    if key.startswith("child_"):
+        return "child"
+    return "writeKey" if key.startswith("writeKeyFor_") else "role"
+
+
 def _is_key_reveal(key: str) -> bool:
     if "_for_everyone" in key:
         return True
@@ -285,4 +365,4 @@ def _is_key_reveal(key: str) -> bool:
 
 
 def _when(transaction: Transaction) -> tuple[int, str]:
-    return transaction.when
+    return transaction.made_at, transaction.session

@@ -5,7 +5,7 @@ Start at `CoMapModel`; docs/jazz.md has a section on it.
 
 from reside.jazz.typed.base import Resolve, TypedValue
 from reside.jazz.typed.creating import Inline
-from reside.jazz.typed.errors import NotLoaded, ReferenceNotFound, SchemaError, SchemaMismatch
+from reside.jazz.typed.errors import NotLoaded, ReferenceNotFound, SchemaError, SchemaMismatch, UnknownField
 from reside.jazz.typed.feeds import FeedItem, FeedOf
 from reside.jazz.typed.fields import field
 from reside.jazz.typed.files import File
@@ -33,6 +33,7 @@ __all__ = [
     "SchemaMismatch",
     "Text",
     "TypedValue",
+    "UnknownField",
     "field",
     "tolerate",
 ]

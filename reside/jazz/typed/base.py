@@ -186,7 +186,7 @@ class TypedValue(ABC):
 
     def _live(self) -> OwnedValue:
         if self._value is None:
-            raise SchemaError(f"this {type(self).__name__} is a draft: it has no value before create()")
+            raise SchemaError(f"this {type(self).__name__} is a draft: it has no value before create(owner)")
         return self._value
 
     def _check_may_write(self, act: str) -> None:
@@ -203,10 +203,8 @@ class TypedValue(ABC):
         Raises:
             NotPermitted: this account may not read it.
         """
-        group = value.group
-        role = group.my_role
-        if role is None:
-            raise NotPermitted(value.id, group=group.id, role=role, act="read", needs="reader")
+        if value.has_owner and value.group.my_role is None:
+            raise NotPermitted(value.id, group=value.group.id, role=None, act="read", needs="reader")
         made = cls.__new__(cls)
         made._bind(value)
         return made

@@ -98,7 +98,7 @@ def create(draft: Draft, owner: Group, unique: Unique | None = None) -> None:
         unique: the unique name of the value; None for a value that is not unique.
     """
     if not draft.is_draft:
-        raise SchemaError(f"{draft!r} was created before")
+        raise SchemaError(f"{draft!r} was created before: each draft is created once")
     draft._bind(draft._write_draft(WriteTarget(owner, unique)))
 
 

@@ -13,7 +13,7 @@ Messages describe what was found, but never contain content, which may be secret
 """
 # ruff: noqa: N818 - names say what happened, as in `reside.jazz.errors`
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reside.jazz.errors import JazzError, ValueNotFound
@@ -27,6 +27,20 @@ class SchemaError(JazzError):
     """A class declares a field that has no wire format, or is used in an invalid way."""
 
 
+class UnknownField(SchemaError, AttributeError):
+    """A model has no field of this name.
+
+    Attributes:
+        model: the class of the model.
+        field: the name.
+    """
+
+    def __init__(self, model: str, field: str, fields: Iterable[str]) -> None:
+        super().__init__(f"{model} has no field {field}; its fields: {', '.join(fields) or 'none'}")
+        self.model = model
+        self.field = field
+
+
 class NotLoaded(JazzError):
     """A reference was read whose value was not loaded.
 
@@ -36,10 +50,17 @@ class NotLoaded(JazzError):
     """
 
     def __init__(self, value: str, field: str) -> None:
-        name = field.rpartition(".")[2].partition("[")[0]
-        super().__init__(f"{field} refers to {value}, which is not loaded: include {name} in `resolve`")
+        super().__init__(f"{field} refers to {value}, which is not loaded: {_resolving(field)}")
         self.value = value
         self.field = field
+
+
+def _resolving(field: str) -> str:
+    """Return how to load a reference: that of a field, or those of all items of a collection."""
+    if field.endswith("]"):
+        return "include `each` of the collection in `resolve`, or await its ensure(lambda items: items.each)"
+    name = field.rpartition(".")[2]
+    return f"include {name} in `resolve`, or await ensure(lambda value: value.{name})"
 
 
 class SchemaMismatch(JazzError):
@@ -57,7 +78,7 @@ class SchemaMismatch(JazzError):
     def __init__(self, field: str, expected: str, found: str, value: "Value | None" = None) -> None:
         self.field, self.expected, self.found = field, expected, found
         self.value = None if value is None else value.id
-        group = value.group if isinstance(value, OwnedValue) else None
+        group = value.group if isinstance(value, OwnedValue) and value.has_owner else None
         self.group = None if group is None else group.id
         self.role = None if group is None else group.my_role
         where = "" if value is None else f" of {value.id}"

@@ -1,13 +1,13 @@
 """Maps with a schema: classes with annotated fields, like `co.map` in jazz-tools."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, dataclass_transform, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform, get_origin
 
 from reside.jazz.ids import Json
 from reside.jazz.typed.base import TypedValue
 from reside.jazz.typed.codecs import DateCodec, Misfit, RefCodec
 from reside.jazz.typed.creating import Inline, WriteTarget, check, is_draft
-from reside.jazz.typed.errors import SchemaError, SchemaMismatch
+from reside.jazz.typed.errors import SchemaError, SchemaMismatch, UnknownField
 from reside.jazz.typed.fields import MISSING, Field, FieldSpec, field, fields_of, register
 from reside.jazz.typed.loading import read
 from reside.jazz.values.comap import CoMap, assigning
@@ -77,11 +77,10 @@ class CoMapModel(TypedValue):
         self._draft: dict[str, Any] = {}
         fields = self._schema()
         for name in values:
-            if name not in fields:
-                raise SchemaError(f"{type(self).__name__} has no field {name}")
+            self._field(name)
         missing = [name for name, field in fields.items() if field.is_required and name not in values]
         if missing:
-            raise SchemaError(f"a new {type(self).__name__} needs {', '.join(missing)}")
+            raise SchemaError(f"a new {type(self).__name__} needs {', '.join(missing)}: give them, or declare defaults")
         for name, found in fields.items():
             value = values[name] if name in values else found.default()
             if value is not None or not found.is_optional:
@@ -100,6 +99,38 @@ class CoMapModel(TypedValue):
         return cls._field_cache
 
     @classmethod
+    def _field(cls, name: str) -> Field:
+        """Return a field.
+
+        Raises:
+            UnknownField: there is none of this name.
+        """
+        found = cls._schema().get(name)
+        if found is None:
+            raise UnknownField(cls.__name__, name, cls._schema())
+        return found
+
+    if not TYPE_CHECKING:  # with these, type checkers would accept any attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse to read an attribute that is not a field.
+
+            Raises:
+                UnknownField: always.
+            """
+            raise UnknownField(type(self).__name__, name, self._specs)
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            """Assign a field, or a private attribute.
+
+            Raises:
+                UnknownField: the model has no such field.
+            """
+            if not name.startswith("_") and not hasattr(getattr(type(self), name, None), "__set__"):
+                raise UnknownField(type(self).__name__, name, self._specs)
+            super().__setattr__(name, value)
+
+    @classmethod
     def _references(cls) -> Mapping[str, RefCodec]:
         """See `TypedValue`."""
         return {name: found.codec for name, found in cls._schema().items() if isinstance(found.codec, RefCodec)}
@@ -116,12 +147,11 @@ class CoMapModel(TypedValue):
         Raises:
             NotPermitted: this account may not write here.
             SchemaMismatch: a value does not fit; nothing is written.
+            UnknownField: a name is not a field's; nothing is written.
         """
         fields = self._schema()
         for name, value in values.items():
-            if name not in fields:
-                raise SchemaError(f"{type(self).__name__} has no field {name}")
-            self._check(fields[name], value)
+            self._check(self._field(name), value)
         if self._value is None:
             self._draft.update(values)
             return
@@ -148,7 +178,7 @@ class CoMapModel(TypedValue):
 
     def get(self, name: str) -> Any:
         """Return a field by name, like reading the attribute."""
-        found = self._schema()[name]
+        found = self._field(name)
         if self._value is None:
             return self._draft[name]
         raw: CoMap = self.raw
@@ -163,7 +193,7 @@ class CoMapModel(TypedValue):
 
     def id_of(self, name: str) -> str | None:
         """Return the id in a reference, loaded or not; None if there is none."""
-        return self._id_of(self._schema()[name])
+        return self._id_of(self._field(name))
 
     def unset(self, name: str) -> None:
         """Delete a field's key, like `del` of the attribute.
@@ -171,7 +201,7 @@ class CoMapModel(TypedValue):
         Raises:
             NotPermitted: this account may not write here.
         """
-        found = self._schema()[name]
+        found = self._field(name)
         if self._value is None:
             self._draft[name] = found.default()
             return

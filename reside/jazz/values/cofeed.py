@@ -1,6 +1,6 @@
 """CoFeed: an append-only stream with any number of writers (docs/jazz-protocol.md, section 7)."""
 
-from bisect import insort_right
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -31,30 +31,32 @@ class FeedEntry:
     index: int = 0
 
 
-def _when(entry: FeedEntry) -> tuple[int, str]:
-    return entry.at, entry.session
-
-
 class FeedView:
     """The items, ordered by time."""
 
     def __init__(self) -> None:
         self.items: list[FeedEntry] = []
+        self._whens: list[tuple[int, str, int]] = []
 
     def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
         """Rebuild the view."""
-        self.items = []
+        self.items, self._whens = [], []
         self.extend([item for item in transactions if item.order not in losers])
 
     def extend(self, transactions: Sequence[Transaction]) -> None:
         """Add transactions in their order of arrival."""
+        whens = self._whens
         for item in transactions:
+            when = item.when
             for value in item.changes or ():
                 entry = FeedEntry(author(item), item.at, item.session, value, item.index)
-                if not self.items or _when(self.items[-1]) <= _when(entry):
+                if not whens or whens[-1] <= when:
                     self.items.append(entry)
+                    whens.append(when)
                 else:
-                    insort_right(self.items, entry, key=_when)
+                    place = bisect_right(whens, when)
+                    self.items.insert(place, entry)
+                    whens.insert(place, when)
 
 
 class CoFeed(OwnedValue):

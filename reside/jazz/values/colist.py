@@ -12,7 +12,7 @@ from reside.jazz.memory.covalue import Core
 from reside.jazz.rules.group_state import ADMINS, GroupState
 from reside.jazz.values.diff import Patch, patches
 from reside.jazz.values.host import Host
-from reside.jazz.values.listview import Item, ListView, op_id
+from reside.jazz.values.listview import Item, ListView, deletes_items, op_id
 from reside.jazz.values.owned import OwnedValue, author
 from reside.jazz.wire.encoding import parse_json, stable_json
 from reside.jazz.wire.session import Transaction
@@ -44,6 +44,23 @@ class Ordered(OwnedValue):
 
     def __len__(self) -> int:
         return len(self._items())
+
+    def refusals(self) -> list[tuple[SessionId, int, str | None]]:
+        """See `OwnedValue`; where deletion is restricted, transactions with deletions need admins or managers."""
+        found = super().refusals()
+        header = self._core.header
+        if header is None or not header.restrict_deletion:
+            return found
+        refused = {
+            (item.session, item.index)
+            for item in self._core.transactions
+            if deletes_items(item) and not self._may_delete(item)
+        }
+        why = "it deletes items, which only admins and managers may do here"
+        return [
+            (session, index, why if reason is None and (session, index) in refused else reason)
+            for session, index, reason in found
+        ]
 
     def edits(self) -> list[ListEdit]:
         """Return all items with their authors."""

@@ -73,9 +73,10 @@ class MapView:
                 if not isinstance(change, dict):
                     continue
                 key, op = change.get("key"), change.get("op")
-                if not isinstance(key, str) or op not in ("set", "del"):
+                if not isinstance(key, str):
                     continue
-                # In JSON, an undefined value is a missing member; readers treat it as an absent key.
+                # As in JavaScript, every operation but `del` assigns. In JSON, an undefined value is a missing member;
+                # readers treat it as an absent key.
                 entry = (item, op == "del" or "value" not in change, change.get("value"))
                 entries = known.get(key)
                 if entries is None:
@@ -199,7 +200,7 @@ def checked_key(key: object) -> str:
     return key
 
 
-def _when(entry: _Entry) -> tuple[int, str]:
+def _when(entry: _Entry) -> tuple[int, str, int]:
     return entry[0].when
 
 

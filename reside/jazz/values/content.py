@@ -23,7 +23,7 @@ class View(Protocol):
     """The content that is built from a value's valid transactions; the view orders them by time."""
 
     def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
-        """Rebuild the view. `losers`: the `order` of each transaction that lost a first-writer-wins race."""
+        """Rebuild the view. `losers`: the `order` of each transaction that its meta makes invalid."""
 
     def extend(self, transactions: Sequence[Transaction]) -> None:
         """Add transactions in their order of arrival."""
@@ -77,15 +77,14 @@ class Content:
         affected = revision != self._owner_revision and self._is_affected(core.header.owner)
         self._owner_revision = revision
         if affected:
-            content_changed = self._decoder.forget_branch_pointers() or content_changed
+            content_changed = self._decoder.forget_validity() or content_changed
         fresh = core.transactions if affected else core.transactions[seen:]
         self._newest = max([self._newest, *[item.made_at for item in fresh]])
         readable = self._decoder.readable(self._permitted(fresh, owner))
-        accepted = [item for item in readable if item.origin is None or item.at <= item.made_at]
         if affected:
-            self._replace_valid(accepted, content_changed=content_changed)
+            self._replace_valid(readable, content_changed=content_changed)
         else:
-            self._extend(accepted)
+            self._extend(readable)
 
     @property
     def is_initialized(self) -> bool:
@@ -107,6 +106,8 @@ class Content:
                 refusal = "it can't be read: its key was not revealed to this account, or it is malformed"
             if refusal is None and item.at > item.made_at:
                 refusal = "its merge is dated before the transaction itself"
+            if refusal is None and item.order in self._losers:
+                refusal = "another transaction was the first writer of what it initialises (meta `fww`)"
             found.append((item, refusal))
         return found
 
@@ -188,9 +189,13 @@ def _latest(valid: Iterable[Transaction]) -> int:
 
 
 def _losers(valid: Sequence[Transaction]) -> frozenset[int]:
-    """Return the `order` of each transaction whose first-writer-wins key (meta `fww`) an earlier transaction has."""
+    """Return the `order` of each transaction whose meta makes it invalid.
+
+    These are copies whose origin is later than their merge, and transactions whose first-writer-wins key (meta `fww`)
+    an earlier one has.
+    """
     winners: dict[str, Transaction] = {}
-    losers = set()
+    losers = {item.order for item in valid if item.origin is not None and item.at > item.made_at}
     naming = [(item, item.meta_value["fww"]) for item in valid if item.meta_value and "fww" in item.meta_value]
     for item, named in sorted(naming, key=lambda pair: pair[0].when):
         if isinstance(named, dict | list):

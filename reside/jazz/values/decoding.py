@@ -30,6 +30,7 @@ class Decoder:
         self._store = store
         self._core = core
         self._missing_keys: set[str] = set()
+        self._merged: list[Transaction] = []
 
     def readable(self, transactions: Sequence[Transaction]) -> list[Transaction]:
         """Decode transactions; return those that can be read."""
@@ -46,7 +47,8 @@ class Decoder:
                 _decrypt(items, decryptor(secret, self._core.co_id))
         for item in transactions:
             if item.meta_value is not None and "mi" in item.meta_value:
-                item.origin = origin_of(item.meta_value, item.made_at, self._before(item))
+                item.origin = origin_of(item.meta_value, item.made_at, item.session, self._before(item))
+                self._merged.append(item)
         return [item for item in transactions if item.changes is not None]
 
     def _before(self, item: Transaction) -> Transaction | None:
@@ -58,12 +60,15 @@ class Decoder:
             if item.is_private:
                 item.changes = item.meta_value = item.origin = None
 
-    def forget_branch_pointers(self) -> bool:
-        """Discard the decoded content of branch pointers, which depends on the author's role.
+    def forget_validity(self) -> bool:
+        """Discard what depends on the validity of transactions: branch pointers, and the origins of merged ones.
 
         Returns:
-            whether there was any.
+            whether there was any branch pointer.
         """
+        for item in self._merged:
+            item.origin = None
+        self._merged.clear()
         found = [
             item
             for item in self._core.transactions

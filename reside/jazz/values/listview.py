@@ -21,7 +21,7 @@ from reside.jazz.wire.session import Transaction
 OpKey: TypeAlias = tuple[str, int, int]
 """An insertion: its session (with the branch that it comes from), index of the transaction, index of the change."""
 
-_NEVER: Final = (0, "")
+_NEVER: Final = (0, "", 0)
 _MAX_SEARCHES: Final = 32
 """Maximum number of searches for positions in one update. If more are needed, rebuilding the list is cheaper."""
 
@@ -102,7 +102,7 @@ class ListView:
         for item in ordered:
             changes = item.changes or ()
             loses = item.order in losers
-            if not loses and any(map(_is_deletion, changes)) and not self._may_delete(item):
+            if not loses and deletes_items(item) and not self._may_delete(item):
                 continue
             for place, change in enumerate(changes):
                 if isinstance(change, dict):
@@ -219,9 +219,14 @@ def _head(item: Item) -> Item:
     return item
 
 
+def deletes_items(transaction: Transaction) -> bool:
+    """Return whether a transaction deletes an item."""
+    return any(map(_is_deletion, transaction.changes or ()))
+
+
 def _is_deletion(change: Json) -> bool:
     return isinstance(change, dict) and change.get("op") == "del"
 
 
-def _when(transaction: Transaction) -> tuple[int, str]:
+def _when(transaction: Transaction) -> tuple[int, str, int]:
     return transaction.when

@@ -30,10 +30,14 @@ class OwnedValue(Value):
 
     @property
     def group(self) -> Group:
-        """The owning group; an `Account` if an account owns the value."""
+        """The owning group; an `Account` if an account owns the value.
+
+        Raises:
+            InvalidContent: the value has no owner; see `has_owner`.
+        """
         owner_id = None if self._core.header is None else self._core.header.owner
         if owner_id is None:
-            raise InvalidContent(f"{self.id} has no owning group")
+            raise InvalidContent(f"{self.id} has no owner: it can be read but not written; check `has_owner` first")
         return self._host.object_of(self._host.store.core(owner_id), Group)
 
     @property

@@ -275,7 +275,7 @@ class FileStream(OwnedValue):
     def _check_read(self, read: Sequence[_Key]) -> None:
         here = [chunk.key for chunk in self._view.chunks[: len(read)]]
         if here != read:
-            raise InvalidContent(f"the beginning of the file {self.id} changed while it was read")
+            raise InvalidContent(f"the beginning of the file {self.id} changed while it was read: read it again")
 
     def _check_limit(self, max_bytes: int | None) -> None:
         size = max(self.received, (self.info.size or 0) if self.info is not None else 0)

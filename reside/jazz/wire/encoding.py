@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 
 from reside.jazz.errors import InvalidContent
+from reside.jazz.wire.deep_json import is_too_deep, parse_deep, too_deep, write_deep
 
 _ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
@@ -108,7 +109,7 @@ def compact_json(value: Any) -> str:
     """Return JSON without white space, in insertion order, equivalent to `JSON.stringify` of the same value.
 
     Raises:
-        InvalidContent: the value is not JSON.
+        InvalidContent: the value is not JSON, or nested too deeply.
     """
     try:
         text = orjson.dumps(value, option=_AS_WRITTEN).decode()
@@ -128,7 +129,11 @@ def _compact_json(value: Any) -> str:
         else:
             if _UNUSUAL_NUMBER.search(text):
                 text = _ENCODER.encode(_as_javascript(value))
-    except (TypeError, ValueError, RecursionError) as error:
+        if is_too_deep(value, text.count("[") + text.count("{")):
+            raise too_deep()
+    except RecursionError:
+        return write_deep(value, scalar=_compact_scalar, key=_key)
+    except (TypeError, ValueError) as error:
         raise InvalidContent(f"not a JSON value: {error}") from None
     return _escape_surrogates(text)
 
@@ -146,9 +151,19 @@ def parse_json(text: str | bytes) -> Any:
     except ValueError:
         pass  # orjson refuses lone surrogates and numbers beyond the largest double; JavaScript reads them
     try:
-        return _DECODER.decode(text if isinstance(text, str) else text.decode())
-    except (ValueError, RecursionError):
+        return _parse(text if isinstance(text, str) else text.decode())
+    except ValueError:
         raise InvalidContent("a JSON text is malformed") from None
+
+
+def _parse(text: str) -> Any:
+    try:
+        value = _DECODER.decode(text)
+    except RecursionError:
+        return parse_deep(text, _DECODER.decode)
+    if is_too_deep(value, text.count("[") + text.count("{")):
+        raise ValueError("nested too deeply")
+    return value
 
 
 def parse_each(texts: Sequence[bytes]) -> list[Any]:
@@ -188,7 +203,7 @@ def stable_json(value: Any) -> str:
     """Return the canonical JSON from which hashes are computed: sorted keys, numbers as JavaScript prints them.
 
     Raises:
-        InvalidContent: the value is not JSON.
+        InvalidContent: the value is not JSON, or nested too deeply.
     """
     if type(value) is dict:
         try:
@@ -198,7 +213,13 @@ def stable_json(value: Any) -> str:
                 return text
         except TypeError:
             pass
-    return _stable_json(value)
+    try:
+        text = _stable_json(value)
+    except RecursionError:
+        return write_deep(value, scalar=_stable_json, key=_key, order=_sorted_keys)
+    if is_too_deep(value, text.count("[") + text.count("{")):
+        raise too_deep()
+    return text
 
 
 def _stable_json(value: Any) -> str:  # noqa: PLR0911 - one return for each JSON type
@@ -217,6 +238,16 @@ def _stable_json(value: Any) -> str:  # noqa: PLR0911 - one return for each JSON
     if isinstance(value, dict):
         return "{" + ",".join([f"{quote_plainly(key)}:{_stable_json(value[key])}" for key in _sorted_keys(value)]) + "}"
     raise InvalidContent(f"not a JSON value: {type(value).__name__}")
+
+
+def _compact_scalar(value: Any) -> str:
+    return quote_plainly(value) if isinstance(value, str) else _stable_json(value)
+
+
+def _key(key: str) -> str:
+    if not isinstance(key, str):
+        raise InvalidContent("not a JSON value: an object's keys must be texts")
+    return quote_plainly(key)
 
 
 def _sorted_keys(value: dict[str, Any]) -> list[str]:

@@ -57,27 +57,37 @@ def session_key(session: str, branch: Json) -> str:
     return f"{session}{BRANCH}{branch}" if isinstance(branch, str) and branch else session
 
 
-def origin_of(meta: dict[str, Json] | None, made_at: int, before: Placed | None) -> Origin | None:
+def origin_of(meta: dict[str, Json] | None, made_at: int, session: str, before: Placed | None) -> Origin | None:
     """Return the origin of a transaction; None if it was not merged, or its meta is malformed.
 
     Args:
         meta: the transaction's meta.
         made_at: when it was merged, ms since the epoch.
+        session: its session.
         before: the preceding transaction of its session; None for the first.
     """
-    index = None if meta is None else meta.get("mi")
-    if meta is None or type(index) is not int:
+    if meta is None:
         return None
-    age, last = meta.get("t"), None if before is None else before.origin
-    if type(age) is int and age:
+    index, age = _integer(meta.get("mi")), _integer(meta.get("t") or 0)
+    there, branch = meta.get("s"), meta.get("b")
+    if index is None or age is None or not isinstance(there, str | None) or not isinstance(branch, str | None):
+        return None
+    if age:
         made_at -= age
     elif before is not None:
         made_at = before.at
-    session, branch = meta.get("s"), meta.get("b")
-    if not isinstance(session, str):
-        if before is None:
-            return None
-        session = before.session if last is None else last.session
-    if not isinstance(branch, str):
+    if there is None and before is None:
+        return Origin(session, 0, made_at, None)  # as in JavaScript, only its time is moved
+    last = None if before is None else before.origin
+    if there is None:
+        there = session if last is None else last.session
+    if branch is None:
         branch = None if last is None else last.branch
-    return Origin(session, index, made_at, branch)
+    return Origin(there, index, made_at, branch)
+
+
+def _integer(raw: Json) -> int | None:
+    """Return an integer; None for anything else. A JSON text may write it with a fraction of zero."""
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        return None
+    return int(raw) if raw == raw // 1 else None

@@ -67,14 +67,14 @@ class Transaction:
         return (self.session, self.index) if self.origin is None else (self.origin.key, self.origin.index)
 
     @property
-    def when(self) -> tuple[int, str]:
-        """The sort key for a value's transactions: time, then session. A session's own order is kept by stable sorting.
+    def when(self) -> tuple[int, str, int]:
+        """The sort key for a value's transactions: time, session, index; if merged from a branch, those there.
 
         The JavaScript library breaks ties between sessions by arrival, so two readers may differ; here all agree.
         """
         if self.origin is not None:
-            return self.origin.made_at, self.origin.session
-        return self.made_at, self.session
+            return self.origin.made_at, self.origin.session, self.origin.index
+        return self.made_at, self.session, self.index
 
     @property
     def is_private(self) -> bool:

@@ -24,6 +24,7 @@ MAPPINGS = ["extend", "reader", "writer", "manager", "admin"]
 DATA: list[Any] = [0, -1, 1.5, 1e21, 2**53, True, None, "", "ü\u2028\U0001f600", [], [1, [2]], {}, {"b": {"a": None}}]
 TEXTS = ["a", "xyz", "\u00fc", "e\u0301", "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\r\n", " "]
 _KEYS = 4
+_BETWEEN_CLOCKS_MS = 960
 _SKEWS = (-3, -1, 0, 0, 1, 3)
 KINDS = {
     "set": 14, "delete": 2, "append": 8, "insert": 8, "remove": 5, "push": 6,
@@ -38,6 +39,8 @@ FORGERIES = {
     "offline": 1, "online": 1,
 }  # fmt: skip
 """Mostly operations that no honest library would send."""
+TIES = {"forge in group": 30, "add member": 4, "forge in value": 4, "set": 2, "new group": 1, "extend": 2, "settle": 2}
+"""Mostly changes of groups, for programs in which several accounts make them in the same millisecond."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class Program:
     skews: list[int]
     settled: bool
     """Whether all actors receive each step before the next."""
+    tied: bool = False
+    """Whether forged changes of groups have few times, which all actors use."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +154,8 @@ class Run:
             return
         verb, args = plan
         if "made_at" in args:
-            args["made_at"] = self._forged_time(actor, args["made_at"])
+            is_tied = self.program.tied and step.kind == "forge in group"
+            args["made_at"] = (self._tied_time if is_tied else self._forged_time)(actor, args["made_at"])
         try:
             made = await actor.act(verb, **args)
         except Refused as refusal:
@@ -195,6 +201,10 @@ class Run:
         """Return an unused time on the actor's own slot, between the program's start and a little later than now."""
         seconds = max(1, (self.simulation.now - self._start) // 1000 + 3)
         return self._start + (number % seconds) * 1000 + self.simulation.clock(actor.name) % 1000 + 50 + number % 40
+
+    def _tied_time(self, _: Actor, number: int) -> int:
+        """Return one of few times that no actor's clock shows."""
+        return self._start + (1 + number % 3) * 1000 + _BETWEEN_CLOCKS_MS
 
     def _actor(self, number: int) -> Actor:
         actors = self.simulation.actors
@@ -312,7 +322,9 @@ def _forged_change(simulation: Simulation, other: str | None, b: int, c: int) ->
     return {"op": "set", "key": key, "value": value}
 
 
-def programs(weights: dict[str, int] = KINDS, least: int = 10, most: int = 30) -> st.SearchStrategy[Program]:
+def programs(
+    weights: dict[str, int] = KINDS, least: int = 10, most: int = 30, *, tied: bool = False
+) -> st.SearchStrategy[Program]:
     """Return a strategy for programs of so many steps."""
     kinds = [kind for kind, weight in weights.items() for _ in range(weight)]
     number = st.integers(0, 999)
@@ -322,4 +334,5 @@ def programs(weights: dict[str, int] = KINDS, least: int = 10, most: int = 30) -
         st.lists(step, min_size=least, max_size=most),
         st.lists(st.sampled_from(_SKEWS), min_size=6, max_size=6),
         st.booleans(),
+        st.just(tied),
     )

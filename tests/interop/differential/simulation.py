@@ -1,7 +1,7 @@
 """Accounts with a node in Python and one in JavaScript each, on one server, with clocks that the test sets.
 
 Times of a simulation never tie between two actors by accident: each actor's clock has its own 100 ms within a second.
-JavaScript orders ties between sessions by arrival, so two readers may differ there.
+JavaScript orders ties between sessions by arrival, so two readers may differ there; `ties` finds where they can't.
 """
 
 from __future__ import annotations
@@ -215,16 +215,6 @@ async def _same_views(mine: Actor, theirs: Actor, ids: list[str], members: list[
         within=_HEALED_WITHIN_S,
         show="\n".join,
     )
-
-
-def has_ties(simulation: Simulation, ids: list[str]) -> bool:
-    """Return whether two sessions wrote to one value at the same time: JavaScript's readers may differ on those."""
-    store = simulation.python[0].node._host.store
-    for co_id in ids:
-        written = {(item.made_at, item.session) for item in store.core(co_id).transactions}
-        if len(written) > len({made_at for made_at, _ in written}):
-            return True
-    return False
 
 
 def _moments(simulation: Simulation, ids: list[str]) -> list[int]:

@@ -207,7 +207,7 @@ async def test_a_write_after_the_removal_does_not_count_but_one_dated_back_does(
 
 
 IN_A_MAP: dict[str, list[Any]] = {
-    "unknown operations": [{"op": "explode", "key": "x"}, {"op": None}, {"key": "x", "value": 2}],
+    "unknown operations": [{"op": "explode", "key": "y"}, {"op": None}, {"key": "y", "value": 2}],
     "no objects": [1, None, "set", [], True],
     "keys that are no text": [_set(1, 1), {"op": "set", "key": None, "value": 1}, {"op": "del", "key": {}}],  # type: ignore[arg-type] # that is the point
     "a key of a million characters": [_set("k" * 1_000_000, 1)],

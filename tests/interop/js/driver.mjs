@@ -87,6 +87,8 @@ const operations = {
   async load({ actor, id }) {
     return plain(await load(actor, id));
   },
+  // The content as JSON text, for content that other JSON parsers can't read.
+  textOf: async ({ actor, id }) => JSON.stringify(plain(await load(actor, id))),
   // Waits until the content is as expected or, if a count is given, until that many transactions have arrived.
   async until({ actor, id, expected, count }) {
     const wanted = cojsonInternals.stableStringify(expected ?? null);

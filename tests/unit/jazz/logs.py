@@ -12,15 +12,17 @@ from reside.jazz.wire.session import Transaction
 
 
 class Log:
-    """Collects transactions in their order of arrival; each author writes one session."""
+    """Collects transactions in their order of arrival; each author writes one session, unless another is named."""
 
     def __init__(self) -> None:
         self.transactions: list[Transaction] = []
         self._counts: dict[str, int] = {}
 
-    def add(self, author: str, made_at: int, changes: list[Any], *, private: bool = False) -> Transaction:
-        """Return a transaction of an author's session; a private one is already decrypted."""
-        session = SessionId(f"{author}_session_z1")
+    def add(
+        self, author: str, made_at: int, changes: list[Any], *, private: bool = False, tail: str = "z1"
+    ) -> Transaction:
+        """Return a transaction of an author's session with this ending; a private one is already decrypted."""
+        session = SessionId(f"{author}_session_{tail}")
         index = self._counts.get(session, 0)
         self._counts[session] = index + 1
         key = "key_z1" if private else None
@@ -30,9 +32,9 @@ class Log:
         self.transactions.append(item)
         return item
 
-    def set(self, author: str, made_at: int, key: str, value: Any) -> Transaction:
+    def set(self, author: str, made_at: int, key: str, value: Any, *, tail: str = "z1") -> Transaction:
         """Set one key."""
-        return self.add(author, made_at, [{"op": "set", "key": key, "value": value}])
+        return self.add(author, made_at, [{"op": "set", "key": key, "value": value}], tail=tail)
 
 
 def judge(log: Log, *, admin: str, co_id: str = "co_zGroup", groups: dict[str, GroupState] | None = None) -> GroupState:

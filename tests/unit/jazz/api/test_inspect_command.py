@@ -1,14 +1,16 @@
 """`python -m reside.jazz`: its errors for wrong arguments, wrong credentials and no server."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.jazz_controlled_nodes import DetachedNode, registered
 
 from reside.jazz import Credentials
 from reside.jazz.__main__ import main
-from reside.jazz.inspect import OwnerReport, Report, TransactionReport, render
+from reside.jazz.inspect import OwnerReport, Report, TransactionReport, inspect_value, render, render_json
 
 UNKNOWN = "co_z11111111111111111111111111"
 NOWHERE = "ws://127.0.0.1:9"
@@ -106,5 +108,20 @@ def test_a_report_is_rendered_in_lines() -> None:
     ):
         assert line in text.splitlines()
     assert "… (204 characters)" in text
+    assert json.loads(render_json(report)) == json.loads(json.dumps(asdict(report)))
+    assert render_json(report) == json.dumps(asdict(report), indent=2) + "\n"
     of_itself = Report("co_zG", "group", {"createdAt": "2026"}, group, {}, (), ())
     assert '  name     "my group"' in render(of_itself).splitlines()
+
+
+@pytest.mark.anyio
+async def test_deeply_nested_content_is_shown() -> None:
+    node = await registered(DetachedNode())
+    deep: Any = ["the end"]
+    for _ in range(1000):
+        deep = [deep]
+    value = node.create_group().create_map({"deep": deep})
+    report = await inspect_value(node, value.id)
+    for text in (render(report), render_json(report)):
+        assert "the end" in text
+        assert text.count("[") > 1000

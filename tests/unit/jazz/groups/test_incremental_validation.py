@@ -13,6 +13,7 @@ from reside.jazz.groups.rotation import Rotation
 from reside.jazz.groups.writer import GroupWriter
 from reside.jazz.rules.group_state import WRITERS, GroupState
 from reside.jazz.rules.permissions import GroupValidator, refusal_of_write
+from reside.jazz.rules.ties import Ruling
 from reside.jazz.wire.crypto import Agent, new_agent_secret
 from reside.jazz.wire.session import Transaction
 
@@ -25,13 +26,13 @@ ADMIN = "co_zAdmin"
 def judged() -> Iterator[list[str]]:
     """Yield the keys of all transactions of groups that are validated while the test runs."""
     steps: list[str] = []
-    real = GroupValidator._refusal
+    real = GroupValidator.judge
 
-    def counted(self: GroupValidator, transaction: object) -> str | None:
+    def counted(self: GroupValidator, transaction: Transaction) -> Ruling:
         steps.append(self.state.co_id)
-        return real(self, transaction)  # type: ignore[arg-type] # handed on
+        return real(self, transaction)
 
-    with patch.object(GroupValidator, "_refusal", counted):
+    with patch.object(GroupValidator, "judge", counted):
         yield steps
 
 

@@ -19,6 +19,7 @@ from reside.jazz.typed import (
     SchemaError,
     SchemaMismatch,
     Text,
+    UnknownField,
     field,
     tolerate,
 )
@@ -202,12 +203,27 @@ def test_a_text_is_a_draft_too() -> None:
         (lambda: Tree(name="t", leaf=Leaf(name="l")).id, "this Tree is a draft: it has no value before create"),
         (lambda: ListOf(["a"])._item_codec(), r"give the type of its items, for example ListOf\[str\]"),
         (lambda: ListOf[str](["a"]).each, "is valid only in a resolve function"),
+        (lambda: setattr(Leaf(name="l"), "nam", 1), "Leaf has no field nam; its fields: name"),
+        (lambda: setattr(Leaf(name="l"), "inline", "new"), "Leaf has no field inline; its fields: name"),
+        (lambda: Leaf(name="l").get("nam"), "Leaf has no field nam"),
+        (lambda: Leaf(name="l").unset("nam"), "Leaf has no field nam"),
+        (lambda: Leaf(name="l").id_of("nam"), "Leaf has no field nam"),
+        (lambda: getattr(Leaf(name="l"), "nam"), "Leaf has no field nam"),  # noqa: B009 - mypy knows that it is not there
         (lambda: tolerate(3), "expects a reference"),
     ],
 )
 def test_wrong_use_is_an_error_with_the_reason(make: Any, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         make()
+
+
+def test_an_unknown_name_is_also_an_attribute_error_that_names_model_and_field() -> None:
+    leaf = Leaf(name="l")
+    assert not hasattr(leaf, "nam")
+    with pytest.raises(AttributeError) as refused:
+        leaf.nam = 1  # type: ignore[attr-defined] # it is what is tested
+    assert isinstance(refused.value, UnknownField)
+    assert (refused.value.model, refused.value.field) == ("Leaf", "nam")
 
 
 @pytest.mark.parametrize(

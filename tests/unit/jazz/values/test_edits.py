@@ -13,6 +13,7 @@ from unit.jazz.logs import Log
 from reside.jazz import CoList, CoPlainText, Group, InvalidContent
 from reside.jazz.values.cofeed import FeedView
 from reside.jazz.values.comap import MapView
+from reside.jazz.values.listview import ListView
 from reside.jazz.values.text import graphemes
 
 pytestmark = pytest.mark.anyio
@@ -191,6 +192,60 @@ async def test_a_feed_is_in_the_order_of_its_authors_clocks_whatever_arrived_fir
     feed.push("b")
     assert len(feed) == 2
     assert [entry.value for entry in feed] == [{"a": 1}, "b"]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+async def test_of_two_writes_of_one_millisecond_the_greater_session_wins_whatever_arrived_first(
+    order: tuple[int, int],
+) -> None:
+    log = Log()
+    changes = [{"op": "set", "key": "k", "value": "b"}, {"op": "app", "value": "b", "after": "start"}]
+    log.add("co_zB", 10, changes)
+    log.add("co_zA", 10, [change | {"value": "a"} for change in changes])
+    arriving = [log.transactions[number] for number in order]
+    a_map, a_list, feed = MapView({}), ListView(lambda _: True), FeedView()
+    for item in arriving:
+        for view in (a_map, a_list, feed):
+            view.extend([item])
+    assert a_map.entries["k"][-1][2] == "b"
+    assert [item.value for item in a_list.items()] == ["a", "b"]
+    assert [entry.by for entry in feed.items] == ["co_zA"] * 2 + ["co_zB"] * 2
+
+
+async def test_a_list_reports_deletions_that_do_not_count() -> None:
+    items = _group().create_list(["a"], restrict_deletion=True)
+    items.remove(0)
+    assert [why for _, _, why in items.refusals()] == [None, None]
+    account = items._host.account_id
+    items.group._writer.set(account, "writer")
+    deletion = {"op": "del", "insertion": {"sessionID": "x", "txIndex": 0, "changeIdx": 0}}
+    items._host.write_private(items._core, [deletion], latest=items.group._state.latest)
+    why = "it deletes items, which only admins and managers may do here"
+    assert [reason for _, _, reason in items.refusals()] == [None, None, why]
+
+
+async def test_a_transaction_that_lost_the_race_of_first_writers_says_so() -> None:
+    value = _group().create_map({})
+    for number in range(2):
+        value._write([{"op": "set", "key": "a", "value": number}], {"fww": "init"})
+    assert value.as_dict() == {"a": 0}
+    why = "another transaction was the first writer of what it initialises (meta `fww`)"
+    assert [reason for _, _, reason in value.refusals()][-2:] == [None, why]
+
+
+async def test_a_list_of_deeply_nested_items_is_edited() -> None:
+    deep: Any = []
+    for _ in range(900):
+        deep = [deep]
+    items = _group().create_list([deep, 1])
+    items.apply([2, deep])
+    assert len(items) == 2
+    items.replace(0, deep)
+    assert [type(item) for item in items] == [list, list]
+    for _ in range(200):
+        deep = [deep]
+    with pytest.raises(InvalidContent, match="more than 1024 levels"):
+        items.append(deep)
 
 
 async def test_a_late_edit_of_a_map_is_sorted_into_the_history() -> None:
