@@ -30,7 +30,26 @@ ENGINE_TOOLS: Final = (
 )
 CODE_FOLDERS: Final = ("reside", "stacks", "policy")
 CODE_FILES: Final = ("Pulumi.yaml", "__main__.py", "policy/PulumiPolicy.yaml", "reside/py.typed")
-JAZZ_FILES: Final = ("dependencies.mjs", "package-lock.json", "package.json", "server.mjs", "shape.mjs")
+JAZZ_FILES: Final = (
+    "package-lock.json",
+    "package.json",
+    "connection.mjs",
+    "database.mjs",
+    "dependencies.mjs",
+    "gate.mjs",
+    "log.mjs",
+    "metrics.mjs",
+    "pending.mjs",
+    "proof.mjs",
+    "quota.mjs",
+    "recalls.mjs",
+    "requirements.mjs",
+    "roles.mjs",
+    "server.mjs",
+    "settings.mjs",
+    "shape.mjs",
+    "websockets.mjs",
+)
 _LAUNCHER: Final = b"""#!/opt/reside/.venv/bin/python
 from reside.cli.main import main
 

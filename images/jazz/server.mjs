@@ -1,40 +1,42 @@
 // The Jazz sync server of a ReSide cluster: the official cojson package, SQLite through node:sqlite, one HTTP port.
 //
-//   HOST  address to listen on (default 127.0.0.1)
-//   PORT  port (default 4200; 0: any free one, which the "listening" log line contains)
-//   DB    SQLite file (default jazz.sqlite in the working folder); ":memory:" stores nothing
+//   HOST            address to listen on (default 127.0.0.1)
+//   PORT            port (default 4200; 0: any free one, which the "listening" log line contains)
+//   DB              SQLite file (default jazz.sqlite in the working folder); ":memory:" stores nothing
+//   MODE            open (default): store and relay whatever is signed, as the official server does; members: only what
+//                   could count for readers by the roles of its authors (gate.mjs)
+//   HOLD_S          seconds that content may wait for a value that it depends on (default 30)
+//   QUOTA_MESSAGES  messages that a connection may send in a minute (default 1,000,000); 0: any number, here and below
+//   QUOTA_BYTES     characters (default 4 GiB)
+//   QUOTA_VALUES    new values (default 250,000)
+//   QUOTA_SESSIONS  new sessions (default 500,000)
+//   PROOF           none (default); required: a client has to prove its account in the address (proof.mjs)
+//   PROOF_HOSTS     with PROOF=required: the names, separated by commas, by which clients reach this server
 //
 // GET /healthz answers 200 while the server takes connections and its database answers a query, 503 otherwise.
+// GET /metrics answers with counters in the text format of Prometheus.
 // SIGTERM and SIGINT shut it down gracefully: no new connections, sockets closed, storage drained, database closed.
 import { createServer } from "node:http";
-import { DatabaseSync } from "node:sqlite";
 import { randomUUID } from "node:crypto";
 import { LocalNode, getSqliteStorage } from "cojson";
 import { NapiCrypto } from "cojson/crypto/NapiCrypto";
 import { createWebSocketPeer } from "cojson-transport-ws";
 import { WebSocketServer } from "ws";
+import { Connection, countContent } from "./connection.mjs";
+import { openDatabase } from "./database.mjs";
 import { Dependencies } from "./dependencies.mjs";
+import { Gate } from "./gate.mjs";
+import { log, redirectConsole } from "./log.mjs";
+import { Metrics } from "./metrics.mjs";
+import { ProofCheck } from "./proof.mjs";
+import { InvalidSetting, readSettings } from "./settings.mjs";
 import { MessageCheck } from "./shape.mjs";
+import { guarded, sendAfterStoring } from "./websockets.mjs";
 
-const HOST = process.env.HOST ?? "127.0.0.1";
-const PORT = Number(process.env.PORT ?? "4200");
-const DB = process.env.DB ?? "jazz.sqlite";
 const PING_MS = 1500;
 const GRACE_MS = 5000;
 
-if (!Number.isInteger(PORT) || PORT < 0 || PORT > 65535) {
-  log("error", "PORT is not a port number", { port: process.env.PORT });
-  process.exit(2);
-}
-
-function log(level, message, fields = {}) {
-  process.stdout.write(`${JSON.stringify({ time: new Date().toISOString(), level, message, ...fields })}\n`);
-}
-
-// cojson and its transport write to the console; each message becomes one JSON line.
-for (const [method, level] of [["log", "info"], ["info", "info"], ["debug", "debug"], ["warn", "warning"], ["error", "error"]]) {
-  console[method] = (...parts) => log(level, parts.map(asText).join(" "));
-}
+redirectConsole();
 
 // node:sqlite warns that it is experimental.
 process.removeAllListeners("warning");
@@ -42,113 +44,44 @@ process.on("warning", (warning) => {
   if (warning.name !== "ExperimentalWarning") log("warning", String(warning));
 });
 
-function asText(part) {
-  if (typeof part === "string") return part;
-  if (part instanceof Error) return part.stack ?? part.message;
-  if (part?.err instanceof Error) return part.err.message;
-  try {
-    return JSON.stringify(part);
-  } catch {
-    return String(part);
-  }
-}
-
-function openDatabase(file) {
-  const db = new DatabaseSync(file);
-  // WAL with NORMAL survives a crash of the process; a power failure may lose the latest commits, which clients send again.
-  db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 5000;");
-  const statements = new Map();
-  const prepare = (sql) => {
-    let statement = statements.get(sql);
-    if (!statement) {
-      statement = db.prepare(sql);
-      statements.set(sql, statement);
-    }
-    return statement;
-  };
-  let depth = 0;
-  return {
-    run: (sql, params) => void prepare(sql).run(...params),
-    query: (sql, params) => prepare(sql).all(...params),
-    get: (sql, params) => prepare(sql).get(...params),
-    transaction(callback) {
-      if (depth > 0) return callback();
-      db.exec("BEGIN");
-      depth += 1;
-      try {
-        const result = callback();
-        db.exec("COMMIT");
-        return result;
-      } catch (error) {
-        db.exec("ROLLBACK");
-        throw error;
-      } finally {
-        depth -= 1;
-      }
-    },
-    closeDb: () => db.close(),
-    getMigrationVersion: () => Number(db.prepare("PRAGMA user_version").get().user_version),
-    saveMigrationVersion: (version) => db.exec(`PRAGMA user_version = ${Number(version)}`),
-  };
-}
-
-// cojson replies to a message before it stores the content; it does both synchronously. Delay the reply until the content
-// is stored: an acknowledgement then means that the content is in the database, even if the process is killed.
-function sendAfterStoring(websocket) {
-  const send = websocket.send.bind(websocket);
-  let held = [];
-  websocket.send = (data) => {
-    held.push(data);
-    if (held.length > 1) return;
-    queueMicrotask(() => {
-      const ready = held;
-      held = [];
-      for (const item of ready) if (websocket.readyState === websocket.OPEN) send(item);
-    });
-  };
-}
-
-// The transport throws on a frame such as `5`, which is JSON and no message: that ends its connection, not the server.
-function guarded(websocket, id) {
-  const addEventListener = websocket.addEventListener.bind(websocket);
-  websocket.addEventListener = (type, listener, options) =>
-    addEventListener(type, type !== "message" ? listener : (event) => {
-      try {
-        listener(event);
-      } catch (error) {
-        log("warning", "a frame could not be processed", { peer: id, error: String(error) });
-        websocket.close(1002, "a frame could not be processed");
-      }
-    }, options);
-  return websocket;
-}
-
+const settings = settingsOrExit();
 const crypto = await NapiCrypto.create();
-const check = new MessageCheck(crypto);
-
-// Passes on to cojson only what has the shape of a message.
-function admitOnly(peer) {
-  const push = peer.incoming.push.bind(peer.incoming);
-  const refuse = (reason, fields) => void log("warning", "refused", { peer: peer.id, reason, ...fields });
-  peer.incoming.push = (message) => {
-    const checked = message === "Disconnected" ? message : check.admitted(message, refuse);
-    if (checked) push(checked);
-  };
-}
+const shape = new MessageCheck(crypto);
+const proofs = settings.proof === "required" ? new ProofCheck(crypto, shape, settings.proofHosts) : undefined;
+const metrics = new Metrics();
+const connections = new Map();
 
 const secret = crypto.newRandomAgentSecret();
 const node = new LocalNode(secret, crypto.newRandomSessionID(crypto.getAgentID(secret)), crypto);
-const database = openDatabase(DB);
+const database = openDatabase(settings.db);
 node.setStorage(getSqliteStorage(database));
-new Dependencies(node, (peer, reason, fields) => log("warning", "refused", { peer, reason, ...fields }));
+const gate = settings.mode === "members" ? new Gate(node, connections, settings.holdMs, refused, (change) => metrics.add("held_values", change)) : undefined;
+if (!gate) {
+  countContent(node, connections);
+  new Dependencies(node, (peer, reason, fields) => refused(reason, { peer, ...fields }), { waitMs: settings.holdMs });
+}
 
 let stopping = false;
 
-const server = createServer((request, response) => {
-  if (request.url !== "/healthz") {
-    response.writeHead(404, { "content-type": "text/plain" }).end("not found\n");
-    return;
+function settingsOrExit() {
+  try {
+    return readSettings(process.env);
+  } catch (error) {
+    if (!(error instanceof InvalidSetting)) throw error;
+    log("error", error.message, error.fields);
+    return process.exit(2);
   }
+}
+
+function refused(reason, fields) {
+  metrics.refused(reason);
+  log("warning", "refused", { reason, ...fields });
+}
+
+const server = createServer((request, response) => {
+  const answer = (code, text) => void response.writeHead(code, { "content-type": "text/plain" }).end(text);
+  if (request.url === "/metrics") return answer(200, metrics.text());
+  if (request.url !== "/healthz") return answer(404, "not found\n");
   let healthy = !stopping;
   try {
     database.get("SELECT 1 AS one", []);
@@ -156,14 +89,44 @@ const server = createServer((request, response) => {
     healthy = false;
     log("error", "the database does not answer", { error: String(error) });
   }
-  response.writeHead(healthy ? 200 : 503, { "content-type": "text/plain" }).end(healthy ? "ok\n" : "unhealthy\n");
+  return answer(healthy ? 200 : 503, healthy ? "ok\n" : "unhealthy\n");
 });
 
-const sockets = new WebSocketServer({ server, perMessageDeflate: false, maxPayload: 256 * 1024 * 1024 });
+// The address of a connection has no place in the log: it contains the proof.
+function verifyClient({ req }, accept) {
+  const proven = proofs?.verify(req.url, Date.now()) ?? {};
+  if (!proven.reason) {
+    req.account = proven.account;
+    return accept(true);
+  }
+  refused(proven.reason, { address: req.socket.remoteAddress });
+  return accept(false, 401, "Unauthorized");
+}
+
+const sockets = new WebSocketServer({ server, perMessageDeflate: false, maxPayload: 256 * 1024 * 1024, verifyClient });
+
+// Passes on to cojson only what has the shape of a message.
+function admitOnly(peer, connection) {
+  const push = peer.incoming.push.bind(peer.incoming);
+  const refuse = (reason, fields) => refused(reason, { peer: peer.id, ...fields });
+  peer.incoming.push = (message) => {
+    if (message === "Disconnected") return push(message);
+    metrics.add("messages_total");
+    if (!connection.takes("messages")) return undefined;
+    const checked = shape.admitted(message, refuse);
+    if (!checked) return undefined;
+    connection.names(checked.id);
+    return push(checked);
+  };
+}
 
 sockets.on("connection", (websocket, request) => {
   // Each connection has a random peer id, because ids made of address and time are not unique.
   const id = `client_${randomUUID()}`;
+  const connection = new Connection(id, node, websocket, settings.quotas, refused);
+  connections.set(id, connection);
+  metrics.add("connections");
+  metrics.add("connections_total");
   sendAfterStoring(websocket);
   websocket.on("error", (error) => log("warning", "a connection failed", { peer: id, error: String(error) }));
   const pings = setInterval(() => {
@@ -173,29 +136,37 @@ sockets.on("connection", (websocket, request) => {
   }, PING_MS);
   websocket.on("close", () => {
     clearInterval(pings);
+    connections.delete(id);
+    gate?.disconnected(connection);
+    setImmediate(() => connection.forgetNamed()); // cojson stops its own waits first
+    metrics.add("connections", -1);
     log("info", "disconnected", { peer: id });
   });
+  const takes = (characters) => {
+    metrics.add("bytes_total", characters);
+    return connection.takes("bytes", characters);
+  };
   const peer = createWebSocketPeer({
     id,
     role: "client",
-    websocket: guarded(websocket, id),
+    websocket: guarded(websocket, id, takes),
     expectPings: false,
     batchingByDefault: false,
     deletePeerStateOnClose: true,
   });
-  admitOnly(peer);
+  admitOnly(peer, connection);
   node.syncManager.addPeer(peer);
-  log("info", "connected", { peer: id, address: request.socket.remoteAddress });
+  log("info", "connected", { peer: id, address: request.socket.remoteAddress, account: request.account });
 });
 
 // ws forwards the errors of its HTTP server.
 sockets.on("error", (error) => {
-  log("error", "can't listen", { host: HOST, port: PORT, error: String(error) });
+  log("error", "can't listen", { host: settings.host, port: settings.port, error: String(error) });
   process.exit(1);
 });
 
-server.listen(PORT, HOST, () => {
-  log("info", "listening", { host: HOST, port: server.address().port, db: DB });
+server.listen(settings.port, settings.host, () => {
+  log("info", "listening", { host: settings.host, port: server.address().port, db: settings.db, mode: settings.mode });
 });
 
 async function stop(signal) {

@@ -11,7 +11,9 @@ const SIGNATURE_BYTES = 64;
 const MAX_USABLE_AGENTS = 10_000;
 const PRIORITIES = [0, 3, 6];
 
-const ALPHABET = new Map([..."123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"].map((letter, value) => [letter, BigInt(value)]));
+const ALPHABET = new Map([..."123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"].map((letter, value) => [letter, value]));
+const CHUNK = 9; // the most digits that a number holds exactly
+const POWERS = Array.from({ length: CHUNK + 1 }, (_, exponent) => 58n ** BigInt(exponent));
 const NO_SIGNATURE = `signature_z${"1".repeat(SIGNATURE_BYTES)}`;
 
 /** Checks messages; `crypto` is cojson's, which says whether a key is usable without an abort only in `verify`. */
@@ -69,10 +71,11 @@ export class MessageCheck {
   }
 
   #isAuthor(author) {
-    return isValueId(author) || this.#isAgent(author);
+    return isValueId(author) || this.isAgent(author);
   }
 
-  #isAgent(agent) {
+  /** Return whether a text is the id of an agent whose signatures cojson can verify without an abort. */
+  isAgent(agent) {
     if (this.#usableAgents.has(agent)) return true;
     const signer = AGENT_ID.exec(agent)?.[1];
     if (!signer) return false;
@@ -87,7 +90,8 @@ export class MessageCheck {
   }
 }
 
-function isSignature(text) {
+/** Return whether a text has the form of a signature. */
+export function isSignature(text) {
   const match = typeof text === "string" ? SIGNATURE.exec(text) : null;
   return match !== null && decodedLength(match[1]) === SIGNATURE_BYTES;
 }
@@ -95,12 +99,18 @@ function isSignature(text) {
 /** Return the number of bytes that a base58 text decodes to. */
 function decodedLength(text) {
   let number = 0n;
-  for (const letter of text) number = number * 58n + ALPHABET.get(letter);
+  for (let at = 0; at < text.length; at += CHUNK) {
+    const end = Math.min(at + CHUNK, text.length);
+    let chunk = 0;
+    for (let index = at; index < end; index += 1) chunk = chunk * 58 + ALPHABET.get(text[index]);
+    number = number * POWERS[end - at] + BigInt(chunk);
+  }
   const zeros = text.length - text.replace(/^1+/, "").length;
   return zeros + (number === 0n ? 0 : Math.ceil(number.toString(16).length / 2));
 }
 
-function isValueId(id) {
+/** Return whether a text has the form of a value's id. */
+export function isValueId(id) {
   return typeof id === "string" && VALUE_ID.test(id);
 }
 

@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING
 from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _SOURCE = Path(__file__).parents[2] / "images" / "jazz"
 _INTEROP = Path(__file__).parents[1] / "interop" / "js"
+MODE = os.environ.get("RESIDE_JAZZ_MODE", "open")
+"""The mode of servers whose test names none."""
 _READY_WITHIN_S = 30.0
 _STOP_WITHIN_S = 15.0
 
@@ -63,17 +65,25 @@ class JazzServer:
     Attributes:
         port: port on 127.0.0.1; 0 before the first start.
         folder: folder of the database and the log.
+        settings: further environment variables of the server; changes take effect at the next start.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         self.port = 0
+        self.settings = {"MODE": MODE, **(settings or {})}
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
         """WebSocket address for clients."""
         return f"ws://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """Process id of the running server."""
+        assert self._process is not None, "the Jazz server does not run"
+        return self._process.pid
 
     @property
     def log(self) -> str:
@@ -89,6 +99,7 @@ class JazzServer:
         if not modules.is_symlink():
             modules.symlink_to(packages / "node_modules")
         environment = {"HOST": "127.0.0.1", "PORT": str(self.port), "DB": str(self.folder / "jazz.sqlite")}
+        environment |= self.settings
         with (self.folder / "log").open("ab") as log:
             start = log.tell()
             self._process = subprocess.Popen(
@@ -132,15 +143,17 @@ class JazzServer:
 
 
 @contextmanager
-def jazz_server(folder: Path | None = None) -> Iterator[JazzServer]:
+def jazz_server(folder: Path | None = None, **settings: str) -> Iterator[JazzServer]:
     """Run a sync server while the block is open.
 
     Args:
         folder: folder of its database and log; None: a temporary one, which is removed afterwards.
+        settings: environment variables of the server, such as `MODE="members"`. Without one, the mode is that of the
+            variable `RESIDE_JAZZ_MODE` of the tests, or open.
     """
     own = folder is None
     folder = Path(tempfile.mkdtemp(prefix="reside-jazz-")) if folder is None else folder
-    server = JazzServer(folder)
+    server = JazzServer(folder, settings)
     try:
         server.start()
         yield server

@@ -54,6 +54,8 @@ class Node:
         store: a file that keeps the node's values, so that the next node loads only the difference from the server.
         connect_timeout: how long to wait for the first connection, in seconds.
         policy: what the node refuses in addition to what roles forbid; None for nothing.
+        prove_account: whether to prove the account at each connection, for servers that require it. The proof is a
+            parameter of the address, so use it only where no proxy logs addresses.
 
     Attributes:
         account_id: the account of the credentials.
@@ -68,10 +70,17 @@ class Node:
         clock: Callable[[], int] = now_ms,
         connect_timeout: float = 15.0,
         policy: WritePolicy | None = None,
+        prove_account: bool = False,
     ) -> None:
         self.account_id = credentials.account_id
         self._runtime = Runtime(
-            url, credentials, store=store, clock=clock, connect_timeout=connect_timeout, policy=policy
+            url,
+            credentials,
+            store=store,
+            clock=clock,
+            connect_timeout=connect_timeout,
+            policy=policy,
+            prove_account=prove_account,
         )
         self._host = self._runtime.host
 

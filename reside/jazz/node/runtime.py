@@ -28,7 +28,7 @@ from reside.jazz.operations.flusher import Flusher
 from reside.jazz.operations.loader import Loader
 from reside.jazz.operations.writer import Writer
 from reside.jazz.removals import WriteGuard, WritePolicy
-from reside.jazz.sync import Sync, Transport
+from reside.jazz.sync import Sync, Transport, proven_address
 from reside.jazz.wire.crypto import Agent
 from reside.jazz.wire.header import account_header
 
@@ -54,6 +54,7 @@ class Runtime:
         clock: Callable[[], int],
         connect_timeout: float,
         policy: WritePolicy | None,
+        prove_account: bool,
     ) -> None:
         agent = Agent.from_secret(credentials.agent_secret)
         self.account_header = account_header(agent.agent_id)
@@ -71,6 +72,7 @@ class Runtime:
             on_disconnect=self._disconnected,
             on_frame=self._received,
             on_queued=self._turn.schedule,
+            address=(lambda: proven_address(url, agent, credentials.account_id, clock())) if prove_account else None,
         )
         self._sync = Sync(
             self._store,

@@ -5,6 +5,7 @@ network and the node, unlike in `websockets.asyncio`. The WebSocket protocol is 
 """
 
 import asyncio
+import logging
 import ssl
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
@@ -20,6 +21,8 @@ _CLOSE_TIMEOUT_S: Final = 1.0
 """Short, because nothing is lost if the server does not answer a close."""
 _READ_BYTES: Final = 256 * 1024
 """The size of the reused read buffer; asyncio's streams allocate one of this size for every read."""
+_log = logging.getLogger(__name__)
+_log.setLevel(logging.INFO)  # at DEBUG, `websockets` logs the opening request, whose address may contain a proof
 _TEXT_PARTS: Final = (Opcode.TEXT, Opcode.CONT)
 
 
@@ -48,7 +51,7 @@ class Socket(asyncio.BufferedProtocol):
         self._headers = headers
         self._on_frame = on_frame
         self._on_room = on_room
-        self._ws = ClientProtocol(uri, max_size=None)
+        self._ws = ClientProtocol(uri, max_size=None, logger=_log)
         self._transport: asyncio.Transport | None = None
         self._parts: list[bytes] = []
         self._buffer = memoryview(bytearray(_READ_BYTES))

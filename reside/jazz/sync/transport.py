@@ -31,6 +31,7 @@ class Transport:
         on_disconnect: called when the connection has ended.
         on_frame: called with each frame.
         on_queued: called when a message waits for the next `flush_due`.
+        address: returns the URL for a new connection, with parameters that may be secret; None: `url` itself.
         silence: seconds without a frame after which a connection is closed.
 
     Attributes:
@@ -46,9 +47,11 @@ class Transport:
         on_disconnect: Callable[[], None],
         on_frame: Callable[[str], None],
         on_queued: Callable[[], None],
+        address: Callable[[], str] | None = None,
         silence: float = _SILENCE_S,
     ) -> None:
         self._url = url
+        self._address = address
         self._on_connect = on_connect
         self._on_disconnect = on_disconnect
         self._on_frame = on_frame
@@ -124,7 +127,7 @@ class Transport:
         try:
             async with asyncio.timeout(_OPEN_TIMEOUT_S):
                 return await open_socket(
-                    self._url,
+                    self._url if self._address is None else self._address(),
                     headers={"X-Forwarded-For": _unique_address()},
                     on_frame=self._received,
                     on_room=self._flush,

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from interop.javascript import JavaScript
+from interop.open_server import needs_open_server
 from support.jazz_nodes import Nodes
 from support.jazz_server import JazzServer
 
@@ -45,6 +46,7 @@ async def owner(jazz: JazzServer) -> Credentials:
     return credentials
 
 
+@needs_open_server
 async def test_a_value_is_shown_with_its_group_and_the_reason_for_each_verdict(
     jazz: JazzServer, js: JavaScript, nodes: Nodes, owner: Credentials, tmp_path: Path
 ) -> None:

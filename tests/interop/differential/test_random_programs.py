@@ -15,9 +15,10 @@ from interop.differential.programs import FORGERIES, TIES, Program, Run, program
 from interop.differential.simulation import Simulation, compare
 from interop.differential.ties import comparable
 from interop.javascript import javascript
+from interop.open_server import needs_open_server
 from support.jazz_server import JazzServer
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, needs_open_server]
 
 SEED = int(os.environ.get("RESIDE_JAZZ_SEED", "0"))
 SOAK_SEED = SEED or secrets.randbelow(2**32)

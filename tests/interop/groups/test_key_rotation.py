@@ -2,6 +2,7 @@
 
 import pytest
 from interop.javascript import JavaScript
+from interop.open_server import needs_open_server
 from support.jazz_nodes import Nodes, content, until
 from support.jazz_server import JazzServer
 
@@ -242,6 +243,7 @@ async def test_a_parent_without_a_sealer_is_extended_with_an_own_key(
     assert await js("load", actor="js", id=value.id) == {"x": 1}
 
 
+@needs_open_server
 async def test_a_reveal_of_the_read_key_by_a_stranger_is_ignored(nodes: Nodes) -> None:
     """Any account may declare that a key is its own and reveal it. Members must not write with a stranger's key."""
     owner, stranger, member = await nodes("owner"), await nodes("stranger"), await nodes("member")

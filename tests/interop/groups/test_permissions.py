@@ -2,6 +2,7 @@
 
 import pytest
 from interop.javascript import JavaScript
+from interop.open_server import needs_open_server
 from support.jazz_nodes import Nodes, content, until
 from support.jazz_server import JazzServer
 
@@ -20,6 +21,7 @@ async def _verdicts(value: CoMap) -> set[tuple[str, int, bool]]:
     return {(session, index, refusal is None) for session, index, refusal in value.refusals()}
 
 
+@needs_open_server
 async def test_a_forbidden_write_of_javascript_is_relayed_but_not_shown(
     jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:

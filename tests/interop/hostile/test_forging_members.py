@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 from interop.javascript import JavaScript, javascript
+from interop.open_server import needs_open_server
 from support.jazz_controlled_nodes import SwitchedNode
 from support.jazz_nodes import Nodes, content, until
 from support.jazz_server import JazzServer
 
 from reside.jazz import AccountId, CoMap, Credentials, Group, Node, now_ms
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, needs_open_server]
 
 DEEP = 100_000
 

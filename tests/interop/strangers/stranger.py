@@ -72,6 +72,14 @@ class Stranger:
         message = self.content(co_id, transactions, session=session)
         await self.send(message if header is None else message | {"header": header})
 
+    async def reported(self, co_id: str) -> dict[str, int]:
+        """Return the sessions in the next known state of a value that the server reports."""
+        async with asyncio.timeout(_WITHIN_S):
+            while True:
+                message = json.loads(await self._socket.recv())
+                if message.get("id") == co_id and message.get("action") == "known":
+                    return dict(message["sessions"])
+
     async def publish_account(self) -> str:
         """Upload an account of this agent that has never written anything; return its id."""
         header = account_header(self.agent.agent_id)

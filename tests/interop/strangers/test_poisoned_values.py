@@ -9,6 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from interop.open_server import needs_open_server
 from interop.proxy import proxy
 from interop.strangers.stranger import Stranger, set_key, stranger, trusting
 from support.jazz_nodes import content, until
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from support.jazz_nodes import Nodes
     from support.jazz_server import JazzServer
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, needs_open_server]
 
 CAREFUL = WritePolicy(refuse_after_removal=True, max_ahead_ms=60_000, remember=True)
 FORGED = [set_key("x", "forged")]

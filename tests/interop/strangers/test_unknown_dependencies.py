@@ -10,6 +10,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from interop.open_server import needs_open_server
 from interop.strangers.stranger import Stranger, set_key, stranger, trusting
 from support.jazz_nodes import content, until
 
@@ -119,6 +120,7 @@ async def _check_writes(group: Group, value: CoMap, number: int, nodes: Nodes) -
     await until(value, {"x": -number})
 
 
+@needs_open_server
 async def test_it_is_handled_when_the_value_arrives(jazz: JazzServer, nodes: Nodes) -> None:
     """An honest client may upload a group before an account of it, which may even come from another client."""
     _, value = await _shared_map(nodes)

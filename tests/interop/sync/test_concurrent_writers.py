@@ -5,6 +5,7 @@ import random
 
 import pytest
 from interop.javascript import JavaScript
+from interop.open_server import needs_open_server
 from support.eventually import eventually
 from support.jazz_nodes import Clock, Nodes, content, until
 from support.jazz_server import JazzServer
@@ -138,6 +139,7 @@ async def test_watchers_see_every_final_state_and_no_backlog(nodes: Nodes) -> No
     assert reader._host.watches.count == 0
 
 
+@needs_open_server
 async def test_a_watcher_is_not_called_for_transactions_that_do_not_count(
     jazz: JazzServer, js: JavaScript, nodes: Nodes
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from images.contents import CODE_FOLDERS, Code, JazzServer
+from images.contents import CODE_FOLDERS, JAZZ_FILES, Code, JazzServer
 from reside.build.context import Context
 
 ROOT = Path(__file__).parents[3]
@@ -17,11 +17,7 @@ FILES = {
     "Pulumi.yaml": "name: reside",
     "__main__.py": "print()",
     "images/alpha/manifest.yaml": "type: replica",
-    "images/jazz/dependencies.mjs": "//",
-    "images/jazz/package-lock.json": "{}",
-    "images/jazz/package.json": "{}",
-    "images/jazz/server.mjs": "//",
-    "images/jazz/shape.mjs": "//",
+    **{f"images/jazz/{name}": "{}" for name in JAZZ_FILES},
     "policy/PulumiPolicy.yaml": "runtime: python",
     "policy/rules.py": "RULES = {}",
     "reside/__init__.py": "",

@@ -38,7 +38,7 @@ def test_the_image_contains_the_folder_of_the_sentinels_volume() -> None:
 
 def test_jazz_listens_on_its_port() -> None:
     assert re.findall(r"\bPORT=(\d+)", text("images/jazz/Dockerfile")) == [str(constants.JAZZ_PORT)]
-    assert re.findall(r'PORT \?\? "(\d+)"', text("images/jazz/server.mjs")) == [str(constants.JAZZ_PORT)]
+    assert re.findall(r'PORT \?\? "(\d+)"', text("images/jazz/settings.mjs")) == [str(constants.JAZZ_PORT)]
 
 
 def test_the_embedded_cluster_serves_the_platforms_registry() -> None:

@@ -1,0 +1,42 @@
+// The driver of cojson's SQLite storage on node:sqlite.
+import { DatabaseSync } from "node:sqlite";
+
+/** Open a file, and return the driver that `getSqliteStorage` of cojson takes. */
+export function openDatabase(file) {
+  const db = new DatabaseSync(file);
+  // WAL with NORMAL survives a crash of the process; a power failure may lose the latest commits, which clients send again.
+  db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 5000;");
+  const statements = new Map();
+  const prepare = (sql) => {
+    let statement = statements.get(sql);
+    if (!statement) {
+      statement = db.prepare(sql);
+      statements.set(sql, statement);
+    }
+    return statement;
+  };
+  let depth = 0;
+  return {
+    run: (sql, params) => void prepare(sql).run(...params),
+    query: (sql, params) => prepare(sql).all(...params),
+    get: (sql, params) => prepare(sql).get(...params),
+    transaction(callback) {
+      if (depth > 0) return callback();
+      db.exec("BEGIN");
+      depth += 1;
+      try {
+        const result = callback();
+        db.exec("COMMIT");
+        return result;
+      } catch (error) {
+        db.exec("ROLLBACK");
+        throw error;
+      } finally {
+        depth -= 1;
+      }
+    },
+    closeDb: () => db.close(),
+    getMigrationVersion: () => Number(db.prepare("PRAGMA user_version").get().user_version),
+    saveMigrationVersion: (version) => db.exec(`PRAGMA user_version = ${Number(version)}`),
+  };
+}
