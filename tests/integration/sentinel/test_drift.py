@@ -216,9 +216,13 @@ async def test_a_secret_is_restored_with_its_value_from_the_vault(
     async with run_guard(chosen.guard) as guard:
         leading(guard)
         await cached(guard, "the Secret", lambda objects: "Secret/web" in objects)
+        uid = guard.cache.objects["Secret/web"]["metadata"]["uid"]
         await shell(kubectl, cluster, "-n", namespace, "delete", "secret", "web")
-        await guard.repairer.settled()
-        await cached(guard, "the Secret", lambda objects: "Secret/web" in objects)
+        await cached(
+            guard,
+            "another Secret",
+            lambda objects: "Secret/web" in objects and objects["Secret/web"]["metadata"]["uid"] != uid,
+        )
     live = await shell(
         kubectl,
         cluster,
