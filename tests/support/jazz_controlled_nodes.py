@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reside.jazz import Credentials, Node, NotPermitted, now_ms
+from reside.jazz import Credentials, Node, NotPermitted, WritePolicy, now_ms
 from reside.jazz.ids import author_of
 from reside.jazz.rules.group_state import GroupState
 from reside.jazz.rules.keys import current_key_id, find_secret
@@ -54,9 +54,14 @@ class ForgingNode(Node):
 class DetachedNode(ForgingNode):
     """A node without a socket whose state is connected; the test takes its messages and gives it messages."""
 
-    def __init__(self, credentials: Credentials | None = None, clock: Callable[[], int] = now_ms) -> None:
+    def __init__(
+        self,
+        credentials: Credentials | None = None,
+        clock: Callable[[], int] = now_ms,
+        policy: WritePolicy | None = None,
+    ) -> None:
         self.credentials = credentials or Credentials.generate()
-        super().__init__("ws://nowhere", self.credentials, clock=clock)
+        super().__init__("ws://nowhere", self.credentials, clock=clock, policy=policy)
         self._runtime._end = None
         self.connect()
 

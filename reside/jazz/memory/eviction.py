@@ -2,6 +2,9 @@
 
 The protocol has no unsubscribing. What the server still sends about an evicted value is dropped, and the next
 connection does not request it.
+
+A policy decides by what was seen when, so a node with one keeps what it has loaded. But it evicts what strangers can
+make it load in any number: their accounts, and ids of values that do not exist. Roles in an account never change hands.
 """
 
 from collections.abc import Iterable
@@ -21,6 +24,8 @@ def evictable(store: Store, held: Iterable[str]) -> list[Core]:
     """
     kept: set[str] = set()
     stack = [co_id for co_id in held if co_id in store.cores]
+    if store.guard is not None:
+        stack += [core.co_id for core in store.cores.values() if core.header is not None and not core.header.is_account]
     while stack:
         co_id = stack.pop()
         if co_id in kept:

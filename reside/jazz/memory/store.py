@@ -43,6 +43,9 @@ class Guard(Protocol):
     def changed(self, core: Core) -> None:
         """Note that a value, or the permissions for it, changed."""
 
+    def evicted(self, core: Core) -> None:
+        """Forget an evicted value."""
+
 
 class Store:
     """The values of one node.
@@ -99,6 +102,8 @@ class Store:
         """Remove evicted values; see `reside.jazz.memory.eviction`."""
         for core in evicted:
             del self.cores[core.co_id]
+            if self.guard is not None:
+                self.guard.evicted(core)
         # Check all links: a group may still be linked to a former parent.
         for core in self.cores.values():
             if core.dependants:

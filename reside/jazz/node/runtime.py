@@ -239,7 +239,7 @@ class Runtime:
     @property
     def _has_too_many(self) -> bool:
         """Whether to evict unused values: the number of values in memory doubled since the last eviction."""
-        return len(self._store.cores) > self._evict_beyond and self._store.guard is None
+        return len(self._store.cores) > self._evict_beyond
 
     def _evict(self) -> None:
         self._save()

@@ -121,6 +121,10 @@ class WriteGuard:
         if self._removals is not None and core.co_id in self._completed:
             self._removals.mark(core)
 
+    def evicted(self, core: Core) -> None:
+        """Forget that an evicted value was complete: its next load is a first load."""
+        self._completed.discard(core.co_id)
+
     def flush(self) -> None:
         """Record the removals of this event-loop turn now, so that a flush of the node waits for the record as well."""
         if self._removals is not None:

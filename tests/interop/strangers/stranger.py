@@ -97,6 +97,11 @@ class Stranger:
             async with stranger(self._url) as other:
                 return await other._load(co_id)
 
+    async def drain(self) -> None:
+        """Read and drop all that the server sends, until the connection ends."""
+        async for _ in self._socket:
+            pass
+
     async def stored(self, co_id: str, sessions: int) -> None:
         """Wait until the server acknowledged that it has at least so many sessions of a value."""
         while True:

@@ -7,8 +7,10 @@ import pytest
 from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during
 from support.jazz_nodes import content
 
-from reside.jazz import CoMap
+from reside.jazz import CoMap, WritePolicy
 from reside.jazz.memory.eviction import evictable
+from reside.jazz.wire.crypto import Agent, new_agent_secret
+from reside.jazz.wire.header import account_header
 
 pytestmark = pytest.mark.anyio
 
@@ -115,6 +117,24 @@ async def test_a_node_evicts_values_automatically(hub: DetachedNode, writer: Det
     await exchange(hub, writer)
     group.create_map({})
     assert writer.statistics.values < 1_000
+
+
+async def test_a_node_with_a_policy_evicts_accounts_and_keeps_what_it_has_loaded(
+    hub: DetachedNode, writer: DetachedNode
+) -> None:
+    group = writer.create_group()
+    await group.add_member("everyone", "reader")
+    value = group.create_map({"x": 1})
+    await exchange(hub, writer)
+    reader = DetachedNode(policy=WritePolicy(refuse_after_removal=True))
+    await _loaded(hub, reader, value)
+    strangers = [account_header(Agent.from_secret(new_agent_secret()).agent_id) for _ in range(1_000)]
+    for header in strangers:
+        reader.give({"action": "content", "id": header.co_id, "priority": 0, "header": dict(header.raw), "new": {}})
+    await asyncio.sleep(0)
+    assert reader.statistics.values < 600
+    _sweep(reader)
+    assert reader._host.store.cores.keys() == {value.id, group.id, writer.account_id}
 
 
 def test_an_unused_value_leaves_no_dependency() -> None:

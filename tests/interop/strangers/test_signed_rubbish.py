@@ -1,0 +1,185 @@
+"""Whatever a stranger signs and sends, honest readers and writers of both languages go on as if it had never been."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import secrets
+from contextlib import AsyncExitStack, suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, note, seed, settings
+from hypothesis import strategies as st
+from interop.javascript import javascript
+from interop.strangers.rubbish import Places, headers, session_of, sessions, transactions
+from interop.strangers.stranger import stranger
+from support.jazz_nodes import Nodes, content, until
+
+from reside.jazz import Credentials, InvalidContent, Node, WritePolicy
+from reside.jazz.wire.header import parse_header
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from interop.strangers.stranger import Stranger
+    from support.jazz_server import JazzServer
+
+    from reside.jazz import CoMap, Group
+
+pytestmark = pytest.mark.anyio
+
+SEED = int(os.environ.get("RESIDE_JAZZ_SEED", "0"))
+SOAK_SEED = SEED or secrets.randbelow(2**32)
+FRESH_EVERY = 50
+CAREFUL = WritePolicy(refuse_after_removal=True, max_ahead_ms=60_000, remember=True)
+IDS = [f"ID{number}" for number in range(5)]
+"""Stand for the ids of a run, so that a failure is shortened to the same program in every run."""
+
+settings.register_profile(
+    "rubbish", deadline=None, database=None, print_blob=True, suppress_health_check=list(HealthCheck)
+)
+COMMON = settings.get_profile("rubbish")
+
+
+class Setup:
+    """An owner with a map, a stranger, and readers of both languages that stay connected."""
+
+    def __init__(self, server: JazzServer) -> None:
+        self._server = server
+        self._stack = AsyncExitStack()
+        self._numbers = itertools.count(1)
+        self.value: CoMap
+        self.group: Group
+
+    async def open(self) -> None:
+        """Create everything."""
+        self._nodes = await self._stack.enter_async_context(Nodes(self._server.url))
+        self._js = await self._stack.enter_async_context(javascript())
+        self._credentials = Credentials.generate()
+        self._owner = await self._stack.enter_async_context(Node(self._server.url, self._credentials))
+        await self._owner.register("owner")
+        self.group = self._owner.create_group()
+        await self.group.add_member("everyone", "reader")
+        self.value = self.group.create_map({"x": 0})
+        await self._owner.flush()
+        self._members = self.group.members()
+        account = await self._owner.load_account(self._owner.account_id)
+        targets = [self.value.id, self.group.id, str(account.id), account.profile_id or ""]
+        self._who: Stranger = await self._stack.enter_async_context(stranger(self._server.url))
+        self._account = await self._who.publish_account()
+        self._drain = asyncio.create_task(self._who.drain())
+        self.places = Places(targets, [*targets, self._account])
+        self._reader = await self._nodes("reader")
+        self._theirs = await self._reader.load_map(self.value.id)
+        await self._js("create", actor="reader", url=self._server.url, name="reader")
+
+    async def close(self) -> None:
+        """End everything."""
+        stack, self._stack = self._stack, AsyncExitStack()
+        await stack.aclose()
+        await asyncio.wait([self._drain], timeout=10)
+
+    async def send(self, target: int, session: str, items: list[dict[str, Any]], header: dict[str, Any] | None) -> None:
+        """Send rubbish to a value, or with a header to a value of the stranger."""
+        number = next(self._numbers)
+        name = session_of(self._who, session, self._account, f"{number:x}".replace("0", "g").replace("l", "m"))
+        real = dict(zip(IDS, self.places.ids, strict=True))
+        co_id = self.places.targets[target]
+        if header is not None:
+            header = _replace(header, real | {"STRANGER": self._who.author})
+            with suppress(InvalidContent):  # then it is the wrong header of an honest value
+                co_id = parse_header(header).co_id
+        message = self._who.content(co_id, _replace(items, real), session=name)
+        await self._who.send(message if header is None else message | {"header": header})
+
+    async def check(self) -> None:
+        """Check that the owner can write, and that all readers see it, and nothing else."""
+        number = next(self._numbers)
+        self.value.set("x", number)
+        await self._owner.flush(timeout=10)
+        await until(self._theirs, {"x": number})
+        await self._js("until", actor="reader", id=self.value.id, expected={"x": number})
+        assert self.group.members() == self._members
+        if number % FRESH_EVERY == 0:
+            await self._check_fresh(number)
+
+    async def _check_fresh(self, number: int) -> None:
+        async with stranger(self._server.url) as other:
+            relayed = [len(await other.sessions(co_id)) for co_id in self.places.targets]
+        assert sum(relayed) > number // 10, "the server refuses nearly all rubbish: nothing is tested"
+        for policy in (None, CAREFUL):
+            async with Node(self._server.url, Credentials.generate(), policy=policy) as reader:
+                await reader.register("reader")
+                assert content(await reader.load_map(self.value.id, timeout=10)) == {"x": number}
+                assert (await reader.load_group(self.group.id, timeout=10)).members() == self._members
+                account = await reader.load_account(self._owner.account_id, timeout=10)
+                assert account.profile_id == self._owner.account.profile_id
+        actor = f"reader {number}"
+        await self._js("create", actor=actor, url=self._server.url, name="reader")
+        assert await self._js("load", actor=actor, id=self.value.id) == {"x": number}
+        await self._js("leave", actor=actor)
+        async with Node(self._server.url, self._credentials) as again:
+            await again.login()
+            assert content(await again.load_map(self.value.id, timeout=10)) == {"x": number}
+
+
+def _replace(raw: Any, real: dict[str, str]) -> Any:
+    """Replace the placeholders of ids in texts, also in texts of JSON."""
+    if isinstance(raw, str):
+        for placeholder, co_id in real.items():
+            raw = raw.replace(placeholder, co_id)
+        return raw
+    if isinstance(raw, dict):
+        return {_replace(key, real): _replace(value, real) for key, value in raw.items()}
+    return [_replace(item, real) for item in raw] if isinstance(raw, list) else raw
+
+
+@pytest.fixture(scope="module")
+async def setup(jazz: JazzServer) -> AsyncIterator[Setup]:
+    """Yield the honest programs."""
+    made = Setup(jazz)
+    await made.open()
+    yield made
+    await made.close()
+
+
+RUBBISH = {
+    "target": st.integers(0, 3),
+    "session": sessions,
+    "items": transactions(IDS),
+    "header": headers(IDS),
+}
+
+
+async def _run(setup: Setup, target: int, session: str, items: list[dict[str, Any]], header: Any) -> None:
+    try:
+        async with asyncio.timeout(60):
+            await setup.send(target, session, items, header)
+            await setup.check()
+    except BaseException:
+        await setup.close()  # its state is unknown
+        await setup.open()
+        raise
+
+
+@seed(SEED)
+@settings(COMMON, max_examples=500)
+@given(**RUBBISH)
+async def test_no_signed_rubbish_changes_anything(
+    setup: Setup, target: int, session: str, items: list[dict[str, Any]], header: Any
+) -> None:
+    await _run(setup, target, session, items, header)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(4 * 3600)
+@seed(SOAK_SEED)
+@settings(COMMON, max_examples=20_000)
+@given(**RUBBISH)
+async def test_no_signed_rubbish_changes_anything_at_length(
+    setup: Setup, target: int, session: str, items: list[dict[str, Any]], header: Any
+) -> None:
+    note(f"RESIDE_JAZZ_SEED={SOAK_SEED}")
+    await _run(setup, target, session, items, header)
