@@ -6,6 +6,7 @@
 // does not exist would stop a value for all clients. Here, only what has such a dependency waits: a session, or the whole
 // message if its header has it. It waits with its connection, for a limited time, and a connection has limits.
 import { getDependenciesFromContentMessage } from "./node_modules/cojson/dist/coValueCore/utils.js";
+import { UNREADABLE_CHANGE, isReadableInGroup } from "./changes.mjs";
 
 const WAIT_MS = 30_000;
 const MAX_PARTS = 256;
@@ -84,7 +85,12 @@ class Connection {
     const unknown = this.#unknown(core, { ...message, new: {} });
     if (unknown.size > 0 || this.#waits(id)) return this.#hold(message, id, unknown);
     const ready = {};
+    const isGroup = (header ?? core.verified?.header)?.ruleset.type === "group";
     for (const [session, batch] of Object.entries(message.new)) {
+      if (isGroup && !batch.newTransactions.every(isReadableInGroup)) {
+        this.#refuse(UNREADABLE_CHANGE, { id, session });
+        continue;
+      }
       const part = { ...message, new: { [session]: batch } };
       const unknown = this.#unknown(core, part);
       if (unknown.size > 0 || this.#waits(`${id} ${session}`)) this.#hold(part, `${id} ${session}`, unknown);

@@ -5,6 +5,7 @@
 import { cojsonInternals } from "cojson";
 import { isDeleteSessionID } from "cojson/dist/ids.js";
 import { determineValidTransactions } from "cojson/dist/permissions.js";
+import { parsed, UNREADABLE_CHANGE, isReadableInGroup } from "./changes.mjs";
 
 const { accountOrAgentIDfromSessionID: authorOf, expectGroup } = cojsonInternals;
 const PRIVILEGED = new Set(["admin", "manager", "adminInvite", "managerInvite", "writerInvite", "readerInvite", "writeOnlyInvite"]);
@@ -12,7 +13,6 @@ const PRIVILEGED = new Set(["admin", "manager", "adminInvite", "managerInvite", 
 const NO_ROLE = "the author has no role by which it could count";
 const NO_DELETION = "only an admin may delete a value";
 const NO_GROUP = "its owner is not a group";
-const NO_CHANGE = "a change of a group is malformed";
 
 /** A transaction that is judged; cojson calls it like one of its own. */
 class Candidate {
@@ -94,7 +94,7 @@ function* untilOneCounts(session, after, transactions, verdict) {
 function refusalInGroup(core, header, session, after, transactions) {
   const author = authorOf(session);
   const isFirst = author === header.ruleset.initialAdmin;
-  if (!transactions.every(isSafeInGroup)) return NO_CHANGE;
+  if (!transactions.every(isReadableInGroup)) return UNREADABLE_CHANGE;
   if (!core.isAvailable()) return isFirst ? undefined : NO_ROLE;
   const group = expectGroup(core.getCurrentContent());
   const roles = transactions.map((tx) => roleAt(group, author, tx.madeAt));
@@ -139,24 +139,4 @@ function couldCountInGroup(core, header, session, after, transactions) {
     return verdict.counts; // a parent that is not loaded: it matters only to those whose role suffices
   }
   return verdict.counts;
-}
-
-// cojson throws on a change without a key, for every reader of the group.
-function isSafeInGroup(tx) {
-  if (tx.privacy !== "trusting") return true;
-  const changes = parsed(tx.changes);
-  if (changes === undefined) return true; // it is no JSON, and does not count
-  return Array.isArray(changes) && changes.every((change) => isObject(change) && (change.op !== "set" || typeof change.key === "string"));
-}
-
-function isObject(value) {
-  return typeof value === "object" && value !== null;
-}
-
-function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -104,8 +104,8 @@ def _plain(text: str) -> str:
 
 sessions = st.one_of(
     st.just("{author}_session_z{tail}"),
-    texts.map(lambda text: f"{{author}}_session{_plain(text)}"),
-    texts.map(lambda text: f"sealer_{_plain(text).replace('/', '')}/{{signer}}_session_z1"),
+    texts.map(lambda text: f"{{author}}_session{_plain(text)}{{tail}}"),
+    texts.map(lambda text: f"sealer_{_plain(text).replace('/', '')}/{{signer}}_session_z{{tail}}"),
     st.just("{account}_session_z{tail}"),
     st.just(f"{UNKNOWN}_session_z1"),
 )

@@ -97,11 +97,6 @@ class Stranger:
             async with stranger(self._url) as other:
                 return await other._load(co_id)
 
-    async def drain(self) -> None:
-        """Read and drop all that the server sends, until the connection ends."""
-        async for _ in self._socket:
-            pass
-
     async def stored(self, co_id: str, sessions: int) -> None:
         """Wait until the server acknowledged that it has at least so many sessions of a value."""
         while True:
@@ -127,7 +122,7 @@ class Stranger:
 @asynccontextmanager
 async def stranger(url: str) -> AsyncIterator[Stranger]:
     """Yield a stranger that is connected to a sync server."""
-    async with connect(url, max_size=None) as socket:
+    async with connect(url, max_size=None, max_queue=None) as socket:
         yield Stranger(socket, url)
 
 

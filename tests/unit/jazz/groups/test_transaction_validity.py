@@ -35,6 +35,16 @@ def test_only_the_initial_admin_makes_itself_admin() -> None:
     assert state.role_of(ADMIN) == "admin"
 
 
+@pytest.mark.parametrize("change", [None, 1, {}, {"op": "set"}, {"op": "set", "key": 1, "value": "admin"}])
+def test_a_change_that_sets_no_key_does_not_count(change: Any) -> None:
+    log = _group(Bob="writer")
+    log.add(EVE, 10, [change])
+    log.add(ADMIN, 11, [change])
+    state = judge(log, admin=ADMIN)
+    assert [why is None for why in refusals(state)] == [True, True, False, False]
+    assert state.role_of(BOB) == "writer"
+
+
 def test_a_revoked_initial_admin_cannot_make_itself_admin_again() -> None:
     log = _group()
     log.set(ADMIN, 10, ADMIN, "revoked")
