@@ -33,6 +33,7 @@ CODE_FILES: Final = ("Pulumi.yaml", "__main__.py", "policy/PulumiPolicy.yaml", "
 JAZZ_FILES: Final = (
     "package-lock.json",
     "package.json",
+    "changes.mjs",
     "connection.mjs",
     "database.mjs",
     "dependencies.mjs",

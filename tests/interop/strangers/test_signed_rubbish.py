@@ -118,7 +118,7 @@ class Setup:
                 assert account.profile_id == self._owner.account.profile_id
         actor = f"reader {number}"
         await self._js("create", actor=actor, url=self.url, name="reader")
-        assert await self._js("load", actor=actor, id=self.value.id) == {"x": number}
+        await self._js("until", actor=actor, id=self.value.id, expected={"x": number})
         await self._js("leave", actor=actor)
         async with Node(self.url, self._credentials) as again:
             await again.login()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import tarfile
 from pathlib import Path
@@ -110,3 +111,14 @@ def test_all_committed_files_are_built() -> None:
     listed = subprocess.run(["git", "ls-files", *CODE_FOLDERS], cwd=ROOT, check=True, capture_output=True, text=True)
     committed = {name for name in listed.stdout.splitlines() if (ROOT / name).exists()}
     assert committed - Code(ROOT)._files.keys() == {"stacks/Pulumi.local.yaml"}
+
+
+def test_the_sync_server_has_exactly_the_modules_that_it_imports() -> None:
+    folder = ROOT / "images/jazz"
+    found, queue = set[str](), ["server.mjs"]
+    while queue:
+        name = queue.pop()
+        found.add(name)
+        imported = re.findall(r'from "\./([a-z_]+\.mjs)"', (folder / name).read_text())
+        queue += [other for other in imported if other not in found]
+    assert {name for name in JAZZ_FILES if name.endswith(".mjs")} == found
