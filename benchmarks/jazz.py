@@ -75,15 +75,17 @@ class Side:
     Attributes:
         big: id of a map of `LOG` transactions, created by the JavaScript side.
         many: ids of `MAPS` maps, created by the JavaScript side.
+        file: id of a file of `FILE_MIB`, created by the JavaScript side.
     """
 
     a: Peer
     b: Peer
     big: str
     many: list[str]
+    file: str
 
 
-WRITES, MAPS, GROUPS, PINGS, LOG = 1000, 500, 100, 200, 2001
+WRITES, MAPS, GROUPS, PINGS, LOG, FILE_MIB = 1000, 500, 100, 200, 2001, 20
 
 
 async def _latencies(side: Side) -> list[float]:
@@ -114,6 +116,20 @@ async def _create_maps(side: Side, *, upload: bool) -> float:
     return float((await side.a("create_maps", count=MAPS, upload=upload))["took"])
 
 
+def _write_file(mib: int, result: str) -> Callable[[Side], Awaitable[float]]:
+    async def run(side: Side) -> float:
+        return float((await side.a("write_file", mib=mib))[result])
+
+    return run
+
+
+def _read_file(result: str) -> Callable[[Side], Awaitable[float]]:
+    async def run(side: Side) -> float:
+        return float((await side.a("read_file", id=side.file, mib=FILE_MIB))[result])
+
+    return run
+
+
 @dataclass(frozen=True)
 class Row:
     """One line of the table.
@@ -139,6 +155,11 @@ ROWS = {
     "stream": Row("stream 2,000 writes to another", 2000, lambda side: _stream(side, 2000)),
     "cold": Row("cold load of 2,001 transactions", LOG, lambda side: side.a("load_whole", id=side.big, count=LOG)),
     "upload": Row("create and upload 500 maps", MAPS, lambda side: _create_maps(side, upload=True)),
+    "file-up": Row(f"upload a file of {FILE_MIB} MiB, in MiB", FILE_MIB, _write_file(FILE_MIB, "took")),
+    "file-up-5": Row(f"upload a file of {5 * FILE_MIB} MiB, in MiB", 5 * FILE_MIB, _write_file(5 * FILE_MIB, "took")),
+    "file-up-held": Row("upload: event loop held at most", None, _write_file(FILE_MIB, "held")),
+    "file-down": Row(f"load a file of {FILE_MIB} MiB, in MiB", FILE_MIB, _read_file("took")),
+    "file-down-held": Row("load a file: event loop held at most", None, _read_file("held")),
     "load": Row("load 500 maps in parallel", MAPS, lambda side: side.a("load_maps", ids=side.many)),
 }
 
@@ -171,12 +192,13 @@ async def _measure(rows: list[str], rounds: int, python: str) -> Times:
                 await peer("register", url=server.url)
             source = peers["JavaScript"][0]
             big, many = await source("fill", count=LOG), (await source("create_maps", count=MAPS, upload=True))["ids"]
+            file = (await source("write_file", mib=FILE_MIB))["id"]
             for number in range(rounds + 1):
                 for row in rows:
                     for language in LANGUAGES if number % 2 else reversed(LANGUAGES):
                         for peer in peers[language]:
                             await peer("fresh")
-                        run = await _run(ROWS[row], Side(peers[language][0], peers[language][1], big, many))
+                        run = await _run(ROWS[row], Side(*peers[language], big, many, file))
                         if number > 0:
                             times[row][language].append(run)
     return times

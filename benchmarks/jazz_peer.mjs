@@ -16,6 +16,8 @@ for (const method of ["log", "info", "debug", "warn", "error"]) {
 
 const crypto = await NapiCrypto.create();
 const FLUSH_MS = 60_000;
+const MIB = 1 << 20;
+const CHUNK = 102_400;
 const clock = () => Number(process.hrtime.bigint()) / 1e9;
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -61,6 +63,25 @@ function until(value, condition) {
     stop = value.core.subscribe(look, false);
     look();
   });
+}
+
+// Measures the longest time in seconds for which the event loop runs nothing else.
+class Heartbeat {
+  #held = 0;
+  #last = clock();
+  #timer = setInterval(() => this.#beat(), 1);
+
+  #beat() {
+    const now = clock();
+    this.#held = Math.max(this.#held, now - this.#last);
+    this.#last = now;
+  }
+
+  stop() {
+    this.#beat();
+    clearInterval(this.#timer);
+    return this.#held;
+  }
 }
 
 function newMap(everyone) {
@@ -200,6 +221,32 @@ const operations = {
     return delays;
   },
   echoed: () => echoed,
+  async write_file({ mib }) {
+    const group = node.createGroup();
+    group.addMember("everyone", "reader");
+    await flush();
+    const beat = new Heartbeat();
+    const began = clock();
+    const stream = group.createBinaryStream();
+    stream.startBinaryStream({ mimeType: "application/octet-stream", totalSizeBytes: mib * MIB });
+    const data = new Uint8Array(CHUNK).fill(7);
+    for (let left = mib * MIB; left > 0; left -= CHUNK) {
+      stream.pushBinaryStreamChunk(data.subarray(0, Math.min(left, CHUNK)));
+      await nextTurn();
+    }
+    stream.endBinaryStream();
+    await flush();
+    return { took: clock() - began, held: beat.stop(), id: stream.id };
+  },
+  async read_file({ id, mib }) {
+    const beat = new Heartbeat();
+    const began = clock();
+    const stream = await load(id);
+    await until(stream, (now) => now.isBinaryStreamEnded());
+    const { chunks } = content(stream).getBinaryChunks();
+    check(chunks.reduce((size, chunk) => size + chunk.length, 0), mib * MIB);
+    return { took: clock() - began, held: beat.stop() };
+  },
   // Return the resident size of this process in bytes, after a collection of garbage.
   memory() {
     globalThis.gc();

@@ -12,15 +12,18 @@ import json
 import os
 import sys
 import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reside.jazz import EVERYONE, CoMap, Credentials, Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
 _FLUSH_S = 60.0
+MIB = 1 << 20
 
 
 class Peer:
@@ -175,6 +178,36 @@ class Peer:
         """Return the latencies that `echo` recorded."""
         return self._echoed
 
+    async def write_file(self, mib: int) -> dict[str, Any]:
+        """Upload a file; return its id, the seconds, and how long the event loop was held at most."""
+        group = self._node.create_group()
+        await group.add_member(EVERYONE, "reader")
+        await self._flush()
+
+        async def source() -> AsyncIterator[bytes]:
+            for _ in range(mib):
+                yield b"\x07" * MIB
+
+        async with heartbeat() as beat:
+            began = time.monotonic()
+            file = group.open_file("application/octet-stream", size=mib * MIB)
+            await file.push_all(source())
+            await self._flush()
+            took = time.monotonic() - began
+        return {"took": took, "held": beat.held, "id": file.id}
+
+    async def read_file(self, id: str, mib: int) -> dict[str, Any]:  # noqa: A002 - the request's name
+        """Load a file and read all of it; return the seconds, and how long the event loop was held at most."""
+        size = 0
+        async with heartbeat() as beat:
+            began = time.monotonic()
+            file = await self._node.open_file(id)
+            async for part in file.chunks():
+                size += len(part)
+            took = time.monotonic() - began
+        check(size, mib * MIB)
+        return {"took": took, "held": beat.held}
+
     async def memory(self) -> int:
         """Return the resident size of this process in bytes, after a collection of garbage."""
         gc.collect()
@@ -188,6 +221,39 @@ class Peer:
 
     async def _flush(self) -> None:
         await self._node.flush(timeout=_FLUSH_S)
+
+
+@dataclass
+class Beat:
+    """What a heartbeat has measured.
+
+    Attributes:
+        held: the longest time in seconds for which the event loop ran nothing else.
+    """
+
+    held: float = 0.0
+
+
+@asynccontextmanager
+async def heartbeat() -> AsyncIterator[Beat]:
+    """Measure how long the event loop is held, with a timer of one millisecond."""
+    beat, loop = Beat(), asyncio.get_running_loop()
+    last = loop.time()
+    timer: asyncio.TimerHandle
+
+    def tick() -> None:
+        nonlocal last, timer
+        now = loop.time()
+        beat.held, last = max(beat.held, now - last), now
+        timer = loop.call_later(0.001, tick)
+
+    tick()
+    try:
+        yield beat
+    finally:
+        timer.cancel()
+        tick()
+        timer.cancel()
 
 
 def resident_size() -> int:

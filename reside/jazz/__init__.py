@@ -34,7 +34,8 @@ from reside.jazz.tokens.replay import UsedTokens, UsedTokensInMemory, UsedTokens
 from reside.jazz.values.cofeed import CoFeed, FeedEntry
 from reside.jazz.values.colist import CoList, ListEdit
 from reside.jazz.values.comap import CoMap, Edit
-from reside.jazz.values.stream import FileInfo, FileStream
+from reside.jazz.values.stream import FileStream
+from reside.jazz.values.streamview import FileInfo
 from reside.jazz.values.text import CoPlainText
 from reside.jazz.values.value import Value
 

@@ -6,7 +6,8 @@ from reside.jazz.typed.base import TypedValue
 from reside.jazz.typed.creating import WriteTarget
 from reside.jazz.typed.errors import SchemaError
 from reside.jazz.values.owned import OwnedValue
-from reside.jazz.values.stream import FileInfo, FileStream
+from reside.jazz.values.stream import FileStream
+from reside.jazz.values.streamview import FileInfo
 from reside.jazz.wire.header import ValueType
 
 

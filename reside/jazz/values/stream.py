@@ -5,106 +5,19 @@ started first comes first, so that all readers see the same bytes.
 """
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Final, TypeAlias
+from collections.abc import AsyncIterable, AsyncIterator
+from typing import ClassVar, Final
 
 from reside.jazz.errors import InvalidContent, JazzTimeout, ValueDeleted
-from reside.jazz.ids import Json
 from reside.jazz.memory.covalue import Core
 from reside.jazz.values.host import Host
 from reside.jazz.values.owned import OwnedValue
-from reside.jazz.wire.encoding import b64decode, b64encode
-from reside.jazz.wire.session import Transaction
+from reside.jazz.values.streamview import PREFIX, Chunk, FileInfo, StreamView
+from reside.jazz.wire.encoding import b64encode
 
 _CHUNK_BYTES: Final = 102_400
 """The chunk size of the JavaScript library; one transaction contains one chunk."""
-_PREFIX: Final = "binary_U"
 _CHUNKS_IN_FLIGHT: Final = 40
-
-_Key: TypeAlias = tuple[str, int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class FileInfo:
-    """The description that the writer gave at the start of a file; it is not verified.
-
-    Attributes:
-        mime_type: for example `image/png`.
-        name: the file's name; None if not given.
-        size: size in bytes; None if not given.
-    """
-
-    mime_type: str
-    name: str | None = None
-    size: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    key: _Key
-    text: str
-
-    @property
-    def size(self) -> int:
-        """Size in bytes, computed from the length of the text."""
-        digits = len(self.text.rstrip("=")) - len(_PREFIX)
-        return max(0, digits * 3 // 4)
-
-    def read(self) -> bytes:
-        if not self.text.startswith(_PREFIX):
-            raise InvalidContent("a file's chunk is malformed")
-        return b64decode(self.text[len(_PREFIX) :])
-
-
-class StreamView:
-    """The parts of a file, ordered by session."""
-
-    def __init__(self) -> None:
-        self._sessions: dict[str, list[Transaction]] = {}
-        self._clear()
-
-    def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
-        """Rebuild the view."""
-        self._sessions = {}
-        self._clear()
-        self.extend([item for item in transactions if item.order not in losers])
-
-    def extend(self, transactions: Sequence[Transaction]) -> None:
-        """Add transactions in their order of arrival."""
-        for item in transactions:
-            self._sessions.setdefault(item.session, []).append(item)
-        if len(self._sessions) == 1:
-            self._take(transactions)
-            return
-        self._clear()
-        for log in sorted(self._sessions.values(), key=lambda log: log[0].when):
-            self._take(log)
-
-    def _clear(self) -> None:
-        self.info: FileInfo | None = None
-        self.chunks: list[_Chunk] = []
-        self.ended = False
-
-    def _take(self, transactions: Sequence[Transaction]) -> None:
-        for item in transactions:
-            for place, change in enumerate(item.changes or ()):
-                if self.ended:
-                    return
-                if isinstance(change, dict):
-                    self._apply((item.session, item.index, place), change)
-
-    def _apply(self, key: _Key, change: dict[str, Json]) -> None:
-        kind = change.get("type")
-        if kind == "start" and isinstance(change.get("mimeType"), str):
-            name, size = change.get("fileName"), change.get("totalSizeBytes")
-            self.info = FileInfo(
-                change["mimeType"], name if isinstance(name, str) else None, size if type(size) is int else None
-            )
-        elif kind == "chunk" and isinstance(change.get("chunk"), str):
-            self.chunks.append(_Chunk(key, change["chunk"]))
-        elif kind == "end":
-            self.ended = True
 
 
 class FileStream(OwnedValue):
@@ -129,7 +42,7 @@ class FileStream(OwnedValue):
     @property
     def received(self) -> int:
         """Number of bytes received."""
-        return sum(chunk.size for chunk in self._fresh().chunks)
+        return self._fresh().size
 
     def read(self) -> bytes:
         """Return all bytes.
@@ -176,21 +89,25 @@ class FileStream(OwnedValue):
             ValueDeleted: it was deleted during the iteration.
             NodeClosed: the node was closed before the end.
         """
-        read: list[_Key] = []
+        read: list[Chunk] = []
         total = 0
+        version = self._view.version
         async with self.watch() as changes:
             async for _ in changes:
                 if self.deleted:
                     raise ValueDeleted(self.id)
                 view = self._fresh()
-                while len(read) < len(view.chunks):
-                    self._check_read(read)
+                while True:
+                    if version != view.version:
+                        self._check_read(read)
+                        version = view.version
+                    if len(read) == len(view.chunks):
+                        break
                     chunk = view.chunks[len(read)]
                     data = self._bytes_of(chunk)
-                    read.append(chunk.key)
+                    read.append(chunk)
                     total += len(data)
                     yield data
-                self._check_read(read)
                 if view.ended:
                     self._check_size(total)
                     return
@@ -218,7 +135,7 @@ class FileStream(OwnedValue):
             state = "was ended already" if self.finished else "was not started"
             raise InvalidContent(f"the file {self.id} {state}; nothing can be added to it")
         for begin in range(0, len(data), _CHUNK_BYTES):
-            chunk = _PREFIX + b64encode(data[begin : begin + _CHUNK_BYTES])
+            chunk = PREFIX + b64encode(data[begin : begin + _CHUNK_BYTES])
             self._write([{"type": "chunk", "chunk": chunk}])
 
     async def push_all(self, source: AsyncIterable[bytes]) -> None:
@@ -266,15 +183,14 @@ class FileStream(OwnedValue):
             self._refresh()
         return self._view
 
-    def _bytes_of(self, chunk: _Chunk) -> bytes:
+    def _bytes_of(self, chunk: Chunk) -> bytes:
         try:
             return chunk.read()
         except InvalidContent:
             raise InvalidContent(f"a chunk of the file {self.id} is malformed") from None
 
-    def _check_read(self, read: Sequence[_Key]) -> None:
-        here = [chunk.key for chunk in self._view.chunks[: len(read)]]
-        if here != read:
+    def _check_read(self, read: list[Chunk]) -> None:
+        if self._view.chunks[: len(read)] != read:
             raise InvalidContent(f"the beginning of the file {self.id} changed while it was read: read it again")
 
     def _check_limit(self, max_bytes: int | None) -> None:

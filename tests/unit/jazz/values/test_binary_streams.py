@@ -9,7 +9,7 @@ from support.jazz_controlled_nodes import DetachedNode, registered
 from unit.jazz.logs import Log
 
 from reside.jazz import FileInfo, FileStream, Group, InvalidContent, JazzTimeout, NodeClosed, ValueDeleted
-from reside.jazz.values.stream import StreamView
+from reside.jazz.values.streamview import StreamView
 from reside.jazz.wire.encoding import b64encode
 from reside.jazz.wire.header import owned_header
 
@@ -58,6 +58,31 @@ def test_of_several_sessions_the_one_that_began_first_comes_first_whatever_arriv
             view.extend([item])
         assert _bytes(view) == b"12"
         assert view.ended
+
+
+@given(st.lists(st.tuples(st.sampled_from("ABC"), st.integers(1, 9), st.sampled_from([START, END, _chunk(b"1")]))))
+def test_parts_in_any_order_give_the_file_that_a_fresh_reader_sees(arrivals: list[tuple[str, int, Any]]) -> None:
+    log = Log()
+    view, fresh = StreamView(), StreamView()
+    for author, at, change in arrivals:
+        view.extend([log.add(f"co_z{author}", at, [change])])
+    fresh.reset(log.transactions, frozenset())
+    assert (view.info, view.chunks, view.size, view.ended) == (fresh.info, fresh.chunks, fresh.size, fresh.ended)
+    assert view.size == len(_bytes(view))
+
+
+def test_a_later_session_goes_on_without_joining_the_file_anew() -> None:
+    log = Log()
+    view = StreamView()
+    view.extend([log.add(A, 1, [START]), log.add(A, 2, [_chunk(b"1")])])
+    before = view.version
+    view.extend([log.add(B, 3, [_chunk(b"2")])])
+    view.extend([log.add(B, 4, [_chunk(b"3")])])
+    assert view.version == before
+    assert _bytes(view) == b"123"
+    view.extend([log.add(A, 5, [_chunk(b"+")])])
+    assert view.version > before
+    assert _bytes(view) == b"1+23"
 
 
 def test_content_of_a_losing_session_is_not_part_of_the_file() -> None:
