@@ -198,7 +198,7 @@ async def _measure(rows: list[str], rounds: int, python: str) -> Times:
                     for language in LANGUAGES if number % 2 else reversed(LANGUAGES):
                         for peer in peers[language]:
                             await peer("fresh")
-                        run = await _run(ROWS[row], Side(*peers[language], big, many, file))
+                        run = await _run(ROWS[row], Side(peers[language][0], peers[language][1], big, many, file))
                         if number > 0:
                             times[row][language].append(run)
     return times

@@ -89,7 +89,7 @@ def compile_all(folder: Path, place: str) -> None:
 
 
 def _export(checkout: Path) -> str:
-    arguments = ["export", "--frozen", "--no-dev", "--no-emit-project", "--no-header", "--quiet"]
+    arguments = ["export", "--frozen", "--no-dev", "--no-emit-workspace", "--no-header", "--quiet"]
     return _uv([*arguments, "--format", "requirements-txt"], checkout)
 
 

@@ -21,7 +21,7 @@ from pulumi_policy import (
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the engine runs the pack from this folder
 
-from policy import rules  # needs the path above
+from reside.policy import rules  # needs the path above
 
 if TYPE_CHECKING:
     from collections.abc import Callable

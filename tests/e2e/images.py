@@ -48,13 +48,13 @@ def touched(platform: Platform, image: str) -> str:
 def stricter(platform: Platform, image: str) -> str:
     """Push an image of the Sentinel with one more rule: no object may be named `forbidden`. Return its reference.
 
-    It is what an operator would make: a layer with another `policy/rules.py`, and without the byte code of ours.
+    It is what an operator would make: a layer with another `reside/policy/rules.py`, and without the byte code of ours.
     """
-    rules = (ROOT / "policy/rules.py").read_text() + _HOUSE_RULE
+    rules = (ROOT / "reside/policy/rules.py").read_text() + _HOUSE_RULE
     layer = io.BytesIO()
     context = Context(layer)
-    context.data("opt/reside/policy/rules.py", rules.encode())
-    context.data("opt/reside/policy/__pycache__/.wh.rules.cpython-311.pyc", b"")
+    context.data("opt/reside/reside/policy/rules.py", rules.encode())
+    context.data("opt/reside/reside/policy/__pycache__/.wh.rules.cpython-311.pyc", b"")
     context.close()
     below = ImageReference.parse(image)
     reference = below.tagged("stricter")

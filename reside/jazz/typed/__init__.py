@@ -3,6 +3,11 @@
 Start at `CoMapModel`; docs/jazz.md has a section on it.
 """
 
+from importlib.util import find_spec
+
+if find_spec("pydantic") is None:
+    raise ImportError("reside.jazz.typed needs pydantic: pip install 'reside-jazz[typed]'")
+
 from reside.jazz.typed.base import Resolve, TypedValue
 from reside.jazz.typed.creating import Inline
 from reside.jazz.typed.errors import NotLoaded, ReferenceNotFound, SchemaError, SchemaMismatch, UnknownField

@@ -21,7 +21,10 @@ _CHUNK: Final = 512
 
 @cache
 def _cluster() -> "regex.Pattern[str]":
-    import regex  # noqa: PLC0415 - takes a tenth of the start-up time of programs that need no texts
+    try:
+        import regex  # noqa: PLC0415 - takes a tenth of the start-up time of programs that need no texts
+    except ModuleNotFoundError:
+        raise ImportError("texts outside of ASCII need regex: pip install 'reside-jazz[text]'") from None
 
     return regex.compile(r"\X")
 

@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from policy import rules
 from reside.jazz import JazzError
 from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.errors import NotReady
 from reside.model.permissions import PermissionRef, is_granted
 from reside.model.stacks import OBJECTS
+from reside.policy import rules
 from reside.sentinel.contract.desired_stacks import Rights, check_rights, effective_edit, read_stack
 from reside.sentinel.engine import check_adoption
 from reside.sentinel.errors import ForeignObjects, PolicyViolated

@@ -134,7 +134,7 @@ def test_files_that_a_command_writes_into_the_checkout_change_no_image(
     assert [line.partition(" in ")[0] for line in lines] == ["inputs compared with the registry"]
 
 
-@pytest.mark.parametrize("module", ["reside.alpha", "reside.sentinel", "reside.seed", "reside.access", "policy.rules"])
+@pytest.mark.parametrize("module", ["reside.alpha", "reside.sentinel", "reside.seed", "reside.access", "reside.policy"])
 def test_the_runtime_imports_each_program_as_its_user(trees: dict[str, Path], module: str) -> None:
     program = f"import {module}, os, sys; print(os.getuid(), sys.version_info[:2], {module}.__file__)"
     said = run_in(trees["kubernetes-sentinel"], "python", "-c", program, PYTHONPATH="/opt/reside")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from unit.alpha.entities import CLUSTER, GREETER, GREETING, OWNER, digest, replica
 
-from policy import rules
 from reside.alpha.stacks.render import render
 from reside.model import constants
 from reside.model.entities import Management
+from reside.policy import rules
 
 if TYPE_CHECKING:
     from reside.model.stacks import DesiredStack, K8sObject

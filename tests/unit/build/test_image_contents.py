@@ -20,9 +20,9 @@ FILES = {
     "images/alpha/manifest.yaml": "type: replica",
     **{f"images/jazz/{name}": "{}" for name in JAZZ_FILES},
     "policy/PulumiPolicy.yaml": "runtime: python",
-    "policy/rules.py": "RULES = {}",
     "reside/__init__.py": "",
     "reside/model/names.py": "NAME = 1",
+    "reside/policy/rules.py": "RULES = {}",
     "reside/py.typed": "",
     "stacks/__init__.py": "",
 }

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from unit.alpha.entities import CLUSTER, OWNER, replica
 
-from policy import rules
 from reside.alpha.settings import AlphaSettings
 from reside.alpha.stacks.render import render
 from reside.build.source import MIRRORS_VARIABLE
 from reside.local.layout import REGISTRY_HOST
 from reside.model import constants
+from reside.policy import rules
 from reside.replica.settings import ReplicaSettings
 from reside.sentinel.settings import SentinelSettings
 

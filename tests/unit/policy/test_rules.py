@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policy import rules
-from policy.rules import Context, check
 from reside.model import constants
 from reside.model.kinds import BY_KIND
+from reside.policy import rules
+from reside.policy.rules import Context, check
 
 CONTEXT = Context(namespace="reside")
 DIGEST = "registry.reside.internal/demo@sha256:" + "a" * 64

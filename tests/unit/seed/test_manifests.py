@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from policy import rules
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
 from reside.model.errors import InvalidInput
+from reside.policy import rules
 from reside.seed import platform, rendering, settings
 
 DIGEST = "sha256:" + "b" * 64

@@ -1,1 +1,0 @@
-"""The policy: rules that every Kubernetes object must obey."""
