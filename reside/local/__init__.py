@@ -7,7 +7,8 @@ A *local cluster* has a name and a state folder. It is a *full cluster*, with a 
 PosixPath('/root/.local/share/reside/local/default/kubeconfig')
 """
 
-from reside.local.cluster import LocalCluster, default_state
+from typing import TYPE_CHECKING, Any
+
 from reside.local.errors import (
     ComponentFailedError,
     LocalError,
@@ -21,6 +22,9 @@ from reside.local.events import ComponentStatus, Event, Progress
 from reside.local.info import ClusterInfo, read_info
 from reside.local.layout import REGISTRY_HOST
 from reside.local.toolchain import Toolchain
+
+if TYPE_CHECKING:
+    from reside.local.cluster import LocalCluster, default_state
 
 __all__ = [
     "REGISTRY_HOST",
@@ -40,3 +44,12 @@ __all__ = [
     "default_state",
     "read_info",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `LocalCluster` and `default_state` on first use: commands that only need a tool start faster."""
+    if name not in ("LocalCluster", "default_state"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from reside.local import cluster  # noqa: PLC0415 - see above
+
+    return getattr(cluster, name)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def platform() -> Iterator[Platform]:
     """Yield a whole ReSide with the greeter loaded, created by the program that `make up` runs."""
     with _new_platform("e2e") as platform:
@@ -30,7 +30,7 @@ def platform() -> Iterator[Platform]:
         yield replace(platform, up_output=done.stdout + done.stderr)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kubernetes() -> Iterator[Platform]:
     """Yield an embedded Kubernetes whose registry has the images, without ReSide in it."""
     with _new_platform("empty") as platform:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from reside.local import ClusterInfo
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster() -> Iterator[ClusterInfo]:
     """Yield a control plane for all files that a worker runs; each test has a namespace of its own."""
     with control_plane(f"integration-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}") as info:

@@ -11,21 +11,21 @@ from support.jazz_nodes import Nodes
 from support.jazz_server import MODE, JazzServer, jazz_server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def open_jazz() -> Iterator[JazzServer]:
     """Yield a running sync server in open mode."""
     with jazz_server(MODE="open") as server:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def default_jazz() -> Iterator[JazzServer]:
     """Yield a running sync server in the mode of the tests."""
     with jazz_server() as server:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def jazz(request: pytest.FixtureRequest) -> JazzServer:
     """Return a running sync server."""
     is_open = getattr(request, "param", MODE) == "open"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from reside.local import ClusterInfo
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def sides(cluster: ClusterInfo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
     """Yield the stock and the resident engine, for all files that compare them."""
     with run_sides(cluster, tmp_path_factory.mktemp("resident")) as made:

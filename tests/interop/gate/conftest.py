@@ -7,7 +7,7 @@ import pytest
 from support.jazz_server import JazzServer, jazz_server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def jazz() -> Iterator[JazzServer]:
     """Yield a running sync server in members mode; the other fixtures of this folder use it, too."""
     with jazz_server(MODE="members", HOLD_S="2") as server:

@@ -1,0 +1,4 @@
+"""End-to-end tests on a whole ReSide.
+
+The folder is a package, so that pytest ends its fixtures of the scope `package` when it leaves the folder.
+"""
