@@ -1,12 +1,11 @@
-"""A control plane for all integration tests of a worker; each folder adds its own fixtures."""
+"""One control plane for the integration tests of all workers; each folder adds its own fixtures."""
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
-from support.clusters import control_plane
+from support.clusters import shared_control_plane
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +15,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="package")
 def cluster() -> Iterator[ClusterInfo]:
-    """Yield a control plane for all files that a worker runs; each test has a namespace of its own."""
-    with control_plane(f"integration-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}") as info:
+    """Yield the control plane that all workers share; each test has a namespace of its own."""
+    with shared_control_plane() as info:
         yield info

@@ -1,15 +1,5 @@
 """Real clusters for tests, started on demand and removed afterwards.
 
-Use them from a fixture:
-
-    from support.clusters import control_plane
-
-
-    @pytest.fixture(scope="session")
-    def cluster() -> Iterator[ClusterInfo]:
-        with control_plane() as info:
-            yield info
-
 Every cluster has its own state folder and number, so tests use neither a user's cluster nor each other's. The next run
 removes the clusters of a test run that was killed.
 """
@@ -29,28 +19,26 @@ _BASE = Path(tempfile.gettempdir()) / f"reside-tests-{os.getuid()}"
 
 
 @contextmanager
-def control_plane(name: str = "control-plane") -> Iterator[ClusterInfo]:
-    """Run etcd, API server and controller-manager on loopback. It needs no root and starts in about five seconds."""
-    with _running(name, control_plane_only=True) as info:
-        yield info
-
-
-@contextmanager
-def full_cluster(name: str = "test") -> Iterator[ClusterInfo]:
-    """Run a complete single-node cluster with DNS, storage and registry. It needs root."""
-    with _running(name, control_plane_only=False) as info:
-        yield info
-
-
-@contextmanager
-def _running(name: str, *, control_plane_only: bool) -> Iterator[ClusterInfo]:
-    state = fresh_state(name)
-    cluster = LocalCluster(name, state, control_plane_only=control_plane_only)
+def shared_control_plane(name: str = "shared") -> Iterator[ClusterInfo]:
+    """Run one control plane for all workers of a test run: the first starts it, and the last that uses it stops it."""
+    sweep()
+    owner = identify(os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid())
+    assert owner is not None
+    folder = _BASE / f"{owner.pid}-{owner.start}" / "shared"
+    users = folder / "users"
+    users.mkdir(parents=True, exist_ok=True, mode=0o700)
+    me = users / str(os.getpid())
+    cluster = LocalCluster(name, folder / name, control_plane_only=True)
+    with file_lock(folder / ".lock"):
+        me.touch()
+        info = cluster.up()
     try:
-        yield cluster.up()
+        yield info
     finally:
-        cluster.down(delete_state=True)
-        shutil.rmtree(state.parent)
+        with file_lock(folder / ".lock"):
+            me.unlink()
+            if not any(identify(int(user.name)) for user in users.iterdir()):
+                cluster.down(delete_state=True)
 
 
 def fresh_state(name: str) -> Path:
