@@ -88,14 +88,14 @@ async def simulations(jazz: JazzServer) -> AsyncIterator[Simulations]:
 
 
 @seed(SEED)
-@settings(COMMON, max_examples=150)
+@settings(COMMON, max_examples=120)
 @given(program=programs())
 async def test_all_see_the_same_after_any_program(simulations: Simulations, program: Program) -> None:
     await simulations.run(program)
 
 
 @seed(SEED)
-@settings(COMMON, max_examples=50)
+@settings(COMMON, max_examples=40)
 @given(program=programs(FORGERIES))
 async def test_all_reach_the_same_verdicts_whatever_members_forge(simulations: Simulations, program: Program) -> None:
     """Most steps are written to the logs without checks, with any time."""
@@ -103,7 +103,7 @@ async def test_all_reach_the_same_verdicts_whatever_members_forge(simulations: S
 
 
 @seed(SEED)
-@settings(COMMON, max_examples=50)
+@settings(COMMON, max_examples=40)
 @given(program=programs(TIES, least=4, most=14, tied=True))
 async def test_all_reach_the_same_verdicts_on_changes_of_one_millisecond(
     simulations: Simulations, program: Program
