@@ -15,6 +15,7 @@ import httpx
 from reside.access.addresses import jazz_address, replica_address
 from reside.access.target import Target
 from reside.cli.accounts import credentials_of
+from reside.common.tls import trusted_authorities
 from reside.jazz import AccountId, CoMap, Credentials, JazzUnavailable, Node, ValueNotFound
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME
 from reside.model.endpoints import rpc_path
@@ -84,7 +85,7 @@ async def open_session(config: Config, context: str | None = None) -> AsyncItera
         jazz_address(target) as jazz,
         replica_address(target, ALPHA_NAME) as endpoint,
         _node(jazz, account.name, credentials) as node,
-        httpx.AsyncClient(trust_env=False) as http,
+        httpx.AsyncClient(verify=trusted_authorities(), trust_env=False) as http,
     ):
         alpha = AccountId(cluster.alpha_replica_id)
         yield Session(node, credentials, await _alpha_data(node, alpha), alpha, endpoint, http)

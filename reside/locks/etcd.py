@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from reside.common.tls import trusted_authorities
 from reside.locks.errors import EtcdUnavailable
 
 if TYPE_CHECKING:
@@ -56,7 +57,9 @@ class Etcd:
         if not hosts:
             raise ValueError("no etcd host is given: pass at least one, e.g. http://etcd:2379")
         self._hosts = [host.rstrip("/") for host in hosts]
-        self._client = httpx.AsyncClient(timeout=_REQUEST_TIMEOUT_S, transport=transport, trust_env=False)
+        self._client = httpx.AsyncClient(
+            timeout=_REQUEST_TIMEOUT_S, transport=transport, verify=trusted_authorities(), trust_env=False
+        )
 
     async def aclose(self) -> None:
         """Close all connections."""

@@ -13,11 +13,9 @@ from __future__ import annotations
 import base64
 import json
 import re
-import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
@@ -26,6 +24,7 @@ import anyio
 import httpx
 import stamina
 
+from reside.common.tls import trusted_authorities
 from reside.registry.errors import ImageNotFound, MalformedImage, RegistryDenied, RegistryUnavailable
 
 if TYPE_CHECKING:
@@ -55,15 +54,9 @@ async def connect(reference: ImageReference, mirrors: Mapping[str, str]) -> Asyn
     mirror = mirrors.get(reference.registry)
     base = (mirror or f"https://{reference.registry}").rstrip("/")
     async with httpx.AsyncClient(
-        timeout=_TIMEOUT, verify=_tls(), trust_env=mirror is None, follow_redirects=True
+        timeout=_TIMEOUT, verify=trusted_authorities(), trust_env=mirror is None, follow_redirects=True
     ) as client:
         yield Connection(client, base, reference)
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    """Load this machine's certificate authorities, once, because that is slow."""
-    return ssl.create_default_context()
 
 
 class Connection:

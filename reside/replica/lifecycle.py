@@ -18,6 +18,7 @@ import httpx
 import stamina
 import structlog
 
+from reside.common.tls import trusted_authorities
 from reside.common.transience import is_transient
 from reside.jazz import (
     AccountId,
@@ -102,7 +103,8 @@ async def _connect(
                 await stack.enter_async_context(one_try.pop_all())
     holder = f"{settings.replica_name} on {socket.gethostname()}"
     locks = await stack.enter_async_context(LockService(settings.etcd_hosts, holder=holder))
-    http = await stack.enter_async_context(httpx.AsyncClient(limits=_CONNECTIONS, trust_env=False))
+    http = httpx.AsyncClient(limits=_CONNECTIONS, verify=trusted_authorities(), trust_env=False)
+    await stack.enter_async_context(http)
     health.checks["connected to the sync server"] = lambda: node.connected
     return Context(
         node=node,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 from e2e.administrator import address, credentials
 
+from reside.common.tls import trusted_authorities
 from reside.jazz import AccountId, now_ms, sign_request
 from reside.model.endpoints import rpc_path
 from reside.model.errors import NotAllowed, ResideError, from_wire
@@ -98,5 +99,5 @@ class _Greeter:
         body = json.dumps({"name": "test"}).encode()
         token = sign_request(self._who, receiver=self._receiver, method="POST", path=path, body=body, now_ms=now_ms())
         headers = {"authorization": token, "content-type": "application/json"}
-        async with httpx.AsyncClient(trust_env=False, timeout=10) as http:
+        async with httpx.AsyncClient(verify=trusted_authorities(), trust_env=False, timeout=10) as http:
             return await http.post(f"{self._endpoint}{path}", content=body, headers=headers)

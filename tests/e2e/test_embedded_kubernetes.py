@@ -19,6 +19,7 @@ from support.eventually import eventually, eventually_sync
 
 from reside.access.forward import PortForward
 from reside.common.processes import identify
+from reside.common.tls import trusted_authorities
 from reside.local import ClusterInfo, LocalCluster, cgroups
 from reside.local.allocation import read_allocation
 from reside.local.processes import marked
@@ -72,7 +73,9 @@ class Cluster:
 
     def ask(self, name: str, path: str, /, **query: str) -> str:
         """Send a request to a probe, and return its response."""
-        answer = httpx.get(f"{self.service(name)}{path}", params=query, timeout=10, trust_env=False)
+        answer = httpx.get(
+            f"{self.service(name)}{path}", params=query, timeout=10, verify=trusted_authorities(), trust_env=False
+        )
         assert answer.is_success, answer.text
         return answer.text
 
@@ -314,7 +317,7 @@ async def test_a_port_forward_reaches_a_service_and_survives_a_kill_of_kubectl(c
 
 def answers(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/name", timeout=2, trust_env=False).is_success
+        return httpx.get(f"{url}/name", timeout=2, verify=trusted_authorities(), trust_env=False).is_success
     except httpx.HTTPError:
         return False
 

@@ -18,6 +18,7 @@ from reside.alpha import bootstrap, records
 from reside.alpha.app import started
 from reside.alpha.loop import lead
 from reside.alpha.settings import AlphaSettings
+from reside.common.tls import trusted_authorities
 from reside.jazz import Credentials, Node
 from reside.model import constants
 from reside.model.endpoints import rpc_path
@@ -162,7 +163,7 @@ class Client:
     async def call(self, method: str, body: dict[str, Any], *, endpoint: str | None = None) -> Any:
         """Call a method of Alpha over HTTP."""
         context = self.cluster.alpha.context
-        async with httpx.AsyncClient(trust_env=False) as http:
+        async with httpx.AsyncClient(verify=trusted_authorities(), trust_env=False) as http:
             return await call_method(
                 http,
                 self.credentials,

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import httpx
 from support.eventually import eventually_sync
 
+from reside.common.tls import trusted_authorities
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -56,7 +58,7 @@ class EtcdServer:
         ended = self._process.poll() is not None
         assert not ended, f"etcd ended: {(self._folder / 'log').read_text()[-2000:]}"
         try:
-            return str(httpx.get(f"{self.url}/health", trust_env=False).status_code)
+            return str(httpx.get(f"{self.url}/health", verify=trusted_authorities(), trust_env=False).status_code)
         except httpx.TransportError as error:
             return str(error)
 

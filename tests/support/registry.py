@@ -13,6 +13,8 @@ import httpx
 import yaml
 from support.eventually import eventually_sync
 
+from reside.common.tls import trusted_authorities
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -84,7 +86,9 @@ def _await_answer(port: int, process: subprocess.Popen[bytes]) -> None:
     def answer() -> str:
         assert process.poll() is None, f"docker-registry ended with {process.returncode}: see its log"
         try:
-            httpx.get(f"http://127.0.0.1:{port}/v2/", timeout=1, trust_env=False).raise_for_status()
+            httpx.get(
+                f"http://127.0.0.1:{port}/v2/", timeout=1, verify=trusted_authorities(), trust_env=False
+            ).raise_for_status()
         except httpx.TransportError as error:
             return str(error) or type(error).__name__
         return ""

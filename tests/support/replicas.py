@@ -12,6 +12,7 @@ import httpx
 from support.etcd import EtcdServer, etcd_server
 from support.jazz_server import JazzServer, jazz_server
 
+from reside.common.tls import trusted_authorities
 from reside.jazz import Credentials, Node
 from reside.model.endpoints import rpc_path
 from reside.model.manifest import ContractManifest
@@ -160,7 +161,7 @@ async def call(
     within_s: float = RETRY_WITHIN_S,
 ) -> Json:
     """Call a running replica over HTTP as a client."""
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(verify=trusted_authorities(), trust_env=False) as http:
         return await call_method(
             http,
             credentials,
