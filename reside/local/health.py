@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import httpx
 
+from reside.common.tls import trusted_authorities
 from reside.local.components import Health, HttpHealth
 
 _TIMEOUT = 3.0  # seconds; all components are on this machine
@@ -26,7 +27,7 @@ def is_healthy(health: Health) -> bool:
 
 def _responds(health: HttpHealth) -> bool:
     try:
-        verify = _context(health, _ca_time(health)) if health.ca else True
+        verify = _context(health, _ca_time(health)) if health.ca else trusted_authorities()
         with httpx.Client(verify=verify, timeout=_TIMEOUT, trust_env=False) as client:
             return client.get(health.url).status_code == httpx.codes.OK
     except (httpx.HTTPError, FileNotFoundError):
