@@ -18,6 +18,7 @@ from reside.access.objects import read_secret
 from reside.access.waiting import until
 from reside.common.polling import Missing
 from reside.model.constants import REPLICA_LABEL
+from reside.seed.pod_problems import pod_problems
 
 if TYPE_CHECKING:
     import lightkube
@@ -74,7 +75,8 @@ async def wait_for_stateful_set(client: lightkube.AsyncClient, name: str, deadli
         desired = (found.spec.replicas if found.spec else None) or 1
         ready = (found.status.readyReplicas if found.status else None) or 0
         if ready < desired:
-            raise Missing(f"{ready} of {desired} pods are ready")
+            labels = (found.spec.selector.matchLabels if found.spec else None) or {}
+            raise Missing(f"{ready} of {desired} pods are ready{await pod_problems(client, labels)}")
 
     await until(check, f"readiness of {name}", deadline)
 
@@ -84,7 +86,7 @@ async def wait_for_replica(client: lightkube.AsyncClient, name: str, deadline: f
 
     async def check() -> None:
         if not await has_ready_pod(client, name):
-            raise Missing(f"no pod of {name} is ready")
+            raise Missing(f"no pod of {name} is ready{await pod_problems(client, {REPLICA_LABEL: name})}")
 
     await until(check, f"a ready pod of {name}", deadline)
 

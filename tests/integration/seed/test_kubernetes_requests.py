@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from lightkube.models.core_v1 import Container, PodCondition, PodSpec, PodStatus
+from lightkube.models.core_v1 import (
+    Container,
+    ContainerState,
+    ContainerStateWaiting,
+    ContainerStatus,
+    PodCondition,
+    PodSpec,
+    PodStatus,
+)
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import ConfigMap, Pod, Secret, ServiceAccount
 from lightkube.types import PatchType
@@ -108,7 +116,11 @@ async def test_a_replica_is_ready_once_a_pod_with_its_label_is(target: Target) -
             await client.create(Pod(metadata=metadata, spec=spec))
         await client.patch(Pod.Status, "greeter", Pod(status=ready), patch_type=PatchType.MERGE)
         await kubernetes.wait_for_replica(client, "greeter", 20)
-        with pytest.raises(NotReady, match="no pod of alpha is ready"):
+        waiting = ContainerState(waiting=ContainerStateWaiting(reason="ImagePullBackOff"))
+        container = ContainerStatus("example.internal/alpha:v1", "", "main", ready=False, restartCount=0, state=waiting)
+        failing = PodStatus(containerStatuses=[container])
+        await client.patch(Pod.Status, "alpha", Pod(status=failing), patch_type=PatchType.MERGE)
+        with pytest.raises(NotReady, match=r"no pod of alpha is ready \(alpha: ImagePullBackOff, see"):
             await kubernetes.wait_for_replica(client, "alpha", 0.5)
         await client.patch(Pod.Status, "alpha", Pod(status=ready), patch_type=PatchType.MERGE)
         await kubernetes.wait_for_replica(client, "alpha", 20)
