@@ -56,7 +56,7 @@ class File(TypedValue):
         if self._value is None:
             return self._draft[0]
         await self.stream.until_finished(timeout=timeout, max_bytes=max_bytes)
-        return self.stream.read()
+        return b"".join([part async for part in self.stream.chunks()])
 
     def _write_draft(self, target: WriteTarget) -> OwnedValue:
         """See `TypedValue`."""

@@ -108,6 +108,7 @@ class FileStream(OwnedValue):
                     read.append(chunk)
                     total += len(data)
                     yield data
+                    await asyncio.sleep(0)  # other tasks run between the chunks of a file that is complete
                 if view.ended:
                     self._check_size(total)
                     return

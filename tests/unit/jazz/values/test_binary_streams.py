@@ -1,5 +1,6 @@
 """Files: how their parts are joined, in which order, and what is not a file."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -205,6 +206,21 @@ async def test_chunks_are_yielded_as_they_arrive() -> None:
     assert await anext(parts) == b"two"
     file.end()
     assert [part async for part in parts] == []
+
+
+async def test_other_tasks_run_between_the_chunks_of_a_complete_file() -> None:
+    file = (await _group()).create_file(b"x" * 500_000)
+    turns: list[int] = []
+
+    async def count() -> None:
+        while True:
+            turns.append(1)
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    assert [len(part) async for part in file.chunks()] == [102_400] * 4 + [90_400]
+    counting.cancel()
+    assert len(turns) >= 5
 
 
 async def test_a_start_that_changes_while_it_is_read_is_an_error() -> None:
