@@ -1,6 +1,7 @@
-"""The command line of the package: `python -m reside.jazz inspect URL ID`.
+"""The command line of the package: `python -m reside.jazz inspect URL ID` and `python -m reside.jazz serve`.
 
-Exit codes: 0 success, 1 other failure, 2 wrong arguments or credentials, 3 value not found, 4 server unreachable.
+Exit codes: 0 success, 1 other failure, 2 wrong arguments or credentials, 3 value not found, 4 server unreachable, or
+address of `serve` not available.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from reside.jazz.errors import InvalidCredentials, JazzError, JazzTimeout, JazzU
 from reside.jazz.groups.account import Credentials
 from reside.jazz.inspect import Report, inspect_value, render, render_json
 from reside.jazz.node import Node
+from reside.jazz.server.command import serve_until_signal
 
 _EXITS: Final[tuple[tuple[type[JazzError], int], ...]] = (
     (InvalidCredentials, 2),
@@ -24,6 +26,7 @@ _EXITS: Final[tuple[tuple[type[JazzError], int], ...]] = (
     (JazzTimeout, 4),
 )
 _OTHER_FAILURE: Final = 1
+_PORTS: Final = range(2**16)
 _ID_NAMES: Final = ("accountId", "accountID", "account_id")
 _SECRET_NAMES: Final = ("agentSecret", "accountSecret", "agent_secret")
 
@@ -39,19 +42,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     try:
-        credentials = _credentials(options.credentials, os.environ)
-        report = asyncio.run(_inspect(options.url, options.id, credentials, options.timeout))
+        options.run(options)
     except JazzError as error:
         sys.stderr.write(f"jazz: {error}\n")
         return next((code for kind, code in _EXITS if isinstance(error, kind)), _OTHER_FAILURE)
-    text = render_json(report) if options.json else render(report)
-    sys.stdout.write(text)
     return 0
+
+
+def _run_inspect(options: argparse.Namespace) -> None:
+    credentials = _credentials(options.credentials, os.environ)
+    report = asyncio.run(_inspect(options.url, options.id, credentials, options.timeout))
+    sys.stdout.write(render_json(report) if options.json else render(report))
+
+
+def _run_serve(options: argparse.Namespace) -> None:
+    asyncio.run(serve_until_signal(options.host, options.port, options.db))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m reside.jazz", description="A Jazz client.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_inspect(commands)
+    _add_serve(commands)
+    return parser
+
+
+def _add_inspect(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     inspect = commands.add_parser(
         "inspect",
         help="print a value, its group, its history, and why each transaction counts or does not",
@@ -72,7 +88,28 @@ def _parser() -> argparse.ArgumentParser:
     )
     inspect.add_argument("--json", action="store_true", help="print JSON")
     inspect.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="default 30")
-    return parser
+    inspect.set_defaults(run=_run_inspect)
+
+
+def _add_serve(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    serve = commands.add_parser(
+        "serve",
+        help="run a sync server for development",
+        description="Runs a sync server for development until SIGINT or SIGTERM. It checks signatures, but no roles.",
+    )
+    serve.add_argument("--host", default="127.0.0.1", help="the address to listen on, default 127.0.0.1")
+    serve.add_argument("--port", type=_port, default=4200, help="default 4200; 0 takes any free port")
+    serve.add_argument(
+        "--db", type=Path, metavar="FILE", help="SQLite file that keeps the values; without it they are lost at the end"
+    )
+    serve.set_defaults(run=_run_serve)
+
+
+def _port(text: str) -> int:
+    number = int(text) if text.isdecimal() else _PORTS.stop
+    if number not in _PORTS:
+        raise argparse.ArgumentTypeError(f"{text} is not a port number")
+    return number
 
 
 async def _inspect(url: str, co_id: str, credentials: Credentials, timeout: float) -> Report:  # noqa: ASYNC109 - as Node.load

@@ -39,8 +39,15 @@ def empty_known_state_message(action: str, co_id: str, *, correction: bool = Fal
     return f'{{"action":"{action}","id":"{co_id}","header":false,"sessions":{{}}{tail}}}'
 
 
-def content_pieces(core: Core, peer: KnownState, *, with_header: bool) -> list[str]:
-    """Return content messages with what is missing on the server, cut at signatures so that each can be verified."""
+def content_pieces(core: Core, peer: KnownState, *, with_header: bool, announce: bool = False) -> list[str]:
+    """Return content messages with what the peer is missing, cut at signatures so that each can be verified.
+
+    Args:
+        core: the value.
+        peer: what the peer has.
+        with_header: whether the first message has the header.
+        announce: whether the first of several messages says when the value is complete, as servers do.
+    """
     header = core.header
     if header is None:
         return []
@@ -68,6 +75,9 @@ def content_pieces(core: Core, peer: KnownState, *, with_header: bool) -> list[s
             size += len(body)
     if parts or not messages:
         close()
+    if announce and len(messages) > 1:
+        missing = {session: count for session, count in core.counts().items() if count > peer.has(session)}
+        messages[0] = f'{messages[0][:-1]},"expectContentUntil":{compact_json(missing)}}}'
     return messages
 
 
