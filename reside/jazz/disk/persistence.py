@@ -11,8 +11,8 @@ acknowledged; it writes in a session of its own.
 from collections.abc import Callable, Iterable, Mapping
 
 from reside.jazz.disk.database import SqliteStore, StoredBatch, StoredValue
-from reside.jazz.errors import InvalidContent
-from reside.jazz.ids import SessionId, author_of, is_session_id
+from reside.jazz.errors import InvalidContent, StoreFailed
+from reside.jazz.ids import CoId, SessionId, author_of, is_account_id, is_session_id
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.store import Store
 from reside.jazz.wire.encoding import compact_json, parse_json
@@ -129,22 +129,42 @@ class StorePersistence:
         Raises:
             StoreFailed: the file can't be read, or its content has no valid signature.
         """
-        found = self._disk._value(core.co_id)
-        if found is None:
-            return
-        try:
-            self._fill(core, found)
-        except InvalidContent as error:
-            raise self._disk._corrupt(f"the value {core.co_id}: {error}") from None
-        self._store.arrived(core)
-        self._changed.pop(core.co_id, None)
+        for needed, found in reversed(self._opened(core)):
+            try:
+                self._fill(needed, found)
+            except InvalidContent as error:
+                raise self._corrupt(needed, error) from None
+            self._store.arrived(needed)
+            self._changed.pop(needed.co_id, None)
+
+    def _opened(self, core: Core) -> list[tuple[Core, StoredValue]]:
+        """Set the headers of a value and of all that it needs, without recursion: anyone can make a long chain."""
+        opened: list[tuple[Core, StoredValue]] = []
+        todo = [core]
+        while todo:
+            current = todo.pop()
+            found = self._disk._value(current.co_id)
+            if found is None:
+                continue
+            try:
+                header = parse_header(parse_json(found.header))
+            except InvalidContent as error:
+                raise self._corrupt(current, error) from None
+            if header.co_id != current.co_id:
+                raise self._corrupt(current, InvalidContent("its header is another value's"))
+            needed = {author_of(batch.session) for batch in found.batches} | {header.owner or ""}
+            new = [Core(CoId(co_id)) for co_id in sorted(needed - self._store.cores.keys()) if is_account_id(co_id)]
+            self._store.cores.update((core.co_id, core) for core in new)
+            todo += new
+            current.stored = current.unconfirmed = True
+            self._store.set_header(current, header)
+            opened.append((current, found))
+        return opened
+
+    def _corrupt(self, core: Core, error: InvalidContent) -> StoreFailed:
+        return self._disk._corrupt(f"the value {core.co_id}: {error}")
 
     def _fill(self, core: Core, found: StoredValue) -> None:
-        header = parse_header(parse_json(found.header))
-        if header.co_id != core.co_id:
-            raise InvalidContent("its header is another value's")
-        core.stored = core.unconfirmed = True
-        self._store.set_header(core, header)
         pieces: dict[str, list[tuple[list[Transaction], str]]] = {}
         arrived: list[Transaction] = []
         for batch in found.batches:
@@ -153,18 +173,12 @@ class StorePersistence:
             arrived.extend(transactions)
         for session, parts in pieces.items():
             log = SessionLog(SessionId(session))
-            agent_id = self._store.agent_of(self._author(session)) or ""
+            agent_id = self._store.agent_of(author_of(session)) or ""
             if not log.append_stored(parts, agent_id.rpartition("/")[2]):
                 raise InvalidContent(f"the signature of the session {session} does not verify")
             log.stored = log.signed_count
             core.sessions[log.session] = log
         core.add(*arrived)
-
-    def _author(self, session: str) -> str:
-        author = author_of(session)
-        if author.startswith("co_"):
-            self._store.core(author)
-        return author
 
 
 def _unstored(core: Core) -> Iterable[StoredBatch]:

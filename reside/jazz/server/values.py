@@ -87,13 +87,12 @@ class Values:
 
     def needs(self, core: Core) -> Iterator[str]:
         """Return the values that a value depends on."""
-        return iter(self._needs.get(core.co_id, ()))
+        return iter(self._needed(core))
 
     def create(self, header: Header) -> Core:
         """Add a value with nothing but its header."""
         core = self._store.core(header.co_id)
         self._store.set_header(core, header)
-        self._needs[core.co_id] = dict.fromkeys(header_needs(header))
         self._changed(core)
         return core
 
@@ -117,7 +116,7 @@ class Values:
             raise InvalidContent("its signature does not verify")
         core.sessions[batch.session] = log
         core.add(*fresh)
-        self._needs[core.co_id].update(dict.fromkeys(batch_needs(header, batch)))
+        self._needed(core).update(dict.fromkeys(batch_needs(header, batch)))
         self._changed(core)
         return Outcome.ADDED
 
@@ -142,14 +141,17 @@ class Values:
                         stack.append(other)
             self._store.changed(core)
 
+    def _needed(self, core: Core) -> dict[str, None]:
+        needed = self._needs.get(core.co_id)
+        if needed is None and core.header is not None:
+            needed = self._needs[core.co_id] = dict.fromkeys(header_needs(core.header))
+            for session, log in core.sessions.items():
+                needed.update(dict.fromkeys(batch_needs(core.header, Batch(session, 0, log.transactions, ""))))
+        return {} if needed is None else needed
+
     def _restore(self, core: Core) -> None:
         if self._persistence is None:
             return
         self._persistence.restore(core)
-        if core.header is None:
-            return
-        needed = self._needs[core.co_id] = dict.fromkeys(header_needs(core.header))
-        for session, log in core.sessions.items():
-            needed.update(dict.fromkeys(batch_needs(core.header, Batch(session, 0, log.transactions, ""))))
         if core.deletions:
             self._undecided.append(core)  # not now: the values that it needs may have deletions, too
