@@ -52,3 +52,9 @@ def test_using_it_without_schemas_does_not_load_pydantic() -> None:
     program = "import sys, reside.jazz; print('pydantic' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_a_client_does_not_load_the_server() -> None:
+    program = "import sys, reside.jazz; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert {"reside.jazz.server", "websockets.asyncio.server"} & set(done.stdout.split()) == set()

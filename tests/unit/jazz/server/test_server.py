@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.jazz_nodes import Nodes, content, until
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from reside.jazz import SqliteStore, StoreFailed, ValueDeleted
+from reside.jazz import JazzTimeout, SqliteStore, StoreFailed, ValueDeleted
 from reside.jazz.server import SyncServer, connection
 from reside.jazz.server.peer import Peer
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from reside.jazz.server.values import Values
 
 pytestmark = pytest.mark.anyio
 
@@ -62,6 +60,24 @@ async def test_a_port_in_use_is_an_error() -> None:
         with pytest.raises(OSError, match="in use"):
             async with SyncServer(port=int(server.url.rpartition(":")[2])):
                 pass
+
+
+async def test_what_cannot_be_stored_is_not_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection ends, and the client sends it again on the next one."""
+    async with SyncServer(store=tmp_path / "jazz.sqlite") as server, Nodes(server.url) as nodes:
+        node = await nodes("writer")
+        value = node.create_group().create_map({"x": 1})
+        await node.flush()
+        with monkeypatch.context() as patched:
+            patched.setattr(Values, "save", _fail)
+            value.set("x", 2)
+            with pytest.raises(JazzTimeout):
+                await node.flush(timeout=0.3)
+        await node.flush()
+
+
+def _fail(_: Values) -> None:
+    raise StoreFailed(Path("jazz.sqlite"), "the disk is full")
 
 
 async def test_an_idle_connection_gets_pings(monkeypatch: pytest.MonkeyPatch) -> None:
