@@ -14,7 +14,7 @@ from blake3 import blake3
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import Json, SessionId, author_of
 from reside.jazz.wire.crypto import Agent, verify
-from reside.jazz.wire.encoding import b58encode, quote, stable_json
+from reside.jazz.wire.encoding import b58encode, quote_cipher, stable_json
 from reside.jazz.wire.merging import Origin
 
 _MAX_TRANSACTION_CHARACTERS = 102_400
@@ -167,20 +167,23 @@ class SessionLog:
 
 
 def canonical(transactions: Iterable[Transaction]) -> list[str]:
-    """Return the canonical JSON of each transaction, which is hashed and sent."""
+    """Return the canonical JSON of each transaction, which is hashed and sent.
+
+    Here, all texts are escaped, as in cojson's native code: anyone may sign a text that only begins as a cipher does.
+    """
     texts: list[str] = []
     quoted: dict[str, str] = {}  # many transactions share a few keys
     for item in transactions:
         key, made_at = item.key_used, item.made_at
         time = made_at if made_at <= MAX_TIME else stable_json(made_at)
-        meta = "" if item.meta is None else f',"meta":{quote(item.meta)}'
+        meta = "" if item.meta is None else f',"meta":{quote_cipher(item.meta)}'
         if key is None:
-            texts.append(f'{{"changes":{quote(item.payload)},"madeAt":{time}{meta},"privacy":"trusting"}}')
+            texts.append(f'{{"changes":{quote_cipher(item.payload)},"madeAt":{time}{meta},"privacy":"trusting"}}')
             continue
         if key not in quoted:
-            quoted[key] = quote(key)
+            quoted[key] = quote_cipher(key)
         texts.append(
-            f'{{"encryptedChanges":{quote(item.payload)},"keyUsed":{quoted[key]},"madeAt":{time}{meta},'
+            f'{{"encryptedChanges":{quote_cipher(item.payload)},"keyUsed":{quoted[key]},"madeAt":{time}{meta},'
             '"privacy":"private"}'
         )
     return texts

@@ -12,7 +12,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from reside.jazz import now_ms
 from reside.jazz.wire.crypto import Agent, new_agent_secret
-from reside.jazz.wire.encoding import b58encode, stable_json
+from reside.jazz.wire.encoding import b58encode, quote_plainly, stable_json
 from reside.jazz.wire.header import account_header
 from reside.jazz.wire.random_ids import new_session_tail
 
@@ -48,7 +48,8 @@ class Stranger:
         """Return the signature of a log; members that the protocol does not have are not signed."""
         hasher = blake3()
         for item in transactions:
-            hasher.update(stable_json({key: item[key] for key in _SIGNED if key in item}).encode())
+            members = [f"{quote_plainly(key)}:{_signed(item[key])}" for key in _SIGNED if key in item]
+            hasher.update(f"{{{','.join(members)}}}".encode())
         return self.agent.sign(f'"hash_z{b58encode(hasher.digest())}"')
 
     async def send(self, message: Any) -> None:
@@ -117,6 +118,11 @@ class Stranger:
             expected = message.get("expectContentUntil") or {}
             if all(counts.get(key, 0) >= count for key, count in expected.items()):
                 return counts
+
+
+def _signed(member: Any) -> str:
+    """Return the JSON of a member of a transaction; all texts are escaped, also those that begin as ciphers do."""
+    return quote_plainly(member) if isinstance(member, str) else stable_json(member)
 
 
 @asynccontextmanager

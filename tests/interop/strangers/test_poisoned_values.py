@@ -43,6 +43,8 @@ POISON: dict[str, Callable[[Stranger], Session]] = {
     "a time that no double has": lambda who: (who.session(), [trusting(FORGED, made_at=2**53 + 2)]),
     "a time near the end of 64 bits": lambda who: (who.session(), [trusting(FORGED, made_at=2**63)]),
     "changes that are no JSON": lambda who: (who.session(), [trusting("nope")]),
+    "changes that look like a cipher": lambda who: (who.session(), [trusting('encrypted_U","\n')]),
+    "meta that looks like a cipher": lambda who: (who.session(), [trusting(FORGED, meta='binary_U"}\x00')]),
     "empty changes": lambda who: (who.session(), [trusting("")]),
     "deep changes": lambda who: (who.session(), [trusting("[" * 3_000 + "]" * 3_000)]),
     "meta that is no JSON": lambda who: (who.session(), [trusting(FORGED, meta="nope")]),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from interop.strangers.stranger import trusting
+from interop.strangers.test_poisoned_values import POISON
 from unit.jazz.server.lines import Attached, Line, stranger
 
 from reside.jazz import SqliteStore
@@ -65,6 +66,22 @@ def test_a_long_chain_of_authors_is_loaded(cyclic: bool, processes: Generator[Pr
     assert [item["id"] for item in answers].count(headers[0].co_id) == 1
     assert {item["id"] for item in answers} == {header.co_id for header in headers}
     assert sum(len(item["new"]) for item in answers) == (LENGTH if cyclic else LENGTH - 1)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("kind", POISON)
+async def test_a_session_of_any_form_is_read_from_the_file(kind: str, processes: Generator[Process]) -> None:
+    first = next(processes)
+    attached = Attached(first.hub)
+    writer = await attached.node("writer")
+    value = writer.create_group().create_map({"x": 1})
+    await attached.during(writer.flush())
+    who = stranger()
+    session, transactions = POISON[kind](who)
+    first.line.give(who.content(value.id, transactions, session=session))
+    expected = Line(first.hub).load(value.id)
+    assert next(processes).line.load(value.id) == expected
+    assert session in expected[-1]["new"]
 
 
 @pytest.mark.anyio
