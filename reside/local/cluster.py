@@ -9,6 +9,7 @@ import os
 import shutil
 import socket
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from reside.local import (
@@ -32,7 +33,7 @@ from reside.local.events import ComponentStatus, Progress, State, silent
 from reside.local.info import ClusterInfo
 from reside.local.layout import Layout, check_name
 from reside.local.starting import Clock, Starter
-from reside.local.supervise import Supervisor, end_processes
+from reside.local.supervise import Supervisor, end_all, end_processes
 from reside.local.toolchain import Toolchain
 
 UNRECORDED_SECONDS = 2.0
@@ -257,9 +258,9 @@ class LocalCluster:
             supervisor.stop(wave)
             for name in wave:
                 clock.report(name, "stopped")
-        end_processes(processes.marked(self.state), UNRECORDED_SECONDS)
+        end_all(partial(processes.marked, self.state), UNRECORDED_SECONDS)
         if not layout.control_plane_only:
-            end_processes(cgroups.processes(layout.cgroup), 0)
+            end_all(partial(cgroups.processes, layout.cgroup), 0)
             machine.remove(layout)
             clock.report("network", "stopped")
 

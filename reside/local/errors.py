@@ -65,10 +65,13 @@ class NoSuchClusterError(UsageError):
 
 
 class StuckProcessError(LocalError):
-    """Processes have not ended after SIGKILL: they hang in the kernel."""
+    """Processes have not ended after SIGKILL: they hang in the kernel, or something starts them again."""
 
     def __init__(self, pids: list[int]) -> None:
-        super().__init__(f"Processes {pids} did not end after SIGKILL, they hang in the kernel: restart the machine.")
+        super().__init__(
+            f"Processes {pids} exist after SIGKILL: end what starts them again, or restart the machine "
+            "if they hang in the kernel."
+        )
 
 
 class ComponentFailedError(LocalError):

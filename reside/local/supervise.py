@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -25,6 +25,7 @@ from reside.local.processes import MARK, leads_session, marked
 
 TERM_SECONDS = 10.0
 KILL_SECONDS = 10.0
+_SEARCHES = 5  # processes that end start others, e.g. containerd the clean-up of a shim
 _TAIL_LINES = 15
 _TAIL_BYTES = 16_000
 _LOG_LIMIT = 50_000_000  # bytes; a longer log is rotated at the next start
@@ -178,6 +179,25 @@ def end_processes(processes: Iterable[ProcessId], term_seconds: float = TERM_SEC
         wait_until(partial(_all_ended, remaining), seconds)
         remaining = [process for process in remaining if _is_running(process)]
     if remaining:
+        raise StuckProcessError([process.pid for process in remaining])
+
+
+def end_all(find: Callable[[], Iterable[ProcessId]], term_seconds: float = TERM_SECONDS) -> None:
+    """End all processes that a search finds, and those that they start meanwhile: search again until it finds none.
+
+    Args:
+        find: returns the processes to end.
+        term_seconds: seconds between SIGTERM and SIGKILL; 0 sends only SIGKILL.
+
+    Raises:
+        StuckProcessError: a process still exists long after SIGKILL, or new processes start again and again.
+    """
+    for _ in range(_SEARCHES):
+        found = list(find())
+        if not found:
+            return
+        end_processes(found, term_seconds)
+    if remaining := list(find()):
         raise StuckProcessError([process.pid for process in remaining])
 
 

@@ -23,7 +23,7 @@ from reside.common.tls import trusted_authorities
 from reside.local import ClusterInfo, LocalCluster, cgroups
 from reside.local.allocation import read_allocation
 from reside.local.processes import marked
-from reside.local.supervise import end_processes
+from reside.local.supervise import end_all
 from reside.local.toolchain import Toolchain
 
 pytestmark = pytest.mark.anyio
@@ -84,7 +84,7 @@ class Cluster:
         allocation = read_allocation(self.local.state)
         assert allocation is not None
         group = f"reside{allocation.index}"
-        end_processes([*marked(self.local.state), *cgroups.processes(group)], term_seconds=0)
+        end_all(lambda: [*marked(self.local.state), *cgroups.processes(group)], term_seconds=0)
         assert list(marked(self.local.state)) == []
 
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import random
+from collections.abc import Callable
+from itertools import count
 from typing import Any, TypeAlias
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from support.jazz_controlled_nodes import DetachedNode
 from unit.jazz.logs import Log
 
-from reside.jazz import CoList, CoPlainText, Group, InvalidContent
+from reside.jazz import CoList, CoPlainText, Group, InvalidContent, now_ms
 from reside.jazz.values.cofeed import FeedView
 from reside.jazz.values.comap import MapView
 from reside.jazz.values.listview import ListView
@@ -34,9 +36,9 @@ _places = st.integers(-4, 14)
 _edits = st.lists(st.tuples(st.integers(0, 7), _places, _places), max_size=12)
 
 
-def _group() -> Group:
+def _group(clock: Callable[[], int] = now_ms) -> Group:
     """Return a group of an unconnected node, whose account no server knows."""
-    node = DetachedNode()
+    node = DetachedNode(clock=clock)
     core = node._host.writer.create(node._runtime.account_header)
     node._host.object_of(core, Group)._initialise()
     return node.create_group()
@@ -213,7 +215,8 @@ async def test_of_two_writes_of_one_millisecond_the_greater_session_wins_whateve
 
 
 async def test_a_list_reports_deletions_that_do_not_count() -> None:
-    items = _group().create_list(["a"], restrict_deletion=True)
+    times = count(1)
+    items = _group(lambda: next(times)).create_list(["a"], restrict_deletion=True)
     items.remove(0)
     assert [why for _, _, why in items.refusals()] == [None, None]
     account = items._host.account_id
