@@ -1,7 +1,8 @@
 """Build the images that a registry does not have yet, and push them.
 
-Every image is tagged `in-<hash of its inputs>`. An image whose tag is in the registry is not built. A Docker daemon is
-started only if an image with a Dockerfile is missing. Contents are collected in parallel; images are built in order.
+Every image is tagged `in-<hash of its inputs>`. An image whose tag is in the registry is not built. Images with a
+Dockerfile are built by Docker, exported into the cache, and pushed from there: a Docker daemon is started only if the
+cache does not have an image that is missing. Contents are collected in parallel; images are built in order.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from images import cache
+from images import cache, exports
 from images.daemon import Daemon, Item, timed
 from images.errors import ImageBuildError
 from images.recipes import CHECKOUT, Recipe, contract_labels, recipes
@@ -65,9 +66,12 @@ def build_images(
         digests = anyio.run(_present, client, items.values())
     missing = [item for name, item in items.items() if name not in digests]
     by_docker = {name: item for name, item in items.items() if item.recipe.dockerfile is not None}
-    if any(item.recipe.dockerfile is not None for item in missing):
+    to_push = [item for item in missing if item.recipe.name in by_docker]
+    if any(exports.find(item.tag) is None for item in to_push):
         with private_dockerd(progress) as docker:
-            _build_missing(by_docker, digests, Daemon(docker, registry_push, progress))
+            _export_missing(by_docker, digests, Daemon(docker, registry_push, progress))
+    for item in to_push:
+        _push(client, item, progress)
     for item in missing:
         if item.recipe.dockerfile is None:
             _extend(client, item, items, progress)
@@ -123,32 +127,52 @@ async def _present(client: RegistryClient, items: Iterable[Item]) -> dict[str, s
     return found
 
 
-def _build_missing(items: Mapping[str, Item], present: Collection[str], daemon: Daemon) -> None:
-    """Build and push the images with Dockerfiles that are missing in the registry."""
+def _export_missing(items: Mapping[str, Item], present: Collection[str], daemon: Daemon) -> None:
+    """Build and export the images with Dockerfiles that neither the registry nor the cache has."""
+    # Another build may have exported images while this one waited for the daemon
+    exported = {name for name, item in items.items() if exports.find(item.tag) is not None}
+    to_export = [item for name, item in items.items() if name not in present and name not in exported]
+    if not to_export:
+        return
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(_scratch()))
-        to_build = _to_build(items, present, daemon)
+        to_build = _to_build(items, present, exported, daemon)
         pool = stack.enter_context(ThreadPoolExecutor(max_workers=4, thread_name_prefix="image"))
         contexts = {name: pool.submit(_stage, items[name], scratch, daemon.progress) for name in to_build}
         for name in to_build:
             parent = items[name].recipe.parent
             daemon.build(items[name], items[parent].local if parent else "", contexts[name].result())
-        daemon.push([item for name, item in items.items() if name not in present], scratch)
+        layers = scratch / "layers"
+        layers.mkdir()
+        daemon.export(to_export, layers)
         daemon.remove_old(list(items.values()))
 
 
-def _to_build(items: Mapping[str, Item], present: Collection[str], daemon: Daemon) -> list[str]:
+def _to_build(
+    items: Mapping[str, Item], present: Collection[str], exported: Collection[str], daemon: Daemon
+) -> list[str]:
     """Return the images to build; pull their parents that are in the registry but not in the daemon."""
     found: list[str] = []
     for name in reversed(list(items)):  # children first
         is_parent = any(items[child].recipe.parent == name for child in found)
-        if (name in present and not is_parent) or daemon.has(items[name]):
+        is_available = name in present or name in exported
+        if (is_available and not is_parent) or daemon.has(items[name]):
             continue
         if name in present:
             daemon.pull(items[name])
         else:
             found.append(name)
     return found[::-1]
+
+
+def _push(client: RegistryClient, item: Item, progress: Callable[[str], None]) -> None:
+    """Push an exported image under the tag of its inputs; layers are not compressed, see `reside.build.archive`."""
+    name = item.recipe.name
+    with timed(f"{name}: pushed", progress):
+        image = exports.find(item.tag)
+        if image is None:
+            raise ImageBuildError(name, "its export was removed from the cache during the build: build again")
+        anyio.run(client.push_image, item.reference, image.config, image.layers, item.below)
 
 
 def _extend(client: RegistryClient, item: Item, items: Mapping[str, Item], progress: Callable[[str], None]) -> None:

@@ -32,19 +32,45 @@ def folder() -> Path:
 
 def cached(kind: str, key: str, make: Callable[[Path], None]) -> Path:
     """Return the folder `<kind>-<key>`. If it does not exist, call `make` to fill an empty folder for it."""
-    path = folder() / f"{kind}-{key[:32]}"
+    path = _path(kind, key)
     if not path.exists():
-        incomplete = Path(tempfile.mkdtemp(prefix=INCOMPLETE, dir=folder()))
-        try:
-            make(incomplete)
-            incomplete.chmod(0o755)
-            if not path.exists():  # another build may have finished first
-                incomplete.rename(path)
-        finally:
-            shutil.rmtree(incomplete, ignore_errors=True)
+        _make(path, make)
     os.utime(path)
     _remove_old()
     return path
+
+
+def find(kind: str, key: str) -> Path | None:
+    """Return the folder `<kind>-<key>`; None if it does not exist."""
+    path = _path(kind, key)
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        return None
+    return path
+
+
+def replace(kind: str, key: str, make: Callable[[Path], None]) -> None:
+    """Call `make` to fill an empty folder, which becomes `<kind>-<key>`. A folder of this name is removed."""
+    path = _path(kind, key)
+    shutil.rmtree(path, ignore_errors=True)
+    _make(path, make)
+    _remove_old()
+
+
+def _path(kind: str, key: str) -> Path:
+    return folder() / f"{kind}-{key[:32]}"
+
+
+def _make(path: Path, make: Callable[[Path], None]) -> None:
+    incomplete = Path(tempfile.mkdtemp(prefix=INCOMPLETE, dir=folder()))
+    try:
+        make(incomplete)
+        incomplete.chmod(0o755)
+        if not path.exists():  # another build may have finished first
+            incomplete.rename(path)
+    finally:
+        shutil.rmtree(incomplete, ignore_errors=True)
 
 
 def _remove_old() -> None:

@@ -1,19 +1,19 @@
-"""The builder's operations on a Docker daemon: build, pull and push images, and remove old ones."""
+"""The builder's operations on a Docker daemon: build, pull and export images, and remove old ones."""
 
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import anyio
 import docker.errors
 
+from images import exports
 from images.errors import ImageBuildError
-from reside.build.archive import saved_images
+from reside.build.archive import save_images
 from reside.model.constants import RESIDE_REGISTRY
-from reside.registry import ImageReference, RegistryClient
+from reside.registry import ImageReference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -47,11 +47,11 @@ class Item:
 
 @dataclass(frozen=True)
 class Daemon:
-    """A Docker daemon and the registry that it pushes to.
+    """A Docker daemon for builds.
 
     Args:
         client: the daemon.
-        registry: `host:port` on loopback.
+        registry: `host:port` on loopback, from which parents are pulled.
         progress: called with one line for each step.
     """
 
@@ -92,19 +92,12 @@ class Daemon:
                     raise ImageBuildError(name, f"Docker failed to build it: {line['error']}")
         context.unlink()
 
-    def push(self, items: Sequence[Item], scratch: Path) -> None:
-        """Push images under the tags of their inputs; layers are not compressed, see `reside.build.archive`."""
-        if not items:
-            return
-        registry = RegistryClient({RESIDE_REGISTRY: f"http://{self.registry}"})
-        with ExitStack() as stack:
-            with timed(f"{len(items)} images exported from Docker", self.progress):
-                names = [item.local for item in items]
-                images = stack.enter_context(saved_images(self.client, names, scratch))
+    def export(self, items: Sequence[Item], scratch: Path) -> None:
+        """Export images from the daemon's store into the cache."""
+        with timed(f"{len(items)} images exported from Docker", self.progress):
+            images = save_images(self.client, [item.local for item in items], scratch)
             for item in items:
-                image = images[item.local]
-                with timed(f"{item.recipe.name}: pushed", self.progress):
-                    anyio.run(registry.push_image, item.reference, image.config, image.layers, item.below)
+                exports.keep(item.tag, images[item.local])
 
     def remove_old(self, items: Collection[Item]) -> None:
         """Remove all but the latest builds of these images from the store, and their unused layers."""

@@ -118,6 +118,14 @@ def test_a_second_build_changes_nothing_and_needs_no_docker(
     assert [line.partition(" in ")[0] for line in lines] == ["inputs compared with the registry"]
 
 
+def test_another_registry_gets_the_exported_images_and_needs_no_docker(
+    images: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
+    with registry(tmp_path) as other:
+        assert build_images(other.address) == images
+
+
 def test_files_that_a_command_writes_into_the_checkout_change_no_image(
     server: Registry, images: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

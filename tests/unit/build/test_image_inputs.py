@@ -83,23 +83,28 @@ class Store:
 
 
 @pytest.mark.parametrize(
-    ("present", "local", "built", "pulled"),
+    ("present", "exported", "local", "built", "pulled"),
     [
-        ((), (), ["base", "above"], []),
-        ((), ("base",), ["above"], []),
-        (("base",), (), ["above"], ["base"]),
-        (("base",), ("base",), ["above"], []),
-        (("base", "above"), (), [], []),
-        ((), ("base", "above"), [], []),
-        (("above",), (), ["base"], []),
+        ((), (), (), ["base", "above"], []),
+        ((), (), ("base",), ["above"], []),
+        (("base",), (), (), ["above"], ["base"]),
+        (("base",), (), ("base",), ["above"], []),
+        (("base", "above"), (), (), [], []),
+        ((), (), ("base", "above"), [], []),
+        (("above",), (), (), ["base"], []),
+        ((), ("base",), (), ["base", "above"], []),
+        ((), ("base",), ("base",), ["above"], []),
+        (("base",), ("base",), (), ["above"], ["base"]),
+        ((), ("above",), (), ["base"], []),
+        (("base",), ("above",), (), [], []),
     ],
 )
-def test_only_images_missing_in_registry_and_daemon_are_built(
-    present: tuple[str, ...], local: tuple[str, ...], built: list[str], pulled: list[str]
+def test_only_images_that_are_available_nowhere_are_built(
+    present: tuple[str, ...], exported: tuple[str, ...], local: tuple[str, ...], built: list[str], pulled: list[str]
 ) -> None:
     items = builder._items({"base": BASE, "above": replace(CHILD, name="above", dockerfile="FROM base")}, ["above"])
     store = Store(*local)
-    assert builder._to_build(items, present, store) == built
+    assert builder._to_build(items, present, exported, store) == built
     assert store.pulled == pulled
 
 
@@ -145,7 +150,8 @@ def test_a_context_is_the_same_for_the_same_content(tmp_path: Path) -> None:
 def test_layers_of_a_saved_image_are_read_even_if_they_are_links(tmp_path: Path) -> None:
     config = json.dumps({"rootfs": {"diff_ids": ["sha256:1", "sha256:2"]}}).encode()
     entry = {"Config": "c.json", "RepoTags": ["reside/a:1"], "Layers": ["x/layer.tar", "y/layer.tar"]}
-    path = tmp_path / "saved.tar"
+    path, folder = tmp_path / "saved.tar", tmp_path / "layers"
+    folder.mkdir()
     with path.open("wb") as file:
         context = Context(file)
         context.data("c.json", config)
@@ -154,7 +160,8 @@ def test_layers_of_a_saved_image_are_read_even_if_they_are_links(tmp_path: Path)
         context.data("y/layer.tar", b"second")
         context.data("manifest.json", json.dumps([entry]).encode())
         context.close()
-    image = read_archive(path)["reside/a:1"]
+    with path.open("rb") as archive:
+        image = read_archive(archive, folder)["reside/a:1"]
     assert image.config == config
     assert [(layer.digest, layer.size) for layer in image.layers] == [("sha256:1", 5), ("sha256:2", 6)]
     with image.layers[0].open() as reader:
@@ -162,7 +169,5 @@ def test_layers_of_a_saved_image_are_read_even_if_they_are_links(tmp_path: Path)
 
 
 def test_an_invalid_archive_is_reported(tmp_path: Path) -> None:
-    path = tmp_path / "saved.tar"
-    path.write_bytes(b"no tar")
     with pytest.raises(LocalError, match="can't be read"):
-        read_archive(path)
+        read_archive(io.BytesIO(b"no tar"), tmp_path)
