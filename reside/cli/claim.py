@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import httpx
+import httpx2
 
 from reside.access.client import connect
 from reside.access.objects import read_secret
@@ -78,7 +78,7 @@ async def claim_if_unclaimed(config: Config, context: str) -> bool:
     return True
 
 
-async def wait_until_ready(http: httpx.AsyncClient, endpoint: str, deadline: float) -> None:
+async def wait_until_ready(http: httpx2.AsyncClient, endpoint: str, deadline: float) -> None:
     """Wait until a pod of Alpha's Service is ready.
 
     Raises:
@@ -88,7 +88,7 @@ async def wait_until_ready(http: httpx.AsyncClient, endpoint: str, deadline: flo
     async def check() -> None:
         try:
             response = await http.get(f"{endpoint}{READINESS_PATH}", timeout=5)
-        except httpx.TransportError as error:
+        except httpx2.TransportError as error:
             raise Missing(f"no connection: {str(error) or type(error).__name__}") from None
         if not response.is_success:
             raise Missing(f"Alpha is not ready: {response.text[:200]}")

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import httpx
+import httpx2
 
 from reside.access.addresses import jazz_address, replica_address
 from reside.access.target import Target
@@ -44,7 +44,7 @@ class Session:
     alpha: AccountId
     """Alpha's account."""
     endpoint: str
-    http: httpx.AsyncClient
+    http: httpx2.AsyncClient
 
     async def call(self, method: str, body: dict[str, Any]) -> Any:
         """Call a method of Alpha; wait while Alpha restarts.
@@ -85,7 +85,7 @@ async def open_session(config: Config, context: str | None = None) -> AsyncItera
         jazz_address(target) as jazz,
         replica_address(target, ALPHA_NAME) as endpoint,
         _node(jazz, account.name, credentials) as node,
-        httpx.AsyncClient(verify=trusted_authorities(), trust_env=False) as http,
+        httpx2.AsyncClient(verify=trusted_authorities(), trust_env=False) as http,
     ):
         alpha = AccountId(cluster.alpha_replica_id)
         yield Session(node, credentials, await _alpha_data(node, alpha), alpha, endpoint, http)

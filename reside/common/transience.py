@@ -13,9 +13,9 @@ import errno
 import socket
 from typing import Final
 
-import httpx
+import httpx2
 
-_LIBRARY: Final = (httpx.TransportError, ConnectionError, TimeoutError, socket.gaierror)
+_LIBRARY: Final = (httpx2.TransportError, ConnectionError, TimeoutError, socket.gaierror)
 _ERRNO: Final = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN})
 """Numbers of connection errors that are plain `OSError`s."""
 

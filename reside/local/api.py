@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import httpx
+import httpx2
 import yaml
 
 from reside.local.addons import ApiObject
@@ -28,13 +28,13 @@ class Api:
         client: HTTP client that trusts the server's CA and has a client certificate.
     """
 
-    def __init__(self, client: httpx.Client) -> None:
+    def __init__(self, client: httpx2.Client) -> None:
         self._client = client
 
     def get(self, path: str) -> dict[str, Any] | None:
         """Return an object; None if it does not exist."""
         response = self._send("GET", path)
-        if response.status_code == httpx.codes.NOT_FOUND:
+        if response.status_code == httpx2.codes.NOT_FOUND:
             return None
         return self._checked(response)
 
@@ -49,14 +49,14 @@ class Api:
         )
         self._checked(response)
 
-    def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
+    def _send(self, method: str, path: str, **options: Any) -> httpx2.Response:
         try:
             return self._client.request(method, path, **options)
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise ApiError(f"{method} {path}: {error}") from error
 
     @staticmethod
-    def _checked(response: httpx.Response) -> dict[str, Any]:
+    def _checked(response: httpx2.Response) -> dict[str, Any]:
         if response.is_error:
             raise ApiError(
                 f"{response.request.method} {response.request.url.path}: {response.status_code} {response.text[:500]}"
@@ -70,7 +70,7 @@ def connect(layout: Layout) -> Iterator[Api]:
     """Connect to a local cluster's API server as its administrator."""
     context = ssl.create_default_context(cafile=str(certificate_path(layout.pki, KUBERNETES_CA)))
     context.load_cert_chain(str(certificate_path(layout.pki, "admin")), str(key_path(layout.pki, "admin")))
-    with httpx.Client(base_url=layout.api_url, verify=context, timeout=_TIMEOUT, trust_env=False) as client:
+    with httpx2.Client(base_url=layout.api_url, verify=context, timeout=_TIMEOUT, trust_env=False) as client:
         yield Api(client)
 
 

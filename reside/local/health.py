@@ -4,7 +4,7 @@ import socket
 import ssl
 from functools import lru_cache
 
-import httpx
+import httpx2
 
 from reside.common.tls import trusted_authorities
 from reside.local.components import Health, HttpHealth
@@ -28,9 +28,9 @@ def is_healthy(health: Health) -> bool:
 def _responds(health: HttpHealth) -> bool:
     try:
         verify = _context(health, _ca_time(health)) if health.ca else trusted_authorities()
-        with httpx.Client(verify=verify, timeout=_TIMEOUT, trust_env=False) as client:
-            return client.get(health.url).status_code == httpx.codes.OK
-    except (httpx.HTTPError, FileNotFoundError):
+        with httpx2.Client(verify=verify, timeout=_TIMEOUT, trust_env=False) as client:
+            return client.get(health.url).status_code == httpx2.codes.OK
+    except (httpx2.HTTPError, FileNotFoundError):
         return False
 
 

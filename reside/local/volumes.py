@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 
 from reside.common.backoff import Retries
 
@@ -28,8 +28,8 @@ _PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 _REQUESTED = "volume.kubernetes.io/storage-provisioner"
 _CLAIMS = "/api/v1/persistentvolumeclaims"
 _VOLUMES = "/api/v1/persistentvolumes"
-TIMEOUT = httpx.Timeout(15.0)
-_WATCH_TIMEOUT = httpx.Timeout(15.0, read=None)  # a watch may have no events; the API server ends it after some minutes
+TIMEOUT = httpx2.Timeout(15.0)
+_WATCH_TIMEOUT = httpx2.Timeout(15.0, read=None)  # without events, the API server ends a watch after minutes
 _log = logging.getLogger("reside.local.volumes")
 
 Document = Mapping[str, Any]
@@ -121,7 +121,7 @@ class Provisioner:
         base: folder of all volumes.
     """
 
-    client: httpx.Client
+    client: httpx2.Client
     base: Path
 
     def reconcile(self) -> None:
@@ -142,7 +142,7 @@ class Provisioner:
         folder.chmod(0o777)  # pods run as any user; the parent folder denies access to other users of the machine
         spec = {**create.volume["spec"], "hostPath": {"path": str(folder), "type": "Directory"}}
         response = self.client.post(_VOLUMES, json={**create.volume, "spec": spec})
-        if response.status_code != httpx.codes.CONFLICT:
+        if response.status_code != httpx2.codes.CONFLICT:
             response.raise_for_status()
             _log.info("created %s", folder)
 
@@ -153,12 +153,12 @@ class Provisioner:
         if remove.path.exists():
             shutil.rmtree(remove.path)
         response = self.client.delete(f"{_VOLUMES}/{remove.volume}")
-        if response.status_code != httpx.codes.NOT_FOUND:
+        if response.status_code != httpx2.codes.NOT_FOUND:
             response.raise_for_status()
             _log.info("removed %s", remove.path)
 
 
-def watch(client: httpx.Client, path: str, changed: threading.Event, stop: threading.Event) -> None:
+def watch(client: httpx2.Client, path: str, changed: threading.Event, stop: threading.Event) -> None:
     """Set `changed` when an object under `path` changes, and when changes may have been missed."""
     retries = Retries()
     while not stop.is_set():
@@ -171,7 +171,7 @@ def watch(client: httpx.Client, path: str, changed: threading.Event, stop: threa
                 for _ in stream.iter_lines():
                     changed.set()
                     retries.succeeded()
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             _log.warning("watch of %s failed: %s", path, error)
         stop.wait(retries.failed())
 
@@ -187,7 +187,7 @@ def run(provisioner: Provisioner, ready: threading.Event) -> None:
         changed.clear()
         try:
             provisioner.reconcile()
-        except (httpx.HTTPError, OSError) as error:
+        except (httpx2.HTTPError, OSError) as error:
             pause = retries.failed()
             _log.warning("reconciliation failed, retry in %.1f s: %s", pause, error)
             stop.wait(pause)

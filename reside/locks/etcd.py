@@ -1,6 +1,6 @@
 """A client of etcd's JSON gateway (`/v3`), as far as locks need it.
 
-It uses httpx and not etcd3gw, because etcd3gw is synchronous: every waiter and every watch would need a thread that
+It uses httpx2 and not etcd3gw, because etcd3gw is synchronous: every waiter and every watch would need a thread that
 can't be cancelled. It also supports one host only.
 
 About the gateway: keys and values are base64, 64-bit integers are strings, and members with a zero value are omitted. A
@@ -16,7 +16,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import httpx
+import httpx2
 
 from reside.common.tls import trusted_authorities
 from reside.locks.errors import EtcdUnavailable
@@ -53,11 +53,11 @@ class Etcd:
         transport: HTTP transport; None: the network.
     """
 
-    def __init__(self, hosts: Sequence[str], transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(self, hosts: Sequence[str], transport: httpx2.AsyncBaseTransport | None = None) -> None:
         if not hosts:
             raise ValueError("no etcd host is given: pass at least one, e.g. http://etcd:2379")
         self._hosts = [host.rstrip("/") for host in hosts]
-        self._client = httpx.AsyncClient(
+        self._client = httpx2.AsyncClient(
             timeout=_REQUEST_TIMEOUT_S, transport=transport, verify=trusted_authorities(), trust_env=False
         )
 
@@ -69,7 +69,7 @@ class Etcd:
         """Create a lease of `ttl` seconds, and return its id."""
         return int((await self._post("/v3/lease/grant", {"TTL": str(ttl)}))["ID"])
 
-    async def keep_alive(self, lease: int, *, timeout: float) -> bool:  # noqa: ASYNC109 - httpx's own timeout
+    async def keep_alive(self, lease: int, *, timeout: float) -> bool:  # noqa: ASYNC109 - httpx2's own timeout
         """Renew a lease; return False if it has expired. `timeout` is in seconds, for each member."""
         answer = await self._post("/v3/lease/keepalive", {"ID": str(lease)}, timeout)
         return int(answer.get("result", {}).get("TTL", 0)) > 0
@@ -112,13 +112,13 @@ class Etcd:
         host = self._hosts[0]
         try:
             async with self._client.stream(
-                "POST", f"{host}/v3/watch", json=request, timeout=httpx.Timeout(_REQUEST_TIMEOUT_S, read=None)
+                "POST", f"{host}/v3/watch", json=request, timeout=httpx2.Timeout(_REQUEST_TIMEOUT_S, read=None)
             ) as response:
                 _check(response.status_code, "/v3/watch", "")
                 async for line in response.aiter_lines():
                     if line.strip() and _parse(line, "/v3/watch").get("result", {}).get("events"):
                         return True
-        except httpx.TransportError as error:
+        except httpx2.TransportError as error:
             raise self._unavailable(host, error) from error
         return False
 
@@ -136,7 +136,7 @@ class Etcd:
         self,
         path: str,
         body: dict[str, Any],
-        timeout: float = _REQUEST_TIMEOUT_S,  # noqa: ASYNC109 - httpx's own timeout
+        timeout: float = _REQUEST_TIMEOUT_S,  # noqa: ASYNC109 - httpx2's own timeout
         *,
         allow_missing: bool = False,
     ) -> dict[str, Any]:
@@ -144,14 +144,14 @@ class Etcd:
             host = self._hosts[0]
             try:
                 response = await self._client.post(f"{host}{path}", json=body, timeout=timeout)
-            except httpx.TransportError as error:
+            except httpx2.TransportError as error:
                 failure = self._unavailable(host, error)
                 continue
             if response.is_server_error:
                 self._pass_over(host)
                 failure = _refused(response.status_code, path, response.text)
                 continue
-            if allow_missing and response.status_code == httpx.codes.NOT_FOUND:
+            if allow_missing and response.status_code == httpx2.codes.NOT_FOUND:
                 return {}
             _check(response.status_code, path, response.text)
             return _parse(response.text, path)
@@ -161,7 +161,7 @@ class Etcd:
         """Start the next request with another member."""
         self._hosts = [*self._hosts[1:], host]
 
-    def _unavailable(self, host: str, error: httpx.TransportError) -> EtcdUnavailable:
+    def _unavailable(self, host: str, error: httpx2.TransportError) -> EtcdUnavailable:
         self._pass_over(host)
         return EtcdUnavailable(f"etcd at {host} does not respond: {type(error).__name__} {error}".rstrip())
 
@@ -181,7 +181,7 @@ def _parse(text: str, path: str) -> dict[str, Any]:
 
 
 def _check(status: int, path: str, text: str) -> None:
-    if status != httpx.codes.OK:
+    if status != httpx2.codes.OK:
         raise _refused(status, path, text)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from types import TracebackType
 
-    import httpx
+    import httpx2
 
 _log = structlog.get_logger(__name__)
 
@@ -45,7 +45,7 @@ class LockService:
     """
 
     def __init__(
-        self, hosts: Sequence[str], *, holder: str | None = None, transport: httpx.AsyncBaseTransport | None = None
+        self, hosts: Sequence[str], *, holder: str | None = None, transport: httpx2.AsyncBaseTransport | None = None
     ) -> None:
         self._etcd = Etcd(hosts, transport)
         self._holder = holder if holder is not None else f"{socket.gethostname()}/{os.getpid()}"

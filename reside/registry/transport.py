@@ -1,6 +1,6 @@
 """HTTP to one registry: its address, credentials, deadlines and retries.
 
-This uses httpx instead of oras: oras 0.2 has no timeouts, retries for two minutes before it reports that a registry
+This uses httpx2 instead of oras: oras 0.2 has no timeouts, retries for two minutes before it reports that a registry
 is down, and drops the bytes whose digest must be checked. Credentials come from Docker's configuration, credential
 helpers included, through the docker SDK.
 
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
 import anyio
-import httpx
+import httpx2
 import stamina
 
 from reside.common.tls import trusted_authorities
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from reside.registry.reference import ImageReference
 
 MAX_BODY: Final = 8 * 1024 * 1024  # bytes; registries refuse manifests above 4 MiB
-_TIMEOUT: Final = httpx.Timeout(10, connect=5)  # seconds without progress
+_TIMEOUT: Final = httpx2.Timeout(10, connect=5)  # seconds without progress
 _ATTEMPTS: Final = 3  # for one request, so that the restart of a registry is tolerated
 Content = bytes | Callable[[], AsyncIterator[bytes]] | None
 _CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
@@ -44,7 +44,7 @@ class Answer:
     """A successful response of a registry."""
 
     status: int
-    headers: httpx.Headers
+    headers: httpx2.Headers
     body: bytes
 
 
@@ -53,7 +53,7 @@ async def connect(reference: ImageReference, mirrors: Mapping[str, str]) -> Asyn
     """Open a connection to the registry of `reference`, or to its mirror."""
     mirror = mirrors.get(reference.registry)
     base = (mirror or f"https://{reference.registry}").rstrip("/")
-    async with httpx.AsyncClient(
+    async with httpx2.AsyncClient(
         timeout=_TIMEOUT, verify=trusted_authorities(), trust_env=mirror is None, follow_redirects=True
     ) as client:
         yield Connection(client, base, reference)
@@ -62,7 +62,7 @@ async def connect(reference: ImageReference, mirrors: Mapping[str, str]) -> Asyn
 class Connection:
     """Requests about one image; made by `connect`."""
 
-    def __init__(self, client: httpx.AsyncClient, base: str, reference: ImageReference) -> None:
+    def __init__(self, client: httpx2.AsyncClient, base: str, reference: ImageReference) -> None:
         self._client = client
         self._base = base
         self._reference = reference
@@ -129,7 +129,7 @@ class Connection:
                     if len(body) > MAX_BODY:
                         raise MalformedImage(self.image, f"the registry sent a document above {MAX_BODY} bytes")
                 return Answer(response.status_code, response.headers, bytes(body))
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise RegistryUnavailable(
                 self.image,
                 f"registry {self._reference.registry!r} at {self._base} can't be reached ({type(error).__name__}): "
@@ -149,7 +149,7 @@ class Connection:
             return None
         parameters = {key: fields[key] for key in ("service", "scope") if key in fields}
         headers = {"Authorization": _basic(credentials)} if credentials is not None else {}
-        target = str(httpx.URL(realm, params=parameters))
+        target = str(httpx2.URL(realm, params=parameters))
         answer = await self._once("GET", target, headers, None)
         if answer.status != HTTPStatus.OK:
             return None

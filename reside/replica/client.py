@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import httpx
+import httpx2
 import stamina
 
 from reside.jazz import now_ms, sign_request
@@ -21,17 +21,17 @@ from reside.replica.refusals import BY_CODE, NotServing
 if TYPE_CHECKING:
     from reside.jazz import AccountId, Credentials, Json
 
-TIMEOUT = httpx.Timeout(60.0, connect=5.0)
+TIMEOUT = httpx2.Timeout(60.0, connect=5.0)
 """Seconds. Longer than the time to live of a lock, since a call may wait for the lock of a crashed process."""
 RETRY_WITHIN_S = 30.0
 """Seconds for which a call is retried. Shorter than the time for which a caller waits for a response, since a replica
 may make this call while it handles another one."""
 _LONGEST_PAUSE_S = 2.0
-_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
 async def call_method(
-    http: httpx.AsyncClient,
+    http: httpx2.AsyncClient,
     credentials: Credentials,
     *,
     endpoint: str,
@@ -77,18 +77,18 @@ async def call_method(
         ) from None  # not NotServing: the call during which this one was made has been handled in part
     except _NOT_SENT as error:
         raise NotReady(f"{endpoint} can't be reached: {_described(error)}") from error
-    except httpx.TransportError as error:
+    except httpx2.TransportError as error:
         raise AnswerLost(
             f"{endpoint} did not respond: {_described(error)}; the call may have been carried out"
         ) from error
     return answer
 
 
-def _described(error: httpx.TransportError) -> str:
+def _described(error: httpx2.TransportError) -> str:
     return f"{type(error).__name__} {error}".rstrip()
 
 
-def _parse_response(endpoint: str, response: httpx.Response) -> Json:
+def _parse_response(endpoint: str, response: httpx2.Response) -> Json:
     try:
         data = response.json()
     except ValueError:
@@ -102,10 +102,14 @@ def _parse_response(endpoint: str, response: httpx.Response) -> Json:
     error = data.get("error") if isinstance(data, dict) else None
     if isinstance(error, dict):
         code, message = str(error.get("code")), str(error.get("message"))
-        if response.status_code == httpx.codes.SERVICE_UNAVAILABLE and code in BY_CODE:
+        if response.status_code == httpx2.codes.SERVICE_UNAVAILABLE and code in BY_CODE:
             raise BY_CODE[code](message)
         raise from_wire(code, message)
-    if response.status_code in (httpx.codes.BAD_GATEWAY, httpx.codes.SERVICE_UNAVAILABLE, httpx.codes.GATEWAY_TIMEOUT):
+    if response.status_code in (
+        httpx2.codes.BAD_GATEWAY,
+        httpx2.codes.SERVICE_UNAVAILABLE,
+        httpx2.codes.GATEWAY_TIMEOUT,
+    ):
         raise NotReady(f"{endpoint} is not ready: HTTP {response.status_code}")
     raise ResideError(
         f"{endpoint} responded with HTTP {response.status_code}, but without a ReSide error: is it a replica?"

@@ -12,7 +12,7 @@ from reside.replica.transactions import open_transaction
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    import httpx
+    import httpx2
 
     from reside.jazz import CoMap, Credentials, Group, Node
     from reside.locks import LockService
@@ -39,7 +39,7 @@ class Context:
     locks: LockService
     public: Group
     """The group of the profile: the replica is admin, everyone is reader. It owns unique maps that others must find."""
-    http: httpx.AsyncClient
+    http: httpx2.AsyncClient
     """The client for calls of peers."""
     data: dict[str, CoMap] = field(default_factory=dict)
     """Contract identity → that contract's data map."""

@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-import httpx
+import httpx2
 import stamina
 import structlog
 
@@ -53,7 +53,7 @@ _log = structlog.get_logger(__name__)
 START_TIMEOUT_S = 300.0
 """Seconds for which a step waits for the sync server or etcd; then the process fails, and Kubernetes restarts it."""
 _PEERS_WITHIN_S = 10.0
-_CONNECTIONS = httpx.Limits(max_connections=64, max_keepalive_connections=16)
+_CONNECTIONS = httpx2.Limits(max_connections=64, max_keepalive_connections=16)
 
 
 @asynccontextmanager
@@ -103,7 +103,7 @@ async def _connect(
                 await stack.enter_async_context(one_try.pop_all())
     holder = f"{settings.replica_name} on {socket.gethostname()}"
     locks = await stack.enter_async_context(LockService(settings.etcd_hosts, holder=holder))
-    http = httpx.AsyncClient(limits=_CONNECTIONS, verify=trusted_authorities(), trust_env=False)
+    http = httpx2.AsyncClient(limits=_CONNECTIONS, verify=trusted_authorities(), trust_env=False)
     await stack.enter_async_context(http)
     health.checks["connected to the sync server"] = lambda: node.connected
     return Context(

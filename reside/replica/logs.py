@@ -35,6 +35,6 @@ def configure_logs(replica: str) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.INFO)
-    for chatty in ("httpx", "httpx2", "httpcore", "httpcore2", "websockets"):
+    for chatty in ("httpx2", "httpcore2", "websockets"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     structlog.contextvars.bind_contextvars(replica=replica)

@@ -13,7 +13,7 @@ from reside.replica.profile import load_profile
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import httpx
+    import httpx2
 
     from reside.jazz import AccountId, CoMap, Credentials, Json, Node
     from reside.replica.profile import Profile
@@ -25,7 +25,7 @@ class Caller:
 
     node: Node
     credentials: Credentials = field(repr=False)
-    http: httpx.AsyncClient
+    http: httpx2.AsyncClient
     access_context: Literal["internal", "external"]
     """Which endpoint of a peer to call (`ReplicaSettings.access_context`)."""
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import httpx
+import httpx2
 from e2e.administrator import address, credentials
 
 from reside.common.tls import trusted_authorities
@@ -68,7 +68,7 @@ async def _one(greeter: _Greeter, outcome: Outcome) -> None:
     outcome.calls += 1
     try:
         outcome.versions.add((await greeter.call())["version"])
-    except (ResideError, httpx.HTTPError) as error:
+    except (ResideError, httpx2.HTTPError) as error:
         outcome.failures.append(f"{type(error).__name__}: {error}")
 
 
@@ -94,10 +94,10 @@ class _Greeter:
                 break
         raise from_wire(answer["error"]["code"], answer["error"]["message"])
 
-    async def _post(self) -> httpx.Response:
+    async def _post(self) -> httpx2.Response:
         path = rpc_path("greeter", GREETING, "greet")
         body = json.dumps({"name": "test"}).encode()
         token = sign_request(self._who, receiver=self._receiver, method="POST", path=path, body=body, now_ms=now_ms())
         headers = {"authorization": token, "content-type": "application/json"}
-        async with httpx.AsyncClient(verify=trusted_authorities(), trust_env=False, timeout=10) as http:
+        async with httpx2.AsyncClient(verify=trusted_authorities(), trust_env=False, timeout=10) as http:
             return await http.post(f"{self._endpoint}{path}", content=body, headers=headers)

@@ -9,7 +9,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 import anyio
-import httpx
+import httpx2
 from support.platform import ROOT
 
 from reside.build.context import Context
@@ -26,7 +26,7 @@ def touched(platform: Platform, image: str) -> str:
     reference = ImageReference.parse(image)
     tag = f"touched-{uuid.uuid4().hex[:8]}"
     base = f"http://{platform.info.registry_loopback}/v2/{reference.repository}"
-    with httpx.Client(trust_env=False, follow_redirects=True, timeout=30) as http:
+    with httpx2.Client(trust_env=False, follow_redirects=True, timeout=30) as http:
         found = http.get(f"{base}/manifests/{reference.digest}", headers={"accept": _MANIFESTS}).raise_for_status()
         manifest = found.json()
         config = http.get(f"{base}/blobs/{manifest['config']['digest']}").raise_for_status().json()
@@ -34,7 +34,7 @@ def touched(platform: Platform, image: str) -> str:
         blob = json.dumps(config).encode()
         digest = f"sha256:{hashlib.sha256(blob).hexdigest()}"
         upload = http.post(f"{base}/blobs/uploads/").raise_for_status().headers["location"]
-        target = httpx.URL(f"{base}/").join(upload).copy_merge_params({"digest": digest})
+        target = httpx2.URL(f"{base}/").join(upload).copy_merge_params({"digest": digest})
         http.put(target, content=blob, headers={"content-type": "application/octet-stream"}).raise_for_status()
         manifest["config"] |= {"digest": digest, "size": len(blob)}
         http.put(

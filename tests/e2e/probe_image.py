@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from reside.local import REGISTRY_HOST, ClusterInfo
 from reside.local.images import MANIFEST_TYPE, BinaryImage, build
@@ -23,10 +23,10 @@ def push_probe(info: ClusterInfo, folder: Path) -> str:
         timeout=300,
     )
     built = build(BinaryImage("probe", binary))
-    with httpx.Client(base_url=f"http://{info.registry_loopback}/v2/probe", timeout=60) as registry:
+    with httpx2.Client(base_url=f"http://{info.registry_loopback}/v2/probe", timeout=60) as registry:
         for digest, blob in built.blobs.items():
             upload = registry.post("/blobs/uploads/").raise_for_status().headers["Location"]
-            url = httpx.URL(f"http://{info.registry_loopback}").join(upload)
+            url = httpx2.URL(f"http://{info.registry_loopback}").join(upload)
             registry.put(url.copy_merge_params({"digest": digest}), content=blob).raise_for_status()
         headers = {"Content-Type": MANIFEST_TYPE}
         registry.put("/manifests/1", content=built.manifest, headers=headers).raise_for_status()

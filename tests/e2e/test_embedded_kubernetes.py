@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from anyio import to_thread
 from e2e.probe_image import push_probe
@@ -73,7 +73,7 @@ class Cluster:
 
     def ask(self, name: str, path: str, /, **query: str) -> str:
         """Send a request to a probe, and return its response."""
-        answer = httpx.get(
+        answer = httpx2.get(
             f"{self.service(name)}{path}", params=query, timeout=10, verify=trusted_authorities(), trust_env=False
         )
         assert answer.is_success, answer.text
@@ -207,7 +207,7 @@ def test_a_second_up_restarts_nothing(cluster: Cluster) -> None:
 
 def test_up_after_kill_of_everything_brings_pods_and_their_data_back(cluster: Cluster) -> None:
     cluster.up()
-    httpx.put(f"{cluster.service('first')}/kept", content=b"precious", trust_env=False).raise_for_status()
+    httpx2.put(f"{cluster.service('first')}/kept", content=b"precious", trust_env=False).raise_for_status()
     cluster.kill_everything()
     cluster.up()
     cluster.wait_for("first")
@@ -306,7 +306,7 @@ async def test_a_port_forward_reaches_a_service_and_survives_a_kill_of_kubectl(c
     cluster.wait_for("first")
     async with (
         PortForward(info.kubeconfig, info.context, "default", "svc/first", 80, kubectl=kubectl) as forward,
-        httpx.AsyncClient(base_url=forward.url, trust_env=False) as client,
+        httpx2.AsyncClient(base_url=forward.url, trust_env=False) as client,
     ):
         assert (await client.get("/name")).text.startswith("first-")
         os.kill(forward_pid(forward.port), signal.SIGKILL)
@@ -317,8 +317,8 @@ async def test_a_port_forward_reaches_a_service_and_survives_a_kill_of_kubectl(c
 
 def answers(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/name", timeout=2, verify=trusted_authorities(), trust_env=False).is_success
-    except httpx.HTTPError:
+        return httpx2.get(f"{url}/name", timeout=2, verify=trusted_authorities(), trust_env=False).is_success
+    except httpx2.HTTPError:
         return False
 
 
@@ -332,7 +332,7 @@ def forward_pid(port: int) -> int:
 
 def test_down_leaves_only_the_state_from_which_up_restores_the_cluster(cluster: Cluster) -> None:
     cluster.up()
-    httpx.put(f"{cluster.service('first')}/kept", content=b"over night", trust_env=False).raise_for_status()
+    httpx2.put(f"{cluster.service('first')}/kept", content=b"over night", trust_env=False).raise_for_status()
     allocation = read_allocation(cluster.local.state)
     assert allocation is not None
     cluster.local.down()

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import httpx
+import httpx2
 from support.etcd import EtcdServer, etcd_server
 from support.eventually import eventually
 from support.fake_sentinel import Cluster, Orders, fake_sentinel
@@ -163,7 +163,7 @@ class Client:
     async def call(self, method: str, body: dict[str, Any], *, endpoint: str | None = None) -> Any:
         """Call a method of Alpha over HTTP."""
         context = self.cluster.alpha.context
-        async with httpx.AsyncClient(verify=trusted_authorities(), trust_env=False) as http:
+        async with httpx2.AsyncClient(verify=trusted_authorities(), trust_env=False) as http:
             return await call_method(
                 http,
                 self.credentials,

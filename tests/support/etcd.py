@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import httpx
+import httpx2
 from support.eventually import eventually_sync
 
 from reside.common.tls import trusted_authorities
@@ -58,8 +58,8 @@ class EtcdServer:
         ended = self._process.poll() is not None
         assert not ended, f"etcd ended: {(self._folder / 'log').read_text()[-2000:]}"
         try:
-            return str(httpx.get(f"{self.url}/health", verify=trusted_authorities(), trust_env=False).status_code)
-        except httpx.TransportError as error:
+            return str(httpx2.get(f"{self.url}/health", verify=trusted_authorities(), trust_env=False).status_code)
+        except httpx2.TransportError as error:
             return str(error)
 
     def kill(self) -> None:

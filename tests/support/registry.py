@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import httpx
+import httpx2
 import yaml
 from support.eventually import eventually_sync
 
@@ -86,10 +86,10 @@ def _await_answer(port: int, process: subprocess.Popen[bytes]) -> None:
     def answer() -> str:
         assert process.poll() is None, f"docker-registry ended with {process.returncode}: see its log"
         try:
-            httpx.get(
+            httpx2.get(
                 f"http://127.0.0.1:{port}/v2/", timeout=1, verify=trusted_authorities(), trust_env=False
             ).raise_for_status()
-        except httpx.TransportError as error:
+        except httpx2.TransportError as error:
             return str(error) or type(error).__name__
         return ""
 

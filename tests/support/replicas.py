@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import httpx
+import httpx2
 from support.etcd import EtcdServer, etcd_server
 from support.jazz_server import JazzServer, jazz_server
 
@@ -161,7 +161,7 @@ async def call(
     within_s: float = RETRY_WITHIN_S,
 ) -> Json:
     """Call a running replica over HTTP as a client."""
-    async with httpx.AsyncClient(verify=trusted_authorities(), trust_env=False) as http:
+    async with httpx2.AsyncClient(verify=trusted_authorities(), trust_env=False) as http:
         return await call_method(
             http,
             credentials,

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-import httpx2  # lightkube's HTTP client, whose errors it does not wrap
+import httpx2  # lightkube does not wrap its errors
 import lightkube
 import yaml
 from lightkube.core.exceptions import ApiError, ConfigError

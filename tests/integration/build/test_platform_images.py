@@ -11,7 +11,7 @@ import tarfile
 from typing import TYPE_CHECKING
 
 import anyio
-import httpx
+import httpx2
 import pytest
 from support.eventually import eventually_sync
 from support.registry import NAME, Registry, free_port, registry
@@ -65,7 +65,7 @@ def trees(
 
 def unpacked(server: Registry, image: str, folder: Path) -> None:
     reference = ImageReference.parse(image)
-    with httpx.Client(base_url=f"{server.url}/v2/{reference.repository}", trust_env=False) as client:
+    with httpx2.Client(base_url=f"{server.url}/v2/{reference.repository}", trust_env=False) as client:
         manifest = client.get(
             f"/manifests/{reference.digest}", headers={"Accept": "application/vnd.oci.image.manifest.v1+json"}
         ).json()

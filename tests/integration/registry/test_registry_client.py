@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import httpx
+import httpx2
 import pytest
 from support.registry import NAME, Registry, free_port, registry
 
@@ -46,13 +46,13 @@ class Raw:
 
     def __init__(self, server: Registry, repository: str) -> None:
         self._base = f"{server.url}/v2/{repository}"
-        self._client = httpx.Client(trust_env=False)
+        self._client = httpx2.Client(trust_env=False)
 
     def blob(self, content: bytes) -> dict[str, Any]:
         """Upload content; return its descriptor."""
         location = self._client.post(f"{self._base}/blobs/uploads/").headers["Location"]
         digest = digest_of(content)
-        self._client.put(location, params=dict(httpx.URL(location).params) | {"digest": digest}, content=content)
+        self._client.put(location, params=dict(httpx2.URL(location).params) | {"digest": digest}, content=content)
         return {"digest": digest, "size": len(content), "mediaType": "application/octet-stream"}
 
     def manifest(self, tag: str, media_type: str, document: dict[str, Any]) -> dict[str, Any]:

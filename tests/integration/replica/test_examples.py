@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import httpx
+import httpx2
 import pytest
 from support.eventually import eventually
 from support.registry import free_port
@@ -69,20 +69,20 @@ async def last_result(reader: Node, caller: Identity, outcome: str, **members: A
 
 
 @asynccontextmanager
-async def example(name: str, identity: Identity, port: int) -> AsyncIterator[httpx.AsyncClient]:
+async def example(name: str, identity: Identity, port: int) -> AsyncIterator[httpx2.AsyncClient]:
     """Yield a running example and a client of its HTTP port; stop it as Kubernetes does, with exit code 0."""
     environment = {**identity.environment(port), "RESIDE_INTERNAL_ENDPOINT": f"http://127.0.0.1:{port}"}
     process = await subprocess.create_subprocess_exec(
         sys.executable, "-m", "main", cwd=EXAMPLES / name, env=environment, stdout=subprocess.PIPE
     )
     try:
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
 
             async def ready() -> str:
                 assert process.returncode is None
                 try:
                     return str((await http.get("/readyz")).status_code)
-                except httpx.ConnectError as error:
+                except httpx2.ConnectError as error:
                     return str(error)
 
             # A caller is ready before its greeter is, and reports failed calls.

@@ -12,7 +12,7 @@ from asyncio import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import httpx
+import httpx2
 import pytest
 from support.eventually import eventually
 from support.registry import free_port
@@ -70,7 +70,7 @@ async def test_a_start_publishes_profile_and_data_and_a_second_start_writes_noth
 async def test_probes_and_metrics(identity: Identity) -> None:
     async with (
         build_greeter().start(identity.settings) as context,
-        httpx.AsyncClient(base_url=endpoint_of(context), trust_env=False) as http,
+        httpx2.AsyncClient(base_url=endpoint_of(context), trust_env=False) as http,
     ):
         assert (await http.get("/healthz")).status_code == 200
         assert (await http.get("/readyz")).json() == {"ready": True, "missing": []}
@@ -87,7 +87,7 @@ async def test_a_replica_without_its_sync_server_is_not_ready_until_it_reconnect
 ) -> None:
     async with (
         build_greeter().start(identity.settings) as context,
-        httpx.AsyncClient(base_url=endpoint_of(context), trust_env=False) as http,
+        httpx2.AsyncClient(base_url=endpoint_of(context), trust_env=False) as http,
     ):
 
         async def readiness() -> int:
@@ -95,10 +95,10 @@ async def test_a_replica_without_its_sync_server_is_not_ready_until_it_reconnect
 
         servers.jazz.kill()
         try:
-            await eventually("no readiness", readiness, lambda code: code == httpx.codes.SERVICE_UNAVAILABLE)
+            await eventually("no readiness", readiness, lambda code: code == httpx2.codes.SERVICE_UNAVAILABLE)
         finally:
             servers.jazz.start()
-        await eventually("readiness", readiness, lambda code: code == httpx.codes.OK)
+        await eventually("readiness", readiness, lambda code: code == httpx2.codes.OK)
 
 
 async def test_a_start_waits_for_the_sync_server_and_reports_that(servers: Servers, identity: Identity) -> None:
@@ -106,12 +106,12 @@ async def test_a_start_waits_for_the_sync_server_and_reports_that(servers: Serve
     settings = identity.settings.model_copy(update={"listen_port": free_port()})
     starting = asyncio.create_task(_start_once(settings))
     try:
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{settings.listen_port}", trust_env=False) as http:
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{settings.listen_port}", trust_env=False) as http:
 
-            async def live() -> httpx.Response | None:
+            async def live() -> httpx2.Response | None:
                 try:
                     return await http.get("/healthz")
-                except httpx.ConnectError:
+                except httpx2.ConnectError:
                     return None
 
             health = await eventually("an answer", live, lambda seen: seen is not None)

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-import httpx
+import httpx2
 import pytest
 from support.registry import free_port
 from support.replicas import GREETING, AlphaDouble, call, endpoint_of, greeting_contract
@@ -116,7 +116,7 @@ async def test_tokens_are_valid_for_one_request_to_one_receiver(
         signed = sign_request(client, receiver=receiver, method="POST", path=path, body=body, now_ms=now_ms())
         return {"authorization": signed}
 
-    async with httpx.AsyncClient(base_url=endpoint_of(greeter), trust_env=False) as http:
+    async with httpx2.AsyncClient(base_url=endpoint_of(greeter), trust_env=False) as http:
         once = token()
         assert (await http.post(path, content=b"{}", headers=once)).status_code == 200
         refused = {
@@ -134,7 +134,7 @@ async def test_bad_requests_are_refused_with_the_reason(greeter: Context, client
     async def post(path: str, body: bytes) -> tuple[int, str]:
         receiver = greeter.node.account_id
         signed = sign_request(client, receiver=receiver, method="POST", path=path, body=body, now_ms=now_ms())
-        async with httpx.AsyncClient(base_url=endpoint_of(greeter), trust_env=False) as http:
+        async with httpx2.AsyncClient(base_url=endpoint_of(greeter), trust_env=False) as http:
             answer = await http.post(path, content=body, headers={"authorization": signed})
         return answer.status_code, answer.json()["error"]["message"]
 
@@ -169,10 +169,10 @@ def placed(identity: Identity) -> ReplicaSettings:
 
 
 async def whoami(
-    placed: ReplicaSettings, client: Credentials, on_request: Callable[[httpx.Request], Awaitable[None]]
+    placed: ReplicaSettings, client: Credentials, on_request: Callable[[httpx2.Request], Awaitable[None]]
 ) -> Json:
     """Call the greeter; `on_request` runs after each token is created and before the call is sent."""
-    async with httpx.AsyncClient(trust_env=False, event_hooks={"request": [on_request]}) as http:
+    async with httpx2.AsyncClient(trust_env=False, event_hooks={"request": [on_request]}) as http:
         return await call_method(
             http,
             client,
@@ -191,7 +191,7 @@ async def test_a_receiver_that_restarts_between_the_token_and_the_call_is_called
     async with AsyncExitStack() as second, AsyncExitStack() as first:
         await first.enter_async_context(build_greeter().start(placed))
 
-        async def restart(request: httpx.Request) -> None:
+        async def restart(request: httpx2.Request) -> None:
             tokens.append(request.headers["authorization"])
             if len(tokens) == 1:
                 await first.aclose()
@@ -205,7 +205,7 @@ async def test_a_call_waits_for_an_unreachable_receiver(placed: ReplicaSettings,
     """First there is no listener; then the receiver listens, but does not serve yet."""
     tried = asyncio.Event()
 
-    async def note(_: httpx.Request) -> None:
+    async def note(_: httpx2.Request) -> None:
         tried.set()
 
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import pytest
 from support.jazz_server import JazzServer, jazz_server
 
@@ -16,6 +16,6 @@ def jazz() -> Iterator[JazzServer]:
 
 def metrics(server: JazzServer) -> dict[str, float]:
     """Return the values of the server's metrics, by name and label."""
-    text = httpx.get(f"http://127.0.0.1:{server.port}/metrics", trust_env=False).text
+    text = httpx2.get(f"http://127.0.0.1:{server.port}/metrics", trust_env=False).text
     lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
     return {name: float(value) for name, _, value in lines}

@@ -4,7 +4,7 @@ import json
 import subprocess
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from support.jazz_nodes import Nodes, content
 from support.jazz_server import jazz_server, node_binary
@@ -15,8 +15,8 @@ pytestmark = pytest.mark.anyio
 def test_it_reports_its_health_and_logs_json(tmp_path: Path) -> None:
     with jazz_server(tmp_path) as server:
         base = f"http://127.0.0.1:{server.port}"
-        assert httpx.get(f"{base}/healthz", trust_env=False).status_code == 200
-        assert httpx.get(f"{base}/other", trust_env=False).status_code == 404
+        assert httpx2.get(f"{base}/healthz", trust_env=False).status_code == 200
+        assert httpx2.get(f"{base}/other", trust_env=False).status_code == 404
         server.stop()
         lines = [json.loads(line) for line in server.log.splitlines()]
     assert [line["message"] for line in lines] == ["listening", "stopping", "stopped"]

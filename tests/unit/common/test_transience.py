@@ -6,7 +6,7 @@ import errno
 import importlib
 import inspect
 
-import httpx
+import httpx2
 import pytest
 
 from reside.access.errors import KubectlMissingError, PortForwardError
@@ -43,8 +43,8 @@ TRANSIENT = (
     EngineUnavailable("no engine"),
     EngineKilled("ended"),
     EngineStackLocked("in use"),
-    httpx.ConnectError("refused"),
-    httpx.ReadTimeout("no answer"),
+    httpx2.ConnectError("refused"),
+    httpx2.ReadTimeout("no answer"),
     ConnectionRefusedError(),
     TimeoutError(),
     OSError(errno.EHOSTUNREACH, "No route to host"),
@@ -98,4 +98,4 @@ def test_every_error_of_a_tree_declares_whether_it_is_transient(name: str) -> No
 def test_the_message_of_a_foreign_error_is_not_repeated() -> None:
     assert safe_text(NotReady("not yet")) == "not yet"
     assert safe_text(ValueError("password: hunter2")) == "ValueError"
-    assert safe_text(httpx.ConnectError("https://user:hunter2@host")) == "ConnectError"
+    assert safe_text(httpx2.ConnectError("https://user:hunter2@host")) == "ConnectError"

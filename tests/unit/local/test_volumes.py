@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from reside.local.volumes import PROVISIONER, Create, Provisioner, Remove, decide
@@ -85,11 +85,11 @@ def test_a_volume_that_lies_elsewhere_keeps_its_data(path: str, tmp_path: Path) 
     found = {**volume("Released"), "spec": {**volume("Released")["spec"], "hostPath": {"path": f"{base}/{path}"}}}
     asked = []
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         asked.append(request.method)
-        return httpx.Response(200, json={"items": [found] if request.url.path.endswith("volumes") else []})
+        return httpx2.Response(200, json={"items": [found] if request.url.path.endswith("volumes") else []})
 
-    with httpx.Client(transport=httpx.MockTransport(answer), base_url="http://api") as client:
+    with httpx2.Client(transport=httpx2.MockTransport(answer), base_url="http://api") as client:
         Provisioner(client, base).reconcile()
     assert set(asked) == {"GET"}
     assert (base / "a/b").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
-import httpx
+import httpx2
 import pytest
 
 from reside.registry import ImageReference, RegistryDenied, RegistryUnavailable, transport
@@ -24,29 +24,31 @@ def _login(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "_credentials", lambda _registry: ("user", SECRET))
 
 
-async def get(handler: Callable[[httpx.Request], httpx.Response], base: str = "https://registry.example.org") -> bytes:
-    async with httpx.AsyncClient(transport=httpx.MockTransport(handler)) as client:
+async def get(
+    handler: Callable[[httpx2.Request], httpx2.Response], base: str = "https://registry.example.org"
+) -> bytes:
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(handler)) as client:
         connection = Connection(client, base, REFERENCE)
         return (await connection.send("GET", connection.url("manifests/v1"))).body
 
 
 async def test_a_bearer_challenge_is_answered_with_a_token_for_its_scope() -> None:
-    def handler(request: httpx.Request) -> httpx.Response:
+    def handler(request: httpx2.Request) -> httpx2.Response:
         if request.url.host == "auth.example.org":
             assert dict(request.url.params) == {"service": "s", "scope": "repository:a/b:pull"}
             assert base64.b64decode(request.headers["Authorization"].removeprefix("Basic ")) == b"user:hunter2"
-            return httpx.Response(200, json={"token": "t0ken"})
+            return httpx2.Response(200, json={"token": "t0ken"})
         if request.headers.get("Authorization") == "Bearer t0ken":
-            return httpx.Response(200, content=b"here")
+            return httpx2.Response(200, content=b"here")
         challenge = 'Bearer realm="https://auth.example.org/token",service="s",scope="repository:a/b:pull"'
-        return httpx.Response(401, headers={"WWW-Authenticate": challenge})
+        return httpx2.Response(401, headers={"WWW-Authenticate": challenge})
 
     assert await get(handler) == b"here"
 
 
 async def test_a_refused_login_names_the_cure_and_not_the_password() -> None:
-    def handler(_request: httpx.Request) -> httpx.Response:
-        return httpx.Response(401, headers={"WWW-Authenticate": 'Basic realm="x"'})
+    def handler(_request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(401, headers={"WWW-Authenticate": 'Basic realm="x"'})
 
     with pytest.raises(RegistryDenied, match=r"docker login registry\.example\.org") as caught:
         await get(handler)
@@ -56,9 +58,9 @@ async def test_a_refused_login_names_the_cure_and_not_the_password() -> None:
 async def test_credentials_never_go_to_a_plain_address() -> None:
     seen: list[str | None] = []
 
-    def handler(request: httpx.Request) -> httpx.Response:
+    def handler(request: httpx2.Request) -> httpx2.Response:
         seen.append(request.headers.get("Authorization"))
-        return httpx.Response(401, headers={"WWW-Authenticate": 'Basic realm="x"'})
+        return httpx2.Response(401, headers={"WWW-Authenticate": 'Basic realm="x"'})
 
     with pytest.raises(RegistryDenied):
         await get(handler, "http://127.0.0.1:5000")
@@ -68,9 +70,9 @@ async def test_credentials_never_go_to_a_plain_address() -> None:
 async def test_a_token_server_without_tls_gets_no_credentials_for_a_registry_with_tls() -> None:
     hosts: list[str] = []
 
-    def handler(request: httpx.Request) -> httpx.Response:
+    def handler(request: httpx2.Request) -> httpx2.Response:
         hosts.append(request.url.host)
-        return httpx.Response(401, headers={"WWW-Authenticate": 'Bearer realm="http://auth.example.org/token"'})
+        return httpx2.Response(401, headers={"WWW-Authenticate": 'Bearer realm="http://auth.example.org/token"'})
 
     with pytest.raises(RegistryDenied):
         await get(handler)
@@ -80,8 +82,8 @@ async def test_a_token_server_without_tls_gets_no_credentials_for_a_registry_wit
 async def test_a_failing_registry_is_retried_and_then_unavailable() -> None:
     answers = [503, 429, 500]
 
-    def handler(_request: httpx.Request) -> httpx.Response:
-        return httpx.Response(answers.pop(0))
+    def handler(_request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(answers.pop(0))
 
     with pytest.raises(RegistryUnavailable, match="answers 500: try again later"):
         await get(handler)
@@ -91,4 +93,4 @@ async def test_a_failing_registry_is_retried_and_then_unavailable() -> None:
 async def test_an_endless_body_is_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "MAX_BODY", 10)
     with pytest.raises(transport.MalformedImage, match="above 10 bytes"):
-        await get(lambda _request: httpx.Response(200, content=b"x" * 11))
+        await get(lambda _request: httpx2.Response(200, content=b"x" * 11))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import httpx
+import httpx2
 import pytest
 import stamina
 
@@ -28,12 +28,12 @@ pytestmark = pytest.mark.anyio
 PATH = rpc_path("greeter", "r.example/c.v1", "greet")
 
 
-async def call(answer: Callable[[httpx.Request], httpx.Response], **options: Any) -> Any:
-    return await call_through(httpx.MockTransport(answer), **options)
+async def call(answer: Callable[[httpx2.Request], httpx2.Response], **options: Any) -> Any:
+    return await call_through(httpx2.MockTransport(answer), **options)
 
 
-async def call_through(transport: httpx.AsyncBaseTransport, **options: Any) -> Json:
-    async with httpx.AsyncClient(transport=transport) as http:
+async def call_through(transport: httpx2.AsyncBaseTransport, **options: Any) -> Json:
+    async with httpx2.AsyncClient(transport=transport) as http:
         return await call_method(
             http,
             Credentials.generate(),
@@ -48,11 +48,11 @@ async def call_through(transport: httpx.AsyncBaseTransport, **options: Any) -> J
 class Receiver:
     """Returns the responses in order and repeats the last one; records the tokens of the requests."""
 
-    def __init__(self, *answers: httpx.Response | Exception) -> None:
+    def __init__(self, *answers: httpx2.Response | Exception) -> None:
         self._answers = list(answers)
         self.tokens: list[str] = []
 
-    def __call__(self, request: httpx.Request) -> httpx.Response:
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
         """Return the next response."""
         self.tokens.append(request.headers["authorization"])
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
@@ -61,15 +61,15 @@ class Receiver:
         return answer
 
 
-def refusal(status: int, code: str) -> httpx.Response:
+def refusal(status: int, code: str) -> httpx2.Response:
     """Return an error of ReSide on the wire."""
-    return httpx.Response(status, json={"error": {"code": code, "message": "said the peer"}})
+    return httpx2.Response(status, json={"error": {"code": code, "message": "said the peer"}})
 
 
 async def test_the_body_is_sent_as_json_to_the_methods_path() -> None:
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         assert request.url == "http://greeter/replicas/greeter/rpc/r.example/c.v1/greet"
-        return httpx.Response(200, json=json.loads(request.content))
+        return httpx2.Response(200, json=json.loads(request.content))
 
     assert await call(answer) == {"name": "Ada"}
 
@@ -77,18 +77,18 @@ async def test_the_body_is_sent_as_json_to_the_methods_path() -> None:
 @pytest.mark.parametrize(
     "refused",
     [
-        httpx.ConnectError("refused"),
-        httpx.ConnectTimeout("no answer to a SYN"),
+        httpx2.ConnectError("refused"),
+        httpx2.ConnectTimeout("no answer to a SYN"),
         refusal(503, "restarted"),
         refusal(503, "not-serving"),
     ],
     ids=["refused connection", "connect timeout", "restarted", "not serving"],
 )
 async def test_a_call_that_was_not_handled_is_retried_with_a_new_token(
-    refused: httpx.Response | Exception,
+    refused: httpx2.Response | Exception,
 ) -> None:
     """A token is valid for one request only."""
-    receiver = Receiver(refused, refused, httpx.Response(200, json="done"))
+    receiver = Receiver(refused, refused, httpx2.Response(200, json="done"))
     with stamina.set_testing(True, attempts=3):  # without the pauses
         assert await call(receiver) == "done"
     assert len(set(receiver.tokens)) == 3
@@ -97,10 +97,10 @@ async def test_a_call_that_was_not_handled_is_retried_with_a_new_token(
 @pytest.mark.parametrize(
     ("lost", "name"),
     [
-        (httpx.ReadError("reset"), "ReadError"),
-        (httpx.ReadTimeout("no answer"), "ReadTimeout"),
-        (httpx.WriteError("reset"), "WriteError"),
-        (httpx.RemoteProtocolError("disconnected"), "RemoteProtocolError"),
+        (httpx2.ReadError("reset"), "ReadError"),
+        (httpx2.ReadTimeout("no answer"), "ReadTimeout"),
+        (httpx2.WriteError("reset"), "WriteError"),
+        (httpx2.RemoteProtocolError("disconnected"), "RemoteProtocolError"),
     ],
 )
 async def test_a_call_that_may_have_been_handled_is_not_repeated(lost: Exception, name: str) -> None:
@@ -116,12 +116,12 @@ async def test_a_call_that_may_have_been_handled_is_not_repeated(lost: Exception
         refusal(503, "not-ready"),
         refusal(500, "error"),
         refusal(500, "restarted"),
-        httpx.Response(503, text="<html>"),
-        httpx.Response(502, text="<html>"),
+        httpx2.Response(503, text="<html>"),
+        httpx2.Response(502, text="<html>"),
     ],
     ids=["not ready", "failed", "restarted with another status", "503 of a proxy", "502 of a proxy"],
 )
-async def test_a_response_that_may_come_from_a_handler_or_a_proxy_is_not_retried(answer: httpx.Response) -> None:
+async def test_a_response_that_may_come_from_a_handler_or_a_proxy_is_not_retried(answer: httpx2.Response) -> None:
     receiver = Receiver(answer)
     with pytest.raises(ResideError):
         await call(receiver)
@@ -131,12 +131,12 @@ async def test_a_response_that_may_come_from_a_handler_or_a_proxy_is_not_retried
 @pytest.mark.parametrize(
     ("refused", "message"),
     [
-        (httpx.ConnectError("refused"), "http://greeter/ can't be reached: ConnectError refused"),
+        (httpx2.ConnectError("refused"), "http://greeter/ can't be reached: ConnectError refused"),
         (refusal(503, "restarted"), "said the peer"),
     ],
 )
 async def test_after_the_deadline_the_caller_gets_the_last_refusal(
-    refused: httpx.Response | Exception, message: str
+    refused: httpx2.Response | Exception, message: str
 ) -> None:
     """As plain NotReady: a handler that raises it must not claim to its own caller that nothing was handled."""
     receiver = Receiver(refused)
@@ -148,11 +148,11 @@ async def test_after_the_deadline_the_caller_gets_the_last_refusal(
 
 async def test_a_server_that_does_not_serve_yet_refuses_so_that_the_call_is_retried() -> None:
     server = build_app(Health(), RpcServer("greeter", Replica().declaration))
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(server), base_url="http://greeter") as http:
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(server), base_url="http://greeter") as http:
         answer = await http.post(PATH)
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "not-serving")
     with pytest.raises(NotReady, match="greeter is starting"):
-        await call_through(httpx.ASGITransport(server), within_s=0.3)
+        await call_through(httpx2.ASGITransport(server), within_s=0.3)
 
 
 @pytest.mark.parametrize(
@@ -161,22 +161,22 @@ async def test_a_server_that_does_not_serve_yet_refuses_so_that_the_call_is_retr
 async def test_a_named_error_becomes_its_class(code: str, kind: type[ResideError]) -> None:
     body = {"error": {"code": code, "message": "said the peer"}}
     with pytest.raises(kind, match="said the peer") as caught:
-        await call(lambda _: httpx.Response(400, json=body))
+        await call(lambda _: httpx2.Response(400, json=body))
     assert type(caught.value) is kind
 
 
 @pytest.mark.parametrize("status", [502, 503, 504])
 async def test_an_ingress_without_a_pod_behind_it_is_not_ready(status: int) -> None:
     with pytest.raises(NotReady, match=f"HTTP {status}"):
-        await call(lambda _: httpx.Response(status, text="<html>"))
+        await call(lambda _: httpx2.Response(status, text="<html>"))
 
 
 async def test_a_success_without_json_is_not_a_response() -> None:
     """For example the page of a proxy."""
     with pytest.raises(ResideError, match="HTTP 200, but without JSON"):
-        await call(lambda _: httpx.Response(200, text="<html>welcome</html>"))
+        await call(lambda _: httpx2.Response(200, text="<html>welcome</html>"))
 
 
 async def test_a_response_of_another_program_is_reported_as_such() -> None:
     with pytest.raises(ResideError, match="responded with HTTP 404, but without a ReSide error"):
-        await call(lambda _: httpx.Response(404, text="<html>"))
+        await call(lambda _: httpx2.Response(404, text="<html>"))
