@@ -194,6 +194,15 @@ def test_a_callback_that_raises_does_not_stop_the_command(command: ResidentComma
     assert seen == ["a"]
 
 
+@pytest.fixture
+def interrupt_key() -> Iterator[None]:
+    """Have SIGINT raise KeyboardInterrupt: a shell ignores it in background jobs."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupt_key")
 @pytest.mark.parametrize("times", [1, 2])
 def test_an_interrupt_key_reaches_the_engine_and_is_raised_at_the_end(command: ResidentCommand, times: int) -> None:
     """The first interrupt is graceful, the second ends the command; in both cases its output is read to the end."""
