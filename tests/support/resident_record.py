@@ -19,6 +19,7 @@ import hashlib
 import json
 import re
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -68,7 +69,12 @@ def plain(value: Any, names: Mapping[str, str]) -> Any:
 
 def text(value: str, names: Mapping[str, str]) -> str:
     """Return `value` with allowed differences replaced."""
-    for own, common in names.items():
+    return _text(value, tuple(names.items()))
+
+
+@lru_cache(maxsize=4096)  # two runners produce mostly the same keys and texts
+def _text(value: str, names: tuple[tuple[str, str], ...]) -> str:
+    for own, common in names:
         value = value.replace(own, common)
     for pattern, replacement in _PATTERNS:
         value = pattern.sub(replacement, value)

@@ -17,6 +17,7 @@ from integration.engine.running import Bench, actions, new_bench, session, stack
 from support.eventually import eventually
 from support.sentinel import config_map
 
+from reside.common.processes import identify
 from reside.sentinel.engine import EngineKilled, EngineUnavailable
 from reside.sentinel.engine.stack_files import StackFiles
 
@@ -155,7 +156,8 @@ async def test_the_engine_ends_when_its_owner_dies(bench: Bench) -> None:
     owner.kill()
     owner.communicate()
     # The resident engine interrupts what runs, and again after 10 s; it ends 35 s after its owner at the latest
-    await eventually("the end of the session", lambda: session(leader), lambda alive: not alive, within=60)
+    await eventually("the end of the engine", lambda: identify(leader) is None, within=60)
+    await eventually("the end of the session", lambda: session(leader), lambda alive: not alive)
     await converges(bench)
 
 
