@@ -42,6 +42,13 @@ class ClusterOptions:
     storage_class: Annotated[
         str | None, typer.Option(help="StorageClass of the volumes; the cluster's default if not given.")
     ] = None
+    jazz_mode: Annotated[
+        str | None,
+        typer.Option(
+            help="`members`: the Jazz server stores only what could count for readers; `open`: all that is signed. "
+            "`members` if not given."
+        ),
+    ] = None
     registry_mirror: Annotated[
         list[str] | None, typer.Option(help="HOST=ADDRESS: address of a registry host's mirror (plain HTTP).")
     ] = None
@@ -65,6 +72,8 @@ class ClusterOptions:
             "default_placement_group": self.default_placement_group,
             "storage_class": self.storage_class,
         }
+        if self.jazz_mode is not None:
+            data["jazz_mode"] = self.jazz_mode
         if local is not None:
             data |= {**stack_settings.local_cluster(local), "storage_class": self.storage_class or "standard"}
         mirrors = dict(_mirror(entry) for entry in self.registry_mirror or ())

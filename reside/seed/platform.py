@@ -157,6 +157,7 @@ def _jazz(settings: BootstrapSettings) -> list[Document]:
             {"name": "HOST", "value": "0.0.0.0"},  # noqa: S104 - a pod serves its Service
             {"name": "PORT", "value": str(JAZZ_PORT)},
             {"name": "DB", "value": f"{folder}/jazz.db"},
+            {"name": "MODE", "value": settings.jazz_mode},
         ],
         "image": settings.images.jazz,
         "livenessProbe": _http_probe("/healthz", JAZZ_PORT, failures=6),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic.alias_generators import to_camel
@@ -57,6 +57,8 @@ class BootstrapSettings(_Settings, ClusterSettings):
     storage_class: str | None = None
     """StorageClass of the volumes; None: the cluster's default."""
     storage_size: str = "1Gi"
+    jazz_mode: Literal["members", "open"] = "members"
+    """What the sync server stores: content that could count for readers, or all that is signed (docs/jazz.md)."""
     deadline: float = Field(default=300, gt=0)
     """Seconds that each wait of the bootstrap may take."""
 

@@ -132,7 +132,7 @@ class LoadedProvider(StepProvider):
 class HandedOverProvider(StepProvider):
     """Declare the stack `platform` and end careful mode."""
 
-    watched = ("images", "storage_class", "storage_size")
+    watched = ("images", "jazz_mode", "storage_class", "storage_size")
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
         """Hand the platform over."""

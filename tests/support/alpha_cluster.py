@@ -67,7 +67,7 @@ class Servers:
 @contextmanager
 def run_servers(folder: Path) -> Iterator[Servers]:
     """Run the servers while the block is open."""
-    with jazz_server() as jazz, etcd_server() as etcd, registry(folder / "registry") as images:
+    with jazz_server(MODE="members") as jazz, etcd_server() as etcd, registry(folder / "registry") as images:
         yield Servers(jazz, etcd, images)
 
 

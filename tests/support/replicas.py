@@ -53,7 +53,7 @@ class Servers:
 @contextmanager
 def run_servers() -> Iterator[Servers]:
     """Run a sync server and etcd while the block is open."""
-    with jazz_server() as jazz, etcd_server() as etcd:
+    with jazz_server(MODE="members") as jazz, etcd_server() as etcd:
         yield Servers(jazz, etcd)
 
 

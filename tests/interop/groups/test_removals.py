@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from interop.javascript import JavaScript
+from interop.open_server import needs_open_server
 from support.jazz_nodes import Nodes, until
 from support.jazz_server import JazzServer
 
@@ -171,6 +172,7 @@ async def test_a_removal_in_a_parent_group_counts(js: JavaScript, setup: Setup) 
     assert value.as_dict() == {"x": 1, "honest": True}
 
 
+@needs_open_server
 async def test_strangers_can_no_longer_write_after_everyone_is_removed(
     jazz: JazzServer, js: JavaScript, nodes: Nodes, setup: Setup
 ) -> None:

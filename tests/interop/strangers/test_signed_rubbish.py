@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, seed, settings
 from hypothesis import strategies as st
 from interop.javascript import javascript
+from interop.open_server import needs_open_server
 from interop.strangers.rubbish import Places, headers, session_of, sessions, transactions
 from interop.strangers.stranger import stranger
 from support.jazz_nodes import Nodes, content, until
@@ -164,6 +165,7 @@ async def _run(setup: Setup, target: int, session: str, items: list[dict[str, An
         raise
 
 
+@needs_open_server
 @seed(SEED)
 @settings(COMMON, max_examples=500)
 @given(**RUBBISH)
@@ -173,6 +175,7 @@ async def test_no_signed_rubbish_changes_anything(
     await _run(setup, target, session, items, header)
 
 
+@needs_open_server
 @pytest.mark.soak
 @pytest.mark.timeout(4 * 3600)
 @seed(SOAK_SEED)

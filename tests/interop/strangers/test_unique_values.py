@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from interop.open_server import needs_open_server
 from interop.strangers.stranger import set_key, stranger, trusting
 from support.jazz_nodes import content, until
 
@@ -57,6 +58,7 @@ async def _shared_group(owner: Node) -> Group:
     return group
 
 
+@needs_open_server
 @pytest.mark.parametrize("taken", TAKEN)
 async def test_a_map_that_a_stranger_made_first_gets_its_first_content(
     taken: str, jazz: JazzServer, nodes: Nodes, js: JavaScript

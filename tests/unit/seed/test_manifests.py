@@ -63,6 +63,13 @@ def test_the_platform_has_probes_and_time_to_stop(pod: dict[str, Any]) -> None:
     assert pod["terminationGracePeriodSeconds"] >= 30
 
 
+@pytest.mark.parametrize(("chosen", "mode"), [({}, "members"), ({"jazz_mode": "open"}, "open")])
+def test_the_sync_server_stores_only_what_could_count_unless_set_otherwise(chosen: dict[str, str], mode: str) -> None:
+    found = platform.platform_stack(SETTINGS.model_copy(update=chosen), "co_zEngine")
+    containers = [container for pod in pods(found) for container in pod["containers"] if container["name"] == "jazz"]
+    assert [entry["value"] for entry in containers[0]["env"] if entry["name"] == "MODE"] == [mode]
+
+
 def test_the_platform_stack_holds_no_secret_value() -> None:
     secrets = [o for o in PLATFORM if o["kind"] == "Secret"]
     assert [s["metadata"]["name"] for s in secrets] == [platform.ENGINE_SECRET]

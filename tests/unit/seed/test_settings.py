@@ -34,6 +34,7 @@ def test_a_domain_needs_an_issuer_and_the_other_way_round(given: dict[str, str])
     [
         ({"namespace": "Not A Name"}, "namespace"),
         ({"images": {**IMAGES, "jazz": "jazz:latest"}}, "images.jazz"),
+        ({"jazz_mode": "closed"}, "jazz_mode"),
         ({"images": {k: v for k, v in IMAGES.items() if k != "etcd"}}, "images.etcd"),
         ({"nonsense": 1}, "nonsense"),
         ({"access": "telepathy"}, "access"),
@@ -66,6 +67,7 @@ def test_every_setting_can_be_in_the_stack_under_its_name_in_camel_case(tmp_path
         "defaultPlacementGroup": "shared",
         "storageClass": "fast",
         "storageSize": "2Gi",
+        "jazzMode": "open",
         "deadline": "60",
     }
     found = settings.from_stack(config.get, tmp_path)
