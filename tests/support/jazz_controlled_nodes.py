@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reside.jazz import Credentials, Node, NotPermitted, WritePolicy, now_ms
+from reside.jazz import Credentials, Group, Node, NotPermitted, WritePolicy, now_ms
 from reside.jazz.ids import author_of
 from reside.jazz.rules.group_state import GroupState
 from reside.jazz.rules.keys import current_key_id, find_secret
@@ -141,6 +141,14 @@ async def exchange_during(hub: DetachedNode, node: DetachedNode, work: Awaitable
     while not task.done():
         await exchange(hub, node)
     return await task
+
+
+def detached_group(clock: Callable[[], int] = now_ms) -> Group:
+    """Return a group of an unconnected node, whose account no server knows."""
+    node = DetachedNode(clock=clock)
+    core = node._host.writer.create(node._runtime.account_header)
+    node._host.object_of(core, Group)._initialise()
+    return node.create_group()
 
 
 async def registered(hub: DetachedNode, name: str = "someone", clock: Callable[[], int] = now_ms) -> DetachedNode:

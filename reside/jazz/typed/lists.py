@@ -1,6 +1,6 @@
 """Lists with an item type, like `co.list` in jazz-tools."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, TypeVar, overload
 
 from reside.jazz.ids import Json
@@ -15,8 +15,8 @@ from reside.jazz.wire.header import ValueType
 T = TypeVar("T")
 
 
-class ListOf(Collection[T]):
-    """A list of JSON values, dates or references. `ListOf([...])` is a draft."""
+class ListOf(Collection[T], Sequence[T]):
+    """A list of JSON values, dates or references: a `Sequence`. `ListOf([...])` is a draft."""
 
     _value_class: ClassVar[type[OwnedValue]] = CoList
     _value_type: ClassVar[ValueType] = "colist"

@@ -14,8 +14,8 @@ from reside.jazz.wire.header import ValueType
 T = TypeVar("T")
 
 
-class RecordOf(Collection[T]):
-    """A map from texts to JSON values, dates or references. `RecordOf({...})` is a draft."""
+class RecordOf(Collection[T], Mapping[str, T]):
+    """A map from texts to JSON values, dates or references: a `Mapping`. `RecordOf({...})` is a draft."""
 
     _value_class: ClassVar[type[OwnedValue]] = CoMap
     _value_type: ClassVar[ValueType] = "comap"
@@ -31,10 +31,10 @@ class RecordOf(Collection[T]):
         self._check(self._draft)
 
     def __len__(self) -> int:
-        return len(list(self.keys()))
+        return len(self._draft) if self._value is None else len(self._map)
 
     def __iter__(self) -> Iterator[str]:
-        return self.keys()
+        return iter(list(self._draft)) if self._value is None else iter(self._map)
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and (key in self._draft if self._value is None else key in self._map)
@@ -50,18 +50,6 @@ class RecordOf(Collection[T]):
             del self._draft[key]
         else:
             self._map.delete(key)
-
-    def get(self, key: str) -> T | None:
-        """Return the value of a key; None if the key is absent."""
-        return self[key] if self.__contains__(key) else None
-
-    def keys(self) -> Iterator[str]:
-        """Return the keys that have a value."""
-        return iter(list(self._draft)) if self._value is None else self._map.keys()
-
-    def items(self) -> Iterator[tuple[str, T]]:
-        """Return the keys and their values."""
-        return ((key, self[key]) for key in self.keys())
 
     def update(self, values: Mapping[str, T]) -> None:
         """Assign several keys in one transaction. Drafts are created.

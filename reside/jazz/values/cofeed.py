@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, overload
 
 from reside.jazz.ids import Json, SessionId
 from reside.jazz.memory.covalue import Core
@@ -59,8 +59,8 @@ class FeedView:
                     whens.insert(place, when)
 
 
-class CoFeed(OwnedValue):
-    """A feed of JSON values."""
+class CoFeed(OwnedValue, Sequence[FeedEntry]):
+    """A feed of JSON values: a `Sequence` of its items. Two feeds are equal only if they are the same object."""
 
     kind: ClassVar[str] = "feed"
 
@@ -70,6 +70,15 @@ class CoFeed(OwnedValue):
 
     def __len__(self) -> int:
         return len(self._items())
+
+    @overload
+    def __getitem__(self, index: int) -> FeedEntry: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[FeedEntry]: ...
+
+    def __getitem__(self, index: int | slice) -> FeedEntry | list[FeedEntry]:
+        return self._items()[index]
 
     def __iter__(self) -> Iterator[FeedEntry]:
         return iter(self.entries())

@@ -105,8 +105,8 @@ class Ordered(OwnedValue):
         return isinstance(owner, GroupState) and owner.role_of(transaction.author, transaction.made_at) in ADMINS
 
 
-class CoList(Ordered):
-    """A list of JSON values."""
+class CoList(Ordered, Sequence[Json]):
+    """A list of JSON values: a `Sequence`. Two lists are equal only if they are the same object."""
 
     kind: ClassVar[str] = "list"
 
@@ -119,6 +119,9 @@ class CoList(Ordered):
     def __getitem__(self, index: int | slice) -> Json:
         found = self._items()[index]
         return [item.value for item in found] if isinstance(found, list) else found.value
+
+    def __contains__(self, value: object) -> bool:
+        return value in self.as_list()
 
     def __iter__(self) -> Iterator[Json]:
         return iter(self.as_list())

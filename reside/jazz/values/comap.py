@@ -1,7 +1,7 @@
 """CoMap: a map in which the last writer of each key wins (docs/jazz-protocol.md, section 7)."""
 
 from bisect import insort_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
@@ -87,10 +87,15 @@ class MapView:
                     insort_right(entries, entry, key=_when)
 
 
-class CoMap(OwnedValue):
-    """A map of JSON values."""
+class CoMap(OwnedValue, Mapping[str, Json]):
+    """A map of JSON values: a `Mapping` of the keys that have a value.
+
+    Two maps are equal only if they are the same object, since both change; compare `as_dict()`.
+    """
 
     kind: ClassVar[str] = "map"
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def __init__(self, host: Host, core: Core) -> None:
         self._view = MapView({})
@@ -112,22 +117,22 @@ class CoMap(OwnedValue):
         return bool(entries) and entries is not None and not entries[-1][1]
 
     def __len__(self) -> int:
-        return sum(1 for _ in self.keys())
+        return sum(1 for entries in self._entries().values() if not entries[-1][1])
 
     def __iter__(self) -> Iterator[str]:
-        return self.keys()
-
-    def keys(self) -> Iterator[str]:
-        """Return the keys that have a value."""
         return (key for key, entries in list(self._entries().items()) if not entries[-1][1])
 
-    def items(self) -> Iterator[tuple[str, Json]]:
-        """Return the keys and their values."""
-        return ((key, entries[-1][2]) for key, entries in list(self._entries().items()) if not entries[-1][1])
+    def items(self) -> ItemsView[str, Json]:
+        """Return the keys and their values at this time."""
+        return self.as_dict().items()
+
+    def values(self) -> ValuesView[Json]:
+        """Return the values of all keys at this time."""
+        return self.as_dict().values()
 
     def as_dict(self) -> dict[str, Json]:
         """Return all keys and values. The caller owns the dict, but its values are shared: do not modify them."""
-        return dict(self.items())
+        return {key: entries[-1][2] for key, entries in self._entries().items() if not entries[-1][1]}
 
     def set(self, key: str, value: Json) -> None:
         """Assign a key.

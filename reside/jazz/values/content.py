@@ -15,6 +15,7 @@ from reside.jazz.rules.deletion import refusal_of_deletion
 from reside.jazz.rules.group_state import GroupState
 from reside.jazz.rules.permissions import refusal_of_write
 from reside.jazz.values.decoding import Decoder
+from reside.jazz.values.span import Span
 from reside.jazz.wire.encoding import stable_json
 from reside.jazz.wire.session import Transaction
 
@@ -51,6 +52,7 @@ class Content:
         self._newest = -1
         self._decoder = Decoder(store, core)
         self._policy_refusals = 0
+        self._span = Span()
         self.latest = 0
 
     def refresh(self) -> None:
@@ -93,6 +95,12 @@ class Content:
         header = self._core.header
         owner = None if header is None else self._store.owner_of(header)
         return bool(self._valid) or any(self._refusal(item, owner) is None for item in self._core.transactions)
+
+    def span(self) -> Span:
+        """Return the first and the last transaction that count."""
+        self.refresh()
+        self._span.update(self._valid, self._losers)
+        return self._span
 
     def refusals(self) -> list[tuple[Transaction, str | None]]:
         """Return each transaction of the log with the reason why it does not count; None if it does."""

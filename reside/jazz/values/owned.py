@@ -45,6 +45,36 @@ class OwnedValue(Value):
         """Whether an account that may write here has written: anyone can upload the header of a unique value."""
         return self._content.is_initialized
 
+    @property
+    def created_at(self) -> int | None:
+        """When the value was created, by the clock of its author, in ms since the epoch.
+
+        The header has the time. That of a unique value has none; there it is the time of the first change that counts,
+        None if there is none.
+        """
+        header = self._core.header
+        created = None if header is None else header.created_at
+        first = self._content.span().first
+        return created if created is not None or first is None else first.at
+
+    @property
+    def created_by(self) -> str | None:
+        """The account or agent that made the first change that counts; None if there is none."""
+        first = self._content.span().first
+        return None if first is None else author(first)
+
+    @property
+    def last_edited_at(self) -> int | None:
+        """When the last change that counts was made, by the clock of its author, in ms; else `created_at`."""
+        last = self._content.span().last
+        return self.created_at if last is None else last.at
+
+    @property
+    def last_edited_by(self) -> str | None:
+        """The account or agent that made the last change that counts; None if there is none."""
+        last = self._content.span().last
+        return None if last is None else author(last)
+
     def _refresh(self) -> int:
         """Update the content; return a number that grows with every change of the valid content."""
         self._content.refresh()

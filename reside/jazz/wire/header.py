@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import CoId, Json, is_co_id
+from reside.jazz.wire.dates import ms_of
 from reside.jazz.wire.header_id import header_id
 from reside.jazz.wire.random_ids import new_uniqueness
 
@@ -52,6 +53,12 @@ class Header:
         meta = self.raw.get("meta")
         name = meta.get("name") if isinstance(meta, dict) else None
         return name if isinstance(name, str) else None
+
+    @property
+    def created_at(self) -> int | None:
+        """The time of creation in ms since the epoch; None if the header has none, as that of a unique value."""
+        created = self.raw.get("createdAt")
+        return ms_of(created) if isinstance(created, str) else None
 
     @property
     def priority(self) -> int:

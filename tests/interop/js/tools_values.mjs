@@ -36,6 +36,10 @@ export const valueOperations = (workerOf) => {
       const made = await schemas[kind].getOrCreateUnique({ value, unique, owner: await group(actor, owner) });
       return { id: made.$jazz.id, content: plain[kind](made) };
     },
+    async edited({ actor, id }) {
+      const { createdAt, createdBy, lastUpdatedAt } = (await Settings.load(id, { loadAs: workerOf(actor) })).$jazz;
+      return { createdAt, createdBy, lastUpdatedAt };
+    },
     async deleteValue({ actor, id }) {
       await deleteCoValues(Settings, id, { loadAs: workerOf(actor) });
     },

@@ -114,6 +114,34 @@ async def test_a_callback_that_was_unsubscribed_by_another_is_not_called(writer:
     assert seen == ["first"]
 
 
+async def test_a_callback_unsubscribes_itself(writer: DetachedNode) -> None:
+    value = writer.create_group().create_map({"x": 0})
+    seen: list[Any] = []
+
+    def once(changed: CoMap) -> None:
+        seen.append(changed["x"])
+        stop()
+        stop()
+
+    stop = value.on_change(once)
+    for number in (1, 2):
+        value.set("x", number)
+        await asyncio.sleep(0)
+    assert seen == [1]
+
+
+async def test_a_watch_is_closed_inside_of_its_loop(writer: DetachedNode) -> None:
+    value = writer.create_group().create_map({"x": 0})
+    seen = []
+    changes = value.watch()
+    async for state in changes:
+        seen.append(state["x"])
+        changes.close()
+        value.set("x", 1)
+    assert seen == [0]
+    assert writer.statistics.watchers == 0
+
+
 async def test_a_callback_that_raises_cancelled_error_does_not_prevent_others(
     hub: DetachedNode, writer: DetachedNode
 ) -> None:

@@ -2,17 +2,16 @@
 
 import asyncio
 import random
-from collections.abc import Callable
 from itertools import count
 from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.jazz_controlled_nodes import DetachedNode
+from support.jazz_controlled_nodes import detached_group
 from unit.jazz.logs import Log
 
-from reside.jazz import CoList, CoPlainText, Group, InvalidContent, now_ms
+from reside.jazz import CoList, CoPlainText, InvalidContent
 from reside.jazz.values.cofeed import FeedView
 from reside.jazz.values.comap import MapView
 from reside.jazz.values.listview import ListView
@@ -34,14 +33,6 @@ _LETTERS = [
 ]
 _places = st.integers(-4, 14)
 _edits = st.lists(st.tuples(st.integers(0, 7), _places, _places), max_size=12)
-
-
-def _group(clock: Callable[[], int] = now_ms) -> Group:
-    """Return a group of an unconnected node, whose account no server knows."""
-    node = DetachedNode(clock=clock)
-    core = node._host.writer.create(node._runtime.account_header)
-    node._host.object_of(core, Group)._initialise()
-    return node.create_group()
 
 
 def _edit_list(value: CoList, model: list[Any], edit: _Edit, added: Any) -> None:
@@ -82,7 +73,7 @@ def _edit_list(value: CoList, model: list[Any], edit: _Edit, added: Any) -> None
 @given(st.lists(st.integers(0, 3), max_size=8), _edits)
 def test_a_list_is_edited_as_a_list(start: list[int], edits: list[_Edit]) -> None:
     async def run() -> None:
-        value, model = _group().create_list(start), list[Any](start)
+        value, model = detached_group().create_list(start), list[Any](start)
         for number, edit in enumerate(edits):
             _edit_list(value, model, edit, f"new {number}")
             assert value.as_list() == model
@@ -122,7 +113,7 @@ def _edit_text(value: CoPlainText, model: list[str], edit: _Edit, added: list[st
 @given(st.lists(st.sampled_from(_LETTERS), max_size=10), _edits)
 def test_a_text_is_edited_as_a_list_of_graphemes(start: list[str], edits: list[_Edit]) -> None:
     async def run() -> None:
-        value, model = _group().create_text("".join(start)), graphemes("".join(start))
+        value, model = detached_group().create_text("".join(start)), graphemes("".join(start))
         for edit in edits:
             _edit_text(value, model, edit, ["x", _LETTERS[abs(edit[2]) % 8], "y"])
             assert str(value) == "".join(model)
@@ -136,7 +127,7 @@ def test_a_text_is_edited_as_a_list_of_graphemes(start: list[str], edits: list[_
 async def test_a_long_text_is_changed_in_parts() -> None:
     choose = random.Random(3)  # noqa: S311 - a test's program
     first, second = ("".join(choose.choices("abcde \n", k=3_000)) for _ in range(2))
-    value = _group().create_text(first)
+    value = detached_group().create_text(first)
     assert len(value.refusals()) == 6
     value.apply(second)
     assert str(value) == second
@@ -145,7 +136,7 @@ async def test_a_long_text_is_changed_in_parts() -> None:
 
 
 async def test_invalid_items_in_a_text_are_not_shown() -> None:
-    value = _group().create_text("ab")
+    value = detached_group().create_text("ab")
     value._write([{"op": "app", "value": {"not": "text"}, "after": "start"}])
     assert str(value) == "ab"
     assert len(value) == 3
@@ -158,7 +149,7 @@ def test_joined_graphemes_are_the_text(text: str) -> None:
 
 
 async def test_the_keys_of_a_map_are_texts() -> None:
-    group = _group()
+    group = detached_group()
     wrong: Any = {1: "a"}
     for act in (lambda: group.create_map(wrong), lambda: group.create_map().set(*next(iter(wrong.items())))):
         with pytest.raises(InvalidContent, match="the keys of a map must be texts, found 1"):
@@ -166,7 +157,7 @@ async def test_the_keys_of_a_map_are_texts() -> None:
 
 
 async def test_edits_have_their_author_and_time() -> None:
-    value = _group().create_list(["a"])
+    value = detached_group().create_list(["a"])
     value.append("b")
     first, second = value.edits()
     assert (first.value, second.value) == ("a", "b")
@@ -175,7 +166,7 @@ async def test_edits_have_their_author_and_time() -> None:
 
 
 async def test_a_value_that_is_not_json_is_refused_without_a_change() -> None:
-    value = _group().create_list(["a"])
+    value = detached_group().create_list(["a"])
     for act in (lambda: value.append(object()), lambda: value.apply([object()]), lambda: value.replace(0, {1, 2})):
         with pytest.raises(InvalidContent, match="not a JSON value"):
             act()
@@ -189,7 +180,7 @@ async def test_a_feed_is_in_the_order_of_its_authors_clocks_whatever_arrived_fir
     view.extend([later])
     view.extend([earlier])
     assert [entry.value for entry in view.items] == ["first", "first too", "second"]
-    feed = _group().create_feed()
+    feed = detached_group().create_feed()
     feed.push({"a": 1})
     feed.push("b")
     assert len(feed) == 2
@@ -216,7 +207,7 @@ async def test_of_two_writes_of_one_millisecond_the_greater_session_wins_whateve
 
 async def test_a_list_reports_deletions_that_do_not_count() -> None:
     times = count(1)
-    items = _group(lambda: next(times)).create_list(["a"], restrict_deletion=True)
+    items = detached_group(lambda: next(times)).create_list(["a"], restrict_deletion=True)
     items.remove(0)
     assert [why for _, _, why in items.refusals()] == [None, None]
     account = items._host.account_id
@@ -228,7 +219,7 @@ async def test_a_list_reports_deletions_that_do_not_count() -> None:
 
 
 async def test_a_transaction_that_lost_the_race_of_first_writers_says_so() -> None:
-    value = _group().create_map({})
+    value = detached_group().create_map({})
     for number in range(2):
         value._write([{"op": "set", "key": "a", "value": number}], {"fww": "init"})
     assert value.as_dict() == {"a": 0}
@@ -240,7 +231,7 @@ async def test_a_list_of_deeply_nested_items_is_edited() -> None:
     deep: Any = []
     for _ in range(900):
         deep = [deep]
-    items = _group().create_list([deep, 1])
+    items = detached_group().create_list([deep, 1])
     items.apply([2, deep])
     assert len(items) == 2
     items.replace(0, deep)
