@@ -83,9 +83,13 @@ class CoFeed(OwnedValue, Sequence[FeedEntry]):
     def __iter__(self) -> Iterator[FeedEntry]:
         return iter(self.entries())
 
-    def entries(self) -> list[FeedEntry]:
-        """Return all items, ordered by their authors' clocks."""
-        return list(self._items())
+    def entries(self, *, at: int | None = None) -> list[FeedEntry]:
+        """Return all items, ordered by their authors' clocks.
+
+        Args:
+            at: a time in ms since the epoch: return what was written until then, by the authors' clocks.
+        """
+        return list(self._items() if at is None else self._content.show_until(at, FeedView()).items)
 
     def push(self, value: Json) -> None:
         """Add an item.

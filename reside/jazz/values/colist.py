@@ -77,7 +77,9 @@ class Ordered(OwnedValue):
         """
         self._change([Patch(0, len(self._items()), ())])
 
-    def _items(self) -> list[Item]:
+    def _items(self, at: int | None = None) -> list[Item]:
+        if at is not None:
+            return self._content.show_until(at, ListView(self._may_delete)).items()
         if self._core.stale:
             self._refresh()
         return self._view.items()
@@ -126,9 +128,13 @@ class CoList(Ordered, Sequence[Json]):
     def __iter__(self) -> Iterator[Json]:
         return iter(self.as_list())
 
-    def as_list(self) -> list[Json]:
-        """Return all items. The caller owns the list, but its items are shared: do not modify them."""
-        return [item.value for item in self._items()]
+    def as_list(self, *, at: int | None = None) -> list[Json]:
+        """Return all items. The caller owns the list, but its items are shared: do not modify them.
+
+        Args:
+            at: a time in ms since the epoch: return what was written until then, by the authors' clocks.
+        """
+        return [item.value for item in self._items(at)]
 
     def append(self, value: Json) -> None:
         """Add an item at the end.

@@ -130,9 +130,14 @@ class CoMap(OwnedValue, Mapping[str, Json]):
         """Return the values of all keys at this time."""
         return self.as_dict().values()
 
-    def as_dict(self) -> dict[str, Json]:
-        """Return all keys and values. The caller owns the dict, but its values are shared: do not modify them."""
-        return {key: entries[-1][2] for key, entries in self._entries().items() if not entries[-1][1]}
+    def as_dict(self, *, at: int | None = None) -> dict[str, Json]:
+        """Return all keys and values. The caller owns the dict, but its values are shared: do not modify them.
+
+        Args:
+            at: a time in ms since the epoch: return what was written until then, by the authors' clocks.
+        """
+        found = self._entries() if at is None else self._content.show_until(at, MapView({})).entries
+        return {key: entries[-1][2] for key, entries in found.items() if not entries[-1][1]}
 
     def set(self, key: str, value: Json) -> None:
         """Assign a key.

@@ -7,7 +7,7 @@ no longer counts. So a node that loaded the value before a change sees the same 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.store import Store
@@ -28,6 +28,9 @@ class View(Protocol):
 
     def extend(self, transactions: Sequence[Transaction]) -> None:
         """Add transactions in their order of arrival."""
+
+
+ViewType = TypeVar("ViewType", bound=View)
 
 
 class Content:
@@ -101,6 +104,12 @@ class Content:
         self.refresh()
         self._span.update(self._valid, self._losers)
         return self._span
+
+    def show_until(self, at: int, view: ViewType) -> ViewType:
+        """Fill an empty view with the transactions that count and are dated until a time (ms); takes linear time."""
+        self.refresh()
+        view.reset([item for item in self._valid if item.at <= at], self._losers)
+        return view
 
     def refusals(self) -> list[tuple[Transaction, str | None]]:
         """Return each transaction of the log with the reason why it does not count; None if it does."""

@@ -44,14 +44,26 @@ class CoPlainText(Ordered):
     kind: ClassVar[str] = "text"
 
     def __str__(self) -> str:
-        return "".join(self.graphemes())
+        return self.as_text()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.graphemes())
 
-    def graphemes(self) -> list[str]:
-        """Return the grapheme clusters. A faulty writer may insert items that are not text; they become empty texts."""
-        return [item.value if isinstance(item.value, str) else "" for item in self._items()]
+    def as_text(self, *, at: int | None = None) -> str:
+        """Return the text.
+
+        Args:
+            at: a time in ms since the epoch: return what was written until then, by the authors' clocks.
+        """
+        return "".join(self.graphemes(at=at))
+
+    def graphemes(self, *, at: int | None = None) -> list[str]:
+        """Return the grapheme clusters. A faulty writer may insert items that are not text; they become empty texts.
+
+        Args:
+            at: see `as_text`.
+        """
+        return [item.value if isinstance(item.value, str) else "" for item in self._items(at)]
 
     def insert(self, index: int, text: str) -> None:
         """Insert a text before the grapheme at `index`. The index has the meaning that it has in `list.insert`.

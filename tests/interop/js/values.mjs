@@ -28,6 +28,11 @@ export const valueOperations = (load) => ({
     const value = await load(actor, id);
     return texts.map((text) => value.toGraphemes(text));
   },
+  // The content at each of these times.
+  atTimes: async ({ actor, id, times }) => {
+    const value = await load(actor, id);
+    return times.map((time) => plain(value.atTime(time)));
+  },
   items: async ({ actor, id }) => (await load(actor, id)).asArray(),
   replace: async ({ actor, id, at, value }) => void (await load(actor, id)).replace(at, value),
   // One edit of a list or a text at a fraction of its current length.
