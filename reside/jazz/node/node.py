@@ -20,7 +20,7 @@ from reside.jazz.node.runtime import Runtime
 from reside.jazz.node.statistics import Statistics
 from reside.jazz.removals import UNIQUE_NAME, RemovalRecord, WritePolicy
 from reside.jazz.values.cofeed import CoFeed
-from reside.jazz.values.colist import CoList
+from reside.jazz.values.colist import CoList, appending
 from reside.jazz.values.comap import CoMap, assigning
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.values.stream import FileStream
@@ -317,14 +317,44 @@ class Node:
         changes = assigning(init or {})
         return await self._unique(unique_header("comap", owner.id, unique), CoMap, changes)
 
+    async def upsert_unique_map(self, owner: Group, unique: Unique, values: Mapping[str, Json]) -> CoMap:
+        """Assign keys of the unique map with a name in a group; create the map if there is none.
+
+        Other keys are kept. A key that has its value is not written again. Of several nodes that do this concurrently,
+        the last writer of each key wins, also if all of them create the map.
+
+        Raises:
+            NotPermitted: this account may not write there.
+            ValueDeleted: it was deleted and can't be created again.
+        """
+        found = await self.unique_map(owner, unique)
+        found.update({key: value for key, value in values.items() if not found.has(key, value)})
+        return found
+
     async def find_unique_list(self, owner: str, unique: Unique) -> CoList | None:
         """Load the unique list with a name in a group; see `find_unique_map`."""
         return await self._find_unique(unique_header("colist", owner, unique), CoList)
 
     async def unique_list(self, owner: Group, unique: Unique, items: Iterable[Json] = ()) -> CoList:
         """Load the unique list with a name in a group; create it if there is none. See `unique_map`."""
-        changes = [{"op": "app", "value": item, "after": "start"} for item in items]
-        return await self._unique(unique_header("colist", owner.id, unique), CoList, changes)
+        header = unique_header("colist", owner.id, unique)
+        return await self._unique(header, CoList, appending(items))
+
+    async def upsert_unique_list(self, owner: Group, unique: Unique, items: Iterable[Json]) -> CoList:
+        """Make the unique list with a name in a group equal to `items` (`CoList.apply`); create it if there is none.
+
+        If several nodes create it concurrently, only the earliest content counts.
+
+        Raises:
+            NotPermitted: this account may not write there.
+            ValueDeleted: it was deleted and can't be created again.
+        """
+        wanted, header = list(items), unique_header("colist", owner.id, unique)
+        found = await self._find_unique(header, CoList)
+        if found is None:
+            return self._host.creator.unique(header, CoList, appending(wanted))
+        found.apply(wanted)
+        return found
 
     async def find_unique_feed(self, owner: str, unique: Unique) -> CoFeed | None:
         """Load the unique feed with a name in a group; see `find_unique_map`."""

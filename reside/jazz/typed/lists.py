@@ -8,7 +8,7 @@ from reside.jazz.typed.collection import Collection
 from reside.jazz.typed.creating import WriteTarget, check
 from reside.jazz.typed.errors import NotLoaded
 from reside.jazz.typed.resolving import EACH
-from reside.jazz.values.colist import CoList
+from reside.jazz.values.colist import CoList, appending
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.wire.header import ValueType
 
@@ -117,8 +117,7 @@ class ListOf(Collection[T], Sequence[T]):
         ]
         if target.unique is None:
             return target.owner.create_list(items)
-        changes = [{"op": "app", "value": item, "after": "start"} for item in items]
-        return target.unique_value("colist", CoList, changes)
+        return target.unique_value("colist", CoList, appending(items))
 
     @property
     def _value_raw(self) -> CoList:

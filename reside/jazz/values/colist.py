@@ -230,13 +230,18 @@ class CoList(Ordered, Sequence[Json]):
         return range(len(self))[index]
 
 
+def appending(values: Iterable[Json]) -> list[dict[str, Json]]:
+    """Return the changes that add values to an empty list."""
+    return [{"op": "app", "value": value, "after": "start"} for value in values]
+
+
 def _inserting(items: Sequence[Item], place: int, values: Sequence[Json]) -> list[dict[str, Json]]:
     """Return the changes that insert values in their order before the item at a position, or at the end.
 
     Of siblings, the latest is first: values inserted next to the same item are therefore written in reverse.
     """
     if not items:
-        return [{"op": "app", "value": value, "after": "start"} for value in values]
+        return appending(values)
     if place == 0:
         key = op_id(items[0].key)
         return [{"op": "pre", "value": value, "before": key} for value in reversed(values)]

@@ -10,6 +10,7 @@ from reside.jazz.ids import Json, SessionId
 from reside.jazz.memory.covalue import Core
 from reside.jazz.values.host import Host
 from reside.jazz.values.owned import OwnedValue, author
+from reside.jazz.wire.encoding import stable_json
 from reside.jazz.wire.session import Transaction
 
 RESERVED_KEYS: Final = frozenset(
@@ -111,6 +112,14 @@ class CoMap(OwnedValue, Mapping[str, Json]):
         if not entries or entries[-1][1]:
             raise KeyError(key)
         return entries[-1][2]
+
+    def has(self, key: str, value: Json) -> bool:
+        """Return whether a key has this value; unlike in Python, 1 and True are different.
+
+        Raises:
+            InvalidContent: the value is not JSON.
+        """
+        return key in self and stable_json(self[key]) == stable_json(value)
 
     def __contains__(self, key: object) -> bool:
         entries = self._entries().get(key) if isinstance(key, str) else None

@@ -1,5 +1,6 @@
 """Values with computable ids: one for each name, and the earliest first content wins."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from interop.javascript import JavaScript
 from support.jazz_nodes import Nodes, content, until
 from support.jazz_server import JazzServer
 
-from reside.jazz import AccountId, CoFeed, CoList, CoMap, Group, Node, ValueDeleted
+from reside.jazz import AccountId, CoFeed, CoList, CoMap, Group, Node, NotPermitted, ValueDeleted
 from reside.jazz.wire.header import Unique
 
 pytestmark = pytest.mark.anyio
@@ -137,3 +138,64 @@ async def test_a_deleted_unique_value_is_not_created_again(nodes: Nodes) -> None
             await node.unique_map(owner, "gone", {"a": 2})
         with pytest.raises(ValueDeleted):
             await node.find_unique_map(group.id, "gone")
+
+
+async def test_an_upsert_creates_a_map_and_writes_only_what_differs(jazz: JazzServer, nodes: Nodes) -> None:
+    owner = await nodes("owner")
+    group = await _writable(owner)
+    made = await owner.upsert_unique_map(group, "settings", {"a": 1, "b": [1]})
+    assert content(made) == {"a": 1, "b": [1]}
+    made.set("c", "kept")
+    count = len(made.refusals())
+    assert await owner.upsert_unique_map(group, "settings", {"a": True, "b": [1]}) is made
+    assert content(made) == {"a": True, "b": [1], "c": "kept"}
+    assert made["a"] is True
+    await owner.upsert_unique_map(group, "settings", {"b": [1]})
+    assert len(made.refusals()) == count + 1
+    await owner.flush()
+    other = await nodes("other")
+    theirs = await other.upsert_unique_map(await other.load_group(group.id), "settings", {"b": 2})
+    assert content(theirs) == {"a": True, "b": 2, "c": "kept"}
+
+
+async def test_concurrent_upserts_of_a_new_map_are_merged(jazz: JazzServer, tools: JavaScript, nodes: Nodes) -> None:
+    first, second = await nodes("first"), await nodes("second")
+    group = await _writable(first)
+    same = await second.load_group(group.id)
+    one, two = await asyncio.gather(
+        first.upsert_unique_map(group, "settings", {"first": 1}),
+        second.upsert_unique_map(same, "settings", {"by": "second"}),
+    )
+    await first.flush()
+    await second.flush()
+    for value in (one, two):
+        await until(value, {"first": 1, "by": "second"})
+    await tools("login", actor="tools", url=jazz.url, **await tools("create", url=jazz.url, name="tools"))
+    theirs = await tools("getOrCreate", actor="tools", owner=group.id, kind="map", unique="settings", value={"by": "x"})
+    assert theirs == {"id": one.id, "content": {"first": 1, "by": "second"}}
+
+
+async def test_an_upsert_makes_a_list_equal(nodes: Nodes) -> None:
+    owner = await nodes("owner")
+    group = await _writable(owner)
+    made = await owner.upsert_unique_list(group, "steps", ["a", "b"])
+    assert content(made) == ["a", "b"]
+    assert await owner.upsert_unique_list(group, "steps", iter(["b", "c"])) is made
+    assert content(made) == ["b", "c"]
+    made.destroy()
+    with pytest.raises(ValueDeleted):
+        await owner.upsert_unique_list(group, "steps", ["d"])
+
+
+async def test_an_upsert_by_a_reader_is_refused(nodes: Nodes) -> None:
+    owner, reader = await nodes("owner"), await nodes("reader")
+    group = owner.create_group()
+    await group.add_member("everyone", "reader")
+    await owner.upsert_unique_map(group, "settings", {"a": 1})
+    await owner.flush()
+    same = await reader.load_group(group.id)
+    assert content(await reader.upsert_unique_map(same, "settings", {"a": 1})) == {"a": 1}
+    with pytest.raises(NotPermitted, match="reader"):
+        await reader.upsert_unique_map(same, "settings", {"a": 2})
+    with pytest.raises(NotPermitted, match="reader"):
+        await reader.upsert_unique_map(same, "others", {"a": 2})
