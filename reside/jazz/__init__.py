@@ -25,6 +25,7 @@ from reside.jazz.events.watch import Watch
 from reside.jazz.groups.account import Account, Credentials
 from reside.jazz.groups.group import Group
 from reside.jazz.groups.invites import Invite, InviteRole
+from reside.jazz.groups.passphrase import new_passphrase
 from reside.jazz.ids import EVERYONE, AccountId, AgentId, CoId, Everyone, Json, Role, SessionId
 from reside.jazz.inbox import Inbox, InboxMessage, InboxSender, MessageRefused, make_inbox
 from reside.jazz.node import Node, now_ms
@@ -88,6 +89,7 @@ __all__ = [
     "WritePolicy",
     "WrongKind",
     "make_inbox",
+    "new_passphrase",
     "now_ms",
     "read_request_account",
     "sign_jazz_token",

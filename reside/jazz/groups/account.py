@@ -6,6 +6,7 @@ from typing import ClassVar
 from reside.jazz.errors import InvalidContent
 from reside.jazz.groups.group import Group
 from reside.jazz.groups.invites import Invite, InviteRole
+from reside.jazz.groups.passphrase import agent_secret_from_passphrase
 from reside.jazz.ids import AccountId, AgentId, CoId, Everyone, Role
 from reside.jazz.memory.covalue import Core
 from reside.jazz.values.comap import CoMap
@@ -41,6 +42,16 @@ class Credentials:
         """
         agent = Agent.from_secret(agent_secret)
         return Credentials(AccountId(account_header(agent.agent_id).co_id), agent_secret)
+
+    @staticmethod
+    def from_passphrase(passphrase: str) -> "Credentials":
+        """Return the credentials of a passphrase of 24 words; see `new_passphrase`. jazz-tools computes the same.
+
+        Raises:
+            InvalidCredentials: it is not a passphrase.
+            ImportError: the extra `passphrase` is not installed.
+        """
+        return Credentials.from_secret(agent_secret_from_passphrase(passphrase))
 
 
 class Account(Group):

@@ -121,6 +121,7 @@ print(size() - before, *(name in sys.modules for name in ("pydantic", "regex")))
     ("program", "cure"),
     [
         ("import reside.jazz.typed", "needs pydantic: pip install 'reside-jazz[typed]'"),
+        ("import reside.jazz; reside.jazz.new_passphrase()", "need mnemonic: pip install 'reside-jazz[passphrase]'"),
         ("from reside.jazz.values.text import graphemes; graphemes(chr(228))", "need regex: pip install"),
     ],
 )

@@ -1,12 +1,15 @@
 // Drives the official jazz-tools package for the tests; the protocol is driver.mjs's.
 //
 // An actor is an account as `startWorker` logs it in; values are named by their ids.
+import { generateMnemonic } from "@scure/bip39";
+import { wordlist } from "@scure/bip39/wordlists/english";
 import { createWebSocketPeer } from "cojson-transport-ws";
 import { NapiCrypto } from "cojson/crypto/NapiCrypto";
 import {
   Account,
   Group,
   InboxSender,
+  PassphraseAuth,
   authenticateRequest,
   co,
   createInviteLink,
@@ -31,20 +34,35 @@ async function connect(url) {
   return createWebSocketPeer({ id: `server_${Math.random()}`, websocket, role: "server" });
 }
 
+// The credentials with which PassphraseAuth logs in.
+async function credentialsOf(passphrase) {
+  const crypto = await NapiCrypto.create();
+  let credentials;
+  const authenticate = async (given) => {
+    credentials = given;
+  };
+  await new PassphraseAuth(crypto, authenticate, null, { set: async () => {} }, wordlist).logIn(passphrase);
+  return { accountID: credentials.accountID, accountSecret: credentials.accountSecret };
+}
+
 serve({
   async login({ actor, url, accountID, accountSecret }) {
     const started = await startWorker({ accountID, accountSecret, syncServer: url, WebSocket });
     workers.set(actor, started);
     return { id: started.worker.$jazz.id };
   },
-  // Creates a new account, as `account create` of jazz-run does.
-  async create({ url, name }) {
+  // Creates a new account, as `account create` of jazz-run does, or that of a passphrase.
+  async create({ url, name, passphrase }) {
     const crypto = await NapiCrypto.create();
-    const account = await Account.create({ creationProps: { name }, peers: [await connect(url)], crypto });
+    const peers = [await connect(url)];
+    const initialAgentSecret = passphrase && (await credentialsOf(passphrase)).accountSecret;
+    const account = await Account.create({ creationProps: { name }, initialAgentSecret, peers, crypto });
     await account.$jazz.waitForAllCoValuesSync({ timeout: 20_000 });
     const { agentSecret } = account.$jazz.localNode.getCurrentAgent();
     return { accountID: account.$jazz.id, accountSecret: agentSecret };
   },
+  credentialsOf: ({ passphrase }) => credentialsOf(passphrase),
+  newPassphrase: () => generateMnemonic(wordlist, 256),
   profile({ actor }) {
     return workers.get(actor).worker.profile.$jazz.raw.toJSON();
   },
