@@ -109,6 +109,34 @@ class Account(Group):
         self._profile = await self._host.load_as(profile_id, CoMap, timeout=timeout)
         return self._profile
 
+    @property
+    def root_id(self) -> CoId | None:
+        """The id of the account's root, a map from which its programs find their values; None if it has none."""
+        root = self._state.get("root")
+        return CoId(root) if isinstance(root, str) else None
+
+    async def load_root(self, *, timeout: float = 30.0) -> CoMap:  # noqa: ASYNC109 - as in every load of a node
+        """Load the account's root. Who can read it depends on the group of the map.
+
+        Raises:
+            InvalidContent: the account has no root.
+            ValueNotFound: the server does not have the root.
+        """
+        root_id = self.root_id
+        if root_id is None:
+            raise InvalidContent(f"the account {self.id} has no root: its owner sets one with set_root()")
+        return await self._host.load_as(root_id, CoMap, timeout=timeout)
+
+    def set_root(self, root: CoMap) -> None:
+        """Make a map the account's root. If several devices do so concurrently, the last one wins.
+
+        Raises:
+            NotPermitted: it is another account than that of the node.
+        """
+        if self.account_id != self._host.account_id:
+            raise self._writer.refusal("set the root of", "the account itself")
+        self._writer.set("root", root.id)
+
     async def add_member(self, member: AccountId | AgentId | Everyone, role: Role) -> None:
         """Raise `InvalidContent`, because an account has no members."""
         raise self._no_members(f"add {member} as {role} to")

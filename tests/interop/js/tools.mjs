@@ -24,6 +24,11 @@ import { valueOperations } from "./tools_values.mjs";
 
 const workers = new Map();
 const Note = co.map({ text: z.string() });
+const Me = co
+  .account({ profile: co.profile(), root: co.map({ theme: z.string() }) })
+  .withMigration((account) => {
+    if (!account.$jazz.has("root")) account.$jazz.set("root", { theme: "of JavaScript" });
+  });
 
 async function connect(url) {
   const websocket = new WebSocket(url);
@@ -50,6 +55,12 @@ serve({
     const started = await startWorker({ accountID, accountSecret, syncServer: url, WebSocket });
     workers.set(actor, started);
     return { id: started.worker.$jazz.id };
+  },
+  // Logs in with a schema whose migration creates a root, and returns the theme in the root.
+  async themeOf({ actor, url, accountID, accountSecret }) {
+    const started = await startWorker({ AccountSchema: Me, accountID, accountSecret, syncServer: url, WebSocket });
+    workers.set(actor, started);
+    return (await started.worker.$jazz.ensureLoaded({ resolve: { root: true } })).root.theme;
   },
   // Creates a new account, as `account create` of jazz-run does, or that of a passphrase.
   async create({ url, name, passphrase }) {
