@@ -58,8 +58,13 @@ class Content:
         self._span = Span()
         self.latest = 0
 
-    def refresh(self) -> None:
-        """Update the view from the log and the permissions."""
+    def refresh(self, budget: int | None = None) -> None:
+        """Update the view from the log and the permissions.
+
+        Args:
+            budget: process about this many characters of new transactions, and leave the value stale if there are more;
+                None: process all.
+        """
         core = self._core
         if not core.stale or core.header is None:
             return
@@ -78,12 +83,14 @@ class Content:
             if group.forgotten != self._forgotten:
                 self._forgotten, self._owner_revision, content_changed = group.forgotten, -1, True
                 self._decoder.forget()
-        seen, self._seen = self._seen, len(core.transactions)
-        affected = revision != self._owner_revision and self._is_affected(core.header.owner)
+        seen = self._seen
+        affected = seen > 0 and revision != self._owner_revision and self._is_affected(core.header.owner)
         self._owner_revision = revision
         if affected:
             content_changed = self._decoder.forget_validity() or content_changed
-        fresh = core.transactions if affected else core.transactions[seen:]
+        fresh = core.transactions if affected else _within(budget, core.transactions[seen:])
+        self._seen = len(fresh) if affected else seen + len(fresh)
+        core.stale = self._seen < len(core.transactions)
         self._newest = max([self._newest, *[item.made_at for item in fresh]])
         readable = self._decoder.readable(self._permitted(fresh, owner))
         if affected:
@@ -198,6 +205,17 @@ class Content:
         if header is not None and header.owner is None:
             return None
         return "the owning group is not loaded"
+
+
+def _within(budget: int | None, transactions: list[Transaction]) -> list[Transaction]:
+    """Return the first transactions: as many as the budget of characters allows, at least one."""
+    if budget is None:
+        return transactions
+    for count, item in enumerate(transactions, 1):
+        budget -= len(item.payload)
+        if budget <= 0:
+            return transactions[:count]
+    return transactions
 
 
 def _latest(valid: Iterable[Transaction]) -> int:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterable, AsyncIterator
 from typing import ClassVar, Final
 
 from reside.jazz.errors import InvalidContent, JazzTimeout, ValueDeleted
+from reside.jazz.events.wakeup import Wakeup
 from reside.jazz.memory.covalue import Core
 from reside.jazz.values.host import Host
 from reside.jazz.values.owned import OwnedValue
@@ -18,6 +19,8 @@ from reside.jazz.wire.encoding import b64encode
 _CHUNK_BYTES: Final = 102_400
 """The chunk size of the JavaScript library; one transaction contains one chunk."""
 _CHUNKS_IN_FLIGHT: Final = 40
+_CHARACTERS_AT_ONCE: Final = 4 * 136_600
+"""Decrypted at once when a file is read piece by piece: some chunks, which take a few milliseconds."""
 
 
 class FileStream(OwnedValue):
@@ -70,12 +73,10 @@ class FileStream(OwnedValue):
             JazzTimeout: its writer did not end it in time.
         """
         try:
-            async with asyncio.timeout(timeout), self.watch() as changes:
-                async for _ in changes:
-                    if self.deleted:
-                        raise ValueDeleted(self.id)
-                    self._check_limit(max_bytes)
-                    if self.finished:
+            async with asyncio.timeout(timeout):
+                async for view in self._advances():
+                    self._check_limit(view, max_bytes)
+                    if view.ended:
                         return
         except TimeoutError:
             raise JazzTimeout(f"the file {self.id} was not finished by its writer within {timeout:g} s") from None
@@ -92,26 +93,22 @@ class FileStream(OwnedValue):
         read: list[Chunk] = []
         total = 0
         version = self._view.version
-        async with self.watch() as changes:
-            async for _ in changes:
-                if self.deleted:
-                    raise ValueDeleted(self.id)
-                view = self._fresh()
-                while True:
-                    if version != view.version:
-                        self._check_read(read)
-                        version = view.version
-                    if len(read) == len(view.chunks):
-                        break
-                    chunk = view.chunks[len(read)]
-                    data = self._bytes_of(chunk)
-                    read.append(chunk)
-                    total += len(data)
-                    yield data
-                    await asyncio.sleep(0)  # other tasks run between the chunks of a file that is complete
-                if view.ended:
-                    self._check_size(total)
-                    return
+        async for view in self._advances():
+            while True:
+                if version != view.version:
+                    self._check_read(read)
+                    version = view.version
+                if len(read) == len(view.chunks):
+                    break
+                chunk = view.chunks[len(read)]
+                data = self._bytes_of(chunk)
+                read.append(chunk)
+                total += len(data)
+                yield data
+                await asyncio.sleep(0)  # other tasks run between the chunks of a file that is complete
+            if view.ended:
+                self._check_size(total)
+                return
 
     def _start(self, mime_type: str, *, name: str | None = None, size: int | None = None) -> None:
         """Write the description; chunks and the end follow.
@@ -179,6 +176,24 @@ class FileStream(OwnedValue):
         self._check_size(self.received)
         self._write([{"type": "end"}])
 
+    async def _advances(self) -> AsyncIterator[StreamView]:
+        """Yield the view now and after each change of it, while other tasks run.
+
+        Raises:
+            ValueDeleted: the value was deleted.
+            NodeClosed: the node was closed.
+        """
+        with Wakeup(self.id, self._host.watches) as wakeup:
+            while True:
+                if self.deleted:
+                    raise ValueDeleted(self.id)
+                self._content.refresh(_CHARACTERS_AT_ONCE)
+                yield self._view
+                if self._core.stale:
+                    await asyncio.sleep(0)
+                else:
+                    await wakeup.wait()
+
     def _fresh(self) -> StreamView:
         if self._core.stale:
             self._refresh()
@@ -194,8 +209,8 @@ class FileStream(OwnedValue):
         if self._view.chunks[: len(read)] != read:
             raise InvalidContent(f"the beginning of the file {self.id} changed while it was read: read it again")
 
-    def _check_limit(self, max_bytes: int | None) -> None:
-        size = max(self.received, (self.info.size or 0) if self.info is not None else 0)
+    def _check_limit(self, view: StreamView, max_bytes: int | None) -> None:
+        size = max(view.size, (view.info.size or 0) if view.info is not None else 0)
         if max_bytes is not None and size > max_bytes:
             raise InvalidContent(f"the file {self.id} has {size} bytes, more than the limit of {max_bytes}")
 

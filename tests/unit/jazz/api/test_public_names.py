@@ -56,6 +56,7 @@ def test_the_public_names_are_exactly_these() -> None:
         WritePolicy
         WrongKind
         make_inbox
+        new_passphrase
         now_ms
         read_request_account
         sign_jazz_token

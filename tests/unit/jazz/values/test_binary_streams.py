@@ -1,12 +1,13 @@
 """Files: how their parts are joined, in which order, and what is not a file."""
 
 import asyncio
+import itertools
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.jazz_controlled_nodes import DetachedNode, registered
+from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during, registered
 from unit.jazz.logs import Log
 
 from reside.jazz import FileInfo, FileStream, Group, InvalidContent, JazzTimeout, NodeClosed, ValueDeleted
@@ -221,6 +222,34 @@ async def test_other_tasks_run_between_the_chunks_of_a_complete_file() -> None:
     assert [len(part) async for part in file.chunks()] == [102_400] * 4 + [90_400]
     counting.cancel()
     assert len(turns) >= 5
+
+
+@pytest.mark.parametrize("read", ["chunks", "until_finished"])
+async def test_a_complete_file_is_decrypted_piece_by_piece(read: str) -> None:
+    hub = DetachedNode()
+    writer, reader = await registered(hub, "writer"), await registered(hub, "reader")
+    group = writer.create_group()
+    await group.add_member("everyone", "reader")
+    written = group.create_file(b"x" * 4_000_000)
+    await exchange(hub, writer)
+    file = await exchange_during(hub, reader, reader.open_file(written.id))
+    await exchange(hub, reader)
+    turns: list[int] = []
+
+    async def count() -> None:
+        while True:
+            turns.append(len(file._view.chunks))
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    if read == "chunks":
+        assert sum([len(part) async for part in file.chunks()]) == 4_000_000
+    else:
+        await file.until_finished(max_bytes=4_000_000)
+    counting.cancel()
+    steps = [after - before for before, after in itertools.pairwise(turns)]
+    assert 0 < max(steps) <= 5
+    assert file.read() == b"x" * 4_000_000
 
 
 async def test_a_start_that_changes_while_it_is_read_is_an_error() -> None:
