@@ -133,8 +133,7 @@ class Account(Group):
         Raises:
             NotPermitted: it is another account than that of the node.
         """
-        if self.account_id != self._host.account_id:
-            raise self._writer.refusal("set the root of", "the account itself")
+        self._check_is_own("set the root of")
         self._writer.set("root", root.id)
 
     async def add_member(self, member: AccountId | AgentId | Everyone, role: Role) -> None:
@@ -171,6 +170,10 @@ class Account(Group):
         """Make a map the account's profile."""
         self._writer.set("profile", profile.id)
         self._profile = profile
+
+    def _check_is_own(self, act: str) -> None:
+        if self.account_id != self._host.account_id:
+            raise self._writer.refusal(act, "the account itself")
 
     def _no_members(self, act: str) -> InvalidContent:
         return InvalidContent(f"can't {act} the account {self.id}: accounts have no members; give the value a group")

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 if find_spec("pydantic") is None:
     raise ImportError("reside.jazz.typed needs pydantic: pip install 'reside-jazz[typed]'")
 
+from reside.jazz.typed.accounts import AccountModel, ProfileModel
 from reside.jazz.typed.base import Resolve, TypedValue
 from reside.jazz.typed.creating import Inline
 from reside.jazz.typed.errors import NotLoaded, ReferenceNotFound, SchemaError, SchemaMismatch, UnknownField
@@ -23,6 +24,7 @@ from reside.jazz.typed.watching import DeepWatch
 
 __all__ = [
     "EACH",
+    "AccountModel",
     "CoMapModel",
     "DeepWatch",
     "FeedItem",
@@ -31,6 +33,7 @@ __all__ = [
     "Inline",
     "ListOf",
     "NotLoaded",
+    "ProfileModel",
     "RecordOf",
     "ReferenceNotFound",
     "Resolve",

@@ -13,7 +13,6 @@ from reside.jazz.typed.errors import NotLoaded, ReferenceNotFound, SchemaMismatc
 from reside.jazz.typed.resolving import Spec
 from reside.jazz.typed.views import View
 from reside.jazz.values.host import Host
-from reside.jazz.values.owned import OwnedValue
 from reside.jazz.values.value import Value
 
 T = TypeVar("T", bound=View)
@@ -61,7 +60,7 @@ async def load_tree(
     return Tree(view, loading.values)
 
 
-def read(codec: Codec, raw: Json, label: str, container: OwnedValue) -> Any:
+def read(codec: Codec, raw: Json, label: str, container: Value) -> Any:
     """Decode the JSON of a field or an item.
 
     Raises:
@@ -82,7 +81,7 @@ def read(codec: Codec, raw: Json, label: str, container: OwnedValue) -> Any:
     return view_of(codec, value, label, container)
 
 
-def view_of(codec: RefCodec, value: Value, label: str, container: OwnedValue) -> Any:
+def view_of(codec: RefCodec, value: Value, label: str, container: Value) -> Any:
     """Return a value as the class of a reference: as a typed view, or the group or untyped value itself."""
     target: Any = codec.choose(value)
     if target is not None and not hasattr(target, "_value_class") and isinstance(value, target):
@@ -162,7 +161,7 @@ class _Loading:
 class _Place:
     """A reference: the value that contains it, its codec, its path for errors, and what to load below it."""
 
-    container: OwnedValue
+    container: Value
     codec: RefCodec
     path: str
     spec: Spec

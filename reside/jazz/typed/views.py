@@ -5,7 +5,6 @@ from typing import Any, ClassVar, Protocol, Self
 
 from reside.jazz.ids import Json
 from reside.jazz.typed.codecs import RefCodec
-from reside.jazz.values.owned import OwnedValue
 
 
 class HasReferences(Protocol):
@@ -19,14 +18,14 @@ class HasReferences(Protocol):
 class View(HasReferences, Protocol):
     """A typed view of a value."""
 
-    _value_class: ClassVar[type[OwnedValue]]
+    _value_class: ClassVar[Any]  # a type[Value]; subclasses narrow it
 
     @property
     def raw(self) -> Any:
         """The untyped value."""
 
     @classmethod
-    def _view(cls, value: OwnedValue) -> Self:
+    def _view(cls, value: Any) -> Self:
         """Return a view of a value; raise `NotPermitted` if this account may not read it."""
 
     def _refer(self, name: str) -> Iterable[tuple[str, Json]]:
