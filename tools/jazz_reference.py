@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 PAGE: Final = ROOT / "docs/jazz-api.md"
+GUIDE: Final = ROOT / "docs/jazz.md"
 PACKAGES: Final = ("reside.jazz", "reside.jazz.typed", "reside.jazz.server")
 _SECTIONS: Final = {
     "Args": "Arguments",
@@ -32,10 +33,10 @@ _SECTIONS: Final = {
     "Raises": "Raises",
     "Returns": "Returns",
 }
-_HEAD: Final = """\
+_HEAD: Final = f"""\
 # reside.jazz: API reference
 
-`python tools/jazz_reference.py` writes this page from the docstrings. [jazz.md](jazz.md) is the guide.
+`python tools/jazz_reference.py` writes this page from the docstrings. [The guide]({GUIDE.name}) explains how it is used.
 """
 
 
