@@ -36,7 +36,7 @@ _SECTIONS: Final = {
 _HEAD: Final = f"""\
 # reside.jazz: API reference
 
-`python tools/jazz_reference.py` writes this page from the docstrings. [The guide]({GUIDE.name}) explains how it is used.
+`python tools/jazz_reference.py` writes this page from the docstrings. [The guide]({GUIDE.name}) explains the package.
 """
 
 
