@@ -28,7 +28,7 @@ def _words() -> "Mnemonic":
 
 
 def new_passphrase() -> str:
-    """Return a random passphrase. Whoever has it can act as its account: keep it as you keep a private key."""
+    """Return a random passphrase. Anyone who has it can act as its account: keep it as you keep a private key."""
     return str(_words().generate(_BITS))
 
 

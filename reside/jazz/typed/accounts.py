@@ -1,14 +1,15 @@
 """Accounts with a typed profile and root, and a migration at each login, like `co.account` in jazz-tools."""
 
 from collections.abc import Iterable, Mapping
+from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from reside.jazz.errors import InvalidContent
+from reside.jazz.errors import InvalidContent, JazzTimeout
 from reside.jazz.groups.account import Account
 from reside.jazz.ids import CoId, Json
 from reside.jazz.typed.base import Resolve
 from reside.jazz.typed.codecs import RefCodec
-from reside.jazz.typed.errors import SchemaError
+from reside.jazz.typed.errors import SchemaError, SchemaMismatch
 from reside.jazz.typed.fields import codec_of, read_annotation, register
 from reside.jazz.typed.loading import load_tree, read
 from reside.jazz.typed.model import CoMapModel
@@ -55,7 +56,7 @@ class AccountModel:
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
-        for name in vars(cls).get("__annotations__", {}):
+        for name in get_annotations(cls):
             if name not in _REFERENCES:
                 raise SchemaError(
                     f"{cls.__name__}.{name}: an account has a profile and a root only; add it to the root"
@@ -109,9 +110,10 @@ class AccountModel:
     async def migrate(self) -> None:
         """Create or change what this version of the program needs. Override it; by default it does nothing.
 
-        It runs at each login, after the profile and the root are loaded, and may run on several devices at once.
-        So it should check before it writes. Of two devices that create a root, the last one wins, unless both use the
-        same unique value: `self.root = await MyRoot(…).get_or_create_unique(self.raw, "root")`.
+        It runs at each login, after the profile and the root are loaded, and may run on several devices at once. So it
+        should check before it writes. A root that can't be loaded can be replaced here; otherwise the login fails.
+        Of two devices that create a root, the last one wins, unless both use the same unique value:
+        `self.root = await MyRoot(…).get_or_create_unique(self.raw, "root")`.
         """
 
     @property
@@ -143,15 +145,23 @@ class AccountModel:
     @classmethod
     async def _open(cls, node: "Node", spec: Spec) -> Self:
         me = cls(node.account)
-        found = [name for name in _REFERENCES if me._id_of(name) is not None]
-        await load_tree(node._host, cls, me.id, Spec({name: Spec() for name in found}))
+        for name in _REFERENCES:
+            await me._load_if_possible(name)
         try:
             await me.migrate()
         except Exception as error:
             error.add_note(f"raised by {cls.__name__}.migrate; the next login of {me.id} migrates again")
             raise
+        await load_tree(node._host, cls, me.id, Spec({name: Spec() for name in _REFERENCES}))
         await load_tree(node._host, cls, me.id, spec)
         return me
+
+    async def _load_if_possible(self, name: str) -> None:
+        """Load the profile or the root for the migration, which may replace one that can't be loaded."""
+        try:
+            await load_tree(self._account._host, type(self), self.id, Spec({name: Spec(tolerant=True)}))
+        except (JazzTimeout, SchemaMismatch):
+            return  # raised after the migration, if it is still there
 
     @classmethod
     def _view(cls, value: Any) -> Self:
@@ -206,8 +216,8 @@ class _Reference:
 
 def _codec_of(model: type[AccountModel], name: str) -> RefCodec:
     label = f"{model.__name__}.{name}"
-    owner = next(parent for parent in model.__mro__ if name in vars(parent).get("__annotations__", {}))
-    codec = codec_of(read_annotation(vars(owner)["__annotations__"][name], owner, label), label)
+    owner = next(parent for parent in model.__mro__ if name in get_annotations(parent))
+    codec = codec_of(read_annotation(get_annotations(owner)[name], owner, label), label)
     if (
         isinstance(codec, RefCodec)
         and not codec.takes_none

@@ -10,6 +10,7 @@ import typing
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from datetime import datetime
+from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, Final, Literal, Union, get_args, get_origin
 from weakref import WeakValueDictionary
 
@@ -192,7 +193,7 @@ def _hints(model: type, names: Container[str]) -> dict[str, Any]:
     return {
         name: read_annotation(annotation, owner, f"{owner.__name__}.{name}")
         for owner in reversed(model.__mro__)
-        for name, annotation in vars(owner).get("__annotations__", {}).items()
+        for name, annotation in get_annotations(owner).items()
         if name in names
     }
 

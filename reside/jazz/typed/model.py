@@ -1,6 +1,7 @@
 """Maps with a schema: classes with annotated fields, like `co.map` in jazz-tools."""
 
 from collections.abc import Iterable, Mapping
+from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform, get_origin
 
 from reside.jazz.ids import Json
@@ -61,7 +62,8 @@ class CoMapModel(TypedValue):
         cls.inline = inline if inline is not None else cls.inline
         cls._specs = dict(cls._specs)
         cls._field_cache = None
-        for name, annotation in vars(cls).get("__annotations__", {}).items():
+        annotations: dict[str, Any] = dict(get_annotations(cls))
+        for name, annotation in annotations.items():
             if get_origin(annotation) is ClassVar or str(annotation).startswith(("ClassVar", "typing.ClassVar")):
                 continue
             if name.startswith("_") or hasattr(CoMapModel, name):

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
 from reside.jazz import Credentials, InvalidContent, Node, NotPermitted
-from reside.jazz.typed import AccountModel, CoMapModel, ListOf, NotLoaded, ProfileModel, SchemaError, SchemaMismatch
+from reside.jazz.typed import (
+    AccountModel,
+    CoMapModel,
+    ListOf,
+    NotLoaded,
+    ProfileModel,
+    ReferenceNotFound,
+    SchemaError,
+    SchemaMismatch,
+)
 
 if TYPE_CHECKING:
     from interop.javascript import JavaScript
@@ -109,10 +119,54 @@ async def test_two_devices_may_share_a_unique_root(jazz: JazzServer, nodes: Node
     credentials = Credentials.generate()
     async with Node(jazz.url, credentials) as node:
         await node.register("owner")
-    first, second = [await Shared.login(await nodes.again(credentials)) for _ in range(2)]
+    devices = [await nodes.again(credentials) for _ in range(2)]
+    first, second = await asyncio.gather(*map(Shared.login, devices))
     assert first.root.id == second.root.id
     assert first != second
     assert len({first, second, Shared(first.raw)}) == 2
+
+
+@pytest.mark.parametrize("fault", ["absent", "unreadable", "a list"])
+@pytest.mark.parametrize("repairs", [True, False])
+async def test_a_root_that_cannot_be_loaded_can_be_replaced(fault: str, repairs: bool, nodes: Nodes) -> None:
+    class Repairing(Me):
+        """Replaces any root."""
+
+        async def migrate(self) -> None:
+            if repairs:
+                self.root = MyRoot()
+
+    node, other = await nodes("owner"), await nodes("other")
+    wrong = {
+        "absent": node.unique_map_id(node.account_id, "never made"),
+        "unreadable": other.create_group().create_map({"theme": "secret"}).id,
+        "a list": node.create_group().create_list().id,
+    }
+    await other.flush()
+    node.account._writer.set("root", wrong[fault])
+    if repairs:
+        assert (await Repairing.login(node)).root.theme == "of Python"
+        return
+    errors = {"absent": ReferenceNotFound, "unreadable": NotPermitted, "a list": SchemaMismatch}
+    with pytest.raises(errors[fault]):
+        await Repairing.login(node)
+
+
+async def test_a_migration_that_fails_at_the_registration_is_finished_by_a_login(
+    jazz: JazzServer, nodes: Nodes
+) -> None:
+    class Failing(Me):
+        """Fails before it has written."""
+
+        async def migrate(self) -> None:
+            raise LookupError("mine")
+
+    credentials = Credentials.generate()
+    async with Node(jazz.url, credentials) as node:
+        with pytest.raises(LookupError, match="mine"):
+            await Failing.register(node, "Ada")
+    me = await Me.login(await nodes.again(credentials))
+    assert (me.profile.name, me.root.theme) == ("Ada", "of Python")
 
 
 async def test_a_watch_follows_the_root(nodes: Nodes) -> None:
