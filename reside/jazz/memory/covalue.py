@@ -155,6 +155,15 @@ class Core:
         log = self.sessions.get(SessionId(session))
         return 0 if log is None else len(log.transactions)
 
+    def ignored_count(self, session: str) -> int:
+        """Return the number of transactions of a session if it is rejected or skipped; else 0."""
+        if self.skipped is not None:
+            count = self.skipped.authors.get(author_of(session), {}).get(SessionId(session))
+            if count is not None:
+                return count
+        rejection = self.rejected.get(session)
+        return 0 if rejection is None else rejection.end
+
     def counts(self) -> dict[str, int]:
         """Return the number of transactions of each session."""
         return {session: len(log.transactions) for session, log in self.live_sessions() if log.transactions}
@@ -174,16 +183,22 @@ class Core:
 
     def is_complete(self) -> bool:
         """Return whether all announced transactions have arrived, except those that can't be accepted now."""
-        skipped = {} if self.skipped is None else self.skipped.authors
+        found, missing = [], False
         for session, count in self.expected.items():
-            if self.count(session) >= count or not self.is_live(session) or session in self.rejected:
-                continue
-            author = author_of(session)
-            if author not in self.deferred and (
-                author not in skipped or skipped[author].get(SessionId(session), 0) < count
-            ):
-                return False
-        return self.header is not None
+            if self._has(session, count):
+                found.append(session)
+            elif self.is_live(session) and session not in self.rejected and author_of(session) not in self.deferred:
+                missing = True
+                break
+        for session in found:
+            del self.expected[session]  # so that the next call does not check it again
+        return self.header is not None and not missing
+
+    def _has(self, session: str, count: int) -> bool:
+        """Return whether these transactions of a session have arrived; those of a skipped session are only counted."""
+        if self.count(session) >= count:
+            return True
+        return self.skipped is not None and self.ignored_count(session) >= count
 
     def forget_connection(self) -> None:
         """Drop the state of a connection that has ended; the next connection resumes from the verified logs."""

@@ -27,6 +27,11 @@ def known_state_message(action: str, core: Core, *, correction: bool = False, vo
     counts = core.counts()
     if void:
         counts = counts | {session: max(count, counts.get(session, 0)) for session, count in void.items()}
+    return known_sessions_message(action, core, counts, correction=correction)
+
+
+def known_sessions_message(action: str, core: Core, counts: Counts, *, correction: bool = False) -> str:
+    """Return a `load` or `known` message with these counts of sessions; see `known_state_message`."""
     sessions = ",".join([f"{quote(session)}:{count}" for session, count in counts.items()])
     header = "true" if core.header is not None else "false"
     tail = ',"isCorrection":true' if correction else ""

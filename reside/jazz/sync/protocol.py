@@ -11,7 +11,7 @@ omitted that the server has lost.
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final
 
 from reside.jazz.errors import InvalidContent
@@ -24,6 +24,7 @@ from reside.jazz.sync.load_queue import LoadQueue
 from reside.jazz.sync.messages import (
     content_pieces,
     empty_known_state_message,
+    known_sessions_message,
     known_state_message,
     read_batches,
     read_counts,
@@ -259,8 +260,10 @@ class Sync:
         if gap and peer.corrections < _MAX_CORRECTIONS:
             peer.corrections += 1
             self._send(known_state_message("known", core, correction=True))
-        elif not core.deferred:
+        elif core.deleted and not core.deferred:
             self._acknowledge(core)
+        elif not core.deferred:
+            self._acknowledge_sessions(core, {*(batch.session for batch in batches), *rejected})
         if not self._compares(core, peer):
             self._mark_answered(core, peer)
             self._send_delta(core, peer)
@@ -353,6 +356,11 @@ class Sync:
 
     def _acknowledge(self, core: Core) -> None:
         self._send_later(self._state(core, "known"))
+
+    def _acknowledge_sessions(self, core: Core, sessions: Collection[str]) -> None:
+        """Acknowledge these sessions only: a value may have very many, and the server remembers the others."""
+        counts = {session: max(core.count(session), core.ignored_count(session)) for session in sessions}
+        self._send_later(known_sessions_message("known", core, counts))
 
     def _state(self, core: Core, action: str) -> str:
         """Return the known state of a value; include the sessions that are ignored, so that they are not sent again."""
