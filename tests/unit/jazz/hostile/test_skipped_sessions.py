@@ -149,3 +149,33 @@ async def test_a_gap_in_a_skipped_session_is_corrected(setup: Setup) -> None:
     sent = [item for item in reader.take() if item["id"] == value.id]
     assert sent[-1].get("isCorrection") is True
     assert not core_of(reader, value).ignored_counts()
+
+
+async def test_what_arrives_is_acknowledged_without_the_other_sessions(setup: Setup) -> None:
+    """Otherwise each update of a value with very many sessions would cost as much as all of them."""
+    value = await _map(setup)
+    await _write(setup, value)
+    await setup.load(value, setup.reader)
+    value.set("x", 3)
+    setup.stranger.transact(value.id, [], private=False, made_at=setup.stranger.now_ms())
+    owner = setup.owner._host.writer.session
+    for writer, session in ((setup.owner, owner), (setup.stranger, setup.session)):
+        (content,) = [message for message in writer.take() if message["action"] == "content"]
+        setup.reader.take()
+        setup.reader.give(content)
+        known = {"action": "known", "id": value.id, "header": True, "sessions": {session: 2}}
+        assert setup.reader.take() == [known]
+
+
+async def test_announced_sessions_that_arrived_are_not_checked_again(setup: Setup) -> None:
+    value = await _map(setup)
+    await _write(setup, value)
+    await setup.load(value, setup.reader)
+    core = core_of(setup.reader, value)
+    owner = setup.owner._host.writer.session
+    core.expected = {owner: 1, setup.session: 1, f"{setup.owner.account_id}_session_zOther": 1}
+    assert not core.is_complete()
+    assert list(core.expected) == [f"{setup.owner.account_id}_session_zOther"]
+    core.expected = {owner: 1, setup.session: 1}
+    assert core.is_complete()
+    assert core.expected == {}
