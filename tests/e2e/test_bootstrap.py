@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from e2e.bootstraps import PHASES, beside, check_up, claim, here
-from support.eventually import eventually_sync
 
 from reside.cli.cluster import DEFAULT_ACCOUNT
 
@@ -29,7 +28,8 @@ def test_the_seeds_job_creates_a_cluster(kubernetes: Platform) -> None:
     (cluster.folder / "seed.yaml").parent.mkdir(exist_ok=True)
     (cluster.folder / "seed.yaml").write_text(manifest)
     cluster.kubectl("apply", "-f", str(cluster.folder / "seed.yaml"))
-    eventually_sync("the end of the seed", lambda: not cluster.get("job", "seed"), within=400)
+    end = ("wait", "--for=delete", "job/seed", "--timeout=400s")
+    cluster.run("kubectl", "--namespace", cluster.namespace, *end, seconds=430)
     claim(cluster)
     check_up(cluster)
     kubernetes.run("kubectl", "delete", "namespace", "seeded", "--wait=true")

@@ -1,7 +1,8 @@
 """Poll until a state is reached or a deadline expires. All tests that wait for a state without an event use it.
 
 At the deadline an `AssertionError` names the expected state and the last result. An error of a look ends the wait
-immediately.
+immediately. A pause is at least as long as the look before it, because many looks start a program, which would delay
+what they wait for.
 """
 
 from __future__ import annotations
@@ -65,12 +66,13 @@ async def eventually(
     try:
         async with asyncio.timeout(within) as deadline:
             for pause in _pauses(_LONGEST_PAUSE_S):
+                began = time.monotonic()
                 found: Any = look()
                 seen: T = await found if isawaitable(found) else found
                 if matches(seen):
                     return seen
                 last = show(seen)
-                await asyncio.sleep(pause)
+                await asyncio.sleep(max(pause, time.monotonic() - began))
     except TimeoutError:
         if not deadline.expired():
             raise  # the timeout of the look itself
@@ -91,13 +93,14 @@ def eventually_sync(
     """
     deadline = time.monotonic() + within
     for pause in _pauses(_LONGEST_PAUSE_SYNC_S):
+        began = time.monotonic()
         seen = look()
         if matches(seen):
             return seen
-        left = deadline - time.monotonic()
-        if left <= 0:
+        now = time.monotonic()
+        if now >= deadline:
             break
-        time.sleep(min(pause, left))
+        time.sleep(min(max(pause, now - began), deadline - now))
     raise AssertionError(_complaint(what, within, show(seen)))
 
 

@@ -39,3 +39,18 @@ async def test_an_error_of_a_look_ends_the_wait() -> None:
         await eventually("nothing", fail)
     with pytest.raises(ZeroDivisionError):
         eventually_sync("nothing", lambda: 1 / 0)
+
+
+async def test_a_pause_is_at_least_as_long_as_the_look_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look that starts a program must not use all of the time."""
+    now, pauses = 0.0, list[float]()
+
+    def look() -> bool:
+        nonlocal now
+        now += 3.0
+        return len(pauses) == 2
+
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    monkeypatch.setattr("time.sleep", pauses.append)
+    eventually_sync("the third look", look)
+    assert pauses == [3.0, 3.0]
