@@ -34,8 +34,12 @@ class Nodes:
         await node.register(name)
         return node
 
-    async def again(self, credentials: Credentials, **arguments: Any) -> Node:
-        """Return another node of the same account."""
+    async def again(self, credentials: Credentials, *, register: bool = False, **arguments: Any) -> Node:
+        """Return another node of the same account; with `register`, the first one."""
+        if register:
+            node = await self._stack.enter_async_context(Node(self._url, credentials, **arguments))
+            await node.register("someone")
+            return node
         return await self._logged_in(credentials, **arguments)
 
     async def login(self, account_id: str, agent_secret: str) -> Node:

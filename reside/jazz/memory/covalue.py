@@ -87,7 +87,7 @@ class Core:
         stored: whether the header is in the local store.
         absent: whether the server reported that it does not have the value.
         header_acknowledged: whether the server ever reported that it has the header.
-        dependants: ids of the values whose content depends on this group or account.
+        dependants: ids of the values whose content depends on this group or account, and of the branches of this value.
         group_state: the validated state of a group; None if it must be recomputed.
         partial_state: the state of a group while it is being validated.
         validation: the progress of validating a group.
@@ -209,8 +209,7 @@ class Core:
 
     def add(self, *transactions: Transaction) -> None:
         """Append verified transactions to the order of arrival."""
-        for order, item in enumerate(transactions, len(self.transactions)):
-            item.order = order
+        for item in transactions:
             if item.meta is not None and marks_deletion(item):
                 self.deletions.append(item)
         self.transactions += transactions

@@ -1,4 +1,4 @@
-"""The order of dependencies: the accounts and groups of a value are requested before the value."""
+"""The order of dependencies: the accounts and groups of a value, and a branch's source, are requested before it."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from reside.jazz.memory.store import Store
 
 
 def by_dependency(store: Store) -> list[Core]:
-    """Return all values, each after the accounts and groups that it needs."""
+    """Return all values, each after the values that it needs."""
     ordered: dict[str, Core] = {}
     opened: set[str] = set()
     stack = list(reversed(store.cores.values()))
@@ -26,10 +26,10 @@ def by_dependency(store: Store) -> list[Core]:
 
 
 def needs(core: Core) -> Iterator[str]:
-    """Return the accounts and groups that a value needs: its authors, its owner, and the parents of a group."""
+    """Return the values that a value needs: its authors, its owner, the parents of a group, the source of a branch."""
     needed = [author_of(session) for session in core.sessions]
-    if core.header is not None and core.header.owner is not None:
-        needed.append(core.header.owner)
+    if core.header is not None:
+        needed += core.header.needs()
     if core.group_state is not None:
         needed.extend(core.group_state.parents)
     return (co_id for co_id in needed if is_account_id(co_id))

@@ -1,4 +1,7 @@
-"""Readiness: what must arrive before a value's content can be validated (itself, its owner, parent groups, authors)."""
+"""Readiness: what must arrive before a value's content can be validated.
+
+That is the value itself, its owner and the parents of that group, authors, and for a branch its source.
+"""
 
 from dataclasses import dataclass
 
@@ -29,7 +32,7 @@ def missing_for(store: Store, core: Core, *, connected: bool, whole: bool = True
         whole: whether the value's own content must be complete; a file can be read before that.
 
     Returns:
-        the missing values, or `Absent` if the server does not have the value or its owner.
+        the missing values, or `Absent` if the server does not have the value, its owner or its source.
     """
     missing: dict[str, Core] = {}
     seen: set[str] = set()
@@ -45,17 +48,22 @@ def missing_for(store: Store, core: Core, *, connected: bool, whole: bool = True
             if not current.absent:
                 missing[current.co_id] = current
             elif needed:
-                why = "the sync server does not have it"
-                return Absent(current, why if current is core else f"its owner {current.co_id} is not on the server")
+                return Absent(current, _why_absent(core, current))
             continue
         is_here = current.is_complete() and not (connected and current.unconfirmed)
         if not is_here and (whole or current is not core):
             missing[current.co_id] = current
         optional.extend(store.core(author) for author in current.deferred)
-        if current.header.owner is not None:
-            (required if needed else optional).append(store.core(current.header.owner))
+        (required if needed else optional).extend(map(store.core, current.header.needs()))
         if current.header.is_group:
             state = store.group_state(current.co_id)
             if isinstance(state, GroupState):
                 optional.extend(store.core(parent) for parent in (*state.missing, *state.parents))
     return list(missing.values())
+
+
+def _why_absent(core: Core, needed: Core) -> str:
+    if needed is core:
+        return "the sync server does not have it"
+    is_owner = core.header is not None and core.header.owner == needed.co_id
+    return f"its {'owner' if is_owner else 'source'} {needed.co_id} is not on the server"

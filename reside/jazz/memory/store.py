@@ -2,7 +2,7 @@
 
 Invariants:
     A change of a group's log drops the state of that group and of every group that extends it, and marks every value
-    that one of them owns as stale. So content never outlives the permissions that validated it.
+    that one of them owns as stale, with its branches. So content never outlives the permissions that validated it.
 """
 
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
@@ -95,8 +95,8 @@ class Store:
         """Set a value's header; the caller then calls `changed` or `arrived`."""
         core.header = header
         core.absent = False
-        if header.owner is not None:
-            self.link(header.owner, core.co_id)
+        for needed in header.needs():
+            self.link(needed, core.co_id)
 
     def drop(self, evicted: Iterable[Core]) -> None:
         """Remove evicted values; see `reside.jazz.memory.eviction`."""
@@ -109,9 +109,9 @@ class Store:
             if core.dependants:
                 core.dependants = {dependant for dependant in core.dependants if dependant in self.cores}
 
-    def link(self, group: str, dependant: CoId) -> None:
-        """Note that a value's content depends on a group."""
-        self.core(group).dependants.add(dependant)
+    def link(self, needed: str, dependant: CoId) -> None:
+        """Note that a value's content depends on a group, or a branch's on its source."""
+        self.core(needed).dependants.add(dependant)
 
     def changed(self, core: Core) -> None:
         """Drop everything that was derived from a value, and notify about the change."""
@@ -132,7 +132,7 @@ class Store:
             self._on_change(current)
             if self.guard is not None:
                 self.guard.changed(current)
-            if current.header is not None and (current.header.is_group or current is core):
+            if current.header is not None:
                 queue.extend(self.cores[dependant] for dependant in current.dependants)
         for marked in deletions:
             self._validate_deletions(marked)

@@ -65,6 +65,10 @@ class Creator:
         value._start(mime_type, name=name, size=size)
         return value
 
+    def branch(self, header: Header, kind: type[V]) -> V:
+        """Create the branch of a header, as an object of a class; see `OwnedValue.branch`."""
+        return self._make(header, kind)
+
     def unique(self, header: Header, kind: type[V], changes: Sequence[Json]) -> V:
         """Return the value of a unique header. If it has no valid content in memory, write its first content.
 

@@ -14,7 +14,7 @@ from reside.jazz.node.creator import Creator
 from reside.jazz.node.identity_map import IdentityMap
 from reside.jazz.operations.flusher import Flusher
 from reside.jazz.operations.loader import ABSENT_GRACE_S, Loader
-from reside.jazz.operations.writer import Writer
+from reside.jazz.operations.writer import Meta, Writer
 from reside.jazz.values.owned import OwnedValue
 from reside.jazz.values.value import Value
 from reside.jazz.wire.header import group_header
@@ -135,8 +135,6 @@ class NodeHost:
         """Set one key of a group or an account; see `Writer.trusting`. All such writes of a node use this method."""
         self.writer.trusting(core, key, value, latest=latest, since=since, session=session)
 
-    def write_private(
-        self, core: Core, changes: Sequence[Json], *, latest: int, meta: dict[str, Json] | None = None
-    ) -> None:
+    def write_private(self, core: Core, changes: Sequence[Json], *, latest: int, meta: Meta | None = None) -> None:
         """Write to a value that a group owns; see `Writer.private`. All such writes of a node use this method."""
         self.writer.private(core, changes, latest=latest, meta=meta)

@@ -11,7 +11,7 @@ themselves. With a local store there are neither batches nor slices: each turn's
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from reside.jazz.errors import InvalidContent, NotPermitted
 from reside.jazz.ids import EVERYONE, CoId, Json, SessionId, author_of
@@ -27,6 +27,8 @@ from reside.jazz.wire.header import Header
 from reside.jazz.wire.random_ids import new_delete_session, new_session_tail
 from reside.jazz.wire.session import MAX_TIME, Transaction
 
+Meta: TypeAlias = Mapping[str, Json] | Callable[[int], Mapping[str, Json]]
+"""The meta of a transaction, or a function that returns it for the time of the transaction (ms since the epoch)."""
 _MAX_UNSENT_CHARACTERS: Final = 102_400
 """A message exceeds this size by at most one transaction; servers refuse frames of 100 MB."""
 _BATCH_S: Final = 0.004
@@ -146,14 +148,14 @@ class Writer:
         made_at = max(self._made_at(core, session, latest), since)
         self._append(core, self._transaction(core, session, made_at, payload))
 
-    def private(self, core: Core, changes: Sequence[Json], *, latest: int, meta: dict[str, Json] | None = None) -> None:
+    def private(self, core: Core, changes: Sequence[Json], *, latest: int, meta: Meta | None = None) -> None:
         """Write an encrypted transaction to a value that a group owns.
 
         Args:
             core: the value.
             changes: changes in the format of the value's type.
             latest: time of the last valid transaction of the value.
-            meta: the transaction's meta; None for none.
+            meta: the transaction's meta, or a function that returns it for the transaction's time; None for none.
 
         Raises:
             NotPermitted: the account's role does not allow it, or it has no key.
@@ -168,7 +170,7 @@ class Writer:
         made_at = max(self._made_at(core, session, latest), permit.since)
         material = transaction_material(core.co_id, session, core.count(session))
         plain = compact_json(changes)
-        cipher_meta = None if meta is None else encrypt_text(compact_json(meta), secret, material)
+        cipher_meta = None if meta is None else encrypt_text(_meta_text(meta, made_at), secret, material)
         transaction = self._transaction(
             core, session, made_at, encrypt_text(plain, secret, material), key_used=permit.key_id, meta=cipher_meta
         )
@@ -177,20 +179,31 @@ class Writer:
             transaction.changes = parse_json(plain)
         self._append(core, transaction)
 
-    def plain(self, core: Core, meta: Mapping[str, Json], *, latest: int, session: SessionId | None = None) -> None:
-        """Write a transaction without changes whose meta everyone can read.
+    def plain(
+        self,
+        core: Core,
+        meta: Meta,
+        *,
+        latest: int,
+        session: SessionId | None = None,
+        changes: Sequence[Json] = (),
+    ) -> None:
+        """Write a transaction that everyone can read, with a meta and usually without changes.
 
         Args:
             core: a value that a group owns.
-            meta: the transaction's meta.
+            meta: the transaction's meta, or a function that returns it for the transaction's time.
             latest: time of the last valid transaction of the value.
             session: the session to write in; None for this node's.
+            changes: changes in the format of the value's type.
         """
         session = session or self.session_for(core)
         owner = None if core.header is None else self._store.owner_of(core.header)
         since = 0 if owner is None else owner.role_since(self._store.account_id)
         made_at = max(self._made_at(core, session, latest), since)
-        self._append(core, self._transaction(core, session, made_at, "[]", meta=compact_json(dict(meta))))
+        self._append(
+            core, self._transaction(core, session, made_at, compact_json(list(changes)), meta=_meta_text(meta, made_at))
+        )
 
     def delete(self, core: Core, *, latest: int) -> None:
         """Mark a value as deleted, in a session of its own. The caller checks whether this account may delete it.
@@ -344,3 +357,7 @@ class Writer:
     def _end_batch(self) -> None:
         self._batching = None
         self._on_due()
+
+
+def _meta_text(meta: Meta, made_at: int) -> str:
+    return compact_json(dict(meta(made_at) if callable(meta) else meta))

@@ -42,10 +42,7 @@ def header_needs(header: Header) -> list[str]:
     Raises:
         InvalidContent: one of them can't exist.
     """
-    meta = header.raw.get("meta")
-    source = meta.get("source") if isinstance(meta, dict) else None
-    needed = [named for named in (header.owner, source) if named]
-    return _ids(needed, header.co_id)
+    return _ids(header.needs(), header.co_id)
 
 
 def batch_needs(header: Header, batch: Batch) -> list[str]:
@@ -90,7 +87,7 @@ def _changes(transaction: Transaction) -> Sequence[Any]:
     return changes
 
 
-def _ids(needed: list[Any], own: str) -> list[str]:
+def _ids(needed: Sequence[Any], own: str) -> list[str]:
     if not all(is_co_id(named) for named in needed):
         raise InvalidContent("it depends on a value that can't exist")
     return [named for named in dict.fromkeys(needed) if named != own]

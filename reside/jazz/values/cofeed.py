@@ -38,10 +38,10 @@ class FeedView:
         self.items: list[FeedEntry] = []
         self._whens: list[tuple[int, str, int]] = []
 
-    def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
+    def reset(self, transactions: Sequence[Transaction], losers: frozenset[Transaction]) -> None:
         """Rebuild the view."""
         self.items, self._whens = [], []
-        self.extend([item for item in transactions if item.order not in losers])
+        self.extend([item for item in transactions if item not in losers])
 
     def extend(self, transactions: Sequence[Transaction]) -> None:
         """Add transactions in their order of arrival."""

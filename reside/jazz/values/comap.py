@@ -61,10 +61,10 @@ class MapView:
 
     entries: dict[str, list[_Entry]]
 
-    def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
+    def reset(self, transactions: Sequence[Transaction], losers: frozenset[Transaction]) -> None:
         """Rebuild the view."""
         self.entries = {}
-        self.extend([item for item in transactions if item.order not in losers] if losers else transactions)
+        self.extend([item for item in transactions if item not in losers] if losers else transactions)
 
     def extend(self, transactions: Sequence[Transaction]) -> None:
         """Add transactions in their order of arrival."""

@@ -4,9 +4,12 @@ Callers read content only through this module. A transaction counts only if its 
 All transactions are validated again if the owning group or a parent changed at a time that affects one of them, or
 revealed a key that was missing for one of them. All are decrypted again if a key may have come from a transaction that
 no longer counts. So a node that loaded the value before a change sees the same content as a node that loads it later.
+
+The view of a branch has the transactions of its source as well, up to the start of the branch; those of the source's
+source up to the start of the source, and so on.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from reside.jazz.memory.covalue import Core
@@ -14,7 +17,9 @@ from reside.jazz.memory.store import Store
 from reside.jazz.rules.deletion import refusal_of_deletion
 from reside.jazz.rules.group_state import GroupState
 from reside.jazz.rules.permissions import refusal_of_write
+from reside.jazz.values.branching import Counts, start_of
 from reside.jazz.values.decoding import Decoder
+from reside.jazz.values.sources import Sources
 from reside.jazz.values.span import Span
 from reside.jazz.wire.encoding import stable_json
 from reside.jazz.wire.session import Transaction
@@ -23,8 +28,8 @@ from reside.jazz.wire.session import Transaction
 class View(Protocol):
     """The content that is built from a value's valid transactions; the view orders them by time."""
 
-    def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
-        """Rebuild the view. `losers`: the `order` of each transaction that its meta makes invalid."""
+    def reset(self, transactions: Sequence[Transaction], losers: frozenset[Transaction]) -> None:
+        """Rebuild the view. `losers`: those that their meta makes invalid."""
 
     def extend(self, transactions: Sequence[Transaction]) -> None:
         """Add transactions in their order of arrival."""
@@ -40,15 +45,24 @@ class Content:
         store: contains the owning group.
         core: the value.
         view: receives the valid transactions.
+        find_source: for a branch, returns the content of its source if that is in memory; None for other values.
+
+    Attributes:
+        valid: the transactions of the value itself that count and can be read, in the order of arrival.
+        losers: those of them that their meta makes invalid.
+        start: where a branch starts in its source; see `reside.jazz.values.branching`.
+        latest: the time of the last change in the view, ms since the epoch; 0 if there is none.
     """
 
-    def __init__(self, store: Store, core: Core, view: View) -> None:
+    def __init__(
+        self, store: Store, core: Core, view: View, find_source: "Callable[[], Content | None] | None" = None
+    ) -> None:
         self._store = store
         self._core = core
         self._view = view
         self._seen = 0
-        self._valid: list[Transaction] = []
-        self._losers: frozenset[int] = frozenset()
+        self.valid: list[Transaction] = []
+        self.losers: frozenset[Transaction] = frozenset()
         self._owner_revision = -1
         self._forgotten = 0
         self._deleted = False
@@ -56,6 +70,10 @@ class Content:
         self._decoder = Decoder(store, core)
         self._policy_refusals = 0
         self._span = Span()
+        self._find_source = find_source
+        self._source: Content | None = None
+        self._sources = None if find_source is None else Sources(self)
+        self.start: Counts | None = None
         self.latest = 0
 
     def refresh(self, budget: int | None = None) -> None:
@@ -65,38 +83,65 @@ class Content:
             budget: process about this many characters of new transactions, and leave the value stale if there are more;
                 None: process all.
         """
-        core = self._core
-        if not core.stale or core.header is None:
+        if not self._core.stale or self._core.header is None:
             return
-        core.stale = False
+        if self._sources is None:
+            self._core.stale = self._read_log(budget)
+            return
+        sources = self._sources.levels()
+        has_more = False
+        for level in (*reversed(sources), self):
+            has_more = level._read_log(budget) or has_more
+        if self._sources.update() and not self._core.deleted:
+            self._reset()
+            self._core.revision += 1
+        self._core.stale = has_more
+
+    def source(self) -> "Content | None":
+        """Return the content of a branch's source, if that is in memory."""
+        if self._source is None and self._find_source is not None:
+            self._source = self._find_source()
+        return self._source
+
+    def _read_log(self, budget: int | None) -> bool:
+        """Update the value's own transactions, and the view with them; return whether there are more than the budget.
+
+        A branch stays stale: its view may still miss changes of its sources.
+        """
+        core, header = self._core, self._core.header
+        if not core.stale or header is None:
+            return False
+        core.stale = self._sources is not None
         if core.deleted or self._deleted:
             self._delete(core)
         if core.deleted:
-            return
+            return False
         if core.policy_refusals != self._policy_refusals:
             self._policy_refusals, self._owner_revision = core.policy_refusals, -1
-        owner = self._store.owner_of(core.header)
+        owner = self._store.owner_of(header)
         revision, content_changed = 0, False
-        if core.header.owner is not None:
-            group = self._store.core(core.header.owner)
+        if header.owner is not None:
+            group = self._store.core(header.owner)
             revision = group.revision
             if group.forgotten != self._forgotten:
                 self._forgotten, self._owner_revision, content_changed = group.forgotten, -1, True
                 self._decoder.forget()
         seen = self._seen
-        affected = seen > 0 and revision != self._owner_revision and self._is_affected(core.header.owner)
+        affected = seen > 0 and revision != self._owner_revision and self._is_affected(header.owner)
         self._owner_revision = revision
         if affected:
             content_changed = self._decoder.forget_validity() or content_changed
         fresh = core.transactions if affected else _within(budget, core.transactions[seen:])
         self._seen = len(fresh) if affected else seen + len(fresh)
-        core.stale = self._seen < len(core.transactions)
+        has_more = self._seen < len(core.transactions)
+        core.stale = core.stale or has_more
         self._newest = max([self._newest, *[item.made_at for item in fresh]])
         readable = self._decoder.readable(self._permitted(fresh, owner))
         if affected:
             self._replace_valid(readable, content_changed=content_changed)
         else:
             self._extend(readable)
+        return has_more
 
     @property
     def is_initialized(self) -> bool:
@@ -104,19 +149,25 @@ class Content:
         self.refresh()
         header = self._core.header
         owner = None if header is None else self._store.owner_of(header)
-        return bool(self._valid) or any(self._refusal(item, owner) is None for item in self._core.transactions)
+        return bool(self.valid) or any(self._refusal(item, owner) is None for item in self._core.transactions)
 
     def span(self) -> Span:
         """Return the first and the last transaction that count."""
         self.refresh()
-        self._span.update(self._valid, self._losers)
+        self._span.update(self.valid, self.losers)
         return self._span
 
     def show_until(self, at: int, view: ViewType) -> ViewType:
         """Fill an empty view with the transactions that count and are dated until a time (ms); takes linear time."""
         self.refresh()
-        view.reset([item for item in self._valid if item.at <= at], self._losers)
+        shown, losers = self._shown()
+        view.reset([item for item in shown if item.at <= at], losers)
         return view
+
+    def counting(self) -> list[Transaction]:
+        """Return the transactions of the value itself that count, in the order of arrival. Do not modify them."""
+        self.refresh()
+        return [item for item in self.valid if item not in self.losers]
 
     def refusals(self) -> list[tuple[Transaction, str | None]]:
         """Return each transaction of the log with the reason why it does not count; None if it does."""
@@ -130,7 +181,7 @@ class Content:
                 refusal = "it can't be read: its key was not revealed to this account, or it is malformed"
             if refusal is None and item.at > item.made_at:
                 refusal = "its merge is dated before the transaction itself"
-            if refusal is None and item.order in self._losers:
+            if refusal is None and item in self.losers:
                 refusal = "another transaction was the first writer of what it initialises (meta `fww`)"
             found.append((item, refusal))
         return found
@@ -153,9 +204,9 @@ class Content:
     def _extend(self, fresh: list[Transaction]) -> None:
         if not fresh:
             return
-        self._valid.extend(fresh)
+        self.valid.extend(fresh)
         self.latest = max(self.latest, _latest(fresh))
-        if self._losers or any(item.meta_value for item in fresh):
+        if self.losers or any(item.meta_value for item in fresh):
             self._reset()
         else:
             self._view.extend(fresh)
@@ -164,16 +215,26 @@ class Content:
     def _replace_valid(self, valid: list[Transaction], *, content_changed: bool = False) -> None:
         """Replace the valid transactions; if `content_changed`, the same transactions may have other content."""
         header = self._core.header
-        if not content_changed and valid == self._valid and (header is None or not header.restrict_deletion):
+        if not content_changed and valid == self.valid and (header is None or not header.restrict_deletion):
             return  # if deletion is restricted, the same transactions may delete fewer or more items than before
-        self._valid = valid
-        self.latest = _latest(valid)
+        self.valid = valid
         self._reset()
         self._core.revision += 1
 
     def _reset(self) -> None:
-        self._losers = _losers(self._valid)
-        self._view.reset(self._valid, self._losers)
+        self.losers = _losers(self.valid)
+        if self._sources is not None:
+            self.start = start_of(self.valid)
+            self._sources.update()
+        shown, losers = self._shown()
+        self._view.reset(shown, losers)
+        self.latest = _latest(shown)
+
+    def _shown(self) -> tuple[list[Transaction], frozenset[Transaction]]:
+        """Return the transactions in the view, and those of them that their meta makes invalid."""
+        if self._sources is None or self._core.deleted:
+            return self.valid, self.losers
+        return self._sources.transactions() + self.valid, self._sources.losers() | self.losers
 
     def _permitted(self, transactions: Iterable[Transaction], owner: GroupState | None) -> list[Transaction]:
         """Return the transactions that `_refusal` permits.
@@ -223,21 +284,21 @@ def _latest(valid: Iterable[Transaction]) -> int:
     return max((item.made_at for item in valid if item.is_private or item.changes), default=0)
 
 
-def _losers(valid: Sequence[Transaction]) -> frozenset[int]:
-    """Return the `order` of each transaction whose meta makes it invalid.
+def _losers(valid: Sequence[Transaction]) -> frozenset[Transaction]:
+    """Return the transactions that their meta makes invalid.
 
     These are copies whose origin is later than their merge, and transactions whose first-writer-wins key (meta `fww`)
     an earlier one has.
     """
     winners: dict[str, Transaction] = {}
-    losers = {item.order for item in valid if item.origin is not None and item.at > item.made_at}
+    losers = {item for item in valid if item.origin is not None and item.at > item.made_at}
     naming = [(item, item.meta_value["fww"]) for item in valid if item.meta_value and "fww" in item.meta_value]
     for item, named in sorted(naming, key=lambda pair: pair[0].when):
         if isinstance(named, dict | list):
             continue  # JavaScript compares these by identity, so no two are equal
         key = stable_json(named)
         if key in winners:
-            losers.add(item.order)
+            losers.add(item)
         else:
             winners[key] = item
     return frozenset(losers)

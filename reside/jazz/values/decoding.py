@@ -14,7 +14,7 @@ from reside.jazz.rules.keys import find_secret
 from reside.jazz.rules.permissions import decode_trusting
 from reside.jazz.wire.crypto import decryptor
 from reside.jazz.wire.encoding import parse_each, parse_json
-from reside.jazz.wire.merging import origin_of
+from reside.jazz.wire.merging import Origin, origin_of
 from reside.jazz.wire.session import Transaction
 
 
@@ -31,6 +31,8 @@ class Decoder:
         self._core = core
         self._missing_keys: set[str] = set()
         self._merged: list[Transaction] = []
+        is_branch = core.header is not None and core.header.source is not None
+        self._branch = core.co_id if is_branch else None
 
     def readable(self, transactions: Sequence[Transaction]) -> list[Transaction]:
         """Decode transactions; return those that can be read."""
@@ -49,6 +51,8 @@ class Decoder:
             if item.meta_value is not None and "mi" in item.meta_value:
                 item.origin = origin_of(item.meta_value, item.made_at, item.session, self._before(item))
                 self._merged.append(item)
+            if self._branch is not None and item.origin is None:
+                item.origin = Origin(item.session, item.index, item.made_at, self._branch)
         return [item for item in transactions if item.changes is not None]
 
     def _before(self, item: Transaction) -> Transaction | None:

@@ -10,7 +10,7 @@ from reside.jazz.events.watch import Watchable, Watches
 from reside.jazz.ids import AccountId, Json, SessionId
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.store import Store
-from reside.jazz.operations.writer import Writer
+from reside.jazz.operations.writer import Meta, Writer
 from reside.jazz.wire.header import Header
 
 T = TypeVar("T", bound=Watchable)
@@ -37,6 +37,9 @@ class ValueCreator(Protocol):
 
     def file(self, owner: Watchable, mime_type: str, *, name: str | None, size: int | None) -> Any:
         """Create a `FileStream` and write its description."""
+
+    def branch(self, header: Header, kind: type[Any]) -> Any:
+        """Create the branch of a header, as an object of that class."""
 
     def unique(self, header: Header, kind: type[Any], changes: Sequence[Json]) -> Any:
         """Return the value of a unique header, as an object of that class."""
@@ -100,7 +103,5 @@ class Host(Protocol):
     ) -> None:
         """Set one key of a group or an account; see `Writer.trusting`."""
 
-    def write_private(
-        self, core: Core, changes: Sequence[Json], *, latest: int, meta: dict[str, Json] | None = None
-    ) -> None:
+    def write_private(self, core: Core, changes: Sequence[Json], *, latest: int, meta: Meta | None = None) -> None:
         """Write to a value that a group owns; see `Writer.private`."""

@@ -66,7 +66,7 @@ class ListView:
         self._hint = 0
         self._searches = 0
 
-    def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
+    def reset(self, transactions: Sequence[Transaction], losers: frozenset[Transaction]) -> None:
         """Rebuild the view. Items inserted by losers of a first-writer-wins race remain as invisible anchors."""
         self._all = list(transactions)
         self._items, self._deleted = {}, set()
@@ -98,10 +98,10 @@ class ListView:
     def _is_visible(self, item: Item) -> bool:
         return item.visible and item.key not in self._deleted
 
-    def _take(self, ordered: Iterable[Transaction], losers: frozenset[int]) -> None:
+    def _take(self, ordered: Iterable[Transaction], losers: frozenset[Transaction]) -> None:
         for item in ordered:
             changes = item.changes or ()
-            loses = item.order in losers
+            loses = item in losers
             if not loses and deletes_items(item) and not self._may_delete(item):
                 continue
             for place, change in enumerate(changes):

@@ -1,12 +1,14 @@
 """The base class of values that belong to a group, such as maps, lists and feeds."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Self
 
 from reside.jazz.errors import InvalidContent, NotPermitted, ValueDeleted
 from reside.jazz.groups.group import Group
 from reside.jazz.ids import Json, SessionId, author_of
 from reside.jazz.memory.covalue import Core
+from reside.jazz.values.branches import load_or_make, merge
+from reside.jazz.values.branching import origin_meta
 from reside.jazz.values.content import Content, View
 from reside.jazz.values.host import Host
 from reside.jazz.values.value import Value
@@ -21,7 +23,8 @@ class OwnedValue(Value):
 
     def __init__(self, host: Host, core: Core, view: View) -> None:
         super().__init__(host, core)
-        self._content = Content(host.store, core, view)
+        is_branch = core.header is not None and core.header.source is not None
+        self._content = Content(host.store, core, view, self._source_content if is_branch else None)
 
     @property
     def has_owner(self) -> bool:
@@ -92,6 +95,72 @@ class OwnedValue(Value):
         for session, count in skipped.items():
             found += [(SessionId(session), index, _NO_ROLE) for index in range(core.count(session), count)]
         return found
+
+    @property
+    def branch_name(self) -> str | None:
+        """The name of a branch; None if the value is not a branch."""
+        return None if self._core.header is None else self._core.header.branch_name
+
+    @property
+    def source(self) -> Self | None:
+        """The value that this is a branch of; None if it is not a branch."""
+        header = self._core.header
+        source = None if header is None or header.source is None else self._host.find(header.source)
+        return source if isinstance(source, type(self)) else None
+
+    async def branch(self, name: str, *, owner: Group | None = None, timeout: float = 30.0) -> Self:  # noqa: ASYNC109 - as Node.load
+        """Return the branch of this name; make it if it does not exist.
+
+        A branch shows the content that this value has when the branch is made, and what is written to the branch. What
+        is written to this value later is not visible in it. Values that it refers to are not branched.
+
+        Args:
+            name: the name; branches of one name and different owners are different.
+            owner: the group that owns the branch; None for the owner of this value.
+            timeout: how long to wait for an existing branch, in seconds.
+
+        Raises:
+            NotPermitted: this account may not make it: it may not read this value, or not write to `owner`.
+            InvalidContent: the name is empty, or this value is a file or has no owner.
+            JazzTimeout: an existing branch did not arrive in time.
+        """
+        return await load_or_make(self, name, owner, timeout)
+
+    def merge(self) -> None:
+        """Write what was written to this branch, and was not merged before, to its source.
+
+        Each change keeps its time: it does not win over what was written to the source after it. The branch remains,
+        and can be written and merged again.
+
+        Raises:
+            NotPermitted: this account may not write to the source.
+            InvalidContent: this value is not a branch.
+        """
+        merge(self)
+
+    def _source_content(self) -> Content | None:
+        source = self.source
+        if source is None:
+            return None
+        self._hold("source", source)
+        return source._content
+
+    def _write_copy(self, item: Transaction, last: Transaction | None) -> None:
+        """Write a copy of a branch's transaction.
+
+        Args:
+            item: the transaction.
+            last: the one that was copied before it; None for the first one.
+        """
+        latest = max(self._content.latest, item.at)
+        if item.is_private:
+            self._host.write_private(
+                self._core, item.changes or [], latest=latest, meta=lambda made_at: origin_meta(item, last, made_at)
+            )
+        else:
+            self._host.writer.plain(
+                self._core, lambda made_at: origin_meta(item, last, made_at), latest=latest, changes=item.changes or []
+            )
 
     def _write_first(self, changes: Sequence[Json]) -> None:
         """Write the first content of a unique value. Of several writers, the earliest wins.

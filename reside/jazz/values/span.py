@@ -17,17 +17,17 @@ class Span:
         self.first: Transaction | None = None
         self.last: Transaction | None = None
         self._valid: Sequence[Transaction] = ()
-        self._losers: frozenset[int] = frozenset()
+        self._losers: frozenset[Transaction] = frozenset()
         self._seen = 0
 
-    def update(self, valid: Sequence[Transaction], losers: frozenset[int]) -> None:
+    def update(self, valid: Sequence[Transaction], losers: frozenset[Transaction]) -> None:
         """Process the transactions that were added since the last call, or all if the list is another one."""
         if valid is not self._valid or losers is not self._losers:
             self._valid, self._losers, self._seen = valid, losers, 0
             self.first = self.last = None
         for index in range(self._seen, len(valid)):
             item = valid[index]
-            if item.order in losers:
+            if item in losers:
                 continue
             if self.first is None or item.when < self.first.when:
                 self.first = item

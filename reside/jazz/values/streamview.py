@@ -78,11 +78,11 @@ class StreamView:
         self.version = 0
         self._clear()
 
-    def reset(self, transactions: Sequence[Transaction], losers: frozenset[int]) -> None:
+    def reset(self, transactions: Sequence[Transaction], losers: frozenset[Transaction]) -> None:
         """Rebuild the view."""
         self._sessions, self._order = {}, []
         self._clear()
-        self.extend([item for item in transactions if item.order not in losers])
+        self.extend([item for item in transactions if item not in losers])
 
     def extend(self, transactions: Sequence[Transaction]) -> None:
         """Add transactions in their order of arrival."""

@@ -31,6 +31,7 @@ class Header:
         initial_admin: first admin of a group or account; None for other values.
         is_account: whether the value is an account.
         restrict_deletion: whether only admins and managers may delete items.
+        source: the value that this is a branch of; None if it is not a branch.
         raw: the header as on the wire.
     """
 
@@ -40,6 +41,7 @@ class Header:
     initial_admin: str | None
     is_account: bool
     restrict_deletion: bool
+    source: CoId | None
     raw: Mapping[str, Json]
 
     @property
@@ -47,11 +49,22 @@ class Header:
         """Whether the value has members and roles: it is a group or an account."""
         return self.initial_admin is not None
 
+    def needs(self) -> list[CoId]:
+        """Return the values that it refers to: the owner, and the source of a branch."""
+        return [needed for needed in (self.owner, self.source) if needed is not None]
+
     @property
     def name(self) -> str | None:
         """A group's name."""
         meta = self.raw.get("meta")
         name = meta.get("name") if isinstance(meta, dict) else None
+        return name if isinstance(name, str) else None
+
+    @property
+    def branch_name(self) -> str | None:
+        """A branch's name."""
+        meta = self.raw.get("meta")
+        name = meta.get("branch") if self.source is not None and isinstance(meta, dict) else None
         return name if isinstance(name, str) else None
 
     @property
@@ -96,6 +109,9 @@ def parse_header(raw: Any) -> Header:
         owner = ruleset.get("group")
         if not isinstance(owner, str) or not is_co_id(owner):
             raise InvalidContent("a header has no id of an owning group")
+    source = meta.get("source") if isinstance(meta, dict) else None
+    if source and not is_co_id(source):
+        raise InvalidContent("a header names a branch's source that can't exist")
     return Header(
         co_id,
         value_type,
@@ -103,6 +119,7 @@ def parse_header(raw: Any) -> Header:
         initial_admin,
         is_account=isinstance(meta, dict) and meta.get("type") == "account" and initial_admin is not None,
         restrict_deletion=ruleset.get("restrictDeletion") is True,
+        source=CoId(source) if source else None,
         raw=raw,
     )
 
@@ -178,6 +195,20 @@ def unique_header(value_type: ValueType, owner: str, unique: Unique) -> Header:
             "ruleset": {"type": "ownedByGroup", "group": owner},
             "meta": None,
             "uniqueness": unique if isinstance(unique, str) else dict(unique),
+        }
+    )
+
+
+def branch_header(source: Header, owner: str, name: str) -> Header:
+    """Return the header of the branch of this name and owner; its id follows from them and its source."""
+    if not name:
+        raise InvalidContent("the name of a branch must not be empty")
+    return parse_header(
+        {
+            "type": source.value_type,
+            "ruleset": {"type": "ownedByGroup", "group": owner},
+            "meta": {"branch": name, "source": source.co_id},
+            "uniqueness": "",
         }
     )
 

@@ -36,10 +36,9 @@ class Transaction:
         key_used: id of the read key; None for a trusting (plain) transaction.
         meta: JSON text of the meta object, encrypted like the payload; None if there is none.
         author: account id or agent id.
-        order: index in the order of arrival at this node, over all sessions of the value.
         changes: the decoded changes; None while they can't be read.
         meta_value: the decoded meta.
-        origin: its position in a branch, if it was merged from one.
+        origin: its position in a branch, if it was written in one or merged from one.
         policy_refusal: why this node refuses it although roles permit it; see `reside.jazz.removals`.
     """
 
@@ -50,7 +49,6 @@ class Transaction:
     key_used: str | None
     meta: str | None
     author: str
-    order: int = 0
     changes: list[dict[str, Json]] | list[Json] | None = None
     meta_value: dict[str, Json] | None = None
     origin: Origin | None = None

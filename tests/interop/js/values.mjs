@@ -95,6 +95,14 @@ export const valueOperations = (load) => ({
     new Function("value", body)(branch.getCurrentContent());
     branch.mergeBranch();
   },
+  // Returns the id of a branch; makes the branch if it does not exist.
+  branch: async ({ actor, id, name, owner }) => {
+    const branch = await (await load(actor, id)).core.node.checkoutBranch(id, name, owner);
+    if (branch === "unavailable") throw new Error(`unavailable: ${id}`);
+    return branch.id;
+  },
+  mergeBranch: async ({ actor, id }) => void (await load(actor, id)).core.mergeBranch(),
+  run: async ({ actor, id, body }) => void new Function("value", body)(await load(actor, id)),
   untilFinished: async ({ actor, id }) => {
     const { core } = await load(actor, id);
     await new Promise((resolve) => {

@@ -6,7 +6,6 @@ from support.jazz_nodes import Nodes, until
 from support.jazz_server import JazzServer
 
 from reside.jazz import AccountId, Group, Node
-from reside.jazz.wire.header import parse_header
 
 pytestmark = pytest.mark.anyio
 
@@ -69,19 +68,3 @@ async def test_a_text_merged_from_a_branch_is_complete(jazz: JazzServer, js: Jav
     await until(value, expected)
     value.apply("Hello, braver world!")
     await js("until", actor="js", id=value.id, expected="Hello, braver world!")
-
-
-async def test_a_branch_is_read_without_the_content_of_its_source(
-    jazz: JazzServer, js: JavaScript, nodes: Nodes
-) -> None:
-    """A difference to JavaScript, which docs/jazz.md names."""
-    python, group = await _both(jazz, js, nodes)
-    value = group.create_map({"a": 1})
-    await python.flush()
-    await js("editInBranch", actor="js", id=value.id, name="one", body='value.set("b", 2);')
-    await until(value, {"a": 1, "b": 2})
-    ruleset = {"type": "ownedByGroup", "group": group.id}
-    meta = {"branch": "one", "source": value.id}
-    branch = parse_header({"type": "comap", "ruleset": ruleset, "meta": meta, "uniqueness": ""})
-    assert (await python.load_map(branch.co_id)).as_dict() == {"b": 2}
-    assert await js("load", actor="js", id=branch.co_id) == {"a": 1, "b": 2}

@@ -27,7 +27,6 @@ class Log:
         self._counts[session] = index + 1
         key = "key_z1" if private else None
         item = Transaction(session, index, made_at, json.dumps(changes), key, None, author)
-        item.order = len(self.transactions)
         item.changes = json.loads(item.payload)
         self.transactions.append(item)
         return item

@@ -9,14 +9,39 @@ from support.jazz_nodes import content
 
 from reside.jazz import CoMap, WritePolicy
 from reside.jazz.memory.eviction import evictable
+from reside.jazz.memory.readiness import Absent, missing_for
 from reside.jazz.wire.crypto import Agent, new_agent_secret
-from reside.jazz.wire.header import account_header
+from reside.jazz.wire.header import account_header, branch_header, owned_header
 
 pytestmark = pytest.mark.anyio
 
 
 async def _loaded(hub: DetachedNode, reader: DetachedNode, value: CoMap) -> CoMap:
     return await exchange_during(hub, reader, reader.load_map(value.id))
+
+
+async def test_the_source_of_a_branch_in_use_is_not_evicted(hub: DetachedNode, writer: DetachedNode) -> None:
+    value = writer.create_group().create_map({"x": 1})
+    branch = await value.branch("draft")
+    await exchange(hub, writer)
+    writer._host.objects.release()
+    del value
+    _sweep(writer)
+    assert content(branch) == {"x": 1}
+
+
+async def test_a_branch_whose_source_the_server_does_not_have_is_not_found(writer: DetachedNode) -> None:
+    owner = writer.create_group().id
+    header = branch_header(owned_header("comap", owner, 0), owner, "draft")
+    core, store = writer._host.store.core(header.co_id), writer._host.store
+    store.set_header(core, header)
+    missing = missing_for(store, core, connected=False)
+    assert isinstance(missing, list)
+    assert [item.co_id for item in missing] == [header.source]
+    missing[0].absent = True
+    assert missing_for(store, core, connected=False) == Absent(
+        missing[0], f"its source {header.source} is not on the server"
+    )
 
 
 def _sweep(node: DetachedNode) -> None:

@@ -57,7 +57,7 @@ def test_losers_and_changes_of_nothing_do_not_count() -> None:
     log = Log()
     valid = [log.set("co_zA", 10, "k", 1), log.set("co_zB", 20, "k", 2), log.add("co_zC", 30, [])]
     span = Span()
-    span.update(valid, frozenset({1}))
+    span.update(valid, frozenset({valid[1]}))
     assert (span.first, span.last) == (valid[0], valid[0])
 
 
