@@ -6,7 +6,9 @@ each transaction itself: callers read only what the roles of the owning group al
 Start at `Node`.
 """
 
-from reside.jazz.disk import SqliteStore
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
 from reside.jazz.errors import (
     InvalidContent,
     InvalidCredentials,
@@ -27,11 +29,8 @@ from reside.jazz.groups.group import Group
 from reside.jazz.groups.invites import Invite, InviteRole
 from reside.jazz.groups.passphrase import new_passphrase
 from reside.jazz.ids import EVERYONE, AccountId, AgentId, CoId, Everyone, Json, Role, SessionId
-from reside.jazz.inbox import Inbox, InboxMessage, InboxSender, MessageRefused, make_inbox
 from reside.jazz.node import Node, now_ms
 from reside.jazz.removals import WritePolicy
-from reside.jazz.tokens import RequestVerifier, read_request_account, sign_jazz_token, sign_request, verify_jazz_token
-from reside.jazz.tokens.replay import UsedTokens, UsedTokensInMemory, UsedTokensOnDisk
 from reside.jazz.values.cofeed import CoFeed, FeedEntry
 from reside.jazz.values.colist import CoList, ListEdit
 from reside.jazz.values.comap import CoMap, Edit
@@ -39,6 +38,20 @@ from reside.jazz.values.stream import FileStream
 from reside.jazz.values.streamview import FileInfo
 from reside.jazz.values.text import CoPlainText
 from reside.jazz.values.value import Value
+
+if TYPE_CHECKING:
+    from reside.jazz.disk.database import SqliteStore
+    from reside.jazz.inbox import Inbox, InboxMessage, InboxSender, MessageRefused, make_inbox
+    from reside.jazz.tokens import (
+        RequestVerifier,
+        UsedTokens,
+        UsedTokensInMemory,
+        read_request_account,
+        sign_jazz_token,
+        sign_request,
+        verify_jazz_token,
+    )
+    from reside.jazz.tokens.files import UsedTokensOnDisk
 
 __all__ = [
     "EVERYONE",
@@ -96,3 +109,33 @@ __all__ = [
     "sign_request",
     "verify_jazz_token",
 ]
+
+_LAZY: Final = {
+    "SqliteStore": "disk.database",
+    "Inbox": "inbox",
+    "InboxMessage": "inbox",
+    "InboxSender": "inbox",
+    "MessageRefused": "inbox",
+    "make_inbox": "inbox",
+    "RequestVerifier": "tokens",
+    "UsedTokens": "tokens",
+    "UsedTokensInMemory": "tokens",
+    "UsedTokensOnDisk": "tokens.files",
+    "read_request_account": "tokens",
+    "sign_jazz_token": "tokens",
+    "sign_request": "tokens",
+    "verify_jazz_token": "tokens",
+}
+"""Names that many programs do not use, with the modules that are imported at their first use."""
+
+
+def __getattr__(name: str) -> Any:
+    module = _LAZY.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,6 +1,8 @@
-"""The local store of a node on disk, so that a restart synchronises only the difference."""
+"""The local store of a node on disk, so that a restart synchronises only the difference.
 
-from reside.jazz.disk.database import SqliteStore
+`SqliteStore` is in `database`, which imports SQLite: a node without a store does not import it.
+"""
+
 from reside.jazz.disk.persistence import StorePersistence
 
-__all__ = ["SqliteStore", "StorePersistence"]
+__all__ = ["StorePersistence"]

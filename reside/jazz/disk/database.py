@@ -11,10 +11,10 @@ Invariants:
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from reside.jazz.disk.records import StoredBatch, StoredValue
 from reside.jazz.errors import StoreFailed
 
 _VERSION: Final = 1
@@ -34,31 +34,6 @@ CREATE TABLE batch (
 ) STRICT;
 CREATE TABLE pending (value TEXT NOT NULL, session TEXT NOT NULL, PRIMARY KEY (value, session)) STRICT, WITHOUT ROWID;
 """
-
-
-@dataclass(frozen=True, slots=True)
-class StoredBatch:
-    """A part of a log.
-
-    Attributes:
-        session: the log's session.
-        after: how many transactions precede it.
-        transactions: JSON text of a list of transactions, as on the wire.
-        signature: the signature of the log up to its end.
-    """
-
-    session: str
-    after: int
-    transactions: str
-    signature: str
-
-
-@dataclass(frozen=True, slots=True)
-class StoredValue:
-    """A value's header (JSON text) and its batches in the order of arrival."""
-
-    header: str
-    batches: list[StoredBatch]
 
 
 class SqliteStore:

@@ -9,8 +9,9 @@ acknowledged; it writes in a session of its own.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from reside.jazz.disk.database import SqliteStore, StoredBatch, StoredValue
+from reside.jazz.disk.records import StoredBatch, StoredValue
 from reside.jazz.errors import InvalidContent, StoreFailed
 from reside.jazz.ids import CoId, SessionId, author_of, is_account_id, is_session_id
 from reside.jazz.memory.covalue import Core
@@ -18,6 +19,9 @@ from reside.jazz.memory.store import Store
 from reside.jazz.wire.encoding import compact_json, parse_json
 from reside.jazz.wire.header import parse_header
 from reside.jazz.wire.session import SessionLog, Transaction, canonical, parse_transactions
+
+if TYPE_CHECKING:
+    from reside.jazz.disk.database import SqliteStore
 
 
 class StorePersistence:
@@ -33,7 +37,7 @@ class StorePersistence:
 
     def __init__(
         self,
-        disk: SqliteStore,
+        disk: "SqliteStore",
         store: Store,
         sign: Callable[[], None],
         unacknowledged: Mapping[str, None],

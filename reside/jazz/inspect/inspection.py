@@ -1,7 +1,6 @@
 """Inspection of one value through a node."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any, Final
 
 from reside.jazz.errors import ValueDeleted
@@ -124,7 +123,7 @@ def _content(value: Value) -> Json:  # noqa: PLR0911 - one return a kind
         return value.as_list()
     if isinstance(value, FileStream):
         info = value.info
-        return {**(asdict(info) if info is not None else {}), "received": value.received, "finished": value.finished}
+        return {**(info._asdict() if info is not None else {}), "received": value.received, "finished": value.finished}
     if isinstance(value, CoFeed):
         return [{"by": entry.by, "at": entry.at, "value": entry.value} for entry in value.entries()]
     return None

@@ -4,6 +4,7 @@ Whether transactions are valid is decided in `reside.jazz.rules`.
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from reside.jazz.ids import CoId, SessionId, author_of, is_delete_session
 from reside.jazz.rules.deletion import marks_deletion
@@ -37,8 +38,7 @@ class Batch:
         return self.after + len(self.transactions)
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(NamedTuple):
     """A session that this node ignores, because it can't accept a part of it.
 
     Attributes:

@@ -3,15 +3,14 @@
 That is the value itself, its owner and the parents of that group, authors, and for a branch its source.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.store import Store
 from reside.jazz.rules.group_state import GroupState
 
 
-@dataclass(frozen=True)
-class Absent:
+class Absent(NamedTuple):
     """A required value that the server does not have."""
 
     core: Core

@@ -6,9 +6,8 @@ Values are kept in memory, written locally first, and synced in the background. 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
-from reside.jazz.disk import SqliteStore
 from reside.jazz.errors import InvalidCredentials, ValueDeleted, ValueNotFound
 from reside.jazz.groups.account import Account, Credentials
 from reside.jazz.groups.group import Group
@@ -27,6 +26,9 @@ from reside.jazz.values.stream import FileStream
 from reside.jazz.values.text import CoPlainText
 from reside.jazz.values.value import Value
 from reside.jazz.wire.header import Header, Unique, unique_header
+
+if TYPE_CHECKING:
+    from reside.jazz.disk.database import SqliteStore
 
 W = TypeVar("W", bound=OwnedValue)
 
@@ -66,7 +68,7 @@ class Node:
         url: str,
         credentials: Credentials,
         *,
-        store: SqliteStore | None = None,
+        store: "SqliteStore | None" = None,
         clock: Callable[[], int] = now_ms,
         connect_timeout: float = 15.0,
         policy: WritePolicy | None = None,

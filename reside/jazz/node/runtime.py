@@ -6,9 +6,9 @@ are saved and sent, watchers are woken and the writes they make are sent as well
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from reside.jazz.disk import SqliteStore, StorePersistence
+from reside.jazz.disk import StorePersistence
 from reside.jazz.errors import (
     InvalidCredentials,
     JazzError,
@@ -32,6 +32,9 @@ from reside.jazz.sync import Sync, Transport, proven_address
 from reside.jazz.wire.crypto import Agent
 from reside.jazz.wire.header import account_header
 
+if TYPE_CHECKING:
+    from reside.jazz.disk.database import SqliteStore
+
 _EVICT_BEYOND: Final = 512
 """Unused values are evicted only if more values than this are in memory."""
 
@@ -50,7 +53,7 @@ class Runtime:
         url: str,
         credentials: Credentials,
         *,
-        store: SqliteStore | None,
+        store: "SqliteStore | None",
         clock: Callable[[], int],
         connect_timeout: float,
         policy: WritePolicy | None,
@@ -199,7 +202,7 @@ class Runtime:
     def _received(self, frame: str) -> None:
         self._sync.receive(frame)
 
-    def _persist_in(self, disk: SqliteStore | None) -> StorePersistence | None:
+    def _persist_in(self, disk: "SqliteStore | None") -> StorePersistence | None:
         if disk is None:
             return None
         persistence = StorePersistence(

@@ -1,10 +1,9 @@
 """Statistics of a node, for monitoring."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
+class Statistics(NamedTuple):
     """The state of a node at one moment.
 
     Attributes:

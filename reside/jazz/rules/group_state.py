@@ -11,7 +11,7 @@ Invariants:
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from reside.jazz.ids import EVERYONE, Json
 from reside.jazz.wire.session import Transaction
@@ -31,8 +31,7 @@ NEVER: Final = 2**65
 """A time after every transaction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One valid assignment of a key.
 
     Attributes:
@@ -48,8 +47,7 @@ class Entry:
     trusted: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """Whether a transaction is valid: `refusal` is None, or the reason why it is invalid."""
 
     transaction: Transaction

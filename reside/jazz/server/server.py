@@ -6,7 +6,7 @@ from typing import Final, Self
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 
-from reside.jazz.disk import SqliteStore
+from reside.jazz.disk.database import SqliteStore
 from reside.jazz.server.connection import Connection
 from reside.jazz.server.hub import Hub
 from reside.jazz.server.values import Values

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Final
 
-from reside.jazz.disk import SqliteStore, StorePersistence
+from reside.jazz.disk import StorePersistence
+from reside.jazz.disk.database import SqliteStore
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import CoId, author_of, is_delete_session
 from reside.jazz.memory.covalue import Batch, Core

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from websockets.client import ClientProtocol
-from websockets.exceptions import InvalidHandshake
+from websockets.exceptions import InvalidHandshake, InvalidURI
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Response
 from websockets.protocol import OPEN
@@ -154,17 +154,21 @@ async def open_socket(url: str, **arguments: Any) -> Socket:
     """Connect; the arguments are those of `Socket`.
 
     Raises:
-        InvalidURI: the URL is malformed.
-        InvalidHandshake: the server is not a WebSocket server.
-        OSError: the server can't be reached.
+        ValueError: the URL is malformed.
+        OSError: the server can't be reached, or is not a WebSocket server.
     """
-    uri = parse_uri(url)
+    try:
+        uri = parse_uri(url)
+    except InvalidURI:
+        raise ValueError("not the URL of a WebSocket") from None
     tls = ssl.create_default_context() if uri.secure else None
     loop = asyncio.get_running_loop()
     _, socket = await loop.create_connection(lambda: Socket(uri, **arguments), uri.host, uri.port, ssl=tls)
     try:
         await socket.opened
-    except BaseException:
+    except BaseException as error:
         await socket.close()
+        if isinstance(error, InvalidHandshake):
+            raise ConnectionError(str(error)) from error
         raise
     return socket

@@ -6,14 +6,14 @@ import random
 import secrets
 from collections.abc import Callable
 from ipaddress import IPv6Address
-from typing import Final
-
-from websockets.exceptions import InvalidHandshake, InvalidURI
+from typing import TYPE_CHECKING, Final
 
 from reside.jazz.errors import JazzUnavailable
 from reside.jazz.sync.backoff import back_off
 from reside.jazz.sync.outbox import Outbox
-from reside.jazz.sync.socket import Socket, open_socket
+
+if TYPE_CHECKING:
+    from reside.jazz.sync.socket import Socket
 
 _log = logging.getLogger(__name__)
 _SILENCE_S: Final = 10.0
@@ -123,7 +123,9 @@ class Transport:
                 f"no connection to the sync server {_redacted(self._url)} within {timeout:g} s ({self._last_error})"
             ) from None
 
-    async def _open(self) -> Socket | None:
+    async def _open(self) -> "Socket | None":
+        from reside.jazz.sync.socket import open_socket  # noqa: PLC0415 - it imports websockets, a fifth of an import
+
         try:
             async with asyncio.timeout(_OPEN_TIMEOUT_S):
                 return await open_socket(
@@ -132,14 +134,14 @@ class Transport:
                     on_frame=self._received,
                     on_room=self._flush,
                 )
-        except InvalidURI:
+        except ValueError:
             raise JazzUnavailable(f"not the URL of a sync server: {_redacted(self._url)}") from None
-        except (OSError, TimeoutError, InvalidHandshake) as error:
+        except (OSError, TimeoutError) as error:
             self._last_error = f"{type(error).__name__}: {error}"
             self._failures += 1
             return None
 
-    async def _serve(self, socket: Socket) -> None:
+    async def _serve(self, socket: "Socket") -> None:
         """Use a connection until it ends or is silent for too long."""
         self.outbox.take_all()
         self._socket = socket

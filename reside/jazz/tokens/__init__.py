@@ -10,7 +10,7 @@ receiver refuses a second use; see `replay` for the limits.
 The signature of the bound form covers all other fields, so a refusal can name the field that does not match.
 """
 
-from reside.jazz.tokens.replay import UsedTokens, UsedTokensInMemory, UsedTokensOnDisk
+from reside.jazz.tokens.replay import UsedTokens, UsedTokensInMemory
 from reside.jazz.tokens.signing import sign_jazz_token, sign_request
 from reside.jazz.tokens.verifying import RequestVerifier, read_request_account, verify_jazz_token
 
@@ -18,7 +18,6 @@ __all__ = [
     "RequestVerifier",
     "UsedTokens",
     "UsedTokensInMemory",
-    "UsedTokensOnDisk",
     "read_request_account",
     "sign_jazz_token",
     "sign_request",

@@ -4,8 +4,7 @@
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, overload
+from typing import ClassVar, NamedTuple, overload
 
 from reside.jazz.ids import Json, SessionId
 from reside.jazz.memory.covalue import Core
@@ -18,8 +17,7 @@ from reside.jazz.wire.encoding import parse_json, stable_json
 from reside.jazz.wire.session import Transaction
 
 
-@dataclass(frozen=True, slots=True)
-class ListEdit:
+class ListEdit(NamedTuple):
     """One visible item.
 
     Attributes:

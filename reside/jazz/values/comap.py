@@ -3,7 +3,7 @@
 from bisect import insort_right
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import Json, SessionId
@@ -36,8 +36,7 @@ _Entry: TypeAlias = tuple[Transaction, bool, Json]
 """One assignment: its transaction, whether it removes the key, the value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(NamedTuple):
     """One assignment of a key.
 
     Attributes:

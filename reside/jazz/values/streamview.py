@@ -5,8 +5,7 @@ joined anew only if the order of its sessions changes, or if a session goes on t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import Json
@@ -17,8 +16,7 @@ PREFIX: Final = "binary_U"
 """Precedes the base64url text of a chunk."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileInfo:
+class FileInfo(NamedTuple):
     """The description that the writer gave at the start of a file; it is not verified.
 
     Attributes:
@@ -32,8 +30,7 @@ class FileInfo:
     size: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """Bytes of a file.
 
     Attributes:

@@ -4,9 +4,8 @@ A value's id is the hash of its header, so the owner of a value can't be changed
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import CoId, Json, is_co_id
@@ -20,8 +19,7 @@ Unique: TypeAlias = str | Mapping[str, str]
 _VALUE_TYPES = ("comap", "colist", "costream", "coplaintext")
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(NamedTuple):
     """A header of valid shape.
 
     Attributes:

@@ -66,6 +66,8 @@ def test_the_public_names_are_exactly_these() -> None:
     expected = names.split()
     assert sorted(reside.jazz.__all__) == sorted(expected)
     assert all(hasattr(reside.jazz, name) for name in expected)
+    assert set(expected) <= set(dir(reside.jazz))
+    assert not hasattr(reside.jazz, "SqliteStorage")
 
 
 def test_credentials_follow_from_the_secret_and_do_not_show_it() -> None:
