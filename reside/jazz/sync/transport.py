@@ -20,6 +20,8 @@ _SILENCE_S: Final = 10.0
 """The server pings every 1.5 s. As in the JavaScript client, a connection without a frame for this long is closed."""
 _OPEN_TIMEOUT_S: Final = 10.0
 _LATER_S: Final = 0.001
+_SEND_AT_CHARACTERS: Final = 8_000
+"""With this much queued, it is sent before the end of the turn, so that the server need not wait for the rest."""
 
 
 class Transport:
@@ -68,7 +70,11 @@ class Transport:
     def send(self, text: str) -> None:
         """Queue a message. It is dropped if the connection ends: the next one starts from the server's known state."""
         self.outbox.put(text)
-        if self._socket is not None:
+        if self._socket is None:
+            return
+        if self.outbox.buffered >= _SEND_AT_CHARACTERS:
+            self._flush()
+        elif not self._is_due:
             self._is_due = True
             self._on_queued()
 

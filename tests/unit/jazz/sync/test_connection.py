@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from websockets.asyncio.server import ServerConnection, serve
 
 from reside.jazz import Credentials, JazzUnavailable, Node
 from reside.jazz.ids import CoId
@@ -12,6 +13,7 @@ from reside.jazz.memory.covalue import Core
 from reside.jazz.sync.backoff import back_off
 from reside.jazz.sync.load_queue import MAX_IN_FLIGHT, LoadQueue
 from reside.jazz.sync.outbox import MAX_BUFFERED_CHARACTERS, MAX_FRAME_CHARACTERS, Outbox
+from reside.jazz.sync.transport import Transport
 
 CHANCES = st.floats(0, 1)
 
@@ -67,6 +69,41 @@ async def test_a_writer_waits_while_too_much_is_buffered() -> None:
     outbox.frame()
     await waiting
     assert outbox.buffered == MAX_BUFFERED_CHARACTERS
+
+
+@pytest.mark.anyio
+async def test_much_that_is_sent_in_one_turn_does_not_wait_for_its_end() -> None:
+    """The server works on the first requests while the node makes the next ones."""
+    received: list[str] = []
+    arrived = asyncio.Event()
+
+    async def read(connection: ServerConnection) -> None:
+        async for frame in connection:
+            received.extend(str(frame).split("\n"))
+            if len(received) == 500:
+                arrived.set()
+
+    async with serve(read, "127.0.0.1", 0) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        transport = Transport(
+            f"ws://127.0.0.1:{port}",
+            on_connect=lambda: None,
+            on_disconnect=lambda: None,
+            on_frame=print,
+            on_queued=lambda: None,
+        )
+        running = asyncio.create_task(transport.run())
+        await transport.wait_connected(10)
+        messages = [f"{number:0100}" for number in range(500)]
+        for message in messages:
+            transport.send(message)
+            assert transport.outbox.buffered < 10_000
+        transport.flush_due()
+        async with asyncio.timeout(10):
+            await arrived.wait()
+        assert received == messages
+        running.cancel()
+        await asyncio.wait([running])
 
 
 @pytest.mark.anyio
