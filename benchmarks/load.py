@@ -3,6 +3,9 @@
 It needs a running ReSide (`make up`). Both sides run the same pod, one after the other, several times; the last column
 is the ratio of the medians. The first run loads a greeter named `bench`, which gets a new version in each round and
 remains, because replicas can't be deleted yet.
+
+With `--attacked`, each round loads one more version while strangers attack every value that the operator knows
+(tests/interop/strangers/attack.py), and the table has the time from the request to Ready, with and without them.
 """
 
 from __future__ import annotations
@@ -12,18 +15,26 @@ import asyncio
 import json
 import statistics
 import subprocess
+import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lightkube import AsyncClient, KubeConfig
 from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import Pod
 
+from reside.access.addresses import jazz_address
 from reside.cli import config
 from reside.cli.loading import approve, create_request, follow_version, wait_validated
 from reside.cli.replicas import ReplicaView
-from reside.cli.session import Session, open_session
+from reside.cli.session import Session, open_session, target_of
 from reside.model.entities import LoadRequest, LoadRequestSpec
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from interop.strangers.attacking import GUESSED, attacking
 
 if TYPE_CHECKING:
     from reside.cli.config import Cluster
@@ -37,13 +48,19 @@ def main() -> None:
     """Run the rounds and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--attacked", action="store_true")
+    arguments = parser.parse_args()
     known = config.load()
     cluster = known.cluster(known.context().cluster)
-    reside, kubectl = asyncio.run(_measure(known, cluster, rounds))
+    if arguments.attacked:
+        usual, other = asyncio.run(_measure_attacked(known, cluster, arguments.rounds))
+        rows = (("request → Ready", usual), ("the same under attack", other))
+    else:
+        reside, kubectl = asyncio.run(_measure(known, cluster, arguments.rounds))
+        rows = (("kubectl apply → Ready", kubectl), ("approval → Ready", reside))
     print(f"{'':28}{'median s':>10}{'min s':>10}{'max s':>10}{'ratio':>8}")
-    peer = statistics.median(kubectl)
-    for name, times in (("kubectl apply → Ready", kubectl), ("approval → Ready", reside)):
+    peer = statistics.median(rows[0][1])
+    for name, times in rows:
         middle = statistics.median(times)
         print(f"{name:28}{middle:10.2f}{min(times):10.2f}{max(times):10.2f}{middle / peer:8.2f}")
 
@@ -53,11 +70,32 @@ async def _measure(known: config.Config, cluster: Cluster, rounds: int) -> tuple
     client = AsyncClient(_kube_config(cluster), namespace=cluster.namespace, trust_env=False)
     async with open_session(known) as session:
         for _ in range(rounds):
-            seconds, version = await _load(session, client)
+            _, seconds, version = await _load(session, client)
             reside.append(seconds)
             live = await client.get(Deployment, f"{NAME}-{version}")
             kubectl.append(await _apply(client, cluster, _same(live.to_dict())))
     return reside, kubectl
+
+
+async def _measure_attacked(known: config.Config, cluster: Cluster, rounds: int) -> tuple[list[float], list[float]]:
+    usual, attacked = [], []
+    client = AsyncClient(_kube_config(cluster), namespace=cluster.namespace, trust_env=False)
+    async with open_session(known) as session, jazz_address(target_of(cluster)) as url:
+        await _load(session, client)
+        for _ in range(rounds):
+            usual.append((await _load(session, client))[0])
+            cores = [core for core in session.node._host.store.cores.values() if core.header is not None]
+            with tempfile.TemporaryDirectory() as folder:
+                async with attacking(
+                    url,
+                    values=[core.co_id for core in cores],
+                    groups=[core.co_id for core in cores if core.header is not None and core.header.is_group],
+                    names=GUESSED,
+                    folder=Path(folder),
+                ) as attack:
+                    await attack.round()
+                    attacked.append((await _load(session, client))[0])
+    return usual, attacked
 
 
 def _kube_config(cluster: Cluster) -> Any:
@@ -66,7 +104,9 @@ def _kube_config(cluster: Cluster) -> Any:
     return KubeConfig.from_file(cluster.kubeconfig).get(context_name=cluster.kube_context)
 
 
-async def _load(session: Session, client: Any) -> tuple[float, int]:
+async def _load(session: Session, client: Any) -> tuple[float, float, int]:
+    """Load a version; return the seconds from the request, and those from the approval, to Ready, and its number."""
+    requested = time.monotonic()
     known = next((row for row in await ReplicaView(session.node, session.data).rows() if row["name"] == NAME), None)
     spec = LoadRequestSpec(image=IMAGE, name=NAME, replica_id=known["id"] if known else None)
     _, request = await create_request(session, spec)
@@ -76,10 +116,10 @@ async def _load(session: Session, client: Any) -> tuple[float, int]:
     began = time.monotonic()
     approving = asyncio.create_task(approve(session, request, seen, _approve_any, lambda _: None))
     await _ready(client, labels)
-    seconds = time.monotonic() - began
+    ready = time.monotonic()
     version = (await approving).version or expected
     await follow_version(session, NAME, version, lambda _: None)
-    return seconds, version
+    return ready - requested, ready - began, version
 
 
 async def _approve_any(_seen: LoadRequest) -> None:

@@ -8,7 +8,6 @@ API server's own etcd, which contains the Secrets themselves.
 from __future__ import annotations
 
 from base64 import b64encode
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -45,14 +44,8 @@ def _forms(texts: list[str]) -> list[bytes]:
     return [form for text in texts for form in (text.encode(), b64encode(text.encode()).rstrip(b"="))]
 
 
-def _volumes(platform: Platform) -> list[Path]:
-    """Return the folders of the namespace's volumes on this machine."""
-    volumes = [v for v in platform.get("pv")["items"] if v["spec"]["claimRef"]["namespace"] == platform.namespace]
-    return [Path((v["spec"].get("hostPath") or v["spec"]["local"])["path"]) for v in volumes]
-
-
 def _places(platform: Platform) -> Iterator[tuple[str, bytes]]:
-    for folder in (platform.folder / "state", *_volumes(platform)):
+    for folder in (platform.folder / "state", *platform.volumes()):
         assert folder.exists(), folder
         for file in folder.rglob("*"):
             if file.is_file():
@@ -84,8 +77,7 @@ def test_only_alpha_and_the_sentinel_can_decrypt_secrets_in_the_history_of_jazz(
     """Agent secrets are in the history: Alpha writes them for the Sentinel and deletes them once they are live."""
     secrets = _secrets(platform)
     texts = [text for found in secrets.values() for text in found]
-    (database,) = [file for volume in _volumes(platform) for file in volume.rglob("jazz.db")]
-    history = History(database)
+    history = History(platform.jazz_database())
     assert history.containing(texts) == []
     accounts = {name: platform.secret(name)["accountId"] for name in SYSTEM}
     for name in SYSTEM:

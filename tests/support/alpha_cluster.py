@@ -65,9 +65,9 @@ class Servers:
 
 
 @contextmanager
-def run_servers(folder: Path) -> Iterator[Servers]:
-    """Run the servers while the block is open."""
-    with jazz_server(MODE="members") as jazz, etcd_server() as etcd, registry(folder / "registry") as images:
+def run_servers(folder: Path, *, mode: str = "members") -> Iterator[Servers]:
+    """Run the servers while the block is open, with the sync server in a mode."""
+    with jazz_server(MODE=mode) as jazz, etcd_server() as etcd, registry(folder / "registry") as images:
         yield Servers(jazz, etcd, images)
 
 

@@ -162,6 +162,16 @@ class Platform:
         """Return the decoded values of a Secret."""
         return {key: b64decode(value).decode() for key, value in self.get("secret", name)["data"].items()}
 
+    def volumes(self) -> list[Path]:
+        """Return the folders of the namespace's volumes on this machine."""
+        volumes = [v for v in self.get("pv")["items"] if v["spec"]["claimRef"]["namespace"] == self.namespace]
+        return [Path((v["spec"].get("hostPath") or v["spec"]["local"])["path"]) for v in volumes]
+
+    def jazz_database(self) -> Path:
+        """Return the database of the sync server."""
+        (found,) = [file for volume in self.volumes() for file in volume.rglob("jazz.db")]
+        return found
+
     def replicas(self) -> dict[str, dict[str, Any]]:
         """Return the rows of `reside replica list`, by name."""
         rows = json.loads(self.reside("replica", "list", "--output", "json").stdout)

@@ -63,7 +63,7 @@ class GroupState:
         agent_id: for an account, its agent (the initial admin); None for a group.
         find_parent: returns a parent's state, or the reason why it has none (`missing`: it is not loaded).
         entries: for each key, its valid assignments in the order of time.
-        verdicts: the verdict on each transaction, in the order of time.
+        verdicts: the verdict on each transaction. Those that may count are in the order of time.
         parents: for each parent group, its mappings over time, including `revoked`.
         missing: ids of parents that an admin or manager set but that are not loaded.
         encrypted_under: for each key id, the ids of the keys that it was encrypted under.

@@ -12,16 +12,16 @@ Invariants:
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from reside.jazz.errors import InvalidContent
-from reside.jazz.ids import EVERYONE, Json, is_co_id, is_delete_session
+from reside.jazz.ids import EVERYONE, Json, is_co_id
 from reside.jazz.rules.group_state import ADMINS, INHERITABLE, INVITES, NEVER, WRITERS, Entry, GroupState, Verdict
-from reside.jazz.rules.ties import EVERYBODY, Kind, Ruling, settle_tie
+from reside.jazz.rules.inert import ASSIGNABLE, NOT_A_ROLE, inert_because, kind_of, the_change
+from reside.jazz.rules.ties import EVERYBODY, Ruling, settle_tie
 from reside.jazz.wire.encoding import parse_json
 from reside.jazz.wire.session import Transaction
 
-_ASSIGNABLE: Final = WRITERS | {"reader", "revoked"} | INVITES
 _EVERYONE_ROLES: Final = frozenset({"reader", "writer", "writeOnly", "revoked"})
 _MAY_REVEAL: Final = ADMINS | INVITES
 _MAY_REVEAL_ANY: Final = ADMINS | (INVITES - {"writeOnlyInvite"})
@@ -54,7 +54,11 @@ class GroupValidator:
         Those of one millisecond are validated together, unless they are of one session.
         """
         last, session = self._last
-        return all(item.made_at > last or (item.made_at == last and item.session == session) for item in transactions)
+        return all(
+            item.made_at > last or (item.made_at == last and item.session == session)
+            for item in transactions
+            if not self._inert_because(item)
+        )
 
     @property
     def last_time(self) -> int:
@@ -86,6 +90,12 @@ class GroupValidator:
 
     def _take(self, tied: Sequence[Transaction]) -> None:
         """Validate all transactions of one millisecond, which are sorted by session."""
+        inert = [item for item in tied if self._inert_because(item)]
+        if inert:
+            self.state.verdicts.extend(Verdict(item, self._inert_because(item)) for item in inert)
+            tied = [item for item in tied if item not in inert] if len(inert) < len(tied) else []
+        if not tied:
+            return
         first = tied[0]
         self.state.cursor = first.made_at
         if first.session == tied[-1].session:
@@ -95,6 +105,9 @@ class GroupValidator:
         else:
             settle_tie(self, tied)
             self._last = first.made_at, None
+
+    def _inert_because(self, transaction: Transaction) -> str:
+        return inert_because(transaction, in_account=self.state.agent_id is not None)
 
     def judge(self, transaction: Transaction) -> Ruling:
         """Return the verdict on a transaction if it were the next, without taking it."""
@@ -146,20 +159,11 @@ class GroupValidator:
     def _refusal(self, ruling: Ruling) -> str | None:
         """Return why the next transaction is invalid, and note what it sets."""
         transaction, role = ruling.transaction, ruling.role
-        if is_delete_session(transaction.session):
-            return "groups and accounts can't be deleted"
         if transaction.is_private:
-            if self.state.agent_id is None:
-                return "private transactions are invalid in groups"
             return None if role == "admin" else "only an admin may write privately to an account"
-        changes = decode_trusting(transaction)
-        if changes is None or len(changes) != 1:
-            return "a group's transaction must have exactly one change"
-        change = changes[0]
-        if not isinstance(change, dict) or change.get("op") != "set" or not isinstance(change.get("key"), str):
-            return "a group's transaction must set a key"
-        ruling.key, ruling.change = change["key"], change
-        ruling.kind = _kind_of(ruling.key)
+        change = the_change(transaction)
+        ruling.key, ruling.change = str(change["key"]), change
+        ruling.kind = kind_of(ruling.key)
         return self._refusal_of_set(ruling)
 
     def _refusal_of_set(self, ruling: Ruling) -> str | None:
@@ -171,8 +175,6 @@ class GroupValidator:
             return None if allowed else "only admins and managers reveal keys"
         if kind == "parent":
             return self._refusal_of_parent(ruling, key.removeprefix("parent_"))
-        if kind == "child":
-            return "child extensions are obsolete"
         if kind == "writeKey":
             return self._refusal_of_write_key(ruling, key.removeprefix("writeKeyFor_"))
         affected = self.acting_role(key, transaction.made_at)
@@ -262,8 +264,8 @@ def refusal_of_role(  # noqa: PLR0911 - one return for each rule of the protocol
         assigned: the new role.
         is_initial_admin: whether the author is the group's initial admin, which may make itself admin.
     """
-    if not isinstance(assigned, str) or assigned not in _ASSIGNABLE:
-        return "not a role"
+    if not isinstance(assigned, str) or assigned not in ASSIGNABLE:
+        return NOT_A_ROLE
     if member == EVERYONE and assigned not in _EVERYONE_ROLES:
         return f"everyone can't be {assigned}"
     if role is None and is_initial_admin and member == author and assigned == "admin":
@@ -308,19 +310,6 @@ def _keep_branch_pointer(transaction: Transaction) -> bool:
     return True
 
 
-def decode_trusting(transaction: Transaction) -> list[Any] | None:
-    """Return the changes of a trusting transaction; None if they are not a JSON array."""
-    if transaction.changes is None:
-        try:
-            changes = parse_json(transaction.payload)
-        except InvalidContent:
-            return None
-        if not isinstance(changes, list):
-            return None
-        transaction.changes = changes
-    return transaction.changes
-
-
 def _mapping_of(change: Mapping[str, Json]) -> str:
     """Return the role of a parent's members. As in JavaScript, a non-string is neither a role nor a revocation."""
     if "value" not in change:
@@ -341,27 +330,6 @@ def _is_higher(role: str, than: str | None) -> bool:
     if than == "manager":
         return False
     return role == "manager" or (role == "writer" and than == "reader")
-
-
-def _kind_of(key: str) -> Kind:
-    """Return what a key of a group is for. The order matters: a key may have the form of several."""
-    if key in ("readKey", "groupSealer", "profile", "root"):
-        return "setting"
-    if _is_key_reveal(key):
-        return "reveal"
-    if key.startswith("parent_"):
-        return "parent"
-    if key.startswith("child_"):
-        return "child"
-    return "writeKey" if key.startswith("writeKeyFor_") else "role"
-
-
-def _is_key_reveal(key: str) -> bool:
-    if "_for_everyone" in key:
-        return True
-    if not key.startswith("key_"):
-        return False
-    return any(part in key for part in ("_for_key", "_for_sealer", "_for_co", "_sealedFor_sealer"))
 
 
 def _when(transaction: Transaction) -> tuple[int, str]:

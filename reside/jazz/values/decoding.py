@@ -10,8 +10,8 @@ from typing import Any
 from reside.jazz.errors import InvalidContent
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.store import Store
+from reside.jazz.rules.inert import decode_trusting
 from reside.jazz.rules.keys import find_secret
-from reside.jazz.rules.permissions import decode_trusting
 from reside.jazz.wire.crypto import decryptor
 from reside.jazz.wire.encoding import parse_each, parse_json
 from reside.jazz.wire.merging import Origin, origin_of

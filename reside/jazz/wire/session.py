@@ -39,6 +39,8 @@ class Transaction:
         changes: the decoded changes; None while they can't be read.
         meta_value: the decoded meta.
         origin: its position in a branch, if it was written in one or merged from one.
+        inert: why it can't count in a group whatever the roles; empty if it may, None if unknown; see
+            `reside.jazz.rules.inert`.
         policy_refusal: why this node refuses it although roles permit it; see `reside.jazz.removals`.
     """
 
@@ -52,6 +54,7 @@ class Transaction:
     changes: list[dict[str, Json]] | list[Json] | None = None
     meta_value: dict[str, Json] | None = None
     origin: Origin | None = None
+    inert: str | None = None
     policy_refusal: str | None = None
 
     @property

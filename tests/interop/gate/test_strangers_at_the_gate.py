@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from interop.gate.conftest import metrics
+from interop.strangers.poison import POISON
 from interop.strangers.stranger import Stranger, set_key, stranger, trusting
-from interop.strangers.test_poisoned_values import POISON
 from support.jazz_nodes import Nodes, content, until
 from support.jazz_server import jazz_server
 

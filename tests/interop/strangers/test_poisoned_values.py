@@ -6,12 +6,13 @@ The honest server relays all of them, because it checks signatures and little el
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from interop.open_server import needs_open_server
 from interop.proxy import proxy
-from interop.strangers.stranger import Stranger, set_key, stranger, trusting
+from interop.strangers.poison import POISON
+from interop.strangers.stranger import stranger
 from support.jazz_nodes import content, until
 
 from reside.jazz import Credentials, Node, SqliteStore, WritePolicy
@@ -27,38 +28,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.anyio, needs_open_server]
 
 CAREFUL = WritePolicy(refuse_after_removal=True, max_ahead_ms=60_000, remember=True)
-FORGED = [set_key("x", "forged")]
-
-Session = tuple[str, list[dict[str, Any]]]
-
-POISON: dict[str, Callable[[Stranger], Session]] = {
-    "an ordinary session": lambda who: (who.session(), [trusting(FORGED)]),
-    "a session without an ending": lambda who: (f"{who.author}_session", [trusting(FORGED)]),
-    "an ending outside of base58": lambda who: (f'{who.author}_session_0"\\\n', [trusting(FORGED)]),
-    "an ending of many bytes": lambda who: (f"{who.author}_session_é𝒳__proto__", [trusting(FORGED)]),
-    "a session of 256 characters": lambda who: (f"{who.author}_session_z".ljust(256, "1"), [trusting(FORGED)]),
-    "two endings": lambda who: (f"{who.author}_session_z1_session_z2", [trusting(FORGED)]),
-    "no sealer": lambda who: (f"sealer_/{who.agent.signer_id}_session_z1", [trusting(FORGED)]),
-    "an unusable sealer": lambda who: (f"sealer_zé0O/{who.agent.signer_id}_session_z1", [trusting(FORGED)]),
-    "a time that no double has": lambda who: (who.session(), [trusting(FORGED, made_at=2**53 + 2)]),
-    "a time near the end of 64 bits": lambda who: (who.session(), [trusting(FORGED, made_at=2**63)]),
-    "changes that are no JSON": lambda who: (who.session(), [trusting("nope")]),
-    "changes that look like a cipher": lambda who: (who.session(), [trusting('encrypted_U","\n')]),
-    "meta that looks like a cipher": lambda who: (who.session(), [trusting(FORGED, meta='binary_U"}\x00')]),
-    "empty changes": lambda who: (who.session(), [trusting("")]),
-    "deep changes": lambda who: (who.session(), [trusting("[" * 3_000 + "]" * 3_000)]),
-    "meta that is no JSON": lambda who: (who.session(), [trusting(FORGED, meta="nope")]),
-    "deep meta": lambda who: (who.session(), [trusting(FORGED, meta='{"a":' * 3_000 + "1" + "}" * 3_000)]),
-    "an unknown member": lambda who: (who.session(), [trusting(FORGED, extra=1)]),
-    "no key": lambda who: (
-        who.session(),
-        [{"encryptedChanges": "x", "keyUsed": "", "madeAt": 1, "privacy": "private"}],
-    ),
-    "a key of a prototype": lambda who: (
-        who.session(),
-        [{"encryptedChanges": "encrypted_U", "keyUsed": "__proto__", "madeAt": 1, "privacy": "private"}],
-    ),
-}
 TARGETS = ("map", "group", "account", "profile")
 
 

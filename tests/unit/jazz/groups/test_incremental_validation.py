@@ -6,20 +6,24 @@ from unittest.mock import patch
 
 import pytest
 from support.jazz_controlled_nodes import DetachedNode
-from unit.jazz.logs import Log, judge, refusals
+from unit.jazz.logs import Log, judge
 
 from reside.jazz import AgentId, Group
 from reside.jazz.groups.rotation import Rotation
 from reside.jazz.groups.writer import GroupWriter
+from reside.jazz.ids import SessionId
 from reside.jazz.rules.group_state import WRITERS, GroupState
 from reside.jazz.rules.permissions import GroupValidator, refusal_of_write
 from reside.jazz.rules.ties import Ruling
 from reside.jazz.wire.crypto import Agent, new_agent_secret
+from reside.jazz.wire.encoding import parse_json
 from reside.jazz.wire.session import Transaction
 
 pytestmark = pytest.mark.anyio
 
 ADMIN = "co_zAdmin"
+FAR = 2**53 - 1
+FORGED = '[{"op":"set","key":"x","value":"forged"}]'
 
 
 @pytest.fixture
@@ -95,6 +99,41 @@ async def test_a_role_revoked_in_the_parent_ends_in_the_child(group: Group) -> N
     assert child.role_of("co_zMember") is None
 
 
+@pytest.mark.parametrize("made_at", [0, FAR])
+async def test_what_can_never_count_restarts_no_validation_and_is_read_once(
+    judged: list[str], group: Group, made_at: int
+) -> None:
+    """Strangers write it with any date; the changes of members are validated incrementally all the same."""
+    stranger = Agent.from_secret(new_agent_secret())
+    core = group._host.store.core(group.id)
+    payloads = [
+        "nope",
+        "[" * 3000,
+        "[]",
+        '[{"op":"set","key":"x","value":"forged"}]',
+        '[{"op":"del","key":"x"}]',
+        "[1]",
+    ]
+    for number in range(50):
+        assert group.role_of(stranger.agent_id) is None
+        session = SessionId(f"{stranger.agent_id}_session_z{number}")
+        payload = payloads[number % len(payloads)]
+        core.add(Transaction(session, 0, made_at, payload, None, None, stranger.agent_id))
+        group._host.store.changed(core)
+    judged.clear()
+    with patch("reside.jazz.rules.inert.parse_json", side_effect=parse_json) as parsed:
+        for number in range(20):
+            _grant(group, number, latest=group._state.latest)
+            assert group.role_of(f"co_zMember{number}") == "writer"
+    assert len(judged) == 20
+    assert parsed.call_count <= 21, "the last junk, and each grant"
+    assert len(group._state.verdicts) == len(core.transactions)
+
+
+def _verdicts(state: GroupState) -> dict[tuple[str, int], str | None]:
+    return {(item.transaction.session, item.transaction.index): item.refusal for item in state.verdicts}
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_incremental_and_full_validation_agree(seed: int) -> None:
     """However a log is divided into parts, verdicts, roles and epochs equal those of one pass."""
@@ -129,7 +168,7 @@ def test_incremental_and_full_validation_agree(seed: int) -> None:
         for member in members:
             pieces.role_of(member)
         start = end
-    assert refusals(pieces) == refusals(whole)
+    assert _verdicts(pieces) == _verdicts(whole)
     assert pieces.epochs() == whole.epochs()
     for at in range(time + 2):
         for member in (*members, ADMIN, "everyone", "co_zStranger"):

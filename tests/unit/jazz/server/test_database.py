@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from interop.strangers.poison import POISON
 from interop.strangers.stranger import trusting
-from interop.strangers.test_poisoned_values import POISON
 from unit.jazz.server.lines import Attached, Line, stranger
 
 from reside.jazz import SqliteStore

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from interop.strangers.poison import POISON
 from interop.strangers.stranger import set_key, trusting
-from interop.strangers.test_poisoned_values import POISON
 from interop.strangers.test_server_survival import MESSAGES
 from interop.strangers.test_unreadable_changes import UNREADABLE
 from unit.jazz.server.lines import Attached, Line, stranger
