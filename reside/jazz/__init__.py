@@ -10,8 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from reside.jazz.errors import (
+    InvalidArgument,
     InvalidContent,
     InvalidCredentials,
+    InvalidState,
     JazzError,
     JazzTimeout,
     JazzUnavailable,
@@ -73,8 +75,10 @@ __all__ = [
     "Inbox",
     "InboxMessage",
     "InboxSender",
+    "InvalidArgument",
     "InvalidContent",
     "InvalidCredentials",
+    "InvalidState",
     "Invite",
     "InviteRole",
     "JazzError",

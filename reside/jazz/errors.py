@@ -11,7 +11,9 @@ The tree::
     │   └── ValueDeleted    permanent: an admin of the owning group deleted the value
     ├── WrongKind           permanent: the value is of another kind than requested
     ├── NotPermitted        permanent: the account's role does not allow it (names value, group and role)
-    ├── InvalidContent      permanent: received bytes, or a value to write, violate the protocol
+    ├── InvalidArgument     permanent: an argument is not what the operation accepts: a caller passes another one
+    ├── InvalidState        permanent: something must be done first, or is done already (the message says what)
+    ├── InvalidContent      permanent: what others wrote violates the protocol, or lacks something
     ├── InvalidCredentials  permanent: an agent secret is malformed or belongs to another account
     └── TokenRefused        permanent: a request token was refused (`reason` says why)
 
@@ -112,8 +114,16 @@ class NotPermitted(JazzError):
         self.role = role
 
 
+class InvalidArgument(JazzError):
+    """An argument is not what the operation accepts: a value that is not JSON, a malformed invite, an unknown role."""
+
+
+class InvalidState(JazzError):
+    """The operation is not possible now: something must be loaded or started first, or has ended."""
+
+
 class InvalidContent(JazzError):
-    """A header, a transaction or a message violates the protocol, or a value is not JSON."""
+    """What others wrote violates the protocol, or lacks what the operation needs. The caller can't repair it."""
 
 
 class InvalidCredentials(JazzError):

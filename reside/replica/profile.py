@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from reside.jazz import CoId, InvalidContent, JazzTimeout, ValueNotFound
+from reside.jazz import CoId, InvalidContent, InvalidState, JazzTimeout, ValueNotFound
 from reside.model.errors import NotReady
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ async def load_profile(node: Node, account: AccountId) -> Profile:
     """
     try:
         content = await (await node.load_account(account)).load_profile()
-    except (ValueNotFound, JazzTimeout, InvalidContent) as error:
+    except (ValueNotFound, JazzTimeout, InvalidContent, InvalidState) as error:
         raise NotReady(f"the profile of replica account {account} can't be loaded: {error}") from error
     return parse_profile(account, content)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from reside.alpha import lookups, records
 from reside.alpha.lookups import Reservation
-from reside.jazz import AccountId, InvalidContent, ValueNotFound, WrongKind
+from reside.jazz import AccountId, InvalidContent, InvalidState, ValueNotFound, WrongKind
 from reside.model import lookup
 from reside.model.entities import LoadRequestSpec
 from reside.model.errors import InvalidInput
@@ -44,7 +44,7 @@ async def read_spec(node: Node, spec_id: str, client: str) -> LoadRequestSpec:
     """
     try:
         value = await node.load_map(spec_id)
-    except (ValueNotFound, WrongKind, InvalidContent) as error:
+    except (ValueNotFound, WrongKind, InvalidContent, InvalidState) as error:
         raise InvalidInput(f"load request value {spec_id} can't be read: {error}") from None
     first = {key: value.history(key)[0] for key in value}
     if not first:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from reside.jazz.errors import InvalidContent
+from reside.jazz.errors import InvalidArgument, InvalidContent, InvalidState
 from reside.jazz.groups.group import Group
 from reside.jazz.groups.invites import Invite, InviteRole
 from reside.jazz.groups.passphrase import agent_secret_from_passphrase
@@ -84,10 +84,10 @@ class Account(Group):
         """The profile, which `load_profile` loads.
 
         Raises:
-            InvalidContent: the profile is not loaded.
+            InvalidState: the profile is not loaded.
         """
         if self._profile is None:
-            raise InvalidContent(f"the profile of {self.id} is not loaded; await load_profile() first")
+            raise InvalidState(f"the profile of {self.id} is not loaded; await load_profile() first")
         return self._profile
 
     @property
@@ -175,5 +175,5 @@ class Account(Group):
         if self.account_id != self._host.account_id:
             raise self._writer.refusal(act, "the account itself")
 
-    def _no_members(self, act: str) -> InvalidContent:
-        return InvalidContent(f"can't {act} the account {self.id}: accounts have no members; give the value a group")
+    def _no_members(self, act: str) -> InvalidArgument:
+        return InvalidArgument(f"can't {act} the account {self.id}: accounts have no members; give the value a group")

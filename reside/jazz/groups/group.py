@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from reside.jazz.errors import InvalidContent
+from reside.jazz.errors import InvalidArgument, InvalidState
 from reside.jazz.groups.invites import Invite, InviteRole, create_invite
 from reside.jazz.groups.membership import give_role
 from reside.jazz.groups.rotation import prepare_rotation
@@ -272,12 +272,12 @@ class Group(Value):
         """The validated state."""
         state = self._host.store.group_state(self.id)
         if not isinstance(state, GroupState):
-            raise InvalidContent(f"the group {self.id} is {state}; await node.load_group(…) again")
+            raise InvalidState(f"the group {self.id} is {state}; await node.load_group(…) again")
         return state
 
     def _extend(self, parent: "Group", role: str) -> None:
         if role not in _MAPPINGS:
-            raise InvalidContent(f"a parent's members can be {', '.join(_MAPPINGS)}, not {role}")
+            raise InvalidArgument(f"a parent's members can be {', '.join(_MAPPINGS)}, not {role}")
         if self._state.role_of(self._host.account_id) != "admin":
             raise self._writer.refusal("extend", "admin")
         if parent._state.extends(self.id):
@@ -292,7 +292,7 @@ class Group(Value):
 
     async def _add_everyone(self, role: str) -> None:
         if role not in ("reader", "writer", "writeOnly"):
-            raise InvalidContent(f"everyone can be reader, writer or writeOnly, not {role}")
+            raise InvalidArgument(f"everyone can be reader, writer or writeOnly, not {role}")
         previous = self._state.get(EVERYONE)
         if previous == role:
             return

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from blake3 import blake3
 
-from reside.jazz.errors import InvalidContent
+from reside.jazz.errors import InvalidArgument, InvalidContent
 from reside.jazz.groups.membership import give_role
 from reside.jazz.groups.rotation import KeyedGroup
 from reside.jazz.ids import AgentId, CoId, is_co_id
@@ -67,11 +67,11 @@ class Invite:
         """Parse a link or a ticket.
 
         Raises:
-            InvalidContent: the text is neither.
+            InvalidArgument: the text is neither.
         """
         parts = (urlsplit(text).fragment if "#" in text else f"/invite/{text}").split("/")
         if len(parts) not in _LINK_PARTS or parts[:2] != ["", "invite"] or not is_co_id(parts[-2]):
-            raise InvalidContent("this is not an invite; one looks like https://…#/invite/co_z…/inviteSecret_z…")
+            raise InvalidArgument("this is not an invite; one looks like https://…#/invite/co_z…/inviteSecret_z…")
         _agent_of(parts[-1])
         return Invite(CoId(parts[-2]), parts[-1], parts[2] if len(parts) > min(_LINK_PARTS) else None)
 
@@ -79,7 +79,7 @@ class Invite:
 async def create_invite(group: KeyedGroup, role: InviteRole, *, value_id: CoId, hint: str | None) -> Invite:
     """Create an invite and make its agent a member of a group; see `Group.create_invite`."""
     if role not in get_args(InviteRole):
-        raise InvalidContent(f"an invite can give {', '.join(get_args(InviteRole))}, not {role}")
+        raise InvalidArgument(f"an invite can give {', '.join(get_args(InviteRole))}, not {role}")
     invite = Invite(value_id, _PREFIX + b58encode(secrets.token_bytes(_SEED_BYTES)), hint)
     await give_role(group, group._writer, invite.agent_id, f"{role}Invite")
     return invite
@@ -93,7 +93,7 @@ def _agent_of(secret: str) -> Agent:
     except InvalidContent:
         seed = b""
     if len(seed) != _SEED_BYTES:
-        raise InvalidContent("an invite's secret is malformed; it looks like inviteSecret_z…")
+        raise InvalidArgument("an invite's secret is malformed; it looks like inviteSecret_z…")
     return Agent.from_secret(agent_secret_from_seed(seed))
 
 

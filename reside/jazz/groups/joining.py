@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from reside.jazz.errors import InvalidContent, NotPermitted
+from reside.jazz.errors import InvalidArgument, NotPermitted
 from reside.jazz.groups.account import Account
 from reside.jazz.groups.group import Group
 from reside.jazz.groups.invites import Invite
@@ -23,7 +23,7 @@ async def accept_invite(host: Host, invite: Invite, *, timeout: float) -> Value:
     value = await host.load_as(invite.value_id, Value, timeout=timeout)
     group = value.group if isinstance(value, OwnedValue) and value.has_owner else value
     if isinstance(group, Account) or not isinstance(group, Group):
-        raise InvalidContent(f"{invite.value_id} has no owning group; only groups have invites")
+        raise InvalidArgument(f"{invite.value_id} has no owning group; only groups have invites")
     agent = invite._agent
     role = await _offered_role(group, agent.agent_id, timeout)
     # Unlike JavaScript, do not replace a direct role by a lower one.

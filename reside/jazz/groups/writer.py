@@ -7,7 +7,7 @@ sealer. Members of a parent group get it encrypted under the parent's read key, 
 import asyncio
 import logging
 
-from reside.jazz.errors import InvalidContent, NotPermitted
+from reside.jazz.errors import InvalidContent, InvalidState, NotPermitted
 from reside.jazz.ids import CoId, Json, is_account_id
 from reside.jazz.memory.covalue import Core
 from reside.jazz.rules.group_state import KEY_HOLDERS, WRITE_ONLY, GroupState
@@ -63,7 +63,7 @@ class GroupWriter:
         """The group's validated content."""
         state = self._host.store.group_state(self.id)
         if not isinstance(state, GroupState):
-            raise InvalidContent(f"the group {self.id} is {state}; await node.load_group(…) again")
+            raise InvalidState(f"the group {self.id} is {state}; await node.load_group(…) again")
         return state
 
     def set(self, key: str, value: Json) -> None:
@@ -184,18 +184,19 @@ class GroupWriter:
         """
         try:
             self.reveal(key, member)
-        except InvalidContent as error:
+        except (InvalidContent, InvalidState) as error:
             _log.warning("member %s of group %s gets no key: %s", member, self.id, error)
 
     def reveal(self, key: ReadKey, member: str) -> None:
         """Give a key to an account or an agent.
 
         Raises:
-            InvalidContent: the account is not loaded, or has no usable key.
+            InvalidState: the account is not loaded.
+            InvalidContent: it has no usable key.
         """
         agent_id = self._host.store.agent_of(member)
         if agent_id is None:
-            raise InvalidContent(f"the account {member} of group {self.id} is not loaded; await node.load_account(…)")
+            raise InvalidState(f"the account {member} of group {self.id} is not loaded; await node.load_account(…)")
         sealed = seal(key.secret, self._agent, agent_id.partition("/")[0], self._next_material())
         self.set(f"{key.key_id}_for_{member}", sealed)
 

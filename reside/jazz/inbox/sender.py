@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from reside.jazz.errors import InvalidContent, JazzTimeout
+from reside.jazz.errors import InvalidArgument, InvalidContent, JazzTimeout
 from reside.jazz.ids import AccountId, CoId, is_co_id
 from reside.jazz.inbox.message import MessageRefused
 from reside.jazz.node import Node
@@ -32,7 +32,10 @@ class InboxSender:
         if not isinstance(invite, str):
             why = f"its owner calls Inbox.open, and lets everyone read its profile {profile.id}"
             raise InvalidContent(f"the account {owner} has no inbox that can be seen here: {why}")
-        messages = await node.accept_invite(invite)
+        try:
+            messages = await node.accept_invite(invite)
+        except InvalidArgument as error:
+            raise InvalidContent(f"the inbox in the profile {profile.id} can't be used: {error}") from None
         return InboxSender(node, owner, await node.load_feed(messages.id))
 
     async def send(self, payload: OwnedValue, *, timeout: float = 60.0) -> CoId | None:  # noqa: ASYNC109 - raises our own error

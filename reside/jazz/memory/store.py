@@ -8,7 +8,7 @@ Invariants:
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from typing import Protocol
 
-from reside.jazz.errors import InvalidContent
+from reside.jazz.errors import InvalidState
 from reside.jazz.ids import CoId, is_account_id
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.group_states import GroupStates
@@ -20,9 +20,9 @@ from reside.jazz.wire.header import Header
 from reside.jazz.wire.session import Transaction
 
 
-def no_account() -> InvalidContent:
+def no_account() -> InvalidState:
     """Return the error about an account that is neither registered nor logged in."""
-    return InvalidContent("no account yet: await node.register(name) or node.login() first")
+    return InvalidState("no account yet: await node.register(name) or node.login() first")
 
 
 class Guard(Protocol):
@@ -168,7 +168,7 @@ class Store:
         """Check that the node's account is here: without it, nobody could verify what it writes.
 
         Raises:
-            InvalidContent: it was neither registered nor logged in.
+            InvalidState: it was neither registered nor logged in.
         """
         own = self.find(self.account_id)
         if own is None or own.header is None:

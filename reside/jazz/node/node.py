@@ -130,7 +130,7 @@ class Node:
         """The node's own account, available after `register` or `login`.
 
         Raises:
-            InvalidContent: neither was called yet.
+            InvalidState: neither was called yet.
         """
         value = self._host.objects.find(self.account_id)
         if not isinstance(value, Account):
@@ -188,7 +188,7 @@ class Node:
 
         Raises:
             NotPermitted: the invite was revoked.
-            InvalidContent: it is not an invite, or it refers to a value without an owner group.
+            InvalidArgument: it is not an invite, or it refers to a value without an owner group.
             ValueNotFound: the server does not have the value that it refers to.
         """
         self._runtime.check_open()
@@ -265,7 +265,7 @@ class Node:
 
         Raises:
             JazzTimeout: the server did not answer in time.
-            InvalidContent: neither `register` nor `login` was called yet.
+            InvalidState: neither `register` nor `login` was called yet.
         """
         self._runtime.check_open()
         await self._runtime.catch_up(self._host.store.core(self.account.profile.id), timeout)
@@ -285,7 +285,7 @@ class Node:
             name: shown by tools; everyone can read it, and it never changes.
 
         Raises:
-            InvalidContent: neither `register` nor `login` was called yet.
+            InvalidState: neither `register` nor `login` was called yet.
         """
         return self._host.create_group(name)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from reside.jazz.errors import InvalidContent, NotPermitted
+from reside.jazz.errors import InvalidContent, InvalidState, NotPermitted
 from reside.jazz.ids import EVERYONE, CoId, Json, SessionId, author_of
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.store import Store
@@ -159,7 +159,7 @@ class Writer:
 
         Raises:
             NotPermitted: the account's role does not allow it, or it has no key.
-            InvalidContent: the changes are not JSON.
+            InvalidArgument: the changes are not JSON.
         """
         owner_id = None if core.header is None else core.header.owner
         if owner_id is None:
@@ -230,11 +230,11 @@ class Writer:
 
         Raises:
             NotPermitted: the account may not write to them.
-            InvalidContent: the owner is not loaded, or not a group.
+            InvalidState: the owner is not loaded, or not a group.
         """
         state = self._store.group_state(owner_id)
         if not isinstance(state, GroupState):
-            raise InvalidContent(f"the owner {owner_id} of {co_id} is {state}; await node.load_group(…) first")
+            raise InvalidState(f"the owner {owner_id} of {co_id} is {state}; await node.load_group(…) first")
         if state.role_of(self._store.account_id) not in WRITERS:
             raise self._refusal(co_id, state, "writer")
         return state
@@ -299,15 +299,19 @@ class Writer:
         return NotPermitted(co_id, group=state.co_id, role=role, act="write to", needs=needs)
 
     def _made_at(self, core: Core, session: SessionId, latest: int) -> int:
-        """Return a time after the last own transaction and, if possible, after everything valid in this value.
+        """Return a time not before the last own transaction and, if possible, after all others' valid ones.
 
         So content that was read before a write does not win over it, even if its writer's clock is ahead. But what is
         dated more than `MAX_LEAD_MS` ahead is ignored: otherwise its author could delay all later writes, and with them
         removals, by any time.
         """
         log = core.sessions.get(session)
-        own = log.transactions[-1].made_at if log is not None and log.transactions else 0
-        now = self._clock()
+        last = log.transactions[-1] if log is not None and log.transactions else None
+        own, now = 0 if last is None else last.made_at, self._clock()
+        if last is not None and latest <= own and core.transactions[-1] is last:
+            # Nothing has arrived since the last own write: the index in the session orders the two. So many writes at
+            # once, such as those of a removal, are not dated ever further ahead.
+            return min(max(now, own), MAX_TIME)
         after = latest + 1 if latest < now + MAX_LEAD_MS else 0
         return min(max(now, own + 1, after), MAX_TIME)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from reside.jazz.errors import InvalidContent, JazzTimeout
+from reside.jazz.errors import InvalidState, JazzTimeout
 from reside.jazz.groups.account import Account
 from reside.jazz.ids import CoId, Json
 from reside.jazz.typed.base import Resolve
@@ -196,7 +196,7 @@ class _Reference:
             return self
         label, found = f"{owner.__name__}.{self._name}", instance._id_of(self._name)
         if found is None:
-            raise InvalidContent(f"{label}: the account {instance.id} has none yet; assign one in migrate()")
+            raise InvalidState(f"{label}: the account {instance.id} has none yet; assign one in migrate()")
         return read(owner._references()[self._name], found, label, instance.raw)
 
     def __set__(self, instance: AccountModel, value: CoMapModel) -> None:

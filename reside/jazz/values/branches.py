@@ -7,7 +7,7 @@ change twice: in maps, lists and texts both copies are the same assignment, inse
 
 from typing import TYPE_CHECKING, TypeVar
 
-from reside.jazz.errors import InvalidContent, ValueNotFound
+from reside.jazz.errors import InvalidArgument, ValueNotFound
 from reside.jazz.values.branching import (
     merge_meta,
     merged_from,
@@ -43,7 +43,7 @@ def merge(branch: "OwnedValue") -> None:
     """Merge a branch into its source; see `OwnedValue.merge`."""
     source = branch.source
     if source is None:
-        raise InvalidContent(f"{branch.id} is not a branch, so it can't be merged")
+        raise InvalidArgument(f"{branch.id} is not a branch, so it can't be merged")
     merged = merged_from(branch.id, source._content.counting())
     last: Transaction | None = None
     for item in unmerged(branch._content.counting(), merged):
@@ -70,5 +70,5 @@ def _make(value: V, header: Header, name: str, owner: "Group | None") -> V:
 def _source_header(value: "OwnedValue") -> Header:
     header = value._core.header
     if header is None or header.owner is None or header.is_file:
-        raise InvalidContent(f"{value.id} can't have branches: it is a file, or no group owns it")
+        raise InvalidArgument(f"{value.id} can't have branches: it is a file, or no group owns it")
     return header

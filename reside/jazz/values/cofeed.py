@@ -96,7 +96,7 @@ class CoFeed(OwnedValue, Sequence[FeedEntry]):
 
         Raises:
             NotPermitted: this account may not write here.
-            InvalidContent: the value is not JSON.
+            InvalidArgument: the value is not JSON.
         """
         self._write([value])
 

@@ -139,7 +139,7 @@ class CoList(Ordered, Sequence[Json]):
 
         Raises:
             NotPermitted: this account may not write here.
-            InvalidContent: the value is not JSON.
+            InvalidArgument: the value is not JSON.
         """
         self.extend([value])
 
@@ -148,7 +148,7 @@ class CoList(Ordered, Sequence[Json]):
 
         Raises:
             NotPermitted: this account may not write here.
-            InvalidContent: a value is not JSON.
+            InvalidArgument: a value is not JSON.
         """
         count = len(self)
         self._change([Patch(count, count, list(values))])
@@ -158,7 +158,7 @@ class CoList(Ordered, Sequence[Json]):
 
         Raises:
             NotPermitted: this account may not write here.
-            InvalidContent: the value is not JSON.
+            InvalidArgument: the value is not JSON.
         """
         start, _, _ = slice(index, None).indices(len(self))
         self._change([Patch(start, start, [value])])
@@ -178,7 +178,7 @@ class CoList(Ordered, Sequence[Json]):
 
         Raises:
             NotPermitted: this account may not write here, or deletion is restricted to admins and managers.
-            InvalidContent: the value is not JSON.
+            InvalidArgument: the value is not JSON.
             IndexError: there is no such item.
         """
         key = self._items()[index].key
@@ -208,7 +208,7 @@ class CoList(Ordered, Sequence[Json]):
 
         Raises:
             NotPermitted: this account may not write here, or deletion is restricted to admins and managers.
-            InvalidContent: a value is not JSON.
+            InvalidArgument: a value is not JSON.
         """
         first, last, _ = slice(start, stop).indices(len(self))
         self._change([Patch(first, max(first, last), list(values))])
@@ -218,7 +218,7 @@ class CoList(Ordered, Sequence[Json]):
 
         Raises:
             NotPermitted: this account may not write here, or deletion is restricted to admins and managers.
-            InvalidContent: a value is not JSON.
+            InvalidArgument: a value is not JSON.
         """
         present = [stable_json(value) for value in self.as_list()]
         texts = patches(present, [stable_json(value) for value in values])

@@ -5,7 +5,7 @@ from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, Va
 from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
-from reside.jazz.errors import InvalidContent
+from reside.jazz.errors import InvalidArgument
 from reside.jazz.ids import Json, SessionId
 from reside.jazz.memory.covalue import Core
 from reside.jazz.values.host import Host
@@ -116,7 +116,7 @@ class CoMap(OwnedValue, Mapping[str, Json]):
         """Return whether a key has this value; unlike in Python, 1 and True are different.
 
         Raises:
-            InvalidContent: the value is not JSON.
+            InvalidArgument: the value is not JSON.
         """
         return key in self and stable_json(self[key]) == stable_json(value)
 
@@ -152,7 +152,7 @@ class CoMap(OwnedValue, Mapping[str, Json]):
 
         Raises:
             NotPermitted: this account may not write here.
-            InvalidContent: the value is not JSON, or the key is not a text or one of `RESERVED_KEYS`.
+            InvalidArgument: the value is not JSON, or the key is not a text or one of `RESERVED_KEYS`.
         """
         self.update({key: value})
 
@@ -165,7 +165,7 @@ class CoMap(OwnedValue, Mapping[str, Json]):
 
         Raises:
             NotPermitted: this account may not write here.
-            InvalidContent: a value is not JSON, or a key is not a text or one of `RESERVED_KEYS`.
+            InvalidArgument: a value is not JSON, or a key is not a text or one of `RESERVED_KEYS`.
         """
         changes = assigning(values)
         changes += [{"op": "set", "key": checked_key(key)} for key in unset]
@@ -177,7 +177,7 @@ class CoMap(OwnedValue, Mapping[str, Json]):
 
         Raises:
             NotPermitted: this account may not write here.
-            InvalidContent: the key is one of `RESERVED_KEYS`.
+            InvalidArgument: the key is one of `RESERVED_KEYS`.
         """
         self._write([{"op": "del", "key": checked_key(key)}])
 
@@ -200,7 +200,7 @@ def assigning(values: Mapping[str, Json]) -> list[dict[str, Json]]:
     """Return the changes that assign these keys.
 
     Raises:
-        InvalidContent: a key is not a text, or one of `RESERVED_KEYS`.
+        InvalidArgument: a key is not a text, or one of `RESERVED_KEYS`.
     """
     return [{"op": "set", "key": checked_key(key), "value": value} for key, value in values.items()]
 
@@ -209,12 +209,14 @@ def checked_key(key: object) -> str:
     """Return a key that all clients can read.
 
     Raises:
-        InvalidContent: it is not a text, or one of `RESERVED_KEYS`.
+        InvalidArgument: it is not a text, or one of `RESERVED_KEYS`.
     """
     if not isinstance(key, str):
-        raise InvalidContent(f"the keys of a map must be texts, found {key!r}")
+        raise InvalidArgument(f"the keys of a map must be texts, found {key!r}")
     if key in RESERVED_KEYS:
-        raise InvalidContent(f"the key {key!r} is reserved: JavaScript clients can't load a map that has it; rename it")
+        raise InvalidArgument(
+            f"the key {key!r} is reserved: JavaScript clients can't load a map that has it; rename it"
+        )
     return key
 
 

@@ -121,7 +121,7 @@ class OwnedValue(Value):
 
         Raises:
             NotPermitted: this account may not make it: it may not read this value, or not write to `owner`.
-            InvalidContent: the name is empty, or this value is a file or has no owner.
+            InvalidArgument: the name is empty, or this value is a file or has no owner.
             JazzTimeout: an existing branch did not arrive in time.
         """
         return await load_or_make(self, name, owner, timeout)
@@ -134,7 +134,7 @@ class OwnedValue(Value):
 
         Raises:
             NotPermitted: this account may not write to the source.
-            InvalidContent: this value is not a branch.
+            InvalidArgument: this value is not a branch.
         """
         merge(self)
 
@@ -152,7 +152,7 @@ class OwnedValue(Value):
             item: the transaction.
             last: the one that was copied before it; None for the first one.
         """
-        latest = max(self._content.latest, item.at)
+        latest = max(self._content.latest, item.at + 1)  # an age of zero would mean that of the copy before
         if item.is_private:
             self._host.write_private(
                 self._core, item.changes or [], latest=latest, meta=lambda made_at: origin_meta(item, last, made_at)

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import ClassVar, Final
 
-from reside.jazz.errors import InvalidContent, JazzTimeout, ValueDeleted
+from reside.jazz.errors import InvalidContent, InvalidState, JazzTimeout, ValueDeleted
 from reside.jazz.events.wakeup import Wakeup
 from reside.jazz.memory.covalue import Core
 from reside.jazz.values.host import Host
@@ -51,11 +51,12 @@ class FileStream(OwnedValue):
         """Return all bytes.
 
         Raises:
-            InvalidContent: the writer has not ended it yet, never started it, or declared another size.
+            InvalidState: the writer has not ended it yet, or never started it.
+            InvalidContent: the writer declared another size.
         """
         view = self._fresh()
         if not view.ended or view.info is None:
-            raise InvalidContent(f"the file {self.id} is not finished; await node.load_file(…) waits for its end")
+            raise InvalidState(f"the file {self.id} is not finished; await node.load_file(…) waits for its end")
         data = b"".join(self._bytes_of(chunk) for chunk in view.chunks)
         self._check_size(len(data))
         return data
@@ -85,7 +86,7 @@ class FileStream(OwnedValue):
         """Yield the bytes in chunks as they arrive, until the file ends.
 
         Raises:
-            InvalidContent: bytes that were already yielded no longer count, because their writer lost the right to
+            InvalidState: bytes that were already yielded no longer count, because their writer lost the right to
                 write at that time; or the size differs from the declared one; or a chunk is malformed.
             ValueDeleted: it was deleted during the iteration.
             NodeClosed: the node was closed before the end.
@@ -115,10 +116,10 @@ class FileStream(OwnedValue):
 
         Raises:
             NotPermitted: this account may not write here.
-            InvalidContent: it was already started.
+            InvalidState: it was already started.
         """
         if self.info is not None:
-            raise InvalidContent(f"the file {self.id} was started already; a new one needs a new value")
+            raise InvalidState(f"the file {self.id} was started already; a new one needs a new value")
         description = {"mimeType": mime_type, "fileName": name, "totalSizeBytes": size}
         self._write([{"type": "start", **{key: value for key, value in description.items() if value is not None}}])
 
@@ -127,11 +128,11 @@ class FileStream(OwnedValue):
 
         Raises:
             NotPermitted: this account may not write here.
-            InvalidContent: it was not started, or was already ended.
+            InvalidState: it was not started, or was already ended.
         """
         if self.info is None or self.finished:
             state = "was ended already" if self.finished else "was not started"
-            raise InvalidContent(f"the file {self.id} {state}; nothing can be added to it")
+            raise InvalidState(f"the file {self.id} {state}; nothing can be added to it")
         for begin in range(0, len(data), _CHUNK_BYTES):
             chunk = PREFIX + b64encode(data[begin : begin + _CHUNK_BYTES])
             self._write([{"type": "chunk", "chunk": chunk}])
@@ -143,7 +144,7 @@ class FileStream(OwnedValue):
 
         Raises:
             NotPermitted: this account may not write here.
-            InvalidContent: it was not started, or was already ended.
+            InvalidState: it was not started, or was already ended.
             JazzTimeout: the server did not acknowledge in time; everything read from the source so far is written.
         """
         waiting = bytearray()
@@ -166,11 +167,12 @@ class FileStream(OwnedValue):
 
         Raises:
             NotPermitted: this account may not write here.
-            InvalidContent: it was not started, or its size differs from the size declared at the start.
+            InvalidState: it was not started.
+            InvalidContent: its size differs from the size declared at the start.
         """
         info = self.info
         if info is None:
-            raise InvalidContent(f"the file {self.id} was not started; there is nothing to end")
+            raise InvalidState(f"the file {self.id} was not started; there is nothing to end")
         if self.finished:
             return
         self._check_size(self.received)
@@ -207,7 +209,7 @@ class FileStream(OwnedValue):
 
     def _check_read(self, read: list[Chunk]) -> None:
         if self._view.chunks[: len(read)] != read:
-            raise InvalidContent(f"the beginning of the file {self.id} changed while it was read: read it again")
+            raise InvalidState(f"the beginning of the file {self.id} changed while it was read: read it again")
 
     def _check_limit(self, view: StreamView, max_bytes: int | None) -> None:
         size = max(view.size, (view.info.size or 0) if view.info is not None else 0)

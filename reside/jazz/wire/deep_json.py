@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from json import JSONDecoder
 from typing import Any, Final
 
-from reside.jazz.errors import InvalidContent
+from reside.jazz.errors import InvalidArgument
 from reside.jazz.ids import Json
 
 MAX_NESTING: Final = 1024
@@ -20,10 +20,10 @@ _STRINGS: Final = JSONDecoder()
 _INDENT: Final = "  "
 
 
-def too_deep() -> InvalidContent:
+def too_deep() -> InvalidArgument:
     """Return the error about a value that nests too deeply to be written."""
     what = f"it contains itself, or has more than {MAX_NESTING} levels"
-    return InvalidContent(f"not a JSON value: {what}; store a part of it in a value of its own")
+    return InvalidArgument(f"not a JSON value: {what}; store a part of it in a value of its own")
 
 
 def is_too_deep(value: Json, openings: int) -> bool:
@@ -153,7 +153,7 @@ def write_deep(
         indented: whether each item is on a line of its own.
 
     Raises:
-        InvalidContent: the value has more than `MAX_NESTING` levels, or contains itself.
+        InvalidArgument: the value has more than `MAX_NESTING` levels, or contains itself.
     """
     colon = ": " if indented else ":"
     parts: list[str] = []

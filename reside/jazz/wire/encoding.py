@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from reside.jazz.errors import InvalidContent
+from reside.jazz.errors import InvalidArgument, InvalidContent
 from reside.jazz.wire.deep_json import is_too_deep, parse_deep, too_deep, write_deep
 
 _ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
@@ -118,7 +118,7 @@ def compact_json(value: Any) -> str:
     """Return JSON without white space, in insertion order, equivalent to `JSON.stringify` of the same value.
 
     Raises:
-        InvalidContent: the value is not JSON, or nested too deeply.
+        InvalidArgument: the value is not JSON, or nested too deeply.
     """
     try:
         data = orjson.dumps(value, option=_AS_WRITTEN)
@@ -151,7 +151,7 @@ def _compact_json(value: Any) -> str:
     except RecursionError:
         return write_deep(value, scalar=_compact_scalar, key=_key)
     except (TypeError, ValueError) as error:
-        raise InvalidContent(f"not a JSON value: {error}") from None
+        raise InvalidArgument(f"not a JSON value: {error}") from None
     return _escape_surrogates(text)
 
 
@@ -220,7 +220,7 @@ def stable_json(value: Any) -> str:
     """Return the canonical JSON from which hashes are computed: sorted keys, numbers as JavaScript prints them.
 
     Raises:
-        InvalidContent: the value is not JSON, or nested too deeply.
+        InvalidArgument: the value is not JSON, or nested too deeply.
     """
     if type(value) is dict:
         try:
@@ -254,7 +254,7 @@ def _stable_json(value: Any) -> str:  # noqa: PLR0911 - one return for each JSON
         return "[" + ",".join([_stable_json(item) for item in value]) + "]"
     if isinstance(value, dict):
         return "{" + ",".join([f"{quote_plainly(key)}:{_stable_json(value[key])}" for key in _sorted_keys(value)]) + "}"
-    raise InvalidContent(f"not a JSON value: {type(value).__name__}")
+    raise InvalidArgument(f"not a JSON value: {type(value).__name__}")
 
 
 def _compact_scalar(value: Any) -> str:
@@ -263,7 +263,7 @@ def _compact_scalar(value: Any) -> str:
 
 def _key(key: str) -> str:
     if not isinstance(key, str):
-        raise InvalidContent("not a JSON value: an object's keys must be texts")
+        raise InvalidArgument("not a JSON value: an object's keys must be texts")
     return quote_plainly(key)
 
 
@@ -272,7 +272,7 @@ def _sorted_keys(value: dict[str, Any]) -> list[str]:
     try:
         return sorted(value) if "".join(value).isascii() else sorted(value, key=_utf16)
     except TypeError:
-        raise InvalidContent("not a JSON value: an object's keys must be texts") from None
+        raise InvalidArgument("not a JSON value: an object's keys must be texts") from None
 
 
 def _utf16(key: str) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from reside.jazz.errors import InvalidContent
+from reside.jazz.errors import InvalidArgument, InvalidContent
 from reside.jazz.ids import CoId, Json, is_co_id
 from reside.jazz.wire.dates import ms_of
 from reside.jazz.wire.header_id import header_id
@@ -184,9 +184,9 @@ def owned_header(
 def unique_header(value_type: ValueType, owner: str, unique: Unique) -> Header:
     """Return the header of the value of this type and unique name in a group; it has no creation time."""
     if not unique:
-        raise InvalidContent("the unique name of a value must not be empty")
+        raise InvalidArgument("the unique name of a value must not be empty")
     if not isinstance(unique, str) and not all(isinstance(part, str) for pair in unique.items() for part in pair):
-        raise InvalidContent("the unique name of a value is a text, or a mapping of texts to texts")
+        raise InvalidArgument("the unique name of a value is a text, or a mapping of texts to texts")
     return parse_header(
         {
             "type": value_type,
@@ -200,7 +200,7 @@ def unique_header(value_type: ValueType, owner: str, unique: Unique) -> Header:
 def branch_header(source: Header, owner: str, name: str) -> Header:
     """Return the header of the branch of this name and owner; its id follows from them and its source."""
     if not name:
-        raise InvalidContent("the name of a branch must not be empty")
+        raise InvalidArgument("the name of a branch must not be empty")
     return parse_header(
         {
             "type": source.value_type,

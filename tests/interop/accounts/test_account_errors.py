@@ -3,7 +3,7 @@
 import pytest
 from support.jazz_nodes import Nodes
 
-from reside.jazz import Group, InvalidContent, Invite, NotPermitted
+from reside.jazz import Group, InvalidArgument, InvalidState, Invite, NotPermitted
 
 pytestmark = pytest.mark.anyio
 
@@ -13,14 +13,14 @@ async def test_an_account_has_no_members(nodes: Nodes) -> None:
     account, group = alice.account, alice.create_group()
     assert account.account_id == alice.account_id
     assert account.name == "alice"
-    with pytest.raises(InvalidContent, match=f"add {bob.account_id} as reader to the account {account.id}"):
+    with pytest.raises(InvalidArgument, match=f"add {bob.account_id} as reader to the account {account.id}"):
         await account.add_member(bob.account_id, "reader")
-    with pytest.raises(InvalidContent, match=account.id):
+    with pytest.raises(InvalidArgument, match=account.id):
         await account.remove_member(bob.account_id)
-    with pytest.raises(InvalidContent, match=account.id):
+    with pytest.raises(InvalidArgument, match=account.id):
         await account.extend(group)
     theirs = await bob.load_account(alice.account_id)
-    with pytest.raises(InvalidContent, match="load_profile"):
+    with pytest.raises(InvalidState, match="load_profile"):
         _ = theirs.profile
     assert theirs.name is None
     assert (await theirs.load_profile())["name"] == "alice"
@@ -30,9 +30,9 @@ async def test_a_group_refuses_invalid_roles(nodes: Nodes) -> None:
     alice, bob = await nodes("alice"), await nodes("bob")
     group, other = alice.create_group("named"), alice.create_group()
     assert group.name == "named"
-    with pytest.raises(InvalidContent, match="everyone can be"):
+    with pytest.raises(InvalidArgument, match="everyone can be"):
         await group.add_member("everyone", "admin")
-    with pytest.raises(InvalidContent, match="a parent's members can be"):
+    with pytest.raises(InvalidArgument, match="a parent's members can be"):
         await group.extend(other, "owner")
     await group.add_member("everyone", "reader")
     count = len(group._state.verdicts)
@@ -70,5 +70,5 @@ async def test_a_group_refuses_invalid_roles(nodes: Nodes) -> None:
     ],
 )
 def test_an_invalid_invite_is_refused(text: str) -> None:
-    with pytest.raises(InvalidContent, match="looks like"):
+    with pytest.raises(InvalidArgument, match="looks like"):
         Invite.parse(text)

@@ -5,7 +5,7 @@ from interop.javascript import JavaScript
 from support.jazz_nodes import Nodes, content, until
 from support.jazz_server import JazzServer
 
-from reside.jazz import AccountId, CoMap, Credentials, InvalidContent, Invite, InviteRole, Node, NotPermitted
+from reside.jazz import AccountId, CoMap, Credentials, InvalidArgument, Invite, InviteRole, Node, NotPermitted
 from reside.jazz.ids import AgentId
 from reside.jazz.wire.crypto import Agent, new_agent_secret
 
@@ -151,7 +151,7 @@ async def test_managers_invite_writers_and_writers_do_not_invite(nodes: Nodes) -
             await managed.create_invite(role)
     with pytest.raises(NotPermitted, match=group.id):
         await (await writer.load_group(group.id)).create_invite("reader")
-    with pytest.raises(InvalidContent, match="owner"):
+    with pytest.raises(InvalidArgument, match="owner"):
         await group.create_invite("owner")  # type: ignore[arg-type] # that is the point
 
 
@@ -160,9 +160,9 @@ async def test_a_value_that_an_account_owns_has_no_invites(nodes: Nodes) -> None
     mine = owner.account.create_map({"x": 1})
     await owner.flush()
     secret = (await owner.create_group().create_invite("reader")).secret
-    with pytest.raises(InvalidContent, match=mine.id):
+    with pytest.raises(InvalidArgument, match=mine.id):
         await guest.accept_invite(Invite(mine.id, secret))
-    with pytest.raises(InvalidContent, match="no members"):
+    with pytest.raises(InvalidArgument, match="no members"):
         await owner.account.create_invite("reader")
 
 

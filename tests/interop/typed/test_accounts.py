@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reside.jazz import Credentials, InvalidContent, Node, NotPermitted
+from reside.jazz import Credentials, InvalidState, Node, NotPermitted
 from reside.jazz.typed import (
     AccountModel,
     CoMapModel,
@@ -192,9 +192,7 @@ async def test_wrong_uses_are_named(nodes: Nodes) -> None:
         root: MyRoot
 
     bare = await Bare.login(node)
-    with pytest.raises(
-        InvalidContent, match=r"Bare\.root: the account co_z\w+ has none yet; assign one in migrate\(\)"
-    ):
+    with pytest.raises(InvalidState, match=r"Bare\.root: the account co_z\w+ has none yet; assign one in migrate\(\)"):
         _ = bare.root
     with pytest.raises(SchemaError, match=r"Bare\.root must be a MyRoot"):
         bare.root = Item(title="x")  # type: ignore[assignment] # the fault

@@ -16,7 +16,7 @@ from reside.jazz import (
     CoPlainText,
     Credentials,
     Group,
-    InvalidContent,
+    InvalidArgument,
     Node,
     NotPermitted,
     SqliteStore,
@@ -272,12 +272,12 @@ async def test_what_can_not_be_branched_or_merged_is_refused(nodes: Nodes) -> No
     node = await nodes("python")
     group = node.create_group()
     value = group.create_map({"a": 1})
-    with pytest.raises(InvalidContent, match="is not a branch"):
+    with pytest.raises(InvalidArgument, match="is not a branch"):
         value.merge()
-    with pytest.raises(InvalidContent, match="the name of a branch must not be empty"):
+    with pytest.raises(InvalidArgument, match="the name of a branch must not be empty"):
         await value.branch("")
     file = group.open_file("text/plain")
-    with pytest.raises(InvalidContent, match="can't have branches"):
+    with pytest.raises(InvalidArgument, match="can't have branches"):
         await file.branch("draft")
 
 

@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pytest
 from support.jazz_controlled_nodes import DetachedNode, exchange_during, registered
 
-from reside.jazz import Inbox, InboxMessage, InvalidContent, Invite, NodeClosed
+from reside.jazz import Inbox, InboxMessage, InvalidArgument, Invite, NodeClosed
 
 pytestmark = pytest.mark.anyio
 
@@ -28,6 +28,6 @@ async def test_serving_ends_with_the_node() -> None:
 
 def test_an_invite_with_a_huge_secret_is_refused_without_decoding() -> None:
     """The ticket comes from another account's profile, and decoding base58 takes quadratic time."""
-    with patch("reside.jazz.groups.invites.b58decode") as decoded, pytest.raises(InvalidContent, match="malformed"):
+    with patch("reside.jazz.groups.invites.b58decode") as decoded, pytest.raises(InvalidArgument, match="malformed"):
         Invite.parse(f"co_z1/inviteSecret_z{'2' * 1_000_000}")
     decoded.assert_not_called()

@@ -3,7 +3,7 @@
 import pytest
 from support.jazz_controlled_nodes import DetachedNode, exchange_during, registered
 
-from reside.jazz import InvalidContent, Invite, ValueNotFound
+from reside.jazz import InvalidState, Invite, ValueNotFound
 
 pytestmark = pytest.mark.anyio
 
@@ -12,9 +12,9 @@ CURE = r"no account yet: await node\.register\(name\) or node\.login\(\) first"
 
 async def test_a_group_is_not_created_before_the_account() -> None:
     node = DetachedNode()
-    with pytest.raises(InvalidContent, match=CURE):
+    with pytest.raises(InvalidState, match=CURE):
         node.create_group()
-    with pytest.raises(InvalidContent, match=CURE):
+    with pytest.raises(InvalidState, match=CURE):
         _ = node.account
     assert node.take() == []
 
@@ -24,7 +24,7 @@ async def test_an_invite_is_not_accepted_before_the_account_exists() -> None:
     group = hub.create_group()
     invite: Invite = await group.create_invite("writer")
     node = DetachedNode()
-    with pytest.raises(InvalidContent, match=CURE):
+    with pytest.raises(InvalidState, match=CURE):
         await exchange_during(hub, node, node.accept_invite(invite))
     assert list(group.members().values()) == ["admin", "writerInvite"]
     await exchange_during(hub, node, node.register("late"))

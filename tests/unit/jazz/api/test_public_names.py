@@ -27,8 +27,10 @@ def test_the_public_names_are_exactly_these() -> None:
         Inbox
         InboxMessage
         InboxSender
+        InvalidArgument
         InvalidContent
         InvalidCredentials
+        InvalidState
         Invite
         InviteRole
         JazzError

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.jazz_controlled_nodes import DetachedNode, exchange, exchange_during, registered
 from unit.jazz.logs import Log
 
-from reside.jazz import FileInfo, FileStream, Group, InvalidContent, JazzTimeout, NodeClosed, ValueDeleted
+from reside.jazz import FileInfo, FileStream, Group, InvalidContent, InvalidState, JazzTimeout, NodeClosed, ValueDeleted
 from reside.jazz.values.streamview import StreamView
 from reside.jazz.wire.encoding import b64encode
 from reside.jazz.wire.header import owned_header
@@ -154,9 +154,9 @@ async def test_an_empty_file_has_no_chunk() -> None:
 
 async def test_an_unfinished_or_unstarted_file_is_refused_with_the_reason() -> None:
     file = (await _group()).open_file("x/y", size=3)
-    with pytest.raises(InvalidContent, match=f"{file.id} is not finished"):
+    with pytest.raises(InvalidState, match=f"{file.id} is not finished"):
         file.read()
-    with pytest.raises(InvalidContent, match="was started already"):
+    with pytest.raises(InvalidState, match="was started already"):
         file._start("x/y")
     file.push(b"ab")
     with pytest.raises(InvalidContent, match="has 2 bytes, but its writer declared 3"):
@@ -164,7 +164,7 @@ async def test_an_unfinished_or_unstarted_file_is_refused_with_the_reason() -> N
     file.push(b"c")
     file.end()
     file.end()
-    with pytest.raises(InvalidContent, match="was ended already"):
+    with pytest.raises(InvalidState, match="was ended already"):
         file.push(b"d")
     bare = file._host.object_of(file._core, FileStream)
     assert bare is file
@@ -175,7 +175,7 @@ async def test_nothing_is_pushed_before_the_start() -> None:
     made = group._host.writer.create(owned_header("costream", group.id, 1, meta={"type": "binary"}))
     file = group._host.object_of(made, FileStream)
     for act in (lambda: file.push(b"x"), file.end):
-        with pytest.raises(InvalidContent, match="was not started"):
+        with pytest.raises(InvalidState, match="was not started"):
             act()
 
 
@@ -260,7 +260,7 @@ async def test_a_start_that_changes_while_it_is_read_is_an_error() -> None:
     await anext(parts)
     kept = [item for item in file._core.transactions if item.index != 1]
     file._view.reset(kept, frozenset())
-    with pytest.raises(InvalidContent, match="changed while it was read"):
+    with pytest.raises(InvalidState, match="changed while it was read"):
         await anext(parts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.jazz_controlled_nodes import DetachedNode, exchange_during
 
-from reside.jazz import CoMap, InvalidContent
+from reside.jazz import CoMap, InvalidArgument
 from reside.jazz.typed import CoMapModel, RecordOf, SchemaError, field
 from reside.jazz.values.comap import RESERVED_KEYS
 
@@ -29,7 +29,7 @@ async def test_a_reserved_key_is_refused_and_nothing_is_written(key: str, value:
         lambda: value.update({"y": 1}, unset=[key]),
         lambda: value.delete(key),
     ):
-        with pytest.raises(InvalidContent, match=r"reserved.*rename"):
+        with pytest.raises(InvalidArgument, match=r"reserved.*rename"):
             write()
     assert len(value._core.transactions) == written
     assert value.as_dict() == {"x": 1}
@@ -38,16 +38,16 @@ async def test_a_reserved_key_is_refused_and_nothing_is_written(key: str, value:
 async def test_a_map_is_not_created_with_a_reserved_key(value: CoMap) -> None:
     store = value._host.store
     before = set(store.cores)
-    with pytest.raises(InvalidContent, match="reserved"):
+    with pytest.raises(InvalidArgument, match="reserved"):
         value.group.create_map({"constructor": 1})
     assert set(store.cores) == before
 
 
 async def test_a_record_refuses_a_reserved_key_before_anything_is_created(value: CoMap) -> None:
-    with pytest.raises(InvalidContent, match="reserved"):
+    with pytest.raises(InvalidArgument, match="reserved"):
         RecordOf[str]({"toString": "x"})
     record = RecordOf[str]({"x": "y"}).create(value.group)
-    with pytest.raises(InvalidContent, match="reserved"):
+    with pytest.raises(InvalidArgument, match="reserved"):
         record["__proto__"] = "x"
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reside.jazz import InvalidContent
+from reside.jazz import InvalidArgument, InvalidContent
 from reside.jazz.wire.deep_json import MAX_NESTING, is_too_deep, map_scalars, parse_deep, write_deep
 from reside.jazz.wire.encoding import compact_json, parse_each, parse_json, stable_json
 
@@ -61,7 +61,7 @@ def test_deeper_json_is_refused(form: str, levels: int) -> None:
     for _ in range(levels):
         value = {"a": value} if form == "object" else [value]
     for write in (compact_json, stable_json):
-        with pytest.raises(InvalidContent, match="more than 1024 levels"):
+        with pytest.raises(InvalidArgument, match="more than 1024 levels"):
             write(value)
 
 

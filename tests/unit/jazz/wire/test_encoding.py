@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reside.jazz import InvalidContent
+from reside.jazz import InvalidArgument, InvalidContent
 from reside.jazz.wire.encoding import (
     b58decode,
     b58encode,
@@ -59,7 +59,7 @@ def test_a_text_that_javascript_would_not_parse_is_refused(text: str | bytes) ->
 
 def test_a_value_that_is_not_json_is_refused() -> None:
     for function in (stable_json, compact_json):
-        with pytest.raises(InvalidContent, match="not a JSON value"):
+        with pytest.raises(InvalidArgument, match="not a JSON value"):
             function({"a": object()})
 
 
@@ -135,9 +135,9 @@ def test_a_cycle_or_a_wrong_key_is_not_json() -> None:
     circle: list[object] = []
     circle.append(circle)
     for value in (circle, {"a": circle}, {float("nan"): 1}, {(): 1}):
-        with pytest.raises(InvalidContent, match="not a JSON value"):
+        with pytest.raises(InvalidArgument, match="not a JSON value"):
             compact_json(value)
-    with pytest.raises(InvalidContent, match="keys must be texts"):
+    with pytest.raises(InvalidArgument, match="keys must be texts"):
         stable_json({1: 2})
 
 
