@@ -54,6 +54,7 @@ bench: tools ## print the benchmarks
 	$(RUN)/python benchmarks/apply.py
 	$(RUN)/python benchmarks/engine.py
 	$(RUN)/python benchmarks/jazz.py
+	$(RUN)/python benchmarks/jazz_gate.py
 	$(RUN)/python benchmarks/load.py
 
 clean: down ## remove the local cluster's state and the checkout's environment; the toolchain cache stays

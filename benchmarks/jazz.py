@@ -8,6 +8,8 @@ machine affects it less. The first run needs npm. The toolchain is not needed.
 
 Node is the official release. A Python that was built without profile-guided optimisation, as pyenv builds it, is about
 a tenth slower than a distribution's: `--python` takes the interpreter of another virtual environment with this project.
+It can be given several times; there is one table for each. With `--gate`, the sync server runs in members mode; what
+that costs the server itself is printed by jazz_gate.py.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import asyncio
 import json
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 from collections import defaultdict
@@ -144,7 +147,12 @@ class Row:
     run: Callable[[Side], Awaitable[float]]
 
 
+async def _import(side: Side) -> float:
+    return float(await side.a("import_time"))
+
+
 ROWS = {
+    "import": Row("import of the package", None, _import),
     "private": Row("local private writes, one turn", WRITES, _write("private", turns=False)),
     "private-turns": Row("local private writes, a turn each", WRITES, _write("private", turns=True)),
     "trusting": Row("local trusting writes, one turn", WRITES, _write("trusting", turns=False)),
@@ -170,19 +178,33 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7, help="measured rounds; one more warms up")
     parser.add_argument("--only", action="append", choices=ROWS, metavar="ROW", help=f"of {', '.join(ROWS)}")
     parser.add_argument("--json", action="store_true", help="print all times (seconds) as JSON")
-    parser.add_argument("--python", default=sys.executable, help="interpreter of the Python side; default: this one")
+    parser.add_argument("--python", action="append", help="interpreter of the Python side; default: this one")
+    parser.add_argument("--gate", action="store_true", help="run the sync server in members mode")
     arguments = parser.parse_args()
     rows = [name for name in ROWS if not arguments.only or name in arguments.only]
-    times = asyncio.run(_measure(rows, arguments.rounds, arguments.python))
-    if arguments.json:
-        print(json.dumps(times))
-    else:
-        _print(times)
+    for python in arguments.python or [sys.executable]:
+        path = str(Path(python).absolute())  # not resolved: a link in a virtual environment finds its packages
+        mode = "members" if arguments.gate else "open"
+        times = asyncio.run(_measure(rows, arguments.rounds, path, mode))
+        if arguments.json:
+            print(json.dumps(times))
+        else:
+            print(f"{_build(path)}; sync server in {mode} mode")
+            _print(times)
 
 
-async def _measure(rows: list[str], rounds: int, python: str) -> Times:
+def _build(python: str) -> str:
+    """Return the version and the real path of an interpreter: Python does not say how it was optimised."""
+    program = "import platform, sys; print(platform.python_version(), sys._base_executable)"
+    version, _, path = subprocess.run(
+        [python, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.partition(" ")
+    return f"Python {version} ({path.strip()})"
+
+
+async def _measure(rows: list[str], rounds: int, python: str, mode: str) -> Times:
     times: Times = {row: defaultdict(list) for row in rows}
-    with jazz_server() as server:
+    with jazz_server(MODE=mode) as server:
         async with AsyncExitStack() as stack:
             peers = {
                 language: [await stack.enter_async_context(peer_process(language, python)) for _ in range(2)]

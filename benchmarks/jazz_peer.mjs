@@ -3,8 +3,9 @@
 //
 // Each line of stdin is a JSON request, each line of stdout is the JSON response to one. Times are seconds of the
 // monotonic clock, which all processes of a machine share.
+import { execFile } from "node:child_process";
 import { createInterface } from "node:readline";
-import { inspect } from "node:util";
+import { inspect, promisify } from "node:util";
 import { LocalNode } from "cojson";
 import { NapiCrypto } from "cojson/crypto/NapiCrypto";
 import { createWebSocketPeer } from "cojson-transport-ws";
@@ -221,6 +222,14 @@ const operations = {
     return delays;
   },
   echoed: () => echoed,
+  // Return how long a new process takes to import what a client needs, in seconds.
+  async import_time() {
+    const names = ["cojson", "cojson/crypto/NapiCrypto", "cojson-transport-ws"];
+    const imports = names.map((name) => `await import("${name}");`).join("");
+    const program = `const began = performance.now(); ${imports} process.stdout.write(String(performance.now() - began));`;
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program]);
+    return Number(stdout) / 1000;
+  },
   async write_file({ mib }) {
     const group = node.createGroup();
     group.addMember("everyone", "reader");

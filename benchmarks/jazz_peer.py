@@ -48,6 +48,14 @@ class Peer:
         self._node = await Node(self._url, self._credentials).__aenter__()
         await self._node.login()
 
+    async def import_time(self) -> float:
+        """Return how long a new process of this interpreter takes to import the package, in seconds."""
+        program = "import time; began = time.perf_counter(); import reside.jazz; print(time.perf_counter() - began)"
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdout=pipe)
+        out, _ = await process.communicate()
+        return float(out)
+
     async def share(self) -> str:
         """Create a map that everyone may write, and return its id."""
         shared = await self._new_map("writer")
