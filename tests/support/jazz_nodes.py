@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
+
+from support.eventually import eventually
 
 from reside.jazz import AccountId, CoFeed, CoList, CoMap, CoPlainText, Credentials, Group, Node, now_ms
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _WITHIN_S = 20.0
 
@@ -80,12 +79,17 @@ class Clock:
 
 
 async def until(value: Any, expected: Any) -> None:
-    """Wait until a value's content equals `expected` or, if that is a function, until it returns true for the value."""
-    check: Callable[[Any], bool] = expected if callable(expected) else lambda value: bool(content(value) == expected)
+    """Wait until a value's content equals `expected` or, if that is a function, until it returns true for the value.
+
+    A function may look at what a watch does not report, such as transactions that do not count, so it is polled.
+    """
+    if callable(expected):
+        await eventually(f"{value}", lambda: value, expected, within=_WITHIN_S, show=lambda seen: str(content(seen)))
+        return
     try:
         async with asyncio.timeout(_WITHIN_S), value.watch() as changes:
             async for state in changes:
-                if check(state):
+                if content(state) == expected:
                     return
     except TimeoutError:
         raise AssertionError(f"{value} is still {content(value)}, expected {expected}") from None
