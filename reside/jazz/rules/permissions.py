@@ -90,10 +90,9 @@ class GroupValidator:
 
     def _take(self, tied: Sequence[Transaction]) -> None:
         """Validate all transactions of one millisecond, which are sorted by session."""
-        inert = [item for item in tied if self._inert_because(item)]
-        if inert:
-            self.state.verdicts.extend(Verdict(item, self._inert_because(item)) for item in inert)
-            tied = [item for item in tied if item not in inert] if len(inert) < len(tied) else []
+        verdicts = self.state.verdicts
+        verdicts += [Verdict(item, why) for item in tied if (why := self._inert_because(item))]
+        tied = [item for item in tied if not self._inert_because(item)]
         if not tied:
             return
         first = tied[0]

@@ -14,6 +14,7 @@ from reside.jazz.values.branching import (
     pointer_meta,
     points_to,
     start_meta,
+    start_of,
     unmerged,
 )
 from reside.jazz.wire.header import Header, branch_header
@@ -31,11 +32,17 @@ async def load_or_make(value: V, name: str, owner: "Group | None", timeout: floa
     header = branch_header(_source_header(value), (owner or value.group).id, name)
     host, kind = value._host, type(value)
     default = value.group.id
-    if host.find(header.co_id) or points_to(name, header.owner or default, value._content.counting(), default=default):
+    is_known = host.find(header.co_id) is not None  # an empty map is false
+    if is_known or points_to(name, header.owner or default, value._content.counting(), default=default):
         try:
-            return await host.load_as(header.co_id, kind, timeout=timeout)
+            branch = await host.load_as(header.co_id, kind, timeout=timeout)
         except ValueNotFound:
             pass  # its maker wrote the pointer, but has not uploaded the branch
+        else:
+            if start_of(branch._content.counting()) is None:
+                # Anyone can compute the id, and upload a branch that starts nowhere.
+                branch._write([], start_meta(value._core.counts()))
+            return branch
     return _make(value, header, name, owner)
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from interop.javascript import JavaScript
+from interop.open_server import needs_open_server
+from interop.strangers.stranger import stranger
 from support.jazz_nodes import Nodes, content, until
 from support.jazz_server import JazzServer
 
@@ -22,7 +24,7 @@ from reside.jazz import (
     SqliteStore,
 )
 from reside.jazz.values.branching import start_meta
-from reside.jazz.wire.header import parse_header
+from reside.jazz.wire.header import branch_header, parse_header
 
 pytestmark = pytest.mark.anyio
 
@@ -315,3 +317,21 @@ async def test_a_long_chain_of_branches_is_read(nodes: Nodes) -> None:
     await branch.group.add_member(other.account.id, "reader")
     await node.flush()
     assert (await other.load_map(branch.id)).as_dict() == {"first": 0, "last": 1} == branch.as_dict()
+
+
+@needs_open_server
+async def test_a_branch_that_somebody_else_uploaded_first_is_started(jazz: JazzServer, nodes: Nodes) -> None:
+    """Its id is computable. Without a start it would show nothing of its source."""
+    node = await nodes("python")
+    value = node.create_group().create_map({"a": 1})
+    await node.flush()
+    source = value._core.header
+    assert source is not None
+    header = branch_header(source, value.group.id, "draft")
+    async with stranger(jazz.url) as who:
+        await who.send({"action": "content", "id": header.co_id, "priority": 3, "header": dict(header.raw), "new": {}})
+        await who.sessions(header.co_id)
+        assert (await node.load_map(header.co_id)).as_dict() == {}
+    branch = await value.branch("draft")
+    assert branch.id == header.co_id
+    assert branch.as_dict() == {"a": 1}

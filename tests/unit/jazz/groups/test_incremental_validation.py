@@ -130,6 +130,25 @@ async def test_what_can_never_count_restarts_no_validation_and_is_read_once(
     assert len(group._state.verdicts) == len(core.transactions)
 
 
+def test_junk_in_the_millisecond_of_a_change_costs_linear_time() -> None:
+    log = Log()
+    log.set(ADMIN, 1, ADMIN, "admin")
+    for number in range(2000):
+        log.set("co_zEve", 2, "x", "forged", tail=f"z{number}")
+    log.set(ADMIN, 2, "co_zMember", "writer")
+    compared = 0
+
+    def counted(_self: Transaction, _other: object) -> bool:
+        nonlocal compared
+        compared += 1
+        return False
+
+    with patch.object(Transaction, "__eq__", counted):
+        state = judge(log, admin=ADMIN)
+    assert state.role_of("co_zMember") == "writer"
+    assert compared == 0
+
+
 def _verdicts(state: GroupState) -> dict[tuple[str, int], str | None]:
     return {(item.transaction.session, item.transaction.index): item.refusal for item in state.verdicts}
 
