@@ -27,7 +27,7 @@ def credentials(platform: Platform, replica: str) -> Credentials:
 
 def address(platform: Platform, service: str, port: int) -> str:
     """Return `host:port` of a Service; cluster addresses are reachable from this machine."""
-    return f"{platform.get('service', service)['spec']['clusterIP']}:{port}"
+    return f"{platform.get('Service', service)['spec']['clusterIP']}:{port}"
 
 
 async def registered(platform: Platform) -> Credentials:

@@ -16,7 +16,7 @@ def test_the_platforms_pods_are_ready(platform: Platform) -> None:
     for selector in ("alpha", "kubernetes-sentinel", "greeter"):
         assert platform.ready_pods(selector), selector
     for name in ("jazz-0", "etcd-0"):
-        conditions = {c["type"]: c["status"] for c in platform.get("pod", name)["status"]["conditions"]}
+        conditions = {c["type"]: c["status"] for c in platform.get("Pod", name)["status"]["conditions"]}
         assert conditions["Ready"] == "True", name
 
 
@@ -37,8 +37,8 @@ def test_nothing_of_the_seed_is_left(platform: Platform) -> None:
 
 def test_every_workload_has_probes_requests_and_a_grace_period(platform: Platform) -> None:
     workloads = [
-        *platform.get("deployments", "-l", "app.kubernetes.io/managed-by=kubernetes-sentinel")["items"],
-        *platform.get("statefulsets")["items"],
+        *platform.objects("Deployment", {"app.kubernetes.io/managed-by": "kubernetes-sentinel"}),
+        *platform.objects("StatefulSet"),
     ]
     assert {w["metadata"]["name"].rsplit("-", 1)[0] for w in workloads} >= {"alpha", "kubernetes-sentinel", "greeter"}
     for workload in workloads:

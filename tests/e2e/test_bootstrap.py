@@ -57,10 +57,10 @@ def test_a_bootstrap_killed_in_each_phase_is_finished_by_the_next_run(kubernetes
             os.killpg(run.pid, signal.SIGKILL)
     cluster.run(*_bootstrap(cluster), seconds=600)
     check_up(cluster)
-    alphas = cluster.get("deployments", "-l", "reside.io/replica=alpha")["items"]
+    alphas = cluster.objects_of("alpha", "Deployment")
     assert len(alphas) == 1
-    uids = {d["metadata"]["name"]: d["metadata"]["uid"] for d in cluster.get("deployments")["items"]}
+    uids = {d["metadata"]["name"]: d["metadata"]["uid"] for d in cluster.objects("Deployment")}
     cluster.run(*_bootstrap(cluster))
-    assert uids == {d["metadata"]["name"]: d["metadata"]["uid"] for d in cluster.get("deployments")["items"]}
+    assert uids == {d["metadata"]["name"]: d["metadata"]["uid"] for d in cluster.objects("Deployment")}
     accounts = json.loads(cluster.reside("account", "list", "--output", "json").stdout)
     assert [account["name"] for account in accounts] == [DEFAULT_ACCOUNT], "each run uses the account of the first"

@@ -57,7 +57,7 @@ def _deployment(image: str, **pod: Any) -> dict[str, Any]:
 
 
 def _exists(platform: Platform) -> bool:
-    return bool(platform.get("deployment", OBJECT))
+    return bool(platform.get("Deployment", OBJECT))
 
 
 def test_a_stack_that_breaks_a_rule_is_not_applied_and_the_report_names_rule_and_object(

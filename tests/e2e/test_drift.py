@@ -15,7 +15,7 @@ pytestmark = pytest.mark.timeout(1200)
 
 
 def _deployment(platform: Platform) -> dict[str, Any]:
-    items = platform.get("deployments", "-l", "reside.io/replica=greeter")["items"]
+    items = platform.objects_of("greeter", "Deployment")
     running = [item for item in items if item["spec"]["replicas"]]
     assert len(running) == 1
     return running[0]
@@ -27,7 +27,7 @@ def test_a_deleted_deployment_is_restored(platform: Platform) -> None:
     platform.kubectl("delete", "deployment", name, "--wait=false")
     restored = eventually_sync(
         "the deployment's return",
-        lambda: (d := platform.get("deployment", name)) and d["metadata"]["uid"] != uid and d,
+        lambda: (d := platform.get("Deployment", name)) and d["metadata"]["uid"] != uid and d,
         within=60,
     )
     assert restored["spec"]["template"]["spec"]["containers"] == before["spec"]["template"]["spec"]["containers"]
@@ -53,7 +53,7 @@ def test_a_changed_deployment_is_reverted(platform: Platform, patch: dict[str, A
     eventually_sync(
         "the old spec's return",
         lambda: (
-            (d := platform.get("deployment", name))["metadata"]["generation"] > changed and d["spec"] == before["spec"]
+            (d := platform.get("Deployment", name))["metadata"]["generation"] > changed and d["spec"] == before["spec"]
         ),
         within=60,
     )
@@ -63,15 +63,15 @@ def test_a_changed_deployment_is_reverted(platform: Platform, patch: dict[str, A
 @pytest.mark.parametrize("name", ["etcd", "jazz"])
 def test_deleted_storage_is_restored_with_its_data(platform: Platform, name: str) -> None:
     listed = platform.replicas()
-    uid = platform.get("statefulset", name)["metadata"]["uid"]
+    uid = platform.get("StatefulSet", name)["metadata"]["uid"]
     platform.kubectl("delete", "statefulset", name, "--wait=false")
     eventually_sync(
         "the StatefulSet's return",
-        lambda: (s := platform.get("statefulset", name)) and s["metadata"]["uid"] != uid,
+        lambda: (s := platform.get("StatefulSet", name)) and s["metadata"]["uid"] != uid,
         within=90,
     )
     eventually_sync(
-        "its pod's readiness", lambda: platform.get("statefulset", name)["status"].get("readyReplicas") == 1, within=120
+        "its pod's readiness", lambda: platform.get("StatefulSet", name)["status"].get("readyReplicas") == 1, within=120
     )
     after = platform.replicas()
     assert {n: (r["id"], r["version"]) for n, r in after.items()} == {

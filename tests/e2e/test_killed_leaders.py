@@ -58,6 +58,6 @@ def test_a_load_survives_a_kill(platform: Platform, victim: str) -> None:
     assert platform.replicas()[name]["status"] == "completed"
     assert requests == 0
     assert len([n for n in platform.replicas() if n.startswith(name)]) == 1
-    assert len(platform.get("jobs", "-l", f"reside.io/replica={name}")["items"]) == 1
+    assert len(platform.objects_of(name, "Job")) == 1
     eventually_sync("no lock", lambda: not _locks(platform), within=60)
     eventually_sync(f"{victim}'s return", lambda: platform.ready_pods(victim), within=90)

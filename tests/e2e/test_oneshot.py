@@ -17,5 +17,5 @@ def test_a_report_ends_as_completed(platform: Platform) -> None:
     assert "report" in said
     assert "version 1 is completed" in said
     assert platform.replicas()["report"]["status"] == "completed"
-    jobs = platform.get("jobs", "-l", "reside.io/replica=report")["items"]
+    jobs = platform.objects_of("report", "Job")
     assert [job["status"]["succeeded"] for job in jobs] == [1]

@@ -35,5 +35,5 @@ def test_loads_complete_while_pods_are_killed(platform: Platform) -> None:
             lambda name=name: platform.replicas().get(name, {}).get("status") == "completed",
             within=300,
         )
-        assert len(platform.get("jobs", "-l", f"reside.io/replica={name}")["items"]) == 1
+        assert len(platform.objects_of(name, "Job")) == 1
     assert len([name for name in platform.replicas() if name.startswith("soak-")]) == ROUNDS

@@ -24,7 +24,7 @@ def test_no_call_fails_while_the_greeter_changes_version(platform: Platform) -> 
     greeter = str(platform.replicas()["greeter"]["id"])
 
     def versions() -> set[str]:
-        return {pod["metadata"]["labels"]["reside.io/version"] for pod in platform.pods("reside.io/replica=greeter")}
+        return {pod["metadata"]["labels"]["reside.io/version"] for pod in platform.objects_of("greeter", "Pod")}
 
     async def scenario() -> list[str]:
         async with steady_calls(platform, a_second=20) as outcome:

@@ -71,7 +71,7 @@ def shell(kubernetes: Platform, tmp_path_factory: pytest.TempPathFactory) -> Ite
 def previewed(shell: Shell) -> dict[str, Any]:
     """Return the preview of a cluster that does not exist yet."""
     shown: dict[str, Any] = json.loads(shell.pulumi("preview", "--json", "--stack", NAME).stdout)
-    assert not shell.cluster.get("namespace", NAME)
+    assert not shell.cluster.get("Namespace", NAME)
     return shown
 
 
@@ -117,5 +117,5 @@ def test_destroy_leaves_only_the_objects_of_a_fresh_namespace(shell: Shell, crea
 
 def _volumes(kubernetes: Platform, namespace: str) -> list[str]:
     """Return the names of the volumes that are bound to claims of this namespace."""
-    volumes = kubernetes.get("pv").get("items", [])
+    volumes = kubernetes.objects("PersistentVolume")
     return [v["metadata"]["name"] for v in volumes if v["spec"]["claimRef"]["namespace"] == namespace]

@@ -32,7 +32,7 @@ EXPECTED = {"alpha/agentSecret", "greeter/agentSecret", f"{ENGINE_SECRET}/passph
 def _secrets(platform: Platform) -> dict[str, list[str]]:
     """Return the texts that must not be found, by `Secret/key`; an agent secret consists of two."""
     found = {}
-    for secret in platform.get("secrets")["items"]:
+    for secret in platform.objects("Secret"):
         for key, value in platform.secret(secret["metadata"]["name"]).items():
             if key != "accountId":
                 found[f"{secret['metadata']['name']}/{key}"] = value.split("/") if key == "agentSecret" else [value]
@@ -50,7 +50,7 @@ def _places(platform: Platform) -> Iterator[tuple[str, bytes]]:
         for file in folder.rglob("*"):
             if file.is_file():
                 yield str(file), file.read_bytes()
-    for pod in platform.get("pods")["items"]:
+    for pod in platform.objects("Pod"):
         name = pod["metadata"]["name"]
         yield f"log of {name}", platform.kubectl("logs", name).encode()
     objects = "pods,deployments,statefulsets,jobs,configmaps,events"

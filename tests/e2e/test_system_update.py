@@ -24,11 +24,11 @@ def _update(platform: Platform, name: str, changed: Callable[[Platform, str], st
     version = str(before["version"] + 1)
 
     def look() -> tuple[str, set[str]]:
-        pods = platform.pods(f"reside.io/replica={name}")
+        pods = platform.objects_of(name, "Pod")
         return platform.replicas()[name]["status"], {pod["metadata"]["labels"]["reside.io/version"] for pod in pods}
 
     eventually_sync(f"version {version} of {name} alone", look, lambda seen: seen == ("running", {version}), within=180)
-    gone = platform.get("deployments", "-l", "reside.io/replica=greeter")["items"][0]["metadata"]["name"]
+    gone = platform.objects_of("greeter", "Deployment")[0]["metadata"]["name"]
     platform.kubectl("delete", "deployment", gone)
     eventually_sync("the Sentinel's repair", lambda: platform.ready_pods("greeter"), within=60)
     platform.load(platform.build("examples/replicas/report", "v1"), "--name", f"after-{name[:5]}")
@@ -47,4 +47,4 @@ def test_a_new_version_of_the_sentinel_whose_rule_makes_a_request_invalid(platfo
     for name in ("Secret/forbidden", "Job/forbidden-1"):
         assert f"{name} breaks house-rule: nothing may be called forbidden" in said
     assert "forbidden" not in platform.replicas()
-    assert not platform.get("secret", "forbidden")
+    assert not platform.get("Secret", "forbidden")

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from support.live_objects import live_object, live_objects
 
 from reside.local import LocalCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from reside.local import ClusterInfo
 
@@ -153,18 +154,21 @@ class Platform:
         """Run kubectl in the cluster's namespace, and return its output."""
         return self.run("kubectl", "--namespace", self.namespace, *args, check=check).stdout
 
-    def get(self, *args: str) -> Any:
-        """Return the parsed output of `kubectl get … -o json`; an empty dict if the object does not exist."""
-        text = self.kubectl("get", *args, "--ignore-not-found", "-o", "json")
-        return json.loads(text) if text.strip() else {}
+    def get(self, kind: str, name: str) -> dict[str, Any]:
+        """Return the live object; an empty dict if it does not exist."""
+        return live_object(self.info, self.namespace, kind, name) or {}
+
+    def objects(self, kind: str, labels: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+        """Return the live objects of a kind that have these labels."""
+        return live_objects(self.info, self.namespace, kind, labels)
 
     def secret(self, name: str) -> dict[str, str]:
         """Return the decoded values of a Secret."""
-        return {key: b64decode(value).decode() for key, value in self.get("secret", name)["data"].items()}
+        return {key: b64decode(value).decode() for key, value in self.get("Secret", name)["data"].items()}
 
     def volumes(self) -> list[Path]:
         """Return the folders of the namespace's volumes on this machine."""
-        volumes = [v for v in self.get("pv")["items"] if v["spec"]["claimRef"]["namespace"] == self.namespace]
+        volumes = [v for v in self.objects("PersistentVolume") if v["spec"]["claimRef"]["namespace"] == self.namespace]
         return [Path((v["spec"].get("hostPath") or v["spec"]["local"])["path"]) for v in volumes]
 
     def jazz_database(self) -> Path:
@@ -234,13 +238,13 @@ class Platform:
                 out.seek(0)
                 events.read(out.read())
 
+    def objects_of(self, replica: str, kind: str) -> list[dict[str, Any]]:
+        """Return the live objects of a kind that belong to a replica, including those that are being deleted."""
+        return self.objects(kind, {"reside.io/replica": replica})
+
     def ready_pods(self, replica: str) -> list[dict[str, Any]]:
         """Return the pods of a replica that are Ready and not being deleted."""
-        return [pod for pod in self.pods(f"reside.io/replica={replica}") if _ready(pod)]
-
-    def pods(self, selector: str) -> list[dict[str, Any]]:
-        """Return pods by label, including those that are being deleted."""
-        return list(self.get("pods", "-l", selector).get("items", []))
+        return [pod for pod in self.objects_of(replica, "Pod") if _ready(pod)]
 
 
 def _ready(pod: dict[str, Any]) -> bool:

@@ -1,6 +1,5 @@
 """Support for tests of the Sentinel: namespaces, settings, objects and kubectl."""
 
-import json
 import os
 import subprocess
 import uuid
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr
+from support.live_objects import create_namespace, live_object
 
 from reside.local import ClusterInfo
 from reside.local.toolchain import Toolchain
@@ -35,7 +35,7 @@ def kubectl(info: ClusterInfo, *arguments: str, stdin: str | None = None, env: d
 def new_namespace(info: ClusterInfo) -> str:
     """Create a namespace and return its name."""
     name = f"t-{uuid.uuid4().hex[:10]}"
-    kubectl(info, "create", "namespace", name)
+    create_namespace(info, name)
     return name
 
 
@@ -92,5 +92,4 @@ def service(name: str, stack: str = "demo") -> dict[str, Any]:
 def get(info: ClusterInfo, namespace: str, key: str) -> dict[str, Any] | None:
     """Return the live object `Kind/name`; None if there is none."""
     kind, _, name = key.partition("/")
-    text = kubectl(info, "-n", namespace, "get", kind, name, "--ignore-not-found", "-o", "json")
-    return json.loads(text) if text.strip() else None
+    return live_object(info, namespace, kind, name)
