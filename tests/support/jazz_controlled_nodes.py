@@ -15,7 +15,9 @@ from reside.jazz.wire.encoding import compact_json
 from reside.jazz.wire.session import Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from reside.jazz.sync.connection import Connection
 
 T = TypeVar("T")
 
@@ -59,32 +61,45 @@ class DetachedNode(ForgingNode):
         credentials: Credentials | None = None,
         clock: Callable[[], int] = now_ms,
         policy: WritePolicy | None = None,
+        urls: Sequence[str] = ("ws://nowhere",),
     ) -> None:
         self.credentials = credentials or Credentials.generate()
-        super().__init__("ws://nowhere", self.credentials, clock=clock, policy=policy)
+        super().__init__(urls, self.credentials, clock=clock, policy=policy)
         self._runtime._end = None
         self.connect()
 
     def connect(self) -> None:
         """Start a new connection."""
-        self._runtime._transport.outbox.take_all()
-        self._runtime._transport.connected.set()
-        self._runtime._sync.connect()
+        for connection in self.connections:
+            if connection.sync.connected:
+                connection._disconnected()
+            connection.transport.outbox.take_all()
+            connection._connected()
 
     def cut(self) -> None:
         """End the connection, and discard the messages that were not taken."""
-        self._runtime._transport.outbox.take_all()
-        self._runtime._transport.connected.clear()
-        self._runtime._disconnected()
+        for connection in self.connections:
+            connection.transport.outbox.take_all()
+            connection._disconnected()
 
     def give(self, *messages: Any) -> None:
         """Receive one frame of messages."""
-        self._runtime._received("\n".join(item if isinstance(item, str) else json.dumps(item) for item in messages))
+        frame = "\n".join(item if isinstance(item, str) else json.dumps(item) for item in messages)
+        self.connections[0]._received(frame)
 
     def take(self) -> list[dict[str, Any]]:
         """Return the messages that were sent since the last call."""
         self._host.writer.send()
-        return [json.loads(text) for text in self._runtime._transport.outbox.take_all()]
+        return self.take_queued()
+
+    def take_queued(self) -> list[dict[str, Any]]:
+        """Return the messages that the node queued by itself since the last call."""
+        return [json.loads(text) for text in self.connections[0].transport.outbox.take_all()]
+
+    @property
+    def connections(self) -> list[Connection]:
+        """The connections to the servers; `give` and `take` use the first."""
+        return self._runtime._servers.connections
 
 
 class SwitchedNode(ForgingNode):
@@ -97,17 +112,18 @@ class SwitchedNode(ForgingNode):
 
     async def online(self) -> None:
         """Open the connection."""
-        socket = await self._runtime._transport._open()
-        assert socket is not None, self._runtime._transport._last_error
+        transport = self._runtime._servers.connections[0].transport
+        socket = await transport._open()
+        assert socket is not None, transport.last_error
 
         async def serve() -> None:
             try:
-                await self._runtime._transport._serve(socket)
+                await transport._serve(socket)
             finally:
                 await socket.close()
 
         self._connection = asyncio.create_task(serve())
-        await self._runtime._transport.wait_connected(5.0)
+        await self._runtime._servers.wait_connected(5.0)
 
     async def offline(self) -> None:
         """Close the connection."""

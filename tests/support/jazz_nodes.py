@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from support.eventually import eventually
 
 from reside.jazz import AccountId, CoFeed, CoList, CoMap, CoPlainText, Credentials, Group, Node, now_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _WITHIN_S = 20.0
 
@@ -16,7 +19,7 @@ _WITHIN_S = 20.0
 class Nodes:
     """Creates registered nodes, and closes them at the end of the block."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str | Sequence[str]) -> None:
         self._url = url
         self._stack = AsyncExitStack()
 

@@ -4,5 +4,6 @@
 """
 
 from reside.jazz.disk.persistence import StorePersistence
+from reside.jazz.disk.restoring import RestoringInParts
 
-__all__ = ["StorePersistence"]
+__all__ = ["RestoringInParts", "StorePersistence"]

@@ -9,12 +9,12 @@ Invariants:
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from reside.jazz.disk.records import StoredBatch, StoredValue
+from reside.jazz.disk.records import StoredBatch
 from reside.jazz.errors import StoreFailed
 
 _VERSION: Final = 1
@@ -105,22 +105,88 @@ class SqliteStore:
         if connection is not None:
             connection.close()
 
-    def _value(self, co_id: str) -> StoredValue | None:
-        """Return the stored part of a value; None if nothing is stored.
+    @property
+    def is_open(self) -> bool:
+        """Whether a node has the file open."""
+        return self._connection is not None
+
+    def _header(self, co_id: str) -> str | None:
+        """Return the JSON text of a value's header; None if the value is not stored.
 
         Raises:
             StoreFailed: the file can't be read.
         """
         with self._using() as connection:
-            header = connection.execute("SELECT header FROM value WHERE id = ?", (co_id,)).fetchone()
-            if header is None:
-                return None
-            batches = connection.execute(
+            row = connection.execute("SELECT header FROM value WHERE id = ?", (co_id,)).fetchone()
+            return None if row is None else str(row[0])
+
+    def _all_batches(self, co_id: str) -> list[StoredBatch]:
+        """Return the batches of a value in the order of arrival.
+
+        Raises:
+            StoreFailed: the file can't be read.
+        """
+        with self._using() as connection:
+            rows = connection.execute(
                 "SELECT session, after, transactions, signature FROM log JOIN batch ON batch.log = log.number "
                 "WHERE value = ? ORDER BY batch.number",
                 (co_id,),
             )
-            return StoredValue(header[0], [StoredBatch(*row) for row in batches])
+            return [StoredBatch(*row) for row in rows]
+
+    def _sessions(self, co_id: str) -> list[str]:
+        """Return the sessions of a value.
+
+        Raises:
+            StoreFailed: the file can't be read.
+        """
+        with self._using() as connection:
+            return [session for (session,) in connection.execute("SELECT session FROM log WHERE value = ?", (co_id,))]
+
+    def _lengths(self, co_id: str) -> dict[str, int]:
+        """Return how many transactions each session of a value has at least: up to its last batch, and one of that.
+
+        Raises:
+            StoreFailed: the file can't be read.
+        """
+        with self._using() as connection:
+            rows = connection.execute(
+                "SELECT session, max(after) FROM log JOIN batch ON batch.log = log.number "
+                "WHERE value = ? GROUP BY session",
+                (co_id,),
+            )
+            return {session: after + 1 for session, after in rows}
+
+    def _batch_numbers(self, co_id: str) -> list[int]:
+        """Return the numbers of a value's batches in the order of arrival.
+
+        Raises:
+            StoreFailed: the file can't be read.
+        """
+        with self._using() as connection:
+            rows = connection.execute(
+                "SELECT batch.number FROM log JOIN batch ON batch.log = log.number "
+                "WHERE value = ? ORDER BY batch.number",
+                (co_id,),
+            )
+            return [number for (number,) in rows]
+
+    def _batches(self, numbers: Sequence[int]) -> list[StoredBatch]:
+        """Return batches by their numbers, in this order.
+
+        Raises:
+            StoreFailed: the file can't be read.
+        """
+        with self._using() as connection:
+            rows = (
+                connection.execute(
+                    "SELECT session, after, transactions, signature FROM batch JOIN log ON batch.log = log.number "
+                    "WHERE batch.number = ?",
+                    (number,),
+                ).fetchone()
+                for number in numbers
+            )
+            return [StoredBatch(*row) for row in rows]
 
     def _pending(self) -> Iterable[tuple[str, str]]:
         """Return the values and sessions that the server has not acknowledged.

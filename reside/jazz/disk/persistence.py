@@ -1,8 +1,4 @@
-"""Persistence of a node's values: changes are written once each event-loop turn, and values are read when needed.
-
-The file is not trusted. A header must have the value's id as its hash, and each log is verified with the signature at
-its end, which covers all of it. So neither a faulty disk nor an attacker can forge content. Permissions are validated
-as for content from the server.
+"""Persistence of a node's values: changes are written once each event-loop turn.
 
 Signed logs are written in order. After a crash the next process can read the logs, and sends what the server had not
 acknowledged; it writes in a session of its own.
@@ -11,14 +7,12 @@ acknowledged; it writes in a session of its own.
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from reside.jazz.disk.records import StoredBatch, StoredValue
-from reside.jazz.errors import InvalidContent, StoreFailed
-from reside.jazz.ids import CoId, SessionId, author_of, is_account_id, is_session_id
+from reside.jazz.disk.records import StoredBatch
+from reside.jazz.disk.restoring import Restoring, RestoringInParts
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.store import Store
-from reside.jazz.wire.encoding import compact_json, parse_json
-from reside.jazz.wire.header import parse_header
-from reside.jazz.wire.session import SessionLog, Transaction, canonical, parse_transactions
+from reside.jazz.wire.encoding import compact_json
+from reside.jazz.wire.session import canonical
 
 if TYPE_CHECKING:
     from reside.jazz.disk.database import SqliteStore
@@ -33,6 +27,7 @@ class StorePersistence:
         sign: signs and sends what was written and not sent yet.
         unacknowledged: the values with content that is missing on the server.
         own_sessions: the sessions that this node writes.
+        parts: restores large files in parts; None: at once.
     """
 
     def __init__(
@@ -42,12 +37,15 @@ class StorePersistence:
         sign: Callable[[], None],
         unacknowledged: Mapping[str, None],
         own_sessions: set[str],
+        *,
+        parts: RestoringInParts | None = None,
     ) -> None:
         self._disk = disk
         self._store = store
         self._sign = sign
         self._unacknowledged = unacknowledged
         self._own_sessions = own_sessions
+        self._restoring = Restoring(disk, store, parts)
         self._changed: dict[str, Core] = {}
         self._pending: set[str] = set()
 
@@ -128,61 +126,9 @@ class StorePersistence:
         self._changed.clear()
 
     def restore(self, core: Core) -> None:
-        """Fill an empty value from the file, together with the accounts and the group that are needed to validate it.
-
-        Raises:
-            StoreFailed: the file can't be read, or its content has no valid signature.
-        """
-        for needed, found in reversed(self._opened(core)):
-            try:
-                self._fill(needed, found)
-            except InvalidContent as error:
-                raise self._corrupt(needed, error) from None
-            self._store.arrived(needed)
-            self._changed.pop(needed.co_id, None)
-
-    def _opened(self, core: Core) -> list[tuple[Core, StoredValue]]:
-        """Set the headers of a value and of all that it needs, without recursion: anyone can make a long chain."""
-        opened: list[tuple[Core, StoredValue]] = []
-        todo = [core]
-        while todo:
-            current = todo.pop()
-            found = self._disk._value(current.co_id)
-            if found is None:
-                continue
-            try:
-                header = parse_header(parse_json(found.header))
-            except InvalidContent as error:
-                raise self._corrupt(current, error) from None
-            if header.co_id != current.co_id:
-                raise self._corrupt(current, InvalidContent("its header is another value's"))
-            needed = {author_of(batch.session) for batch in found.batches} | {header.owner or ""}
-            new = [Core(CoId(co_id)) for co_id in sorted(needed - self._store.cores.keys()) if is_account_id(co_id)]
-            self._store.cores.update((core.co_id, core) for core in new)
-            todo += new
-            current.stored = current.unconfirmed = True
-            self._store.set_header(current, header)
-            opened.append((current, found))
-        return opened
-
-    def _corrupt(self, core: Core, error: InvalidContent) -> StoreFailed:
-        return self._disk._corrupt(f"the value {core.co_id}: {error}")
-
-    def _fill(self, core: Core, found: StoredValue) -> None:
-        pieces: dict[str, list[tuple[list[Transaction], str]]] = {}
-        arrived: list[Transaction] = []
-        for batch in found.batches:
-            transactions = _read(batch, sum(len(piece) for piece, _ in pieces.get(batch.session, ())))
-            pieces.setdefault(batch.session, []).append((transactions, batch.signature))
-            arrived.extend(transactions)
-        for session, parts in pieces.items():
-            log = SessionLog(SessionId(session))
-            agent_id = self._store.agent_of(author_of(session)) or ""
-            if not log.append_stored(parts, agent_id.rpartition("/")[2]):
-                raise InvalidContent(f"the signature of the session {session} does not verify")
-            log.stored = log.signed_count
-            core.sessions[log.session] = log
-        core.add(*arrived)
+        """Fill an empty value from the file; see `Restoring.restore`."""
+        for filled in self._restoring.restore(core):
+            self._changed.pop(filled.co_id, None)
 
 
 def _unstored(core: Core) -> Iterable[StoredBatch]:
@@ -190,10 +136,3 @@ def _unstored(core: Core) -> Iterable[StoredBatch]:
         for begin, end, signature in log.pieces(log.stored):
             body = ",".join(canonical(log.transactions[begin:end]))
             yield StoredBatch(session, begin, f"[{body}]", signature)
-
-
-def _read(batch: StoredBatch, count: int) -> list[Transaction]:
-    raw = parse_json(batch.transactions)
-    if not is_session_id(batch.session) or batch.after != count or not isinstance(raw, list):
-        raise InvalidContent(f"its session {batch.session} has a gap")
-    return parse_transactions(raw, SessionId(batch.session), batch.after)

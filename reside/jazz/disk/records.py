@@ -17,10 +17,3 @@ class StoredBatch(NamedTuple):
     after: int
     transactions: str
     signature: str
-
-
-class StoredValue(NamedTuple):
-    """A value's header (JSON text) and its batches in the order of arrival."""
-
-    header: str
-    batches: list[StoredBatch]

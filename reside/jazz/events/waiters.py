@@ -1,7 +1,6 @@
-"""The waiters of a node: for changes of values, acknowledgements and round trips. All of them end with the node."""
+"""The waiters of a node: for changes of values and for acknowledgements. All of them end with the node."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -43,7 +42,6 @@ class Waiters:
     def __init__(self, check_open: Callable[[], None]) -> None:
         self._check_open = check_open
         self._values: dict[str, list[asyncio.Future[None]]] = {}
-        self._round_trips: deque[asyncio.Future[bool]] = deque()
         self._flushes: list[_Flush] = []
 
     def awaited_ids(self) -> Iterable[str]:
@@ -118,32 +116,10 @@ class Waiters:
         finally:
             self._flushes.remove(flush)
 
-    def round_trip(self) -> asyncio.Future[bool]:
-        """Register a request; the future is True once it is answered, False if the connection ends first."""
-        self._check_open()
-        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._round_trips.append(answer)
-        return answer
-
-    def answered(self) -> None:
-        """Complete the oldest request: answers arrive in the order of the requests."""
-        if self._round_trips:
-            trip = self._round_trips.popleft()
-            if not trip.done():
-                trip.set_result(True)
-
-    def disconnected(self) -> None:
-        """Fail all requests, because the connection has ended."""
-        while self._round_trips:
-            trip = self._round_trips.popleft()
-            if not trip.done():
-                trip.set_result(False)
-
     def end(self, error: JazzError) -> None:
         """End all waits with an error, because the node is closed."""
         waiting: list[asyncio.Future[Any]] = [future for waiters in self._values.values() for future in waiters]
-        waiting += [*(flush.done for flush in self._flushes), *self._round_trips]
-        self._round_trips.clear()
+        waiting += [flush.done for flush in self._flushes]
         for future in waiting:
             if not future.done():
                 future.set_exception(error)

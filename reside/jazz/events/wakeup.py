@@ -4,7 +4,6 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
-from reside.jazz.errors import NodeClosed
 from reside.jazz.events.watch import Watches
 from reside.jazz.ids import CoId
 
@@ -31,12 +30,13 @@ class Wakeup:
 
         Raises:
             NodeClosed: the node was closed, so there will be no more changes.
+            StoreFailed: the local store ended the node.
         """
-        if not self._watches.closed:
-            await self._woken.wait()
-            self._woken.clear()
-        if self._watches.closed:
-            raise NodeClosed(f"the node was closed while {self._co_id} was read")
+        doing = f"{self._co_id} was read"
+        self._watches.check_open(doing)
+        await self._woken.wait()
+        self._woken.clear()
+        self._watches.check_open(doing)
 
     def _wake(self) -> None:
         self._woken.set()

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 from weakref import WeakSet
 
-from reside.jazz.errors import NodeClosed
+from reside.jazz.errors import JazzError, NodeClosed
 from reside.jazz.ids import CoId
 
 _PRUNE_BEYOND: Final = 512
@@ -57,13 +57,13 @@ class Watch(Generic[T]):
 
         Raises:
             NodeClosed: the node was closed, so there will be no more changes.
+            StoreFailed: the local store ended the node.
         """
         while True:
             await self._woken.wait()
             if self._closed:
                 raise StopAsyncIteration
-            if self._watches.closed:
-                raise NodeClosed(f"the node was closed while {self._value.id} was watched")
+            self._watches.check_open(f"{self._value.id} was watched")
             self._woken.clear()
             revision = self._value._refresh()
             if revision != self._revision:
@@ -110,11 +110,26 @@ class Watches:
     """All subscriptions of a node, by value."""
 
     def __init__(self) -> None:
-        self.closed = False
+        self._end: JazzError | None = None
         self._iterators: dict[CoId, WeakSet[Wakeable]] = {}
         self._prune_beyond = _PRUNE_BEYOND
         self._callbacks: dict[CoId, list[_Callback]] = {}
         self._changed: dict[CoId, None] = {}
+
+    def check_open(self, doing: str) -> None:
+        """Raise an error if the node has ended.
+
+        Args:
+            doing: what the caller was doing, for the error: "… was watched".
+
+        Raises:
+            NodeClosed: the node was closed.
+            JazzError: the error that ended it.
+        """
+        if isinstance(self._end, NodeClosed):
+            raise NodeClosed(f"the node was closed while {doing}")
+        if self._end is not None:
+            raise self._end
 
     @property
     def count(self) -> int:
@@ -173,9 +188,9 @@ class Watches:
                     entry.call()
         return bool(changed)
 
-    def close(self) -> None:
-        """End all iterators with `NodeClosed`, and drop the callbacks."""
-        self.closed = True
+    def close(self, end: JazzError) -> None:
+        """End all iterators with an error, and drop the callbacks."""
+        self._end = end
         self._callbacks.clear()
         for watches in list(self._iterators.values()):
             for watch in list(watches):

@@ -24,6 +24,7 @@ class Batch:
         transactions: the transactions in order.
         signature: the signature of the log up to their end.
         new: whether the value had been loaded completely before they arrived.
+        source: the connection on which they arrived; None for those that a test or a server adds.
     """
 
     session: SessionId
@@ -31,6 +32,7 @@ class Batch:
     transactions: list[Transaction]
     signature: str
     new: bool = False
+    source: object = None
 
     @property
     def end(self) -> int:
@@ -44,10 +46,12 @@ class Rejection(NamedTuple):
     Attributes:
         end: how many transactions of the session the server has.
         why: the reason.
+        source: the connection on which it arrived; None if it is the same for each.
     """
 
     end: int
     why: str
+    source: object = None
 
 
 @dataclass(slots=True)
@@ -80,11 +84,12 @@ class Core:
         transactions: all verified transactions in the order of arrival.
         expected: the number of transactions that the server announced, by session.
         deferred: batches that need the owner or their author's account, by its id; each by its session and `after`.
-        rejected: sessions with an invalid batch, by id; they are ignored for the rest of the connection.
+        rejected: sessions with an invalid batch, by id; they are ignored for the rest of the connection that sent it.
         skipped: sessions of authors without a role; None if there are none.
         refusal: why the last malformed message about the value was dropped.
         unconfirmed: whether the server may have more: it has not sent its complete state yet.
         stored: whether the header is in the local store.
+        restoring: whether more content is being read from the local store; meanwhile no server is asked for it.
         absent: whether the server reported that it does not have the value.
         header_acknowledged: whether the server ever reported that it has the header.
         dependants: ids of the values whose content depends on this group or account, and of the branches of this value.
@@ -112,6 +117,7 @@ class Core:
     refusal: str | None = None
     unconfirmed: bool = False
     stored: bool = False
+    restoring: bool = False
     absent: bool = False
     header_acknowledged: bool = False
     dependants: set[CoId] = field(default_factory=set)

@@ -39,7 +39,7 @@ def now_ms() -> int:
 
 
 class Node:
-    """One account's view of its values, synced with a server.
+    """One account's view of its values, synced with one server or several.
 
     Use it as an async context manager, and then call `register` or `login`::
 
@@ -50,7 +50,9 @@ class Node:
             await node.flush()
 
     Args:
-        url: the sync server, `ws://…` or `wss://…`.
+        url: the sync server, `ws://…` or `wss://…`, or several of them. With several, a value is loaded from the first
+            that sends it completely, what is written or loaded is sent to all of them, and a write is acknowledged once
+            all of them have it.
         credentials: the account and its secret.
         clock: returns ms since the epoch.
         store: a file that keeps the node's values, so that the next node loads only the difference from the server.
@@ -65,7 +67,7 @@ class Node:
 
     def __init__(
         self,
-        url: str,
+        url: str | Sequence[str],
         credentials: Credentials,
         *,
         store: "SqliteStore | None" = None,
@@ -76,7 +78,7 @@ class Node:
     ) -> None:
         self.account_id = credentials.account_id
         self._runtime = Runtime(
-            url,
+            [url] if isinstance(url, str) else list(dict.fromkeys(url)),
             credentials,
             store=store,
             clock=clock,

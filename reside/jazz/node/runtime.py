@@ -1,15 +1,16 @@
-"""The runtime of a node: its connection, local store and memory, and the events between them.
+"""The runtime of a node: its connections, local store and memory, and the events between them.
 
 Everything happens on one event loop. Changes made in one turn of the loop are processed once, in the next turn: writes
 are saved and sent, watchers are woken and the writes they make are sent as well, and unused values are evicted.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from reside.jazz.disk import StorePersistence
+from reside.jazz.disk import RestoringInParts, StorePersistence
 from reside.jazz.errors import (
+    InvalidArgument,
     InvalidCredentials,
     JazzError,
     NodeClosed,
@@ -18,7 +19,7 @@ from reside.jazz.errors import (
 from reside.jazz.events.turn import Turn
 from reside.jazz.events.waiters import Waiters
 from reside.jazz.events.watch import Watches
-from reside.jazz.groups.account import Account, Credentials
+from reside.jazz.groups.account import Credentials
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.eviction import evictable
 from reside.jazz.memory.store import Store
@@ -28,7 +29,7 @@ from reside.jazz.operations.flusher import Flusher
 from reside.jazz.operations.loader import Loader
 from reside.jazz.operations.writer import Writer
 from reside.jazz.removals import WriteGuard, WritePolicy
-from reside.jazz.sync import Sync, Transport, proven_address
+from reside.jazz.sync import Exchange, Servers, proven_address
 from reside.jazz.wire.crypto import Agent
 from reside.jazz.wire.header import account_header
 
@@ -40,7 +41,7 @@ _EVICT_BEYOND: Final = 512
 
 
 class Runtime:
-    """The connection, the local store, the memory and the events of one node; see `Node` for the arguments.
+    """The connections, the local store, the memory and the events of one node; see `Node` for the arguments.
 
     Attributes:
         account_header: the header of the account's value.
@@ -50,7 +51,7 @@ class Runtime:
 
     def __init__(
         self,
-        url: str,
+        urls: Sequence[str],
         credentials: Credentials,
         *,
         store: "SqliteStore | None",
@@ -59,6 +60,8 @@ class Runtime:
         policy: WritePolicy | None,
         prove_account: bool,
     ) -> None:
+        if not urls:
+            raise InvalidArgument("a node needs a sync server: pass its URL")
         agent = Agent.from_secret(credentials.agent_secret)
         self.account_header = account_header(agent.agent_id)
         if str(self.account_header.co_id) != credentials.account_id:
@@ -69,26 +72,18 @@ class Runtime:
         self._store.guard = self.guard
         self._watches = Watches()
         self._turn = Turn(self._end_turn)
-        self._transport = Transport(
-            url,
-            on_connect=self._connected,
-            on_disconnect=self._disconnected,
-            on_frame=self._received,
+        self._exchange = Exchange(self._store, on_acknowledged=self._acknowledged)
+        self._servers = Servers(
+            urls,
+            self._exchange,
             on_queued=self._turn.schedule,
-            address=(lambda: proven_address(url, agent, credentials.account_id, clock())) if prove_account else None,
+            proven=(lambda url: proven_address(url, agent, credentials.account_id, clock())) if prove_account else None,
         )
-        self._sync = Sync(
-            self._store,
-            self._transport.send,
-            self._transport.send_later,
-            on_acknowledged=self._acknowledged,
-            on_full_load=self._on_full_load,
-        )
-        self._writer = Writer(self._store, self._sync, clock, self.check_open, self._turn.schedule)
+        self._writer = Writer(self._store, self._exchange, clock, self.check_open, self._turn.schedule)
         self._persistence = self._persist_in(store)
         self._waiters = Waiters(self.check_open)
-        self._loader = Loader(self._store, self._sync, self._transport, self._waiters, self._delay_reason)
-        self._flusher = Flusher(self._writer, self._sync, self._waiters, self._delay_reason)
+        self._loader = Loader(self._store, self._exchange, self._servers, self._waiters)
+        self._flusher = Flusher(self._writer, self._exchange, self._servers, self._waiters)
         self.host = NodeHost(
             credentials.account_id,
             store=self._store,
@@ -118,12 +113,12 @@ class Runtime:
         self._opened = True
         if self._persistence is not None:
             for core in self._persistence.open():
-                self._sync.unacknowledged[core.co_id] = None
+                self._exchange.unacknowledged[core.co_id] = None
         self._end = None
-        self._runner = asyncio.create_task(self._transport.run(), name=f"jazz {self.host.account_id}")
+        self._runner = asyncio.create_task(self._servers.run(), name=f"jazz {self.host.account_id}")
         self._runner.add_done_callback(self._runner_ended)
         try:
-            await self._transport.wait_connected(self._connect_timeout)
+            await self._servers.wait_connected(self._connect_timeout)
             self.check_open()
         except BaseException:
             await self.close()
@@ -153,7 +148,7 @@ class Runtime:
     @property
     def connected(self) -> bool:
         """Whether the node is connected; if not, writes wait for the next connection."""
-        return self._end is None and self._transport.connected.is_set()
+        return self._end is None and self._servers.connected
 
     @property
     def statistics(self) -> Statistics:
@@ -161,10 +156,10 @@ class Runtime:
         return Statistics(
             len(self._store.cores),
             self._watches.count,
-            self._sync.loads_in_flight,
-            self._transport.outbox.buffered,
-            len(self._sync.unacknowledged),
-            self._sync.rejected_sessions,
+            self._exchange.loads_in_flight,
+            self._servers.buffered,
+            len(self._exchange.unacknowledged),
+            self._exchange.rejected_sessions,
         )
 
     async def catch_up(self, small: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises our own error
@@ -182,31 +177,18 @@ class Runtime:
         """Wait while more than 100 kB are queued to be sent; see `Node.drain`."""
         self.check_open()
         self._writer.send()
-        await self._transport.outbox.room()
-
-    def _delay_reason(self) -> str:
-        return "the server did not answer" if self.connected else "there is no connection"
-
-    def _connected(self) -> None:
-        self._sync.connect()
-
-    def _disconnected(self) -> None:
-        self._sync.disconnect()
-        self._waiters.disconnected()
-
-    def _on_full_load(self, core: Core) -> None:
-        account = self.host.objects.find(self.host.account_id)
-        if isinstance(account, Account) and core.co_id == account.profile_id:
-            self._waiters.answered()
-
-    def _received(self, frame: str) -> None:
-        self._sync.receive(frame)
+        await self._servers.room()
 
     def _persist_in(self, disk: "SqliteStore | None") -> StorePersistence | None:
         if disk is None:
             return None
         persistence = StorePersistence(
-            disk, self._store, self._writer.send, self._sync.unacknowledged, self._sync.own_sessions
+            disk,
+            self._store,
+            self._writer.send,
+            self._exchange.unacknowledged,
+            self._exchange.own_sessions,
+            parts=RestoringInParts(self._exchange.request, self._finish),
         )
         self._store.restore = persistence.restore
         return persistence
@@ -218,7 +200,7 @@ class Runtime:
             self._turn.schedule()
 
     def _end_turn(self) -> None:
-        self._sync.ask_for_skipped()
+        self._exchange.ask_for_skipped()
         self._send_written()  # first, since remote readers wait longer than local watchers
         if self._watches.wake():
             self._send_written()
@@ -229,7 +211,7 @@ class Runtime:
         self._writer.send_due()
         if self._unsaved:
             self._save()  # also signs and queues the transactions that the local store needs
-        self._transport.flush_due()
+        self._servers.flush_due()
 
     def _save(self) -> None:
         self._unsaved = False
@@ -247,10 +229,10 @@ class Runtime:
     def _evict(self) -> None:
         self._save()
         held = {self.host.account_id, *self.host.objects.held(), *self._loader.loading, *self._waiters.awaited_ids()}
-        evicted = evictable(self._store, held | self._sync.unacknowledged.keys())
+        evicted = evictable(self._store, held | self._exchange.unacknowledged.keys())
         self._store.drop(evicted)
         for core in evicted:
-            self._sync.forget(core)
+            self._exchange.forget(core)
         self._evict_beyond = max(_EVICT_BEYOND, 2 * len(self._store.cores))
 
     def _changed(self, core: Core) -> None:
@@ -278,10 +260,9 @@ class Runtime:
         """End the node: every pending operation raises `end`."""
         if self._end is None:
             self._end = end
-        self._sync.disconnect()
+        self._servers.end(self._end)
         self._waiters.end(self._end)
-        self._transport.connected.set()  # wakes `wait_connected`, which then finds the node closed
-        self._watches.close()
+        self._watches.close(self._end)
         persistence, self._persistence = self._persistence, None
         if persistence is not None:
             persistence.close(save=not isinstance(self._end, StoreFailed))

@@ -1,11 +1,9 @@
 """Flush: wait until the server has acknowledged what this node wrote."""
 
-from collections.abc import Callable
-
 from reside.jazz.events.waiters import Waiters
 from reside.jazz.memory.covalue import Core
 from reside.jazz.operations.writer import Writer
-from reside.jazz.sync import Sync
+from reside.jazz.sync import Exchange, Servers
 
 
 class Flusher:
@@ -13,16 +11,16 @@ class Flusher:
 
     Args:
         writer: may still be batching writes.
-        sync: has the acknowledgements.
+        exchange: has the acknowledgements.
+        servers: the connections.
         waiters: notifies of acknowledgements.
-        delay_reason: returns the reason for a delay, for an error.
     """
 
-    def __init__(self, writer: Writer, sync: Sync, waiters: Waiters, delay_reason: Callable[[], str]) -> None:
+    def __init__(self, writer: Writer, exchange: Exchange, servers: Servers, waiters: Waiters) -> None:
         self._writer = writer
-        self._sync = sync
+        self._exchange = exchange
+        self._servers = servers
         self._waiters = waiters
-        self._delay_reason = delay_reason
 
     async def flush(self, timeout: float) -> None:  # noqa: ASYNC109 - raises JazzTimeout
         """Wait until the server has acknowledged everything written so far; see `Node.flush`.
@@ -31,8 +29,8 @@ class Flusher:
             JazzTimeout: it did not do so in time.
         """
         self._writer.stop_batching()
-        logs = {co_id: self._sync.unacknowledged_logs(co_id) for co_id in self._sync.unacknowledged}
-        await self._waiters.flush(logs, timeout, self._delay_reason)
+        logs = {co_id: self._exchange.unacknowledged_logs(co_id) for co_id in self._exchange.unacknowledged}
+        await self._waiters.flush(logs, timeout, lambda: self._servers.delay_reason)
 
     async def uploaded(self, core: Core, timeout: float) -> None:  # noqa: ASYNC109 - raises JazzTimeout
         """Wait until the server has acknowledged everything written to a value; see `Value.uploaded`.
@@ -41,6 +39,6 @@ class Flusher:
             JazzTimeout: it did not do so in time.
         """
         self._writer.stop_batching()
-        logs = {str(core.co_id): self._sync.unacknowledged_logs(core.co_id)}
-        if core.co_id in self._sync.unacknowledged:
-            await self._waiters.flush(logs, timeout, self._delay_reason)
+        logs = {str(core.co_id): self._exchange.unacknowledged_logs(core.co_id)}
+        if core.co_id in self._exchange.unacknowledged:
+            await self._waiters.flush(logs, timeout, lambda: self._servers.delay_reason)

@@ -5,7 +5,6 @@ A value that can't be loaded is an error with the reason. Every load has a deadl
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
 from typing import Final
 
 from reside.jazz.errors import JazzTimeout, ValueDeleted, ValueNotFound
@@ -14,7 +13,7 @@ from reside.jazz.ids import CoId, is_co_id
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.readiness import Absent, missing_for
 from reside.jazz.memory.store import Store
-from reside.jazz.sync import Sync, Transport
+from reside.jazz.sync import Exchange, Servers
 
 ABSENT_GRACE_S: Final = 2.0
 """How long a load waits for a value that the server does not have, because its writer may still be uploading it."""
@@ -25,23 +24,19 @@ class Loader:
 
     Args:
         store: the values.
-        sync: requests values.
-        transport: the connection.
+        exchange: requests values.
+        servers: the connections.
         waiters: notifies of changes.
-        delay_reason: returns the reason for a delay, for an error.
 
     Attributes:
         loading: the values that are being loaded, each with the number of loads.
     """
 
-    def __init__(
-        self, store: Store, sync: Sync, transport: Transport, waiters: Waiters, delay_reason: Callable[[], str]
-    ) -> None:
+    def __init__(self, store: Store, exchange: Exchange, servers: Servers, waiters: Waiters) -> None:
         self._store = store
-        self._sync = sync
-        self._transport = transport
+        self._exchange = exchange
+        self._servers = servers
         self._waiters = waiters
-        self._delay_reason = delay_reason
         self.loading: Counter[CoId] = Counter()
 
     async def load(self, co_id: str, timeout: float, grace: float, *, whole: bool = True) -> Core:  # noqa: ASYNC109 - raises JazzTimeout
@@ -66,7 +61,7 @@ class Loader:
             async with asyncio.timeout(timeout):
                 await self._ready(core, grace, whole=whole)
         except TimeoutError:
-            why = f"its content was refused: {core.refusal}" if core.refusal else self._delay_reason()
+            why = f"its content was refused: {core.refusal}" if core.refusal else self._servers.delay_reason
             raise JazzTimeout(f"{co_id} could not be loaded within {timeout:g} s: {why}") from None
         finally:
             self._end_load(core)
@@ -93,12 +88,12 @@ class Loader:
         try:
             async with asyncio.timeout(timeout):
                 core.absent = False  # the server may have received the value since it was last asked
-                self._sync.request(core, again=True)
+                self._exchange.request(core, again=True)
                 while core.header is None and not core.absent:
-                    self._sync.request(core)
+                    self._exchange.request(core)
                     await self._waiters.change([core], None)
         except TimeoutError:
-            raise JazzTimeout(f"{co_id} was not answered within {timeout:g} s: {self._delay_reason()}") from None
+            raise JazzTimeout(f"{co_id} was not answered within {timeout:g} s: {self._servers.delay_reason}") from None
         finally:
             self._end_load(core)
             self._forget(core)
@@ -117,23 +112,25 @@ class Loader:
             async with asyncio.timeout(timeout):
                 answered = False
                 while not answered:
-                    await self._transport.connected.wait()
-                    answer = self._waiters.round_trip()
-                    self._sync.request_full(small)
-                    answered = await answer
+                    await self._servers.until_connected()
+                    answered = await self._servers.round_trip(small)
         except TimeoutError:
-            raise JazzTimeout(f"not caught up with the server within {timeout:g} s: {self._delay_reason()}") from None
+            raise JazzTimeout(
+                f"not caught up with the server within {timeout:g} s: {self._servers.delay_reason}"
+            ) from None
 
     def has(self, core: Core) -> bool:
         """Return whether a value is complete in memory, so that a load does not wait."""
-        return not core.deleted and not missing_for(self._store, core, connected=self._sync.connected)
+        return not core.deleted and not missing_for(self._store, core, connected=self._exchange.connected)
 
     async def _ready(self, core: Core, grace: float, *, whole: bool) -> None:
         """Wait until a value and everything that it needs is complete."""
         requested_again = False
         while True:
-            missing = missing_for(self._store, core, connected=self._sync.connected, whole=whole)
+            missing = missing_for(self._store, core, connected=self._exchange.connected, whole=whole)
             if not missing:
+                if core.unconfirmed:  # a file whose beginning is in the local store: nobody waits for the rest
+                    self._exchange.request(core)
                 return
             if isinstance(missing, Absent):
                 if requested_again and not await self._waiters.change([missing.core], grace):
@@ -143,10 +140,10 @@ class Loader:
                 if not requested_again:
                     requested_again = True
                     missing.core.absent = False
-                    self._sync.request(missing.core, again=True)
+                    self._exchange.request(missing.core, again=True)
                 continue
             for needed in missing:
-                self._sync.request(needed)
+                self._exchange.request(needed)
                 requested_again = requested_again or needed is core
             await self._waiters.change(missing, None)
 
@@ -159,4 +156,4 @@ class Loader:
         """Drop a value that does not exist, so that requests for made-up ids can't fill the memory."""
         if core.header is None and not core.dependants and not core.deferred and not self._waiters.is_awaited(core):
             self._store.cores.pop(core.co_id, None)
-            self._sync.forget(core)
+            self._exchange.forget(core)

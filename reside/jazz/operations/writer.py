@@ -20,7 +20,7 @@ from reside.jazz.memory.store import Store
 from reside.jazz.rules.deletion import deletion_meta
 from reside.jazz.rules.group_state import WRITERS, GroupState
 from reside.jazz.rules.keys import current_key_id, find_secret
-from reside.jazz.sync import Sync
+from reside.jazz.sync import Exchange
 from reside.jazz.wire.crypto import Agent, encrypt_text, transaction_material
 from reside.jazz.wire.encoding import compact_json, parse_json
 from reside.jazz.wire.header import Header
@@ -64,7 +64,7 @@ class Writer:
 
     Args:
         store: the values.
-        sync: sends what is written.
+        exchange: sends what is written.
         clock: returns ms since the epoch.
         check_open: raises if the node is closed.
         on_due: called when something waits for the next `send_due`.
@@ -73,20 +73,20 @@ class Writer:
     def __init__(
         self,
         store: Store,
-        sync: Sync,
+        exchange: Exchange,
         clock: Callable[[], int],
         check_open: Callable[[], None],
         on_due: Callable[[], None],
     ) -> None:
         self._store = store
-        self._sync = sync
+        self._exchange = exchange
         self._clock = clock
         self._check_open = check_open
         self._on_due = on_due
         tail = new_session_tail()
         self.session = SessionId(store.account_id + tail)
         self.agent_session = SessionId(store.agent.agent_id + tail)
-        sync.own_sessions |= {self.session, self.agent_session}
+        exchange.own_sessions |= {self.session, self.agent_session}
         self._open: dict[CoId, Core] = {}
         self._last: Core | None = None
         self._permits: dict[CoId, _Permit] = {}
@@ -103,13 +103,13 @@ class Writer:
         """Return a new session of an invite's agent."""
         session = SessionId(agent.agent_id + new_session_tail())
         self._invite_agents[session] = agent
-        self._sync.own_sessions.add(session)
+        self._exchange.own_sessions.add(session)
         return session
 
     def new_session(self, core: Core) -> SessionId:
         """Return a new session of this node for a value."""
         session = SessionId(author_of(self.session_for(core)) + new_session_tail())
-        self._sync.own_sessions.add(session)
+        self._exchange.own_sessions.add(session)
         return session
 
     def create(self, header: Header) -> Core:
@@ -126,7 +126,7 @@ class Writer:
         self._store.changed(core)
         if self._store.guard is not None:
             self._store.guard.created(core)
-        self._sync.created(core)
+        self._exchange.created(core)
         self._begin(core)
         return core
 
@@ -213,7 +213,7 @@ class Writer:
             latest: time of the last valid transaction of the value.
         """
         session = new_delete_session(self._store.account_id)
-        self._sync.own_sessions.add(session)
+        self._exchange.own_sessions.add(session)
         self.plain(core, deletion_meta(core.co_id), latest=latest, session=session)
 
     def needs_write_key(self, core: Core) -> bool:
@@ -292,7 +292,7 @@ class Writer:
         core = self._open.pop(next(iter(self._open)))
         if core is self._last:
             self._last, self._unsent = None, 0
-        self._sync.push(core)
+        self._exchange.push(core)
 
     def _refusal(self, co_id: str, state: GroupState, needs: str) -> NotPermitted:
         role = state.role_of(self._store.account_id)
@@ -349,11 +349,11 @@ class Writer:
             self._open[core.co_id] = core
             if len(self._open) == 1:
                 self._schedule_send()
-        self._sync.unacknowledged[core.co_id] = None
+        self._exchange.unacknowledged[core.co_id] = None
 
     def _schedule_send(self) -> None:
         loop = asyncio.get_running_loop()
-        if self._sync.unacknowledged and loop.time() < self._sent_at + _BATCH_S:
+        if self._exchange.unacknowledged and loop.time() < self._sent_at + _BATCH_S:
             self._batching = loop.call_at(self._sent_at + _BATCH_S, self._end_batch)
         else:
             self._on_due()

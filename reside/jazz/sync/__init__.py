@@ -1,7 +1,7 @@
-"""Synchronisation of a node's values with a sync server: the protocol, and the connection below it."""
+"""Synchronisation of a node's values with its sync servers: the protocol, and the connections below it."""
 
+from reside.jazz.sync.exchange import Exchange
 from reside.jazz.sync.proof import proven_address
-from reside.jazz.sync.protocol import Sync
-from reside.jazz.sync.transport import Transport
+from reside.jazz.sync.servers import Servers
 
-__all__ = ["Sync", "Transport", "proven_address"]
+__all__ = ["Exchange", "Servers", "proven_address"]

@@ -1,4 +1,4 @@
-"""The sync protocol as a state machine without I/O: messages in, messages out (docs/jazz-protocol.md, section 4).
+"""The sync protocol with one server as a state machine without I/O (docs/jazz-protocol.md, section 4).
 
 For each value and connection it keeps what the server acknowledged, and what was sent but not acknowledged. What goes
 beyond both is sent next. A correction by the server replaces both records. On a new connection all records are empty,
@@ -12,10 +12,10 @@ omitted that the server has lost.
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from reside.jazz.errors import InvalidContent
-from reside.jazz.ids import CoId, SessionId, is_co_id
+from reside.jazz.ids import CoId, is_co_id
 from reside.jazz.memory.covalue import Batch, Core
 from reside.jazz.memory.dependencies import by_dependency, needs
 from reside.jazz.memory.store import Store
@@ -32,21 +32,44 @@ from reside.jazz.sync.messages import (
 from reside.jazz.sync.receiver import BatchReceiver
 from reside.jazz.wire.encoding import parse_json
 from reside.jazz.wire.header import header_of
-from reside.jazz.wire.session import SessionLog
 
 _log = logging.getLogger(__name__)
 _MAX_CORRECTIONS: Final = 3
 _MAX_COMPARISONS: Final = 3
 
 
+class SyncHost(Protocol):
+    """What the protocol needs of its node; the states of all servers of a node share it.
+
+    Attributes:
+        own_sessions: the sessions that this node writes.
+        receiver: verifies batches and adds them to the logs.
+    """
+
+    own_sessions: set[str]
+    receiver: BatchReceiver
+
+    def sign(self, core: Core) -> None:
+        """Sign what this node wrote to a value."""
+
+    def confirmed(self, core: Core) -> None:
+        """Note that a server confirmed more of a value."""
+
+    def lacks(self, core: Core) -> None:
+        """Note that a server does not have a value whose header is missing here."""
+
+    def arrived(self, core: Core, sync: "Sync") -> None:
+        """Note that content of a value arrived from a server."""
+
+
 class Sync:
-    """One node's side of the protocol.
+    """One node's side of the protocol with one server.
 
     Args:
         store: the values.
+        host: the part that the states of all servers share.
         send: sends a message.
         send_later: sends a message with low priority: an acknowledgement.
-        on_acknowledged: called with a value of which the server acknowledged more.
         on_full_load: called with a value that arrived with its header: it is new, or was requested by `request_full`.
         clock: returns seconds.
     """
@@ -54,24 +77,22 @@ class Sync:
     def __init__(
         self,
         store: Store,
+        host: SyncHost,
         send: Callable[[str], None],
         send_later: Callable[[str], None],
         *,
-        on_acknowledged: Callable[[Core], None],
         on_full_load: Callable[[Core], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
+        self._host = host
+        self._receiver = host.receiver
         self._send = send
         self._send_later = send_later
-        self._on_acknowledged = on_acknowledged
         self._on_full_load = on_full_load
-        self._peers: dict[str, KnownState] = {}
-        self._receiver = BatchReceiver(store, self.request)
-        self._load_queue = LoadQueue(self._ask, clock)
+        self._known: dict[str, KnownState] = {}
+        self._load_queue = LoadQueue(self.ask, clock)
         self.connected = False
-        self.own_sessions: set[str] = set()
-        self.unacknowledged: dict[str, None] = {}
 
     def connect(self) -> None:
         """Start a new connection: request every value in memory, dependencies first."""
@@ -83,14 +104,16 @@ class Sync:
     def disconnect(self) -> None:
         """End a connection, and forget what is known about the server."""
         self.connected = False
+        awaited = [co_id for co_id, known in self._known.items() if known.requested]
         self._forget_connection()
+        for co_id in awaited:
+            core = self._store.cores.get(CoId(co_id))
+            if core is not None and core.header is None:
+                self._host.lacks(core)  # other servers may have answered that they do not have it
 
     def _forget_connection(self) -> None:
-        self._peers.clear()
+        self._known.clear()
         self._load_queue.reset()
-        self._receiver.reset()
-        for core in self._store.cores.values():
-            core.forget_connection()
 
     def request(self, core: Core, *, again: bool = False) -> None:
         """Request a value, unless it was requested on this connection.
@@ -99,13 +122,13 @@ class Sync:
             core: the value.
             again: request it again even if the server answered that it does not have it.
         """
-        if not self.connected:
+        if not self.connected or core.restoring:
             return
-        peer = self._peer(core)
-        if peer.requested or (peer.answered and not again):
+        known = self._known_of(core)
+        if known.requested or (known.answered and not again):
             return
-        peer.requested, peer.partial = True, core.header is not None
-        if peer.partial:
+        known.requested, known.partial = True, core.header is not None
+        if known.partial:
             # Report groups and accounts first, so that the server does not send them again with the value.
             for needed in needs(core):
                 held = self._store.cores.get(CoId(needed))
@@ -113,18 +136,10 @@ class Sync:
                     self.request(held)
         self._load_queue.add(core)
 
-    def _ask(self, core: Core) -> None:
-        self._send_state(core, "load")
-
     @property
     def loads_in_flight(self) -> int:
         """The number of values that are requested and not answered."""
         return self._load_queue.in_flight
-
-    @property
-    def rejected_sessions(self) -> int:
-        """The number of sessions that violated the protocol."""
-        return self._receiver.rejected_sessions
 
     def request_full(self, core: Core) -> None:
         """Request a value as if it were not in memory. The header in the answer distinguishes it from other content."""
@@ -132,43 +147,43 @@ class Sync:
 
     def forget(self, core: Core) -> None:
         """Drop the records of a value that is evicted."""
-        self._peers.pop(core.co_id, None)
+        self._known.pop(core.co_id, None)
         self._load_queue.answered(core.co_id)
-        self._receiver.forget(core)
 
     def created(self, core: Core) -> None:
         """Note that a value was created here, so the server can't have it."""
         if self.connected:
-            self._peer(core).answered = True
+            self._known_of(core).answered = True
 
     def push(self, core: Core) -> None:
-        """Send the transactions of a value that are missing on the server."""
-        for log in self._own_logs(core):
-            log.sign(self._store.agent)
+        """Send the transactions of a value that are missing on the server; those of this node are signed."""
         if not self.connected:
             return
-        peer = self._peer(core)
-        if peer.answered:
-            self._send_delta(core, peer)
+        known = self._known_of(core)
+        if known.answered:
+            self._send_delta(core, known)
         else:
             self.request(core)
 
-    def is_acknowledged(self, core: Core) -> bool:
-        """Return whether the server has everything that this node wrote to a value."""
-        if not core.header_acknowledged:
-            return False
-        return all(log.acknowledged >= len(log.transactions) for log in self._own_logs(core))
+    def has_header(self, core: Core) -> bool:
+        """Return whether the server has the header of a value."""
+        known = self._known.get(core.co_id)
+        return known is not None and known.header
 
-    def unacknowledged_logs(self, co_id: str) -> tuple[Core, list[tuple[SessionLog, int]]]:
-        """Return the logs of a value that this node writes, each with its current length."""
-        core = self._store.core(co_id)
-        return core, [(log, len(log.transactions)) for log in self._own_logs(core)]
+    def acknowledged(self, core: Core, session: str) -> int:
+        """Return how many transactions of a session the server is known to have."""
+        known = self._known.get(core.co_id)
+        return 0 if known is None else known.acknowledged.get(session, 0)
 
-    def ask_for_skipped(self) -> None:
-        """Ask for the sessions that were skipped and whose authors have a role now."""
-        for core in self._receiver.release_skipped():
-            if self.connected and self._store.cores.get(core.co_id) is core:
-                self._ask(core)
+    def is_without(self, core: Core) -> bool:
+        """Return whether the server answered that it does not have a value."""
+        known = self._known.get(core.co_id)
+        return known is not None and known.answered and not known.requested and not known.header
+
+    def ask(self, core: Core) -> None:
+        """Send the `load` for a value now, whether or not one is unanswered."""
+        if self.connected:
+            self._send_state(core, "load")
 
     def receive(self, text: str) -> None:
         """Process a frame from the server: messages joined by line feeds. Drop messages that violate the protocol."""
@@ -182,7 +197,6 @@ class Sync:
             except InvalidContent as error:
                 _log.warning("dropped a message from the sync server: %s", error)
                 self._note_refusal(message, str(error))
-        self.ask_for_skipped()
         self._load_queue.expire()
 
     def _note_refusal(self, message: Any, why: str) -> None:
@@ -215,35 +229,35 @@ class Sync:
             self._receive_load(core, message)
 
     def _receive_load(self, core: Core, message: dict[str, Any]) -> None:
-        peer = self._peer(core)
-        peer.answered = True
-        peer.header, peer.acknowledged, peer.sent = message.get("header") is True, read_counts(message), {}
-        if core.header is None or not self._send_delta(core, peer):
+        known = self._known_of(core)
+        known.answered = True
+        known.header, known.acknowledged, known.sent = message.get("header") is True, read_counts(message), {}
+        if core.header is None or not self._send_delta(core, known):
             self._send_state(core)
 
     def _receive_known(self, core: Core, message: dict[str, Any]) -> None:
-        peer = self._peer(core)
+        known = self._known_of(core)
         counts = read_counts(message)
         was_unconfirmed = core.unconfirmed
         is_correction = message.get("isCorrection") is True
-        is_acknowledgement = peer.answered and not peer.requested and not is_correction
-        self._mark_answered(core, peer)
+        is_acknowledgement = known.answered and not known.requested and not is_correction
+        self._mark_answered(core, known)
         if is_correction:
-            peer.header, peer.acknowledged, peer.sent = message.get("header") is True, counts, {}
+            known.header, known.acknowledged, known.sent = message.get("header") is True, counts, {}
         else:
-            peer.header = peer.header or message.get("header") is True
+            known.header = known.header or message.get("header") is True
             for session, count in counts.items():
-                peer.acknowledged[session] = max(count, peer.acknowledged.get(session, 0))
-        if not peer.header and core.header is None:
-            core.absent = True
-        if core.absent or was_unconfirmed:
+                known.acknowledged[session] = max(count, known.acknowledged.get(session, 0))
+        if not known.header and core.header is None:
+            self._host.lacks(core)
+        if was_unconfirmed:
             self._store.changed(core)
-        self._note_acknowledged(core, peer)
+        self._host.confirmed(core)
         if core.header is not None and not is_acknowledgement:  # an acknowledgement does not say what is missing
-            self._send_delta(core, peer)
+            self._send_delta(core, known)
 
     def _receive_content(self, core: Core, message: dict[str, Any]) -> None:
-        peer = self._peer(core)
+        known = self._known_of(core)
         batches, rejected = read_batches(message)
         if core.header is None:
             if message.get("header") is None:
@@ -251,24 +265,25 @@ class Sync:
                 return
             self._receive_header(core, message["header"])
         for session, rejection in rejected.items():
-            self._receiver.reject(core, session, rejection)
+            self._receiver.reject(core, session, rejection._replace(source=self))
         expected = message.get("expectContentUntil")
         if isinstance(expected, dict):
             core.expected.update({key: count for key, count in expected.items() if type(count) is int})
-        peer.header = True
-        gap = self._receive_batches(core, peer, batches)
-        if gap and peer.corrections < _MAX_CORRECTIONS:
-            peer.corrections += 1
+        known.header = True
+        gap = self._receive_batches(core, known, batches)
+        if gap and known.corrections < _MAX_CORRECTIONS:
+            known.corrections += 1
             self._send(known_state_message("known", core, correction=True))
         elif core.deleted and not core.deferred:
             self._acknowledge(core)
         elif not core.deferred:
             self._acknowledge_sessions(core, {*(batch.session for batch in batches), *rejected})
-        if not self._compares(core, peer):
-            self._mark_answered(core, peer)
-            self._send_delta(core, peer)
-        self._note_acknowledged(core, peer)
+        if not self._compares(core, known):
+            self._mark_answered(core, known)
+            self._send_delta(core, known)
+        self._host.confirmed(core)
         self._store.arrived(core)
+        self._host.arrived(core, self)
         self._accept_deferred(core)
         if message.get("header") is not None:
             self._on_full_load(core)
@@ -282,17 +297,18 @@ class Sync:
         try:
             header = header_of(core.co_id, raw)
         except InvalidContent as error:
-            core.absent, core.refusal = True, str(error)
-            self._mark_answered(core, self._peer(core))
-            self._store.changed(core)
+            core.refusal = str(error)
+            self._mark_answered(core, self._known_of(core))
+            self._host.lacks(core)
             raise
         self._store.set_header(core, header)
 
-    def _receive_batches(self, core: Core, peer: KnownState, batches: Iterable[Batch]) -> bool:
+    def _receive_batches(self, core: Core, known: KnownState, batches: Iterable[Batch]) -> bool:
         """Process batches from the server; return whether one of them left a gap."""
         gap = False
         for batch in batches:
-            peer.acknowledged[batch.session] = max(batch.end, peer.acknowledged.get(batch.session, 0))
+            batch.source = self
+            known.acknowledged[batch.session] = max(batch.end, known.acknowledged.get(batch.session, 0))
             gap = not self._receiver.receive(core, batch) or gap
         return gap
 
@@ -302,53 +318,44 @@ class Sync:
             if not core.deferred:
                 self._acknowledge(core)
             self._store.changed(core)
+            self._host.arrived(core, self)
 
-    def _compares(self, core: Core, peer: KnownState) -> bool:
+    def _compares(self, core: Core, known: KnownState) -> bool:
         """Return whether the server still has to report how its state differs from this node's."""
-        if not (peer.requested and peer.partial):
+        if not (known.requested and known.partial):
             return False
         if not core.is_complete():
             return True
-        if core.deferred or peer.comparisons >= _MAX_COMPARISONS:
+        if core.deferred or known.comparisons >= _MAX_COMPARISONS:
             # Do not ask again: batches that can't be accepted now would be sent again each time. Assume that the server
             # has at least what it had before; if it has less, it sends a correction.
             for session, log in core.sessions.items():
-                count = log.acknowledged if session in self.own_sessions else len(log.transactions)
-                peer.acknowledged[session] = max(count, peer.acknowledged.get(session, 0))
+                count = log.acknowledged if session in self._host.own_sessions else len(log.transactions)
+                known.acknowledged[session] = max(count, known.acknowledged.get(session, 0))
             return False
-        peer.comparisons += 1
-        self._ask(core)
+        known.comparisons += 1
+        self.ask(core)
         return True
 
-    def _mark_answered(self, core: Core, peer: KnownState) -> None:
-        peer.requested, peer.answered = False, True
+    def _mark_answered(self, core: Core, known: KnownState) -> None:
+        known.requested, known.answered = False, True
         if core.is_complete():
             core.unconfirmed = False
         self._load_queue.answered(core.co_id)
 
-    def _note_acknowledged(self, core: Core, peer: KnownState) -> None:
-        core.header_acknowledged = core.header_acknowledged or peer.header
-        for log in self._own_logs(core):
-            log.acknowledged = max(log.acknowledged, peer.acknowledged.get(log.session, 0))
-        if core.co_id in self.unacknowledged:
-            if self.is_acknowledged(core):
-                del self.unacknowledged[core.co_id]
-            self._on_acknowledged(core)
-
-    def _send_delta(self, core: Core, peer: KnownState) -> bool:
+    def _send_delta(self, core: Core, known: KnownState) -> bool:
         """Send what the server neither has nor was sent; return whether there was anything to send."""
         if core.header is None:
             return False
-        with_header = not peer.header
+        with_header = not known.header
         counts = core.counts()
-        if not with_header and not any(count > peer.has(session) for session, count in counts.items()):
+        if not with_header and not any(count > known.has(session) for session, count in counts.items()):
             return False
-        for log in self._own_logs(core):
-            log.sign(self._store.agent)
-        for text in content_pieces(core, peer, with_header=with_header):
+        self._host.sign(core)
+        for text in content_pieces(core, known, with_header=with_header):
             self._send(text)
-        peer.header = True
-        peer.sent = counts
+        known.header = True
+        known.sent = counts
         return True
 
     def _send_state(self, core: Core, action: str = "known") -> None:
@@ -364,18 +371,13 @@ class Sync:
 
     def _state(self, core: Core, action: str) -> str:
         """Return the known state of a value; include the sessions that are ignored, so that they are not sent again."""
-        void = self._peer(core).acknowledged if core.deleted else {}
+        void = self._known_of(core).acknowledged if core.deleted else {}
         if core.rejected or core.skipped is not None:
             void = void | core.ignored_counts()
         return known_state_message(action, core, void=void)
 
-    def _own_logs(self, core: Core) -> list[SessionLog]:
-        """Return the logs of a value that this node writes and that are not void."""
-        written = self.own_sessions & core.sessions.keys()  # iterates over the smaller set
-        return [core.sessions[SessionId(session)] for session in written if core.is_live(session)]
-
-    def _peer(self, core: Core) -> KnownState:
-        peer = self._peers.get(core.co_id)
-        if peer is None:
-            peer = self._peers[core.co_id] = KnownState()
-        return peer
+    def _known_of(self, core: Core) -> KnownState:
+        known = self._known.get(core.co_id)
+        if known is None:
+            known = self._known[core.co_id] = KnownState()
+        return known

@@ -40,7 +40,8 @@ class BatchReceiver:
 
     def receive(self, core: Core, batch: Batch) -> bool:
         """Verify and append a batch, or defer it; return False if transactions before it are missing."""
-        if batch.session in core.rejected or not core.is_live(batch.session):
+        rejection = core.rejected.get(batch.session)
+        if (rejection is not None and rejection.source is batch.source) or not core.is_live(batch.session):
             return True
         guard = self._store.guard
         batch.new = guard is not None and guard.was_complete(core)
@@ -97,7 +98,8 @@ class BatchReceiver:
         if not fresh:
             return True
         if is_delete_session(batch.session) and have + len(fresh) > 1:
-            self.reject(core, batch.session, Rejection(batch.end, "a delete session has more than one transaction"))
+            why = "a delete session has more than one transaction"
+            self.reject(core, batch.session, Rejection(batch.end, why, batch.source))
             return True
         if self._store.guard is not None:
             self._store.guard.arriving(core, fresh, new=batch.new)
@@ -105,8 +107,9 @@ class BatchReceiver:
         if log.append_verified(fresh, batch.signature, agent_id.rpartition("/")[2]):
             core.sessions[batch.session] = log
             core.add(*fresh)
+            core.rejected.pop(batch.session, None)  # another server sent something invalid
             if is_delete_session(batch.session):
                 self._store.changed(core)
         else:
-            self.reject(core, batch.session, Rejection(batch.end, "its signature does not verify"))
+            self.reject(core, batch.session, Rejection(batch.end, "its signature does not verify", batch.source))
         return True

@@ -37,7 +37,6 @@ class Transport:
         silence: seconds without a frame after which a connection is closed.
 
     Attributes:
-        connected: set while there is a connection.
         outbox: the messages to send; dropped when the connection ends.
     """
 
@@ -65,7 +64,16 @@ class Transport:
         self._is_due = False
         self._later: asyncio.TimerHandle | None = None
         self.outbox = Outbox()
-        self.connected = asyncio.Event()
+
+    @property
+    def last_error(self) -> str:
+        """Why there is no connection, or why the last one ended."""
+        return self._last_error
+
+    @property
+    def server(self) -> str:
+        """The URL of the server without parts that may be secret."""
+        return _redacted(self._url)
 
     def send(self, text: str) -> None:
         """Queue a message. It is dropped if the connection ends: the next one starts from the server's known state."""
@@ -115,20 +123,6 @@ class Transport:
                     await socket.close()
             await asyncio.sleep(back_off(self._failures, random.random()))  # noqa: S311 - jitter, not a secret
 
-    async def wait_connected(self, timeout: float) -> None:  # noqa: ASYNC109 - raises an error with the reason
-        """Wait for a connection.
-
-        Raises:
-            JazzUnavailable: there was none in time; the message has the last error.
-        """
-        try:
-            async with asyncio.timeout(timeout):
-                await self.connected.wait()
-        except TimeoutError:
-            raise JazzUnavailable(
-                f"no connection to the sync server {_redacted(self._url)} within {timeout:g} s ({self._last_error})"
-            ) from None
-
     async def _open(self) -> "Socket | None":
         from reside.jazz.sync.socket import open_socket  # noqa: PLC0415 - it imports websockets, a fifth of an import
 
@@ -141,7 +135,7 @@ class Transport:
                     on_room=self._flush,
                 )
         except ValueError:
-            raise JazzUnavailable(f"not the URL of a sync server: {_redacted(self._url)}") from None
+            raise JazzUnavailable(f"not the URL of a sync server: {self.server}") from None
         except (OSError, TimeoutError) as error:
             self._last_error = f"{type(error).__name__}: {error}"
             self._failures += 1
@@ -151,7 +145,6 @@ class Transport:
         """Use a connection until it ends or is silent for too long."""
         self.outbox.take_all()
         self._socket = socket
-        self.connected.set()
         self._on_connect()
         try:
             while not socket.closed.done():
@@ -164,7 +157,6 @@ class Transport:
             _log.info("the connection to the sync server ended: %s", self._last_error)
         finally:
             self._socket = None
-            self.connected.clear()
             self.outbox.take_all()
             self._on_disconnect()
 

@@ -4,7 +4,6 @@ import asyncio
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-from reside.jazz.errors import NodeClosed
 from reside.jazz.ids import CoId
 from reside.jazz.typed.loading import load_tree
 from reside.jazz.typed.resolving import Spec
@@ -47,8 +46,7 @@ class DeepWatch(Generic[T]):
             await self._woken.wait()
             if self._closed:
                 raise StopAsyncIteration
-            if self._host.watches.closed:
-                raise NodeClosed(f"the node was closed while {self._co_id} was watched")
+            self._host.watches.check_open(f"{self._co_id} was watched")
             self._woken.clear()
             try:
                 tree = await load_tree(self._host, self._model, self._co_id, self._spec)

@@ -24,7 +24,7 @@ def _delete_session(setup: Setup, co_id: str, transaction: dict[str, Any], *, by
     node = setup.admin if by_admin else setup.writer
     core = node._host.store.core(co_id)
     session = SessionId(new_delete_session(node.account_id))
-    node._host.writer._sync.own_sessions.add(session)
+    node._host.writer._exchange.own_sessions.add(session)
     at, author = now_ms() + 1, author_of(session)  # after all other changes
     item = Transaction(session, 0, at, transaction["changes"], None, transaction.get("meta"), author)
     node._host.writer._append(core, item)

@@ -44,11 +44,11 @@ class Recorder(SwitchedNode):
     def __init__(self, url: str) -> None:
         super().__init__(url, READER, clock=now_ms)
         self.frames: list[str] = []
-        self._runtime._transport._on_frame = self._record
+        self._runtime._servers.connections[0].transport._on_frame = self._record
 
     def _record(self, frame: str) -> None:
         self.frames.append(frame)
-        self._runtime._received(frame)
+        self._runtime._servers.connections[0]._received(frame)
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def _hear(node: DetachedNode, frames: Sequence[str]) -> int:
         len(core.transactions) + len(core.expected) + len(core.rejected) + sum(map(len, core.deferred.values()))
         for core in cores
     )
-    return kept + len(cores) + len(node._runtime._sync._peers)
+    return kept + len(cores) + len(node._runtime._servers.connections[0].sync._known)
 
 
 async def _fuzz(recorded: list[dict[str, Any]], damages: Sequence[Damage], genuine_first: bool) -> None:

@@ -148,7 +148,7 @@ async def test_the_first_branch_of_a_forked_session_stays(setup: Setup, caplog: 
     twin = DetachedNode(setup.mallory.credentials)
     await setup.run(twin, twin.load_map(value))
     twin._host.writer.session = mallory._host.writer.session
-    twin._runtime._sync.own_sessions.add(mallory._host.writer.session)
+    twin._runtime._exchange.own_sessions.add(mallory._host.writer.session)
     await _write(setup, mallory, {"first": 1})
     await until(setup.mine, {"x": 1, "first": 1})
     twin.take()

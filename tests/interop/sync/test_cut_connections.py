@@ -138,11 +138,11 @@ async def test_a_silent_connection_is_replaced(jazz: JazzServer, guest: Credenti
         await node.login()
         value = node.create_group().create_map({})
         await node.flush()
-        node._runtime._transport._silence = 2.5  # the server pings every 1.5 s
+        node._runtime._servers.connections[0].transport._silence = 2.5  # the server pings every 1.5 s
         line.deaf = True
         value.set("x", 1)
         await eventually("a lost connection", lambda: not node.connected)
-        node._runtime._transport._silence = 30.0  # a server on a busy machine may ping late
+        node._runtime._servers.connections[0].transport._silence = 30.0  # a server on a busy machine may ping late
         line.deaf = False
         await node.flush()
         assert line.connections >= 2  # one more if the next connection was made, and given up, while the line was deaf
@@ -154,7 +154,7 @@ async def test_reconnects_to_a_server_that_closes_immediately_have_growing_pause
         line.refuse = True
         async with Node(line.url, Credentials.generate()) as node:
             await eventually("a fourth connection", lambda: line.connections, lambda count: count == 4)
-            assert node._runtime._transport._failures >= 3
+            assert node._runtime._servers.connections[0].transport._failures >= 3
             line.refuse = False
             await node.register("someone")
-            assert node._runtime._transport._failures == 0
+            assert node._runtime._servers.connections[0].transport._failures == 0

@@ -43,7 +43,7 @@ class Setup:
 async def setup(monkeypatch: pytest.MonkeyPatch) -> Setup:
     """Return three registered nodes; the hub keeps everything, as a server does."""
     hub = DetachedNode()
-    monkeypatch.setattr(hub._runtime._sync._receiver._skipping, "skips", lambda _core, _batch: False)
+    monkeypatch.setattr(hub._runtime._exchange.receiver._skipping, "skips", lambda _core, _batch: False)
     return Setup(hub, *[await registered(hub, name) for name in ("owner", "stranger", "reader")])
 
 

@@ -75,7 +75,7 @@ async def test_a_writer_waits_while_too_much_is_buffered() -> None:
 async def test_much_that_is_sent_in_one_turn_does_not_wait_for_its_end() -> None:
     """The server works on the first requests while the node makes the next ones."""
     received: list[str] = []
-    arrived = asyncio.Event()
+    connected, arrived = asyncio.Event(), asyncio.Event()
 
     async def read(connection: ServerConnection) -> None:
         async for frame in connection:
@@ -87,13 +87,14 @@ async def test_much_that_is_sent_in_one_turn_does_not_wait_for_its_end() -> None
         port = next(iter(server.sockets)).getsockname()[1]
         transport = Transport(
             f"ws://127.0.0.1:{port}",
-            on_connect=lambda: None,
+            on_connect=connected.set,
             on_disconnect=lambda: None,
             on_frame=print,
             on_queued=lambda: None,
         )
         running = asyncio.create_task(transport.run())
-        await transport.wait_connected(10)
+        async with asyncio.timeout(10):
+            await connected.wait()
         messages = [f"{number:0100}" for number in range(500)]
         for message in messages:
             transport.send(message)

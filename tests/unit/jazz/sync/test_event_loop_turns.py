@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import json
 from typing import Any
 
 import pytest
@@ -41,9 +40,7 @@ async def test_many_values_created_in_one_turn_are_all_sent(hub: DetachedNode, w
     ids = [group.create_map({"number": number}).id for number in range(300)]
     for _ in ids:  # each turn sends one at least
         await asyncio.sleep(0)
-    assert [
-        co_id for co_id, _ in sent([json.loads(text) for text in writer._runtime._transport.outbox.take_all()])
-    ] == ids
+    assert [co_id for co_id, _ in sent(writer.take_queued())] == ids
 
 
 async def test_the_turns_of_a_stream_share_messages(hub: DetachedNode, writer: DetachedNode) -> None:
@@ -65,7 +62,7 @@ async def test_writes_are_sent_before_callbacks_are_called_and_the_writes_of_cal
     queued: list[list[tuple[str, int]]] = []
 
     def answer(value: CoMap) -> None:
-        queued.append(sent([json.loads(text) for text in writer._runtime._transport.outbox.take_all()]))
+        queued.append(sent(writer.take_queued()))
         if value.get("seen") != value["x"]:
             value.set("seen", value["x"])
 
@@ -158,7 +155,7 @@ async def test_a_callback_that_raises_cancelled_error_does_not_prevent_others(
     writer._host.writer.stop_batching()
     await asyncio.sleep(0)
     assert seen == [1]
-    assert sent([json.loads(text) for text in writer._runtime._transport.outbox.take_all()]) == [(value.id, 1)]
+    assert sent(writer.take_queued()) == [(value.id, 1)]
     assert [type(context["exception"]) for context in failures] == [asyncio.CancelledError]
 
 

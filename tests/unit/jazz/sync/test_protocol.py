@@ -237,13 +237,13 @@ async def test_content_that_is_sent_twice_while_it_waits_for_its_author_is_kept_
 @pytest.mark.anyio
 async def test_ids_that_only_the_server_names_use_no_memory(writer: DetachedNode) -> None:
     writer.take()
-    before = len(writer._host.store.cores), len(writer._runtime._sync._peers)
+    before = len(writer._host.store.cores), len(writer._runtime._servers.connections[0].sync._known)
     for number in range(50):
         co_id = "co_z" + "1" * number + "2"
         writer.give({"action": "load", "id": co_id, "header": False, "sessions": {}})
         writer.give({"action": "known", "id": co_id, "header": False, "sessions": {}})
         assert writer.take() == [{"action": "known", "id": co_id, "header": False, "sessions": {}}]
-    assert (len(writer._host.store.cores), len(writer._runtime._sync._peers)) == before
+    assert (len(writer._host.store.cores), len(writer._runtime._servers.connections[0].sync._known)) == before
 
 
 @pytest.mark.anyio

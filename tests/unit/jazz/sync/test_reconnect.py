@@ -10,7 +10,8 @@ from support.jazz_nodes import content
 
 from reside.jazz import CoMap
 from reside.jazz.memory.store import Store
-from reside.jazz.sync import Sync
+from reside.jazz.sync import Exchange
+from reside.jazz.sync.protocol import Sync
 
 pytestmark = pytest.mark.anyio
 
@@ -35,9 +36,7 @@ class _Line:
         self.node = node
         self.back: list[str] = []
         self.there: list[dict[str, Any]] = []
-        self._sync = Sync(
-            store, self.back.append, self.back.append, on_acknowledged=lambda _: None, on_full_load=lambda _: None
-        )
+        self._sync = _side(store, self.back)
         self._sync.connected = True
 
     async def carry(self, change: Any = None) -> tuple[int, int]:
@@ -70,14 +69,19 @@ class _Pair:
 
 def _copied(store: Store) -> Store:
     copy = DetachedNode()._host.store
-    line = Sync(copy, lambda _: None, lambda _: None, on_acknowledged=lambda _: None, on_full_load=lambda _: None)
     sent: list[str] = []
-    source = Sync(store, sent.append, sent.append, on_acknowledged=lambda _: None, on_full_load=lambda _: None)
+    line, source = _side(copy, []), _side(store, sent)
     for co_id in sorted(store.cores, key=lambda co_id: store.cores[co_id].header.priority):  # type: ignore[union-attr] # all have headers
         source.receive(json.dumps({"action": "load", "id": co_id, "header": False, "sessions": {}}))
     for text in sent:
         line.receive(text)
     return copy
+
+
+def _side(store: Store, sent: list[str]) -> Sync:
+    """Return one side of a connection, which appends its messages to `sent`."""
+    exchange = Exchange(store, on_acknowledged=lambda _: None)
+    return exchange.add(sent.append, sent.append, on_full_load=lambda _: None)
 
 
 @pytest.fixture

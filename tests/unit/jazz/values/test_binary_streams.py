@@ -274,7 +274,7 @@ async def test_reading_and_waiting_end_with_the_node_and_with_the_value() -> Non
         [part async for part in other.chunks()]
     with pytest.raises(JazzTimeout, match="was not finished by its writer within"):
         await file.until_finished(timeout=0.01)
-    group._host.watches.close()
+    group._host.watches.close(NodeClosed("closed"))
     with pytest.raises(NodeClosed):
         [part async for part in file.chunks()]
 

@@ -1,0 +1,140 @@
+"""What a node exchanges with all of its sync servers.
+
+A node loads a value from every server, and the first complete answer makes it available. What the node writes, and what
+arrives from one server, is sent to the others. A write is acknowledged once every server has it. A value is absent once
+every connected server has answered that it does not have it.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from reside.jazz.ids import SessionId
+from reside.jazz.memory.covalue import Core
+from reside.jazz.memory.store import Store
+from reside.jazz.sync.protocol import Sync
+from reside.jazz.sync.receiver import BatchReceiver
+from reside.jazz.wire.session import SessionLog
+
+
+class Exchange:
+    """The protocol states of one node, one for each server; it is the `SyncHost` of all of them.
+
+    Args:
+        store: the values.
+        on_acknowledged: called with an unacknowledged value of which the servers acknowledged more.
+
+    Attributes:
+        own_sessions: the sessions that this node writes.
+        unacknowledged: the values with writes that some server has not acknowledged, by id, in the order of writing.
+        receiver: verifies batches and adds them to the logs.
+    """
+
+    def __init__(self, store: Store, *, on_acknowledged: Callable[[Core], None]) -> None:
+        self._store = store
+        self._on_acknowledged = on_acknowledged
+        self._syncs: Final[list[Sync]] = []
+        self.own_sessions: set[str] = set()
+        self.unacknowledged: dict[str, None] = {}
+        self.receiver = BatchReceiver(store, self.request)
+
+    def add(
+        self, send: Callable[[str], None], send_later: Callable[[str], None], *, on_full_load: Callable[[Core], None]
+    ) -> Sync:
+        """Add a server; see `Sync` for the arguments."""
+        sync = Sync(self._store, self, send, send_later, on_full_load=on_full_load)
+        self._syncs.append(sync)
+        return sync
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection to a server."""
+        return any(sync.connected for sync in self._syncs)
+
+    @property
+    def loads_in_flight(self) -> int:
+        """The number of loads that are not answered, of all servers."""
+        return sum(sync.loads_in_flight for sync in self._syncs)
+
+    @property
+    def rejected_sessions(self) -> int:
+        """The number of sessions that violated the protocol."""
+        return self.receiver.rejected_sessions
+
+    def disconnected(self, sync: Sync) -> None:
+        """Note that a connection has ended; with the last one, batches that were deferred are dropped."""
+        if not self.connected:
+            self.receiver.reset()
+            for core in self._store.cores.values():
+                core.forget_connection()
+            return
+        for core in self._store.cores.values():
+            core.rejected = {key: item for key, item in core.rejected.items() if item.source is not sync}
+
+    def request(self, core: Core, *, again: bool = False) -> None:
+        """Request a value from every connected server; see `Sync.request`."""
+        for sync in self._syncs:
+            sync.request(core, again=again)
+
+    def forget(self, core: Core) -> None:
+        """Drop the records of a value that is evicted."""
+        for sync in self._syncs:
+            sync.forget(core)
+        self.receiver.forget(core)
+
+    def created(self, core: Core) -> None:
+        """Note that a value was created here, so no server can have it."""
+        for sync in self._syncs:
+            sync.created(core)
+
+    def push(self, core: Core) -> None:
+        """Sign what was written to a value, and send each server what it is missing."""
+        self.sign(core)
+        for sync in self._syncs:
+            sync.push(core)
+
+    def ask_for_skipped(self) -> None:
+        """Ask for the sessions that were skipped and whose authors have a role now."""
+        for core in self.receiver.release_skipped():
+            if self._store.cores.get(core.co_id) is core:
+                for sync in self._syncs:
+                    sync.ask(core)
+
+    def unacknowledged_logs(self, co_id: str) -> tuple[Core, list[tuple[SessionLog, int]]]:
+        """Return the logs of a value that this node writes, each with its current length."""
+        core = self._store.core(co_id)
+        return core, [(log, len(log.transactions)) for log in self._own_logs(core)]
+
+    def sign(self, core: Core) -> None:
+        """Sign what this node wrote to a value."""
+        for log in self._own_logs(core):
+            log.sign(self._store.agent)
+
+    def confirmed(self, core: Core) -> None:
+        """Note that a server confirmed more of a value: what all servers have is acknowledged."""
+        if not core.header_acknowledged:
+            core.header_acknowledged = all(sync.has_header(core) for sync in self._syncs)
+        logs = self._own_logs(core)
+        for log in logs:
+            log.acknowledged = max(log.acknowledged, min(sync.acknowledged(core, log.session) for sync in self._syncs))
+        if core.co_id in self.unacknowledged:
+            if core.header_acknowledged and all(log.acknowledged >= len(log.transactions) for log in logs):
+                del self.unacknowledged[core.co_id]
+            self._on_acknowledged(core)
+
+    def lacks(self, core: Core) -> None:
+        """Note that a server does not have a value whose header is missing here; it is absent if none has it."""
+        connected = [sync for sync in self._syncs if sync.connected]
+        if connected and all(sync.is_without(core) for sync in connected):
+            core.absent = True
+            self._store.changed(core)
+
+    def arrived(self, core: Core, sync: Sync) -> None:
+        """Send content that arrived from one server to the others."""
+        for other in self._syncs:
+            if other is not sync:
+                other.push(core)
+
+    def _own_logs(self, core: Core) -> list[SessionLog]:
+        """Return the logs of a value that this node writes and that are not void."""
+        written = self.own_sessions & core.sessions.keys()  # iterates over the smaller set
+        return [core.sessions[SessionId(session)] for session in written if core.is_live(session)]
