@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, note, seed, settings
 from hypothesis import strategies as st
-from interop.javascript import javascript
+from interop.javascript import JavaScriptError, javascript
 from interop.open_server import needs_open_server
 from interop.strangers.rubbish import Places, headers, session_of, sessions, transactions
 from interop.strangers.stranger import stranger
@@ -37,6 +37,9 @@ FRESH_EVERY = 50
 CAREFUL = WritePolicy(refuse_after_removal=True, max_ahead_ms=60_000, remember=True)
 IDS = [f"ID{number}" for number in range(5)]
 """Stand for the ids of a run, so that a failure is shortened to the same program in every run."""
+
+_UNFINISHED_GROUP = "Cannot read properties of undefined (reading 'entries')"
+"""cojson 0.20.19 reads a group whose constructor has not ended yet, about once in some thousand first loads."""
 
 settings.register_profile(
     "rubbish", deadline=None, database=None, print_blob=True, suppress_health_check=list(HealthCheck)
@@ -117,13 +120,25 @@ class Setup:
                 assert (await reader.load_group(self.group.id, timeout=10)).members() == self._members
                 account = await reader.load_account(self._owner.account_id, timeout=10)
                 assert account.profile_id == self._owner.account.profile_id
-        actor = f"reader {number}"
-        await self._js("create", actor=actor, url=self.url, name="reader")
-        await self._js("until", actor=actor, id=self.value.id, expected={"x": number})
-        await self._js("leave", actor=actor)
+        await self._check_javascript(number)
         async with Node(self.url, self._credentials) as again:
             await again.login()
             assert content(await again.load_map(self.value.id, timeout=10)) == {"x": number}
+
+    async def _check_javascript(self, number: int) -> None:
+        """Check a fresh JavaScript reader; it tries again if the group's constructor lost a race against strangers."""
+        for attempt in range(3):
+            actor = f"reader {number} {attempt}"
+            await self._js("create", actor=actor, url=self.url, name="reader")
+            try:
+                await self._js("until", actor=actor, id=self.value.id, expected={"x": number})
+            except JavaScriptError as error:
+                if _UNFINISHED_GROUP not in str(error) or attempt == 2:
+                    raise
+            else:
+                return
+            finally:
+                await self._js("leave", actor=actor)
 
 
 def _replace(raw: Any, real: dict[str, str]) -> Any:
