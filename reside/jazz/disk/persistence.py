@@ -49,16 +49,23 @@ class StorePersistence:
         self._changed: dict[str, Core] = {}
         self._pending: set[str] = set()
 
-    def open(self) -> list[Core]:
-        """Open the file, and take over the sessions that the server has not acknowledged.
-
-        Returns:
-            the values with content that is missing on the server.
+    def open_file(self) -> None:
+        """Open the file and check it, which takes a second for some GB; it may be called in another thread.
 
         Raises:
             StoreFailed: the file can't be used.
         """
         self._disk._open(self._store.account_id)
+
+    def open(self) -> list[Core]:
+        """Take over the sessions that the servers have not acknowledged, after `open_file`.
+
+        Returns:
+            the values with content that is missing on a server.
+
+        Raises:
+            StoreFailed: the file can't be read.
+        """
         try:
             for co_id, session in self._disk._pending():
                 self._pending.add(co_id)

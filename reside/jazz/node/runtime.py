@@ -112,8 +112,7 @@ class Runtime:
             raise NodeClosed("a node can be opened only once; create a new one")
         self._opened = True
         if self._persistence is not None:
-            for core in self._persistence.open():
-                self._exchange.unacknowledged[core.co_id] = None
+            await self._open_store(self._persistence)
         self._end = None
         self._runner = asyncio.create_task(self._servers.run(), name=f"jazz {self.host.account_id}")
         self._runner.add_done_callback(self._runner_ended)
@@ -178,6 +177,17 @@ class Runtime:
         self.check_open()
         self._writer.send()
         await self._servers.room()
+
+    async def _open_store(self, persistence: StorePersistence) -> None:
+        opening = asyncio.ensure_future(asyncio.to_thread(persistence.open_file))
+        try:
+            await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            await asyncio.wait([opening])  # the thread can't be interrupted
+            persistence.close(save=False)
+            raise
+        for core in persistence.open():
+            self._exchange.unacknowledged[core.co_id] = None
 
     def _persist_in(self, disk: "SqliteStore | None") -> StorePersistence | None:
         if disk is None:

@@ -56,6 +56,7 @@ class Values:
             StoreFailed: it can't be used.
         """
         if self._persistence is not None:
+            self._persistence.open_file()
             self._persistence.open()
 
     def save(self) -> None:

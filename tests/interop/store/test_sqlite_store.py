@@ -5,6 +5,7 @@ import os
 import signal
 import sqlite3
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -387,3 +388,35 @@ async def _watch_sizes(node: Node, co_id: str, sizes: list[int]) -> None:
         core = node._host.store.cores.get(CoId(co_id))
         if core is not None:
             sizes.append(len(core.transactions))
+
+
+class _SlowStore(SqliteStore):
+    """A store whose check takes until the test allows it to end."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.begun, self.may_end = threading.Event(), threading.Event()
+
+    def _open(self, account_id: str) -> None:
+        self.begun.set()
+        assert self.may_end.wait(20), "the event loop waits for the check"
+        super()._open(account_id)
+
+
+async def test_other_tasks_run_while_a_file_is_checked(jazz: JazzServer, tmp_path: Path) -> None:
+    store = _SlowStore(tmp_path / "store")
+    asyncio.get_running_loop().call_soon(store.may_end.set)
+    async with Node(jazz.url, Credentials.generate(), store=store) as node:
+        await node.register("keeper")
+
+
+async def test_a_file_is_closed_if_its_opening_is_cancelled(jazz: JazzServer, tmp_path: Path) -> None:
+    store, credentials = _SlowStore(tmp_path / "store"), Credentials.generate()
+    opening = asyncio.create_task(Node(jazz.url, credentials, store=store).__aenter__())
+    await eventually("the beginning of the check", store.begun.is_set)
+    opening.cancel()
+    store.may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    async with Node(jazz.url, credentials, store=store) as node:
+        await node.register("keeper")
