@@ -20,7 +20,7 @@ from reside.model import alpha_contract
 from reside.model.constants import ALPHA_CONTRACT
 from reside.model.errors import InvalidInput
 from reside.registry import RegistryClient
-from reside.replica import STRICT_WRITES, Replica
+from reside.replica import Replica
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -33,7 +33,7 @@ _log = structlog.get_logger(__name__)
 
 def replica() -> Replica:
     """Declare Alpha."""
-    alpha = Replica(contract.CONTRACT, writes=STRICT_WRITES)
+    alpha = Replica(contract.CONTRACT)
     alpha.data(ALPHA_CONTRACT)(_data)
     for name in permissions.GROUP_ROLES:
         revoked = permissions.manager_revoked if name == alpha_contract.MANAGE_REPLICAS else permissions.revoked

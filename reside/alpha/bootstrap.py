@@ -108,7 +108,7 @@ async def until_granted(alpha: Alpha, sentinel_block: str) -> None:
         while True:
             block.changed.clear()
             await block.refresh()
-            granted = {p.ref for p in block.permissions() if p.current is not None and p.current.granted}
+            granted = {p.ref for p in block.permissions() if p.in_force}
             if expected <= granted:
                 return
             await block.changed.wait()

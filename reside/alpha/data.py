@@ -52,12 +52,12 @@ class AlphaData:
     contracts: CoList
     requests: CoList
     blocks: CoList
-    is_manager: Callable[[str], bool] = field(default=lambda _account: False, repr=False)
-    """Whether an account has `replica:manage:all` now. The default is for readers without Alpha's control block."""
+    is_manager: Callable[[str, int], bool] = field(default=lambda _account, _at: False, repr=False)
+    """Whether an edit of an account with this time (ms) counts. The default is for readers without Alpha's block."""
 
-    def may_manage(self, account: str) -> bool:
-        """Return whether the edits of this account to management maps count."""
-        return account == self.node.account_id or self.is_manager(account)
+    def may_manage(self, account: str, at: int) -> bool:
+        """Return whether an edit of this account to a management map counts; `at` is its time in ms."""
+        return account == self.node.account_id or self.is_manager(account, at)
 
 
 async def make_data(node: Node, public: Group) -> AlphaData:
@@ -103,8 +103,8 @@ async def open_data(node: Node, root: CoMap) -> AlphaData:
     )
 
 
-def with_managers(data: AlphaData, is_manager: Callable[[str], bool]) -> AlphaData:
-    """Return the data for a reader that knows which accounts may manage replicas."""
+def with_managers(data: AlphaData, is_manager: Callable[[str, int], bool]) -> AlphaData:
+    """Return the data for a reader that knows whose edits of the configuration of replicas count."""
     return replace(data, is_manager=is_manager)
 
 

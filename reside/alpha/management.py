@@ -2,8 +2,8 @@
 
 Jazz accepts back-dated edits of a removed member, and any writer may write malformed values. So the effective edit of a
 member is the last well-formed one that is not dated in the future and was made by Alpha or by an account that has
-`replica:manage:all` now. When an account loses this permission, Alpha first rewrites the account's effective edits in
-its own name (`take_over`).
+`replica:manage:all` now. When an account loses this permission, its earlier edits count until Alpha has rewritten the
+effective ones in its own name (`take_over`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ENABLED: Final = "enabled"
 PLACEMENT_GROUP: Final = "placementGroup"
 
 
-def read_management(value: CoMap, may_manage: Callable[[str], bool], now_ms: int) -> Management:
+def read_management(value: CoMap, may_manage: Callable[[str, int], bool], now_ms: int) -> Management:
     """Return the effective configuration; a replica without any is enabled."""
     enabled = effective_edit(value.history(ENABLED), may_manage, now_ms, _is_enabled)
     group = effective_edit(value.history(PLACEMENT_GROUP), may_manage, now_ms, _is_group)
@@ -35,19 +35,19 @@ def read_management(value: CoMap, may_manage: Callable[[str], bool], now_ms: int
 
 
 def effective_edit(
-    history: Sequence[Edit], may_manage: Callable[[str], bool], now_ms: int, fits: Callable[[Any], bool]
+    history: Sequence[Edit], may_manage: Callable[[str, int], bool], now_ms: int, fits: Callable[[Any], bool]
 ) -> Edit | None:
     """Return the effective edit; None if there is none, or if it deleted the value.
 
     Args:
         history: all edits of one member, the oldest first.
-        may_manage: whether an account may manage replicas now.
+        may_manage: whether an edit of an account, with this time in ms, counts.
         now_ms: the current time.
         fits: whether a value is well-formed.
     """
     for edit in reversed(history):
         timely = edit.at <= now_ms + MADE_AT_TOLERANCE_MS
-        if timely and may_manage(edit.by) and (edit.deleted or fits(edit.value)):
+        if timely and may_manage(edit.by, edit.at) and (edit.deleted or fits(edit.value)):
             return None if edit.deleted else edit
     return None
 

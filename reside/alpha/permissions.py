@@ -14,7 +14,7 @@ from reside.alpha.management import take_over
 from reside.jazz import AccountId
 from reside.model import alpha_contract
 from reside.model.constants import ALPHA_CONTRACT
-from reside.model.permissions import Grant, PermissionRef, is_granted
+from reside.model.permissions import Grant, PermissionRef
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -67,13 +67,17 @@ The other permissions are checked at each call.
 async def granted(context: Context, ref: PermissionRef, _grant: Grant) -> None:
     """Grant a permission on Alpha: add the account to a group."""
     group, role = await _group(context, ref)
-    await group.add_member(AccountId(ref.account), "reader" if role == "reader" else "writer")
+    async with context.transaction(_members(group)) as tx:
+        await tx.run_exclusively(
+            lambda: group.add_member(AccountId(ref.account), "reader" if role == "reader" else "writer")
+        )
 
 
 async def revoked(context: Context, ref: PermissionRef, _grant: Grant) -> None:
     """Revoke a permission: remove the account from the group, whose read key is rotated."""
     group, _ = await _group(context, ref)
-    await group.remove_member(AccountId(ref.account))
+    async with context.transaction(_members(group)) as tx:
+        await tx.run_exclusively(lambda: group.remove_member(AccountId(ref.account)))
 
 
 async def manager_revoked(context: Context, ref: PermissionRef, grant: Grant) -> None:
@@ -85,14 +89,19 @@ async def manager_revoked(context: Context, ref: PermissionRef, grant: Grant) ->
     await revoked(context, ref, grant)
 
 
-def managers(context: Context) -> Callable[[str], bool]:
-    """Return a function that returns whether an account has `replica:manage:all` now."""
+def managers(context: Context) -> Callable[[str, int], bool]:
+    """Return a function that returns whether an edit by an account, with this time in ms, counts."""
 
-    def may_manage(account: str) -> bool:
+    def may_manage(account: str, at: int) -> bool:
         ref = PermissionRef(account, ALPHA_CONTRACT, alpha_contract.MANAGE_REPLICAS)
-        return is_granted(context.rcb.permissions(), ref)
+        return context.rcb.was_granted(ref, at)
 
     return may_manage
+
+
+def _members(group: Group) -> str:
+    """Return the lock of a group's members: two concurrent removals would each reveal a new key to the other member."""
+    return f"members/{group.id}"
 
 
 async def _group(context: Context, ref: PermissionRef) -> tuple[Group, str]:

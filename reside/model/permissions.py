@@ -2,8 +2,8 @@
 
 The replica that owns the data grants a permission: Alpha writes `expected`, the replica writes `current`.
 
-Invariant: a permission is in force only while its `current` is granted and its key names the grantee (docs/model.md,
-section 4).
+Invariant: a permission is in force only while `expected` and `current` both grant it, with equal params, and its key
+names the grantee (docs/model.md, section 4). So a revocation counts once it is written, whatever the handler does.
 """
 
 from __future__ import annotations
@@ -60,16 +60,16 @@ class ControlBlockPermission:
     current: Grant | None = None
 
     @property
+    def in_force(self) -> bool:
+        """Whether the grantee has the permission."""
+        return self.expected.granted and self.current == self.expected
+
+    @property
     def settled(self) -> bool:
         """Whether the replica has made the current grant equal to the expected one."""
         return self.current == self.expected or (
             not self.expected.granted and not (self.current and self.current.granted)
         )
-
-
-def is_granted(permissions: Iterable[ControlBlockPermission], ref: PermissionRef) -> bool:
-    """Return whether exactly this permission is in force."""
-    return any(p.ref == ref and p.current is not None and p.current.granted for p in permissions)
 
 
 def plan_expected(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reside.model.errors import NotAllowed
-from reside.model.permissions import PermissionRef, is_granted
+from reside.model.permissions import PermissionRef
 
 if TYPE_CHECKING:
     from reside.jazz import AccountId
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Call:
     """An authenticated call of one method.
 
-    Permissions are those of the called contract that this replica has granted: `current` in its own control block. An
-    entry that is only expected grants nothing.
+    Permissions are those of the called contract that are in force: `expected` and `current` of this replica's control
+    block both grant them. So an entry that is only expected, or is revoked, grants nothing.
     """
 
     context: Context
@@ -32,7 +32,7 @@ class Call:
 
     def has(self, permission: str, instance_id: str | None = None) -> bool:
         """Return whether the caller has this permission now."""
-        return is_granted(self.context.rcb.permissions(), self._ref(permission, instance_id))
+        return self.context.rcb.is_granted(self._ref(permission, instance_id))
 
     def require(self, permission: str, instance_id: str | None = None) -> None:
         """Raise unless the caller has this permission.
@@ -55,7 +55,7 @@ class Call:
         """
         self.require(permission, instance_id)
         entry = self.context.rcb.find(self._ref(permission, instance_id))
-        return dict(entry.current.params) if entry is not None and entry.current is not None else {}
+        return dict(entry.expected.params) if entry is not None else {}
 
     def _ref(self, permission: str, instance_id: str | None) -> PermissionRef:
         return PermissionRef(self.account, self.contract, permission, instance_id)

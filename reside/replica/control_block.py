@@ -4,12 +4,14 @@ A block is a map with a map of permissions, which has one map for each permissio
 a permission, the replica writes `current`, so neither overwrites the other.
 
 Invariants: Jazz validates that the author of a value may write it, and this module validates its shape; an entry whose
-key does not equal its members is ignored.
+key does not equal its members is ignored. Only values that the block's own group owns count: otherwise a former manager
+of control blocks would still write the values that it left in groups of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -20,11 +22,14 @@ from reside.model.errors import NotReady
 from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from reside.jazz import CoMap, Node
 
 _log = structlog.get_logger(__name__)
+
+_CANDIDATES = 16
+"""Maps that are tried as a block's map of permissions. The first is the right one, unless a manager was hostile."""
 
 
 class ControlBlock:
@@ -43,9 +48,14 @@ class ControlBlock:
         self._node = node
         self._permissions = permissions
         self._entries: dict[str, CoMap] = {}
+        self._foreign: dict[str, CoId] = {}
+        self._keys: dict[str, dict[str, None]] = {}
+        self._changed_accounts: set[str] = set()
+        self._is_listing_read = False
+        self._refreshing = asyncio.Lock()
         self._subscriptions: dict[str, Callable[[], None]] = {}
-        for value in (root, permissions):
-            self._subscribe(value)
+        self._subscribe(root, self._notify)
+        self._subscribe(permissions, self._listing_changed)
 
     @classmethod
     async def load(cls, node: Node, control_block_id: str) -> ControlBlock:
@@ -56,12 +66,7 @@ class ControlBlock:
             NotReady: the block has no readable content, for example because this account may not read it yet.
         """
         root = await node.load_map(CoId(control_block_id))
-        permissions_id = root.get("permissions")
-        if not isinstance(permissions_id, str):
-            raise NotReady(
-                f"control block {control_block_id} has no readable content: is this account one of its readers?"
-            )
-        block = cls(node, root, await node.load_map(CoId(permissions_id)))
+        block = cls(node, root, await _load_permissions(node, root))
         await block.refresh()
         return block
 
@@ -95,8 +100,11 @@ class ControlBlock:
 
     def permissions(self) -> tuple[ControlBlockPermission, ...]:
         """Return the permissions that are loaded; `refresh` loads new ones."""
-        parsed = (parse_permission(key, self._entries[key].as_dict()) for key in self._permissions if self._known(key))
-        return tuple(permission for permission in parsed if permission is not None)
+        return self._parsed(self._entries)
+
+    def permissions_of(self, account: str) -> tuple[ControlBlockPermission, ...]:
+        """Return the loaded permissions of one grantee."""
+        return self._parsed(self._keys.get(account, ()))
 
     def find(self, ref: PermissionRef) -> ControlBlockPermission | None:
         """Return the entry of a permission; None if it does not exist."""
@@ -105,17 +113,58 @@ class ControlBlock:
         permission = parse_permission(ref.key, self._entries[ref.key].as_dict())
         return permission if permission is not None and permission.ref == ref else None
 
-    async def refresh(self) -> None:
-        """Load the permissions that were added or replaced since the last call."""
-        for key, value in list(self._permissions.items()):
-            if self._known(key) or not isinstance(value, str):
-                continue
-            try:
-                self._entries[key] = await self._node.load_map(CoId(value))
-            except (ValueNotFound, JazzTimeout, WrongKind) as error:
-                _log.warning("permission can't be loaded", control_block=self.id, key=key, error=str(error))
-                continue
-            self._subscribe(self._entries[key])
+    def is_granted(self, ref: PermissionRef) -> bool:
+        """Return whether exactly this permission is in force now."""
+        permission = self.find(ref)
+        return permission is not None and permission.in_force
+
+    def was_granted(self, ref: PermissionRef, at: int) -> bool:
+        """Return whether what the grantee wrote at a time (ms) counts.
+
+        That is so while the permission is in force. Between a revocation and the end of its handler, which may take
+        over what the grantee has written, it is so for what is dated before the revocation.
+        """
+        permission = self.find(ref)
+        if permission is None or permission.in_force or permission.expected.granted:
+            return permission is not None and permission.in_force
+        revocation = self._entries[ref.key].edit("expected")
+        is_current = permission.current is not None and permission.current.granted
+        return is_current and revocation is not None and at < revocation.at
+
+    def take_changed_accounts(self) -> set[str]:
+        """Return the grantees whose permissions may have changed since the last call, for the permission loop."""
+        changed, self._changed_accounts = self._changed_accounts, set()
+        return changed
+
+    async def refresh(self) -> bool:
+        """Load the permissions that were added or replaced since the last call.
+
+        Returns:
+            whether all are loaded; the log says which are not. The next call tries those again.
+        """
+        async with self._refreshing:
+            if not self._is_listing_read:
+                self._is_listing_read = True
+                for key in list(self._permissions):
+                    await self.refresh_entry(key)
+            return self._is_listing_read
+
+    async def refresh_entry(self, key: str) -> None:
+        """Load a permission if it was added or replaced."""
+        value = self._permissions.get(key)
+        if not isinstance(value, str) or self._known(key) or self._foreign.get(key) == value:
+            return
+        try:
+            entry = await self._node.load_map(CoId(value))
+        except (ValueNotFound, JazzTimeout, WrongKind) as error:
+            self._is_listing_read = False  # it may be there later
+            _log.warning("permission can't be loaded", control_block=self.id, key=key, error=str(error))
+            return
+        if _owned_alike(entry, self.root):
+            self._add(key, entry)
+        else:
+            self._foreign[key] = entry.id
+            _log.warning("permission of another group is ignored", control_block=self.id, key=key, entry=entry.id)
 
     async def set_expected(self, ref: PermissionRef, grant: Grant) -> None:
         """Write the expected grant of a permission, if it differs (for Alpha).
@@ -123,7 +172,7 @@ class ControlBlock:
         Creates the entry if it does not exist. If two processes may do so at the same time, hold the transaction of the
         block.
         """
-        await self.refresh()
+        await self.refresh_entry(ref.key)
         entry = self.find(ref)
         if entry is not None:
             if entry.expected != grant:
@@ -131,8 +180,7 @@ class ControlBlock:
             return
         made = self.root.group.create_map(_document(ref, grant))
         self._permissions.set(ref.key, made.id)
-        self._entries[ref.key] = made
-        self._subscribe(made)
+        self._add(ref.key, made)
 
     def set_current(self, ref: PermissionRef, grant: Grant) -> None:
         """Write the current grant of a permission (for the replica).
@@ -170,18 +218,58 @@ class ControlBlock:
             unsubscribe()
         self._subscriptions.clear()
 
+    def _parsed(self, keys: Iterable[str]) -> tuple[ControlBlockPermission, ...]:
+        parsed = (parse_permission(key, self._entries[key].as_dict()) for key in keys if self._known(key))
+        return tuple(permission for permission in parsed if permission is not None)
+
     def _known(self, key: str) -> bool:
         return key in self._entries and self._permissions.get(key) == self._entries[key].id
 
-    def _subscribe(self, value: CoMap) -> None:
+    def _add(self, key: str, entry: CoMap) -> None:
+        account = key.partition(":")[0]
+        self._entries[key] = entry
+        self._keys.setdefault(account, {})[key] = None
+        self._changed_accounts.add(account)
+        self._subscribe(entry, partial(self._entry_changed, account))
+
+    def _subscribe(self, value: CoMap, listener: Callable[[], None]) -> None:
         if value.id not in self._subscriptions:
-            self._subscriptions[value.id] = value.on_change(lambda _: self._notify())
+            self._subscriptions[value.id] = value.on_change(lambda _: listener())
+
+    def _listing_changed(self) -> None:
+        self._is_listing_read = False
+        self._notify()
+
+    def _entry_changed(self, account: str) -> None:
+        self._changed_accounts.add(account)
+        self._notify()
 
     def _notify(self) -> None:
         for event in list(self._watchers):
             event.set()
         for listener in list(self._listeners):
             listener()
+
+
+async def _load_permissions(node: Node, root: CoMap) -> CoMap:
+    """Return the map of permissions that a block has had from its beginning.
+
+    Raises:
+        NotReady: the block has no readable content.
+    """
+    named = [edit.value for edit in root.history("permissions") if isinstance(edit.value, str)]
+    for permissions_id in named[:_CANDIDATES]:
+        try:
+            found = await node.load_map(CoId(permissions_id))
+        except (ValueNotFound, WrongKind):
+            continue
+        if _owned_alike(found, root):
+            return found
+    raise NotReady(f"control block {root.id} has no readable content: is this account one of its readers?")
+
+
+def _owned_alike(value: CoMap, root: CoMap) -> bool:
+    return value.has_owner and root.has_owner and value.group.id == root.group.id
 
 
 def parse_permission(key: str, members: Mapping[str, Any]) -> ControlBlockPermission | None:

@@ -42,7 +42,7 @@ class PermissionHandlers:
 NO_HANDLERS = PermissionHandlers()
 
 STRICT_WRITES: Final = WritePolicy(refuse_after_removal=True, max_ahead_ms=MADE_AT_TOLERANCE_MS, remember=True)
-"""Writes that Alpha and the Sentinel refuse: back-dated ones of removed members, and ones dated in the future."""
+"""Writes that every replica refuses by default: back-dated ones of removed members, and ones dated in the future."""
 
 
 @dataclass
@@ -54,7 +54,12 @@ class Declaration:
     permissions: dict[tuple[str, str], PermissionHandlers] = field(default_factory=dict)
     data: dict[str, DataFactory] = field(default_factory=dict)
     main: MainFunction | None = None
-    writes: WritePolicy | None = None
+    writes: WritePolicy | None = STRICT_WRITES
+
+    def implements(self, ref: PermissionRef) -> bool:
+        """Return whether a contract of this replica has the permission."""
+        contract = self.contracts.get(ref.contract)
+        return contract is not None and ref.name in contract.permissions
 
     def contract(self, identity: str) -> ContractManifest:
         """Return the implemented contract with this identity.

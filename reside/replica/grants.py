@@ -1,8 +1,12 @@
 """The permission loop: make current grants equal to expected grants (docs/model.md, section 4).
 
-Level-triggered: each pass compares `expected` with `current` for all permissions, at start and at every change of the
-control block. `current` is written only after the handler has succeeded. A handler that fails leaves it unchanged; the
-failure is logged, and the handler is retried with back-off.
+Level-triggered: each pass compares `expected` with `current` for the permissions of one grantee, at start and at every
+change of them in the control block. Grantees are independent: a handler that fails or hangs delays only its own.
+`current` is written only after the handler has succeeded. A handler that fails leaves it unchanged; the failure is
+logged, and the handler is retried with back-off.
+
+A permission that this version of the replica does not implement is never granted. If an earlier version granted it,
+that grant ends.
 """
 
 from __future__ import annotations
@@ -21,13 +25,14 @@ from reside.common.workqueue import Verdict, WorkQueue
 from reside.jazz import AccountId, JazzError, NodeClosed
 from reside.model.errors import NotReady
 from reside.model.lookup import TARGET, granted_permissions
+from reside.model.permissions import Grant
 from reside.replica.declaration import NO_HANDLERS
 from reside.replica.health import GRANTS_FAILED, GRANTS_PENDING, LAST_GRANTS_PASS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef
+    from reside.model.permissions import ControlBlockPermission, PermissionRef
     from reside.replica.context import Context
     from reside.replica.declaration import Declaration, PermissionHandler
 
@@ -37,37 +42,58 @@ HANDLER_TIMEOUT_S = 60.0
 _BACKOFF = Backoff(first=1.0, longest=60.0)
 """Pauses between passes after a failure. They are long, because a handler may be expensive."""
 
+_WORKERS = 32
+"""Grantees that are handled side by side; so many handlers must hang before others wait."""
+_SCAN = ""
+"""The key of the pass that finds the grantees whose permissions have changed; no account has this id."""
+
 Act = Literal["granted", "revoked", "updated"]
 
 
 @dataclass(frozen=True)
 class Step:
-    """One change to carry out."""
+    """One change to carry out.
+
+    Attributes:
+        ref: the permission.
+        act: what changes for the grantee; it selects the handler.
+        expected: the grant in the control block.
+        grant: the grant that results; it differs from `expected` if this version does not implement the permission.
+    """
 
     ref: PermissionRef
     act: Act
+    expected: Grant
     grant: Grant
 
 
-def next_steps(permissions: Iterable[ControlBlockPermission]) -> list[Step]:
+def next_steps(
+    permissions: Iterable[ControlBlockPermission], is_implemented: Callable[[PermissionRef], bool]
+) -> list[Step]:
     """Return the changes that make current grants equal to expected ones; revocations come first."""
-    steps = [Step(p.ref, _act(p.expected, p.current), p.expected) for p in permissions if not p.settled]
+    steps = [step for p in permissions if (step := _step(p, is_implemented)) is not None]
     return sorted(steps, key=lambda step: step.act != "revoked")
 
 
-def _act(expected: Grant, current: Grant | None) -> Act:
-    if not expected.granted:
-        return "revoked"
-    return "updated" if current is not None and current.granted else "granted"
+def _step(permission: ControlBlockPermission, is_implemented: Callable[[PermissionRef], bool]) -> Step | None:
+    is_current = permission.current is not None and permission.current.granted
+    if not is_implemented(permission.ref):
+        ended = Grant(granted=False)
+        return Step(permission.ref, "revoked", permission.expected, ended) if is_current else None
+    if permission.settled:
+        return None
+    expected = permission.expected
+    act: Act = ("updated" if is_current else "granted") if expected.granted else "revoked"
+    return Step(permission.ref, act, expected, expected)
 
 
 async def run_permission_loop(context: Context, declaration: Declaration) -> None:
     """Run the permission loop until cancelled."""
-    queue = WorkQueue("grants", lambda _: reconcile(context, declaration), workers=1, backoff=_BACKOFF, judge=_judge)
-    unsubscribe = context.rcb.on_change(lambda: queue.add(context.name))
-    queue.add(context.name)
+    loop = _PermissionLoop(context, declaration)
+    unsubscribe = context.rcb.on_change(lambda: loop.queue.add(_SCAN))
+    loop.queue.add(_SCAN)
     try:
-        await queue.run()
+        await loop.queue.run()
     finally:
         unsubscribe()
 
@@ -77,21 +103,48 @@ def _judge(error: Exception) -> Verdict:
     return Verdict.RAISE if isinstance(error, NodeClosed) else workqueue.judge(error)
 
 
-async def reconcile(context: Context, declaration: Declaration) -> None:
-    """Make one pass over all permissions: carry out their changes and publish the grants.
+class _PermissionLoop:
+    """The queue of grantees, and the number of permissions of each that are not as expected."""
 
-    Raises:
-        NotReady: some changes were not carried out, or grants not published; the log says which and why.
-        JazzError: the control block can't be read now.
+    def __init__(self, context: Context, declaration: Declaration) -> None:
+        self.queue = WorkQueue("grants", self._handle, workers=_WORKERS, backoff=_BACKOFF, judge=_judge)
+        self._context = context
+        self._declaration = declaration
+        self._pending: dict[str, int] = {}
+
+    async def _handle(self, key: str) -> None:
+        if key != _SCAN:
+            await self._reconcile(key)
+            return
+        is_complete = await self._context.rcb.refresh()
+        for account in self._context.rcb.take_changed_accounts():
+            self.queue.add(account)
+        if not is_complete:
+            raise NotReady(f"not all permissions of {self._context.name} can be loaded: see its log")
+
+    async def _reconcile(self, account: str) -> None:
+        name = self._context.name
+        try:
+            self._pending[account] = await reconcile(self._context, self._declaration, account)
+        finally:
+            GRANTS_PENDING.labels(name).set(sum(self._pending.values()))
+            LAST_GRANTS_PASS.labels(name).set(time.time())
+        if self._pending[account]:
+            raise NotReady(f"not all permissions of {account} on {name} are carried out: see its log")
+        del self._pending[account]
+
+
+async def reconcile(context: Context, declaration: Declaration, account: str) -> int:
+    """Make one pass over the permissions of a grantee: carry out their changes and publish the grants.
+
+    Returns:
+        the number of changes that failed; the log says why. A failed publication counts as one.
     """
-    await context.rcb.refresh()
-    steps = next_steps(context.rcb.permissions())
-    done = [await _try(context, declaration, step) for step in steps]
-    published = await publish(context)
-    GRANTS_PENDING.labels(context.name).set(done.count(False))
-    LAST_GRANTS_PASS.labels(context.name).set(time.time())
-    if not (all(done) and published):
-        raise NotReady(f"not all permissions of {context.name} are carried out and published: see its log")
+    steps = next_steps(context.rcb.permissions_of(account), declaration.implements)
+    if any(step.act == "revoked" for step in steps):
+        await _try_to_publish(context, AccountId(account))  # at once, since a handler may take its time
+    failed = sum([not await _try(context, declaration, step) for step in steps])
+    return failed + (not await _try_to_publish(context, AccountId(account)))
 
 
 async def _try(context: Context, declaration: Declaration, step: Step) -> bool:
@@ -116,10 +169,10 @@ async def _try(context: Context, declaration: Declaration, step: Step) -> bool:
 
 async def _carry_out(context: Context, declaration: Declaration, step: Step) -> None:
     """Run the handler and write the result, in one process at a time; skip it if another process has done it."""
-    async with context.transaction(f"grant/{context.rcb.id}") as tx:
-        await context.rcb.refresh()
+    async with context.transaction(f"grant/{context.rcb.id}/{step.ref.account}") as tx:
+        await context.rcb.refresh_entry(step.ref.key)
         entry = context.rcb.find(step.ref)
-        if entry is None or entry.settled or entry.expected != step.grant:
+        if entry is None or _step(entry, declaration.implements) != step:
             return
         handler = _handler(declaration, step)
         if handler is not None:
@@ -129,15 +182,7 @@ async def _carry_out(context: Context, declaration: Declaration, step: Step) -> 
 
 
 def _handler(declaration: Declaration, step: Step) -> PermissionHandler | None:
-    """Return the declared handler.
-
-    Raises:
-        InvalidInput: this replica does not implement the contract.
-        NotReady: the contract of this version of the replica does not have the permission.
-    """
-    contract = declaration.contract(step.ref.contract)
-    if step.act != "revoked" and step.ref.name not in contract.permissions:
-        raise NotReady(f"contract {contract.identity} in this version of the replica has no permission {step.ref.name}")
+    """Return the declared handler; None if there is nothing to do."""
     handlers = declaration.permissions.get((step.ref.contract, step.ref.name), NO_HANDLERS)
     if step.act == "granted":
         return handlers.granted
@@ -146,21 +191,13 @@ def _handler(declaration: Declaration, step: Step) -> PermissionHandler | None:
     return handlers.updated or handlers.granted
 
 
-async def publish(context: Context) -> bool:
-    """Publish to each grantee what is granted to it; return whether that succeeded for all.
+async def _try_to_publish(context: Context, account: AccountId) -> bool:
+    """Publish to a grantee what is granted to it; return whether that succeeded.
 
     The unique map `granted-permissions:for-account:<accountId>` of the public group points (member `target`) to a map
     that only the grantee can read: permission key → params.
     """
-    by_grantee: dict[AccountId, dict[str, Any]] = {}
-    for permission in context.rcb.permissions():
-        granted = by_grantee.setdefault(AccountId(permission.ref.account), {})
-        if permission.current is not None and permission.current.granted:
-            granted[permission.ref.key] = permission.current.params
-    return all([await _try_to_publish(context, account, granted) for account, granted in by_grantee.items()])
-
-
-async def _try_to_publish(context: Context, account: AccountId, granted: dict[str, Any]) -> bool:
+    granted = {p.ref.key: p.expected.params for p in context.rcb.permissions_of(account) if p.in_force}
     try:
         await _publish_to(context, account, granted)
     except NodeClosed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from reside.model.errors import InvalidInput
-from reside.replica.declaration import Declaration, PermissionHandlers
+from reside.replica.declaration import STRICT_WRITES, Declaration, PermissionHandlers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,10 +29,11 @@ class Replica:
 
     Args:
         contracts: the manifests of the contracts that it implements.
-        writes: writes that its Jazz node refuses although the roles allow them; None: none.
+        writes: writes that its Jazz node refuses although the roles allow them; None: none. By default, back-dated
+            writes of removed members and writes dated in the future.
     """
 
-    def __init__(self, *contracts: ContractManifest, writes: WritePolicy | None = None) -> None:
+    def __init__(self, *contracts: ContractManifest, writes: WritePolicy | None = STRICT_WRITES) -> None:
         self.declaration = Declaration(contracts={contract.identity: contract for contract in contracts}, writes=writes)
 
     def method(self, contract_identity: str, name: str) -> Callable[[_Method], _Method]:

@@ -21,7 +21,7 @@ from reside.jazz import JazzError
 from reside.locks import LockError, LockTimeout
 from reside.locks.service import DEFAULT_TTL_S, LEADER_PREFIX
 from reside.model.constants import SENTINEL_CONTRACT, SENTINEL_NAME
-from reside.replica import STRICT_WRITES, Replica
+from reside.replica import Replica
 from reside.sentinel.backoff import CONNECT_BACKOFF
 from reside.sentinel.contract import access
 from reside.sentinel.contract.data import make_data
@@ -84,7 +84,7 @@ class Sentinel:
         self._make_engine = make_engine
         self._stop = asyncio.Event()
         self._term: Term | None = None
-        self.replica = Replica(CONTRACT, writes=STRICT_WRITES)
+        self.replica = Replica(CONTRACT)
         self.replica.data(SENTINEL_CONTRACT)(make_data)
         for name in access.HANDLED:
             self.replica.permission(

@@ -21,6 +21,7 @@ from reside.alpha.settings import AlphaSettings
 from reside.common.tls import trusted_authorities
 from reside.jazz import Credentials, Node
 from reside.model import constants
+from reside.model.alpha_contract import SUPER_ADMIN_PERMISSIONS
 from reside.model.endpoints import rpc_path
 from reside.model.manifest import encode_label, parse_manifest
 from reside.registry import ImageReference, RegistryClient
@@ -102,7 +103,11 @@ class AlphaCluster:
         """Return a client that has claimed super admin access."""
         client = await self.client("admin")
         await client.call("claim-super-admin", {"code": CODE})
-        await eventually("the super admin's permissions", lambda: client.has("load-request:approve"), within=_WITHIN_S)
+        await eventually(
+            "the super admin's permissions",
+            lambda: all(client.has(name) for name in SUPER_ADMIN_PERMISSIONS),
+            within=_WITHIN_S,
+        )
         return client
 
     async def replica(self, name: str) -> Replica:

@@ -29,10 +29,7 @@ def granted_names(permissions: Iterable[ControlBlockPermission], account: str) -
     return frozenset(
         permission.ref.name
         for permission in permissions
-        if permission.ref.account == account
-        and permission.ref.contract == SENTINEL_CONTRACT
-        and permission.current is not None
-        and permission.current.granted
+        if permission.ref.account == account and permission.ref.contract == SENTINEL_CONTRACT and permission.in_force
     )
 
 
@@ -43,12 +40,14 @@ def roles(names: frozenset[str]) -> tuple[Role | None, Role | None]:
 
 async def changed(context: Context, ref: PermissionRef, grant: Grant) -> None:
     """Set the grantee's roles in the groups after this change of one of its permissions."""
-    names = granted_names(context.rcb.permissions(), ref.account)
+    names = granted_names(context.rcb.permissions_of(ref.account), ref.account)
     names = names | {ref.name} if grant.granted else names - {ref.name}
     data = await open_data(context)
     declares, reads = roles(names)
-    await _set_role(data.declarers, AccountId(ref.account), declares)
-    await _set_role(data.readers, AccountId(ref.account), reads)
+    # One at a time, because two concurrent removals would each reveal a new key to the other member.
+    async with context.transaction(f"members/{data.declarers.id}") as tx:
+        await tx.run_exclusively(lambda: _set_role(data.declarers, AccountId(ref.account), declares))
+        await tx.run_exclusively(lambda: _set_role(data.readers, AccountId(ref.account), reads))
 
 
 async def _set_role(group: Group, account: AccountId, role: Role | None) -> None:

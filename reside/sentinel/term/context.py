@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from reside.jazz import JazzError
 from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.errors import NotReady
-from reside.model.permissions import PermissionRef, is_granted
+from reside.model.permissions import PermissionRef
 from reside.model.stacks import OBJECTS
 from reside.policy import rules
 from reside.sentinel.contract.desired_stacks import Rights, check_rights, effective_edit, read_stack
@@ -52,10 +52,9 @@ class TermContext:
 
     def rights(self) -> Rights:
         """Return who may declare what at this moment."""
-        permissions = self.replica.rcb.permissions()
 
         def granted(account: str, name: str) -> bool:
-            return is_granted(permissions, PermissionRef(account, SENTINEL_CONTRACT, name))
+            return self.replica.rcb.is_granted(PermissionRef(account, SENTINEL_CONTRACT, name))
 
         return Rights(granted, self.guard.store.holder, self.replica.node.now_ms())
 

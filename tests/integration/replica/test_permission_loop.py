@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,7 @@ from support.replicas import GREETING, AlphaDouble, greeting_contract, until
 
 from reside.jazz import Node
 from reside.model.lookup import granted_permissions
-from reside.model.permissions import Grant, PermissionRef
+from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef
 from reside.replica import Context, Replica
 from reside.replica.profile import load_profile
 
@@ -57,6 +58,36 @@ class Handlers:
     async def updated(self, _: Context, __: PermissionRef, grant: Grant) -> None:
         """Record the call."""
         self.calls.append(("updated", grant))
+
+
+class _Hanging(Handlers):
+    """Handlers of which some do not return, for all grantees or for one."""
+
+    def __init__(self, kinds: set[str], *, account: str | None = None) -> None:
+        super().__init__()
+        self.kinds = kinds
+        self.account = account
+        self.reached = asyncio.Event()
+
+    async def granted(self, context: Context, ref: PermissionRef, grant: Grant) -> None:
+        """Record the call, or hang."""
+        await self._hang("granted", ref)
+        await super().granted(context, ref, grant)
+
+    async def revoked(self, context: Context, ref: PermissionRef, grant: Grant) -> None:
+        """Record the call, or hang."""
+        await self._hang("revoked", ref)
+        await super().revoked(context, ref, grant)
+
+    async def updated(self, context: Context, ref: PermissionRef, grant: Grant) -> None:
+        """Record the call, or hang."""
+        await self._hang("updated", ref)
+        await super().updated(context, ref, grant)
+
+    async def _hang(self, kind: str, ref: PermissionRef) -> None:
+        if kind in self.kinds and self.account in (None, ref.account):
+            self.reached.set()
+            await asyncio.Event().wait()
 
 
 async def test_each_kind_of_change_runs_its_handler_once_and_is_stored(
@@ -114,7 +145,7 @@ async def test_two_processes_of_a_replica_run_a_handler_once(
         await alpha_double.until_current(identity, ref, GRANTED)
         for context in (first, second):
             await until(context.rcb, lambda context=context: all(p.settled for p in context.rcb.permissions()))
-            async with context.transaction(f"grant/{context.rcb.id}"):
+            async with context.transaction(f"grant/{context.rcb.id}/{ref.account}"):
                 pass  # the handler under this lock has ended
     assert handlers.calls == [("granted", GRANTED)]
 
@@ -133,6 +164,63 @@ async def test_a_permission_that_this_version_does_not_know_is_not_granted(
         found = identity.rcb.find(never)
         assert found is not None
         assert found.current is None
+
+
+async def test_a_revocation_counts_while_its_handler_hangs(
+    alpha_double: AlphaDouble, identity: Identity, ref: PermissionRef
+) -> None:
+    handlers = _Hanging({"revoked"})
+    await alpha_double.expect(identity, ref, GRANTED)
+    async with handlers.replica().start(identity.settings, serve=False) as context:
+        await until(context.rcb, lambda: context.rcb.is_granted(ref))
+        await alpha_double.expect(identity, ref, Grant(granted=False))
+        async with asyncio.timeout(30):
+            await handlers.reached.wait()
+        assert not context.rcb.is_granted(ref)
+        assert identity.rcb.find(ref) == ControlBlockPermission(ref, Grant(granted=False), GRANTED)
+
+
+async def test_changed_params_are_not_in_force_before_their_handler_has_run(
+    alpha_double: AlphaDouble, identity: Identity, ref: PermissionRef
+) -> None:
+    handlers = _Hanging({"updated"})
+    await alpha_double.expect(identity, ref, GRANTED)
+    async with handlers.replica().start(identity.settings, serve=False) as context:
+        await until(context.rcb, lambda: context.rcb.is_granted(ref))
+        await alpha_double.expect(identity, ref, Grant(granted=True, params={"room": "red"}))
+        async with asyncio.timeout(30):
+            await handlers.reached.wait()
+        assert not context.rcb.is_granted(ref)
+
+
+async def test_a_handler_that_hangs_holds_up_no_other_grantee(
+    alpha_double: AlphaDouble, identity: Identity, ref: PermissionRef
+) -> None:
+    handlers = _Hanging({"granted"}, account=ref.account)
+    others = [PermissionRef(f"co_z{number}", GREETING, "greet") for number in range(5)]
+    await alpha_double.expect(identity, ref, GRANTED)
+    async with handlers.replica().start(identity.settings, serve=False):
+        async with asyncio.timeout(30):
+            await handlers.reached.wait()
+        for other in others:
+            await alpha_double.expect(identity, other, GRANTED)
+        for other in others:
+            await alpha_double.until_current(identity, other, GRANTED)
+        found = identity.rcb.find(ref)
+        assert found is not None
+        assert found.current is None
+
+
+async def test_a_grant_of_a_contract_that_is_no_longer_implemented_ends(
+    alpha_double: AlphaDouble, identity: Identity, ref: PermissionRef, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await alpha_double.expect(identity, ref, GRANTED)
+    async with Handlers().replica().start(identity.settings, serve=False):
+        await alpha_double.until_current(identity, ref, GRANTED)
+    async with Replica().start(identity.settings, serve=False) as context:
+        await alpha_double.until_current(identity, ref, Grant(granted=False))
+        await until(context.rcb, lambda: not context.rcb.is_granted(ref))
+    assert "not carried out" not in capsys.readouterr().out
 
 
 async def test_the_grantee_reads_what_it_was_granted_and_others_do_not(

@@ -10,6 +10,7 @@ from reside.jazz.ids import SessionId
 from reside.model.constants import MADE_AT_TOLERANCE_MS
 
 NOW = 1_000_000
+REVOKED = 500
 
 
 def edit(by: str, value: Any, at: int = 1, *, deleted: bool = False) -> Edit:
@@ -17,10 +18,12 @@ def edit(by: str, value: Any, at: int = 1, *, deleted: bool = False) -> Edit:
 
 
 def decided(*history: Edit) -> Any:
-    found = effective_edit(
-        history, lambda account: account in ("alpha", "admin"), NOW, lambda value: isinstance(value, bool)
-    )
+    found = effective_edit(history, _may_manage, NOW, lambda value: isinstance(value, bool))
     return None if found is None else found.value
+
+
+def _may_manage(account: str, at: int) -> bool:
+    return account in ("alpha", "admin") or (account == "leaving" and at < REVOKED)
 
 
 def test_the_last_edit_counts() -> None:
@@ -29,6 +32,11 @@ def test_the_last_edit_counts() -> None:
 
 def test_edits_of_an_account_that_may_no_longer_manage_do_not_count() -> None:
     assert decided(edit("alpha", True), edit("removed", False, NOW)) is True
+
+
+def test_edits_after_a_revocation_do_not_count_and_earlier_ones_do() -> None:
+    assert decided(edit("alpha", True), edit("leaving", False, REVOKED - 1)) is False
+    assert decided(edit("alpha", True), edit("leaving", False, REVOKED)) is True
 
 
 def test_malformed_edits_do_not_count() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef, is_granted, plan_expected
+from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef, plan_expected
 
 ME = PermissionRef("co_zMe", "reg/contracts/a.v1", "use")
 ROOM = PermissionRef("co_zMe", "reg/contracts/a.v1", "use", "room")
@@ -16,12 +16,15 @@ def test_keys_are_those_of_the_model() -> None:
     assert ROOM.key == "co_zMe:reg/contracts/a.v1:use:room"
 
 
-def test_only_current_grants_count_and_only_for_the_grantee() -> None:
-    assert is_granted([ControlBlockPermission(ME, YES, YES)], ME)
-    assert not is_granted([ControlBlockPermission(ME, YES)], ME)
-    assert not is_granted([ControlBlockPermission(ME, YES, NO)], ME)
-    assert not is_granted([ControlBlockPermission(ME, YES, YES)], OTHER)
-    assert not is_granted([ControlBlockPermission(ME, YES, YES)], ROOM)
+def test_in_force_only_while_expected_and_current_grant_it_with_equal_params() -> None:
+    params = Grant(granted=True, params={"a": 1})
+    assert ControlBlockPermission(ME, YES, YES).in_force
+    assert ControlBlockPermission(ME, params, params).in_force
+    assert not ControlBlockPermission(ME, YES).in_force
+    assert not ControlBlockPermission(ME, YES, NO).in_force
+    assert not ControlBlockPermission(ME, NO, YES).in_force
+    assert not ControlBlockPermission(ME, NO, NO).in_force
+    assert not ControlBlockPermission(ME, params, YES).in_force
 
 
 def test_settled_when_current_is_what_is_expected_or_was_never_granted() -> None:

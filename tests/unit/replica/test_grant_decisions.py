@@ -14,7 +14,7 @@ def permission(name: str, expected: Grant, current: Grant | None) -> ControlBloc
 
 
 def acts(*permissions: ControlBlockPermission) -> list[tuple[str, str]]:
-    return [(step.ref.name, step.act) for step in next_steps(permissions)]
+    return [(step.ref.name, step.act) for step in next_steps(permissions, lambda _: True)]
 
 
 def test_what_is_as_expected_needs_no_step() -> None:
@@ -32,4 +32,10 @@ def test_each_difference_is_one_step_and_revocations_come_first() -> None:
 
 
 def test_a_step_carries_the_expected_grant() -> None:
-    assert [step.grant for step in next_steps([permission("changed", OTHER, YES)])] == [OTHER]
+    assert [step.grant for step in next_steps([permission("changed", OTHER, YES)], lambda _: True)] == [OTHER]
+
+
+def test_what_is_not_implemented_is_not_granted_and_what_was_granted_ends() -> None:
+    permissions = [permission("never", YES, None), permission("ended", YES, YES), permission("over", YES, NO)]
+    (step,) = next_steps(permissions, lambda _: False)
+    assert (step.ref.name, step.act, step.grant) == ("ended", "revoked", NO)

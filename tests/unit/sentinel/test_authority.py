@@ -124,14 +124,17 @@ def test_an_object_of_another_stack_is_refused() -> None:
 def test_only_what_is_in_force_counts_as_granted() -> None:
     """An expected permission, a revoked one, one of another contract and one of another account grant nothing."""
 
-    def entry(account: str, name: str, current: Grant | None, contract: str = CONTRACT.identity) -> Any:
-        return ControlBlockPermission(PermissionRef(account, contract, name), Grant(granted=True), current)
+    def entry(
+        account: str, name: str, current: Grant | None, contract: str = CONTRACT.identity, *, expected: bool = True
+    ) -> Any:
+        return ControlBlockPermission(PermissionRef(account, contract, name), Grant(granted=expected), current)
 
     found = granted_names(
         [
             entry(ALPHA, "job:manage:all", None),
             entry(ALPHA, "role:manage:all", Grant(granted=False)),
             entry(ALPHA, "secret:read:all", Grant(granted=True)),
+            entry(ALPHA, "config-map:read:all", Grant(granted=True), expected=False),
             entry(ALPHA, "service:manage:all", Grant(granted=True), "another/contract"),
             entry(OTHER, "ingress:manage:all", Grant(granted=True)),
         ],
