@@ -113,9 +113,13 @@ class _PermissionLoop:
         self._pending: dict[str, int] = {}
 
     async def _handle(self, key: str) -> None:
-        if key != _SCAN:
-            await self._reconcile(key)
-            return
+        try:
+            await (self._scan() if key == _SCAN else self._reconcile(key))
+        finally:
+            GRANTS_PENDING.labels(self._context.name).set(sum(self._pending.values()))
+            LAST_GRANTS_PASS.labels(self._context.name).set(time.time())
+
+    async def _scan(self) -> None:
         is_complete = await self._context.rcb.refresh()
         for account in self._context.rcb.take_changed_accounts():
             self.queue.add(account)
@@ -123,15 +127,11 @@ class _PermissionLoop:
             raise NotReady(f"not all permissions of {self._context.name} can be loaded: see its log")
 
     async def _reconcile(self, account: str) -> None:
-        name = self._context.name
-        try:
-            self._pending[account] = await reconcile(self._context, self._declaration, account)
-        finally:
-            GRANTS_PENDING.labels(name).set(sum(self._pending.values()))
-            LAST_GRANTS_PASS.labels(name).set(time.time())
-        if self._pending[account]:
-            raise NotReady(f"not all permissions of {account} on {name} are carried out: see its log")
-        del self._pending[account]
+        failed = await reconcile(self._context, self._declaration, account)
+        if failed:
+            self._pending[account] = failed
+            raise NotReady(f"not all permissions of {account} on {self._context.name} are carried out: see its log")
+        self._pending.pop(account, None)
 
 
 async def reconcile(context: Context, declaration: Declaration, account: str) -> int:
