@@ -161,22 +161,22 @@ class Core:
         log = self.sessions.get(SessionId(session))
         return 0 if log is None else len(log.transactions)
 
-    def ignored_count(self, session: str) -> int:
-        """Return the number of transactions of a session if it is rejected or skipped; else 0."""
+    def ignored_count(self, session: str, source: object = None) -> int:
+        """Return the number of transactions of a session if it is skipped, or rejected for a connection; else 0."""
         if self.skipped is not None:
             count = self.skipped.authors.get(author_of(session), {}).get(SessionId(session))
             if count is not None:
                 return count
         rejection = self.rejected.get(session)
-        return 0 if rejection is None else rejection.end
+        return rejection.end if rejection is not None and rejection.source is source else 0
 
     def counts(self) -> dict[str, int]:
         """Return the number of transactions of each session."""
         return {session: len(log.transactions) for session, log in self.live_sessions() if log.transactions}
 
-    def ignored_counts(self) -> dict[str, int]:
-        """Return the number of transactions of each session that is rejected or skipped."""
-        rejected = {session: rejection.end for session, rejection in self.rejected.items()}
+    def ignored_counts(self, source: object = None) -> dict[str, int]:
+        """Return the number of transactions of each session that is skipped, or rejected for a connection."""
+        rejected = {session: item.end for session, item in self.rejected.items() if item.source is source}
         return rejected if self.skipped is None else rejected | self.skipped.counts()
 
     def live_sessions(self) -> list[tuple[SessionId, SessionLog]]:

@@ -366,14 +366,14 @@ class Sync:
 
     def _acknowledge_sessions(self, core: Core, sessions: Collection[str]) -> None:
         """Acknowledge these sessions only: a value may have very many, and the server remembers the others."""
-        counts = {session: max(core.count(session), core.ignored_count(session)) for session in sessions}
+        counts = {session: max(core.count(session), core.ignored_count(session, self)) for session in sessions}
         self._send_later(known_sessions_message("known", core, counts))
 
     def _state(self, core: Core, action: str) -> str:
         """Return the known state of a value; include the sessions that are ignored, so that they are not sent again."""
         void = self._known_of(core).acknowledged if core.deleted else {}
         if core.rejected or core.skipped is not None:
-            void = void | core.ignored_counts()
+            void = void | core.ignored_counts(self)
         return known_state_message(action, core, void=void)
 
     def _known_of(self, core: Core) -> KnownState:

@@ -68,7 +68,8 @@ class PythonActor:
     def counts(self, co_id: str) -> dict[str, int]:
         """Return how many transactions of each session of a value are here."""
         core = self.node._host.store.cores.get(co_id)
-        return {} if core is None else core.counts() | core.ignored_counts()
+        sync = self.node._runtime._servers.connections[0].sync
+        return {} if core is None else core.counts() | core.ignored_counts(sync)
 
     async def views(self, ids: Sequence[str], members: Sequence[str], times: Sequence[int]) -> list[View]:
         """Return this account's view of some values; roles in groups also at some times."""

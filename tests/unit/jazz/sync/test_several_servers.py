@@ -172,7 +172,12 @@ async def test_what_one_server_forges_is_taken_from_the_other(
     await _settle(node, one)
     assert node._host.store.cores[value.id].rejected
     signature.signature = good
+    two.heard.clear()
     await _settle(node, two)
+    loads = [message for message in two.heard if message["id"] == value.id and message["action"] == "load"]
+    claimed = [message["sessions"] for message in loads]
+    assert claimed
+    assert writer._host.writer.session not in claimed[0], "the other server would not send what the node claims to have"
     assert (await loading).get("x") == 1
     assert not node._host.store.cores[value.id].rejected
 
