@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import re
 import subprocess
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import pytest
+from support.operator_session import operator_session
 
-from reside.cli import config
-from reside.cli.session import open_session
 from reside.model import lookup
 from reside.model.entities import LoadRequest
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
 
     from support.platform import Platform
-
-    from reside.cli.session import Session
 
 QUESTION = "Approve?"
 _CREATED = re.compile(r"request (\d+)")
@@ -38,7 +34,7 @@ def call(platform: Platform, method: str, **body: Any) -> Any:
     """Call a method of Alpha with the operator's account; raise the error that Alpha returns."""
 
     async def run() -> Any:
-        async with _session(platform) as session:
+        async with operator_session(platform.environment) as session:
             return await session.call(method, body)
 
     return anyio.run(run)
@@ -54,21 +50,12 @@ def load_request(platform: Platform, number: int) -> LoadRequest:
     """Return a load request as the operator's account reads it in Jazz."""
 
     async def run() -> LoadRequest:
-        async with _session(platform) as session:
+        async with operator_session(platform.environment) as session:
             named = await session.node.find_unique_map(session.data.group.id, lookup.load_request_by_id(number))
             assert named is not None, f"there is no load request {number}"
             return LoadRequest.model_validate((await session.node.load_map(named["target"])).as_dict())
 
     return anyio.run(run)
-
-
-@asynccontextmanager
-async def _session(platform: Platform) -> AsyncIterator[Session]:
-    """Yield the command's own session, with the operator's configuration."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RESIDE_CONFIG", platform.environment["RESIDE_CONFIG"])
-        async with open_session(config.load()) as session:
-            yield session
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """A complete ReSide on its own embedded Kubernetes, as `make up` creates it, used from outside.
 
-Tests use only what an operator has: the `reside` command, kubectl, and the registry. State, configuration and image
-addresses are in a folder of the test run, so no user's cluster or configuration is changed.
+Tests use only what an operator has: the `reside` command, the Kubernetes API, and the registry. State, configuration
+and image addresses are in a folder of the test run, so no user's cluster or configuration is changed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from support.live_objects import live_object, live_objects
+from support.operator_session import replica_rows
 
 from reside.local import LocalCluster
 
@@ -178,8 +179,7 @@ class Platform:
 
     def replicas(self) -> dict[str, dict[str, Any]]:
         """Return the rows of `reside replica list`, by name."""
-        rows = json.loads(self.reside("replica", "list", "--output", "json").stdout)
-        return {row["name"]: row for row in rows}
+        return {row["name"]: row for row in replica_rows(self.environment)}
 
     def build(self, folder: Path | str, tag: str) -> str:
         """Build and push an example, and return the image reference by tag."""
