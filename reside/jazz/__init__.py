@@ -32,6 +32,7 @@ from reside.jazz.groups.invites import Invite, InviteRole
 from reside.jazz.groups.passphrase import new_passphrase
 from reside.jazz.ids import EVERYONE, AccountId, AgentId, CoId, Everyone, Json, Role, SessionId
 from reside.jazz.node import Node, now_ms
+from reside.jazz.operations.fence import fenced_writes
 from reside.jazz.removals import WritePolicy
 from reside.jazz.values.cofeed import CoFeed, FeedEntry
 from reside.jazz.values.colist import CoList, ListEdit
@@ -105,6 +106,7 @@ __all__ = [
     "Watch",
     "WritePolicy",
     "WrongKind",
+    "fenced_writes",
     "make_inbox",
     "new_passphrase",
     "now_ms",

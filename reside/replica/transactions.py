@@ -20,8 +20,10 @@ import inspect
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from reside.jazz import fenced_writes
+
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
     from reside.jazz import CoMap, Node
     from reside.locks import Held, LockService
@@ -60,9 +62,10 @@ class Transaction:
         """Run a procedure that awaits, now, after the staged writes.
 
         Guarantees: the lock is confirmed before the procedure starts, so no two processes run procedures of one object
-        at the same time; the procedure is cancelled when the lock is lost; the sync server has acknowledged its writes
-        when this returns. It is not atomic: what it wrote before an error, a crash or the loss of the lock remains.
-        So it must be idempotent: run again, it continues where it stopped.
+        at the same time; the procedure is cancelled when the lock is lost, and each of its writes is refused once the
+        lease may have expired; the sync server has acknowledged its writes when this returns. It is not atomic: what it
+        wrote before an error, a crash or the loss of the lock remains. So it must be idempotent: run again, it
+        continues where it stopped.
 
         Args:
             procedure: a coroutine function.
@@ -71,7 +74,8 @@ class Transaction:
             LockLost: the procedure was not started, and nothing staged was written.
         """
         await self._confirm_and_write()
-        result = await procedure()
+        with fenced_writes(self.held.check_lease):
+            result = await procedure()
         await self._node.flush()
         return result
 
@@ -88,6 +92,11 @@ class Transaction:
     async def _confirm_and_write(self) -> None:
         await self.held.check()
         staged, self._staged = self._staged, []
+        with fenced_writes(self.held.check_lease):
+            self._write(staged)
+
+    @staticmethod
+    def _write(staged: Iterable[Callable[[], None]]) -> None:
         for write in staged:
             result: object = write()
             if inspect.iscoroutine(result):

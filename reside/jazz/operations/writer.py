@@ -17,6 +17,7 @@ from reside.jazz.errors import InvalidContent, InvalidState, NotPermitted
 from reside.jazz.ids import EVERYONE, CoId, Json, SessionId, author_of
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.store import Store
+from reside.jazz.operations.fence import check_fences
 from reside.jazz.rules.deletion import deletion_meta
 from reside.jazz.rules.group_state import WRITERS, GroupState
 from reside.jazz.rules.keys import current_key_id, find_secret
@@ -119,6 +120,7 @@ class Writer:
             NotPermitted: the account may not write to values of this owner.
         """
         self._check_open()
+        check_fences()
         if header.owner is not None:
             self.owner_state(header.co_id, header.owner)
         core = self._store.core(header.co_id)
@@ -329,6 +331,7 @@ class Writer:
 
     def _append(self, core: Core, transaction: Transaction) -> None:
         self._check_open()
+        check_fences()
         self._begin(core)
         log = core.log(transaction.session)
         log.append_own(transaction)

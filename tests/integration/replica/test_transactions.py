@@ -108,6 +108,32 @@ async def test_a_procedure_does_not_start_without_the_lock(
     assert counter["count"] == 0
 
 
+async def test_a_procedure_that_was_stopped_until_its_lease_may_have_expired_writes_nothing_more(
+    twins: tuple[Context, Context], counter: CoMap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process was stopped between two writes, and continues before it has noticed the loss of the lock."""
+    with pytest.raises(LockLost, match="was not renewed"):
+        await _write_after_a_stop(twins[0], counter, monkeypatch)
+    assert counter["count"] == 1
+    counter.set("count", 3)  # the fence ends with the transaction
+
+
+async def _write_after_a_stop(context: Context, counter: CoMap, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def procedure() -> None:
+        counter.set("count", 1)
+        await context.node.flush()
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        monkeypatch.setattr(loop, "time", lambda: now + 60)
+        try:
+            counter.set("count", 2)
+        finally:
+            monkeypatch.undo()
+
+    async with context.transaction(counter.id) as tx:
+        await tx.run_exclusively(procedure)
+
+
 async def _increment_then_refuse(context: Context, counter: CoMap) -> None:
     async with context.transaction(counter.id) as tx:
         tx.stage(lambda: counter.set("count", 1))

@@ -57,6 +57,7 @@ def test_the_public_names_are_exactly_these() -> None:
         Watch
         WritePolicy
         WrongKind
+        fenced_writes
         make_inbox
         new_passphrase
         now_ms

@@ -1,0 +1,74 @@
+"""Fenced writes: a check that raises refuses a write before anything of it exists."""
+
+import asyncio
+
+import pytest
+from support.jazz_controlled_nodes import DetachedNode
+
+from reside.jazz import fenced_writes
+
+pytestmark = pytest.mark.anyio
+
+
+class Fence:
+    """A check that refuses once it is closed."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def check(self) -> None:
+        """Raise if the fence is closed."""
+        if self.closed:
+            raise PermissionError("too late")
+
+
+@pytest.fixture
+def fence() -> Fence:
+    return Fence()
+
+
+async def test_every_kind_of_write_is_refused_and_changes_nothing(writer: DetachedNode, fence: Fence) -> None:
+    group = writer.create_group()
+    values = group.create_map({"a": 1}), group.create_list(["a"])
+    with fenced_writes(fence.check):
+        values[0].set("a", 2)
+        fence.closed = True
+        writes = [
+            lambda: values[0].set("a", 3),
+            lambda: values[0].delete("a"),
+            lambda: values[1].append("b"),
+            lambda: group.create_map({"a": 1}),
+            writer.create_group,
+        ]
+        for write in writes:
+            with pytest.raises(PermissionError, match="too late"):
+                write()
+    assert values[0].as_dict() == {"a": 2}
+    assert values[1].as_list() == ["a"]
+    values[0].set("a", 4)
+    assert values[0]["a"] == 4
+
+
+async def test_all_nested_fences_are_asked(writer: DetachedNode, fence: Fence) -> None:
+    value = writer.create_group().create_map()
+    fence.closed = True
+    with fenced_writes(Fence().check), fenced_writes(fence.check), pytest.raises(PermissionError):
+        value.set("a", 1)
+    with fenced_writes(fence.check), fenced_writes(Fence().check), pytest.raises(PermissionError):
+        value.set("a", 1)
+
+
+async def test_a_fence_applies_to_the_task_and_those_that_it_starts_only(writer: DetachedNode, fence: Fence) -> None:
+    value = writer.create_group().create_map()
+
+    async def write(key: str) -> None:
+        value.set(key, 1)
+
+    fence.closed = True
+    outside = asyncio.ensure_future(write("outside"))
+    with fenced_writes(fence.check):
+        inside = asyncio.ensure_future(write("inside"))
+        with pytest.raises(PermissionError):
+            await inside
+    await outside
+    assert value.as_dict() == {"outside": 1}
