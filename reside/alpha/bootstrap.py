@@ -88,7 +88,7 @@ async def _make_system_blocks(data: AlphaData, credentials: dict[int, Credential
     for number, name, identity in _SYSTEM:
         account = credentials[number].account_id
         made[number] = await control_blocks.make_block(data, number, name, account)
-        secret = await instances.secret_map(data, number)
+        secret = await instances.secret_map(data, f"agent-secret.{number}")
         loaded = await lookups.find(data, lookup.replica_by_id(number)) is not None
         if REFERENCED_VALUE not in secret and not loaded:
             secret.set(REFERENCED_VALUE, credentials[number].agent_secret)
@@ -169,9 +169,9 @@ async def _approve_and_wait(alpha: Alpha, record: RequestRecord, image: str, app
                 return
             if request.status in _REFUSED:
                 raise LoadRefused(f"{image} can't be loaded: {request.error_message or request.rejection_reason}")
-            if request.status == "requires-approval" and request.preview is not None:
+            if request.status == "requires-approval" and request.revision is not None:
                 try:
-                    await approver(alpha, request.id, str(request.preview["revision"]))
+                    await approver(alpha, request.id, request.revision)
                 except Conflict as error:
                     _log.info("preview renewed", image=image, reason=str(error))
 

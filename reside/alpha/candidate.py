@@ -14,7 +14,7 @@ from reside.model.entities import Management, Replica, ReplicaVersion
 
 if TYPE_CHECKING:
     from reside.alpha.state import Alpha
-    from reside.model.entities import ApproveRequest
+    from reside.model.entities import ApproveRequest, LoadRequest
     from reside.model.stacks import DesiredStack
 
 PENDING: Final = "pending"
@@ -22,11 +22,12 @@ PENDING: Final = "pending"
 _UNSAVED_ID: Final = -1
 
 
-def version_of(approved: ApproveRequest, number: int, image: str) -> ReplicaVersion:
+def version_of(approved: ApproveRequest, number: int, request: LoadRequest) -> ReplicaVersion:
     """Return the version that the approval of a request creates."""
     return ReplicaVersion(
         id=number,
-        image=image,
+        request=request.id,
+        image=request.image,
         digest=approved.digest,
         display_info=approved.display_info,
         implementations=approved.implementations,
@@ -39,9 +40,9 @@ def next_version(replica: Replica | None) -> int:
     return max((version.id for version in replica.versions), default=0) + 1 if replica else 1
 
 
-def with_version(approved: ApproveRequest, existing: Replica | None, image: str) -> Replica:
+def with_version(approved: ApproveRequest, existing: Replica | None, request: LoadRequest) -> Replica:
     """Return the replica as it will be after the load."""
-    version = version_of(approved, next_version(existing), image)
+    version = version_of(approved, next_version(existing), request)
     if existing is None:
         return Replica(
             id=_UNSAVED_ID,
@@ -62,9 +63,11 @@ def with_version(approved: ApproveRequest, existing: Replica | None, image: str)
     return existing.model_copy(update=update)
 
 
-async def candidate(alpha: Alpha, approved: ApproveRequest, existing: Replica | None, image: str) -> DesiredStack:
+async def candidate(
+    alpha: Alpha, approved: ApproveRequest, existing: Replica | None, request: LoadRequest
+) -> DesiredStack:
     """Return the stack that an approve request leads to now."""
-    return await render_replica(alpha, with_version(approved, existing, image))
+    return await render_replica(alpha, with_version(approved, existing, request))
 
 
 async def updated_replica(alpha: Alpha, identity: str, *, exclusive: bool, replica_id: int | None) -> Replica | None:

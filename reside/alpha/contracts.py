@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reside.alpha.data import AlphaData
+    from reside.jazz import CoMap
 
 _MEMBERS = ("identity", "displayInfo", "permissions", "methods")
 
@@ -62,10 +63,16 @@ async def fetch_contract(registry: RegistryClient, identity: str) -> ContractMan
     return manifest
 
 
+async def find_contract(data: AlphaData, identity: str) -> CoMap | None:
+    """Return a contract's entity; None if it does not exist."""
+    target = await lookups.find(data, lookup.contract_by_identity(identity))
+    return None if target is None else await data.node.load_map(target)
+
+
 async def contract_id(data: AlphaData, identity: str) -> int | None:
     """Return the id of a contract's entity; None if it does not exist."""
-    target = await lookups.find(data, lookup.contract_by_identity(identity))
-    return None if target is None else int((await data.node.load_map(target))["id"])
+    entity = await find_contract(data, identity)
+    return None if entity is None else int(entity["id"])
 
 
 async def refresh_all(data: AlphaData, manifests: Mapping[str, ContractManifest]) -> dict[str, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from reside.alpha import open_requests
 from reside.model import alpha_contract as names
 from reside.model.errors import NotReady
 
@@ -73,6 +74,7 @@ async def make_data(node: Node, public: Group) -> AlphaData:
     for member, owner in _LISTS.items():
         if member not in root:
             root.set(member, (await _group(node, root, owner) if owner else public).create_list().id)
+    await open_requests.make_index(node, root, await _group(node, root, names.LOAD_REQUESTS_GROUP))
     await node.flush()
     return await open_data(node, root)
 
@@ -83,7 +85,7 @@ async def open_data(node: Node, root: CoMap) -> AlphaData:
     Raises:
         NotReady: it is incomplete.
     """
-    missing = [member for member in (*_GROUPS, *_LISTS) if member not in root]
+    missing = [member for member in (*_GROUPS, *_LISTS, names.OPEN_REQUESTS) if member not in root]
     if missing:
         raise NotReady(f"Alpha's data has no {', '.join(missing)} yet: it is still being created")
     return AlphaData(

@@ -15,7 +15,7 @@ from reside.alpha.lookups import Reservation
 from reside.jazz import Credentials, Node
 from reside.model import lookup
 from reside.model.constants import FIRST_FREE_ID, SYSTEM_IDS
-from reside.model.errors import LoadRefused
+from reside.model.errors import LoadRefused, NotReady
 from reside.model.sentinel_data import REFERENCED_VALUE
 
 if TYPE_CHECKING:
@@ -35,18 +35,51 @@ class InstanceAccount:
     agent_secret: str
 
 
-async def instance_of(alpha: Alpha, record: RequestRecord, approved: ApproveRequest) -> ReplicaRecord:
+async def prepare_account(alpha: Alpha, record: RequestRecord, approved: ApproveRequest) -> Credentials | None:
+    """Register the account of the new instance that an approved request creates; None if it creates none.
+
+    It needs a connection of its own, so it runs before Alpha's lock is taken. The agent secret is stored before the
+    account is published, under a name that follows from the request, so a later run continues with the same account.
+    """
+    if await _existing_id(alpha, record, approved) is not None:
+        return None
+    if await find_system_account(alpha.data, approved.identity) is not None:
+        return None
+    secret = await secret_map(alpha.data, _secret_of(record))
+    if REFERENCED_VALUE not in secret:
+        secret.set(REFERENCED_VALUE, Credentials.generate().agent_secret)
+        await alpha.node.flush()
+    credentials = Credentials.from_secret(str(secret[REFERENCED_VALUE]))
+    async with Node(alpha.context.settings.sync_server_url, credentials) as node:
+        await node.register(approved.name)
+        await node.flush()
+    return credentials
+
+
+async def instance_of(
+    alpha: Alpha, record: RequestRecord, approved: ApproveRequest, prepared: Credentials | None
+) -> ReplicaRecord:
     """Return the replica of an approved request; create it if it does not exist. The caller holds Alpha's lock.
+
+    Args:
+        alpha: the running Alpha.
+        record: the request.
+        approved: what was approved.
+        prepared: the account of a new instance (`prepare_account`).
 
     Raises:
         LoadRefused: the name has been taken in the meantime.
+        NotReady: a new instance is needed, but no account was prepared.
     """
     number = record.map.get("targetReplica")
     if not isinstance(number, int):
         number = await _replica_id(alpha, record, approved)
         record.map.set("targetReplica", number)
     target = await lookups.find(alpha.data, lookup.replica_by_id(number))
-    made = await records.read_replica(alpha.data, target) if target else await _make(alpha, number, approved)
+    if target is None:
+        made = await _make(alpha, number, approved, await _account(alpha, record, approved, number, prepared))
+    else:
+        made = await records.read_replica(alpha.data, target)
     await _index(alpha.data, made)
     lookups.confirm_id(alpha.data, _reservation(record), number)
     return made
@@ -56,24 +89,50 @@ def _reservation(record: RequestRecord) -> Reservation:
     return Reservation(record.map.id, "nextReplica", FIRST_FREE_ID)
 
 
-async def _replica_id(alpha: Alpha, record: RequestRecord, approved: ApproveRequest) -> int:
+def _secret_of(record: RequestRecord) -> str:
+    return f"agent-secret.of-request.{record.value.id}"
+
+
+async def _existing_id(alpha: Alpha, record: RequestRecord, approved: ApproveRequest) -> int | None:
+    """Return the id of the replica that the request updates, or that an earlier run created for it."""
+    chosen = record.map.get("targetReplica")
+    if isinstance(chosen, int) and await lookups.find(alpha.data, lookup.replica_by_id(chosen)) is not None:
+        return chosen
     existing = await updated_replica(
         alpha, approved.identity, exclusive=approved.info.exclusive, replica_id=record.value.existing_replica
     )
+    return None if existing is None else existing.id
+
+
+async def _replica_id(alpha: Alpha, record: RequestRecord, approved: ApproveRequest) -> int:
+    existing = await _existing_id(alpha, record, approved)
     if existing is not None:
-        return existing.id
+        return existing
     if approved.identity in SYSTEM_IDS:
         return SYSTEM_IDS[approved.identity]
     return await lookups.reserve_id(alpha.data, lookup.replica_by_id, _reservation(record))
 
 
-async def _make(alpha: Alpha, number: int, approved: ApproveRequest) -> ReplicaRecord:
+async def _account(
+    alpha: Alpha, record: RequestRecord, approved: ApproveRequest, number: int, prepared: Credentials | None
+) -> InstanceAccount:
+    """Return the account of a new instance with its control block, which is created if it does not exist."""
+    stored = await find_system_account(alpha.data, approved.identity)
+    if stored is not None:
+        return stored
+    if prepared is None:
+        raise NotReady(f"the account of {approved.name} is not prepared: the replica that it updates has gone")
+    secret = await secret_map(alpha.data, _secret_of(record))
+    block = await control_blocks.make_block(alpha.data, number, approved.name, prepared.account_id)
+    return InstanceAccount(prepared.account_id, block, secret.id)
+
+
+async def _make(alpha: Alpha, number: int, approved: ApproveRequest, account: InstanceAccount) -> ReplicaRecord:
     """Create a replica without versions; the look-up by id points to it once it is complete."""
     data = alpha.data
     taken = await lookups.find(data, lookup.replica_by_name(approved.name))
     if taken is not None:
         raise LoadRefused(f"the name {approved.name} has been taken in the meantime: create a new load request")
-    account = await find_system_account(data, approved.identity) or await _make_account(alpha, number, approved.name)
     management = data.management_group.create_map({"enabled": True})
     replica = data.replicas_group.create_map(
         {
@@ -99,23 +158,9 @@ async def _index(data: AlphaData, replica: ReplicaRecord) -> None:
     lookups.add_once(data.replicas, replica.map.id)
 
 
-async def _make_account(alpha: Alpha, number: int, name: str) -> InstanceAccount:
-    """Create account and control block of a new instance; store the agent secret before the account is published."""
-    secret = await secret_map(alpha.data, number)
-    if REFERENCED_VALUE not in secret:
-        secret.set(REFERENCED_VALUE, Credentials.generate().agent_secret)
-        await alpha.node.flush()
-    credentials = Credentials.from_secret(str(secret[REFERENCED_VALUE]))
-    async with Node(alpha.context.settings.sync_server_url, credentials) as node:
-        await node.register(name)
-        await node.flush()
-    block = await control_blocks.make_block(alpha.data, number, name, credentials.account_id)
-    return InstanceAccount(credentials.account_id, block, secret.id)
-
-
-async def secret_map(data: AlphaData, number: int) -> CoMap:
-    """Return the map for the agent secret of the replica with this id; its member `value` is the secret."""
-    return await data.node.unique_map(data.secrets_group, f"agent-secret.{number}")
+async def secret_map(data: AlphaData, name: str) -> CoMap:
+    """Return the map with this unique name in the group `secrets`; its member `value` is an agent secret."""
+    return await data.node.unique_map(data.secrets_group, name)
 
 
 async def store_system_account(data: AlphaData, identity: str, found: InstanceAccount) -> None:

@@ -10,21 +10,22 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from reside.alpha import previews, records
+from reside.alpha import open_requests, previews, records
 from reside.alpha.loading.validate import validate
 from reside.alpha.rollouts import reconcile_replica
 from reside.alpha.versions import create_version
 from reside.common.backoff import DEFAULT
 from reside.common.workqueue import WorkQueue
+from reside.jazz import fenced_writes
 from reside.model.constants import ALPHA_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from reside.alpha.records import ReplicaRecord
     from reside.alpha.state import Alpha
-    from reside.jazz import Value
+    from reside.jazz import CoMap, Value
     from reside.locks import Held
-    from reside.model.entities import LoadRequest
 
 _log = structlog.get_logger(__name__)
 SCAN, SENTINEL = "scan", "sentinel"
@@ -39,11 +40,13 @@ class Loop:
         self._queue = WorkQueue("alpha", self._handle, workers=WORKERS, backoff=DEFAULT)
         self._subscriptions: dict[str, Callable[[], None]] = {}
         self._open: set[int] = set()
-        self._numbers: dict[str, int] = {}
+        self._unreported: dict[str, int] = {}
+        self._index: CoMap | None = None
 
     async def run(self) -> None:
         """Handle everything that exists and every change, until cancelled or until an error."""
-        for values in (self._alpha.data.requests, self._alpha.data.replicas, self._alpha.data.contracts):
+        data = self._alpha.data
+        for values in (data.root, data.replicas):
             self._watch(values, SCAN)
         self._queue.add(SCAN)
         self._queue.add(SENTINEL)
@@ -66,31 +69,40 @@ class Loop:
             await reconcile_replica(self._alpha, int(number))
 
     async def _scan(self) -> None:
-        """Watch and handle what the lists contain and is not watched yet."""
-        for replica in await records.all_replicas(self._alpha.data):
-            key = f"replica/{replica.value.id}"
-            self._numbers[replica.value.name] = replica.value.id
-            fresh = self._watch(replica.map, key)
-            self._watch(replica.management, key)
-            if fresh:
-                self._queue.add(key)
-                self._queue.add(SENTINEL)
-        for co_id in self._alpha.data.requests.as_list():
+        """Watch and handle the replicas and open requests that are not watched yet."""
+        data = self._alpha.data
+        for co_id in data.replicas.as_list():
             if co_id not in self._subscriptions:
-                record = await records.read_request(self._alpha.data, co_id)
+                await self._follow_replica(await records.read_replica(data, co_id))
+        listed = await open_requests.index(data.node, data.root)
+        if self._watch(listed, SCAN) and self._index is not None:
+            self._unwatch(self._index)
+        self._index = listed
+        for co_id in listed.as_dict().values():
+            if co_id not in self._subscriptions:
+                record = await records.read_request(data, co_id)
                 self._watch(record.map, f"request/{record.value.id}")
                 self._queue.add(f"request/{record.value.id}")
+
+    async def _follow_replica(self, replica: ReplicaRecord) -> None:
+        key = f"replica/{replica.value.id}"
+        self._unreported[replica.value.name] = replica.value.id
+        self._watch(replica.map, key)
+        self._watch(replica.management, key)
+        self._queue.add(key)
+        self._queue.add(SENTINEL)
 
     async def _follow_sentinel(self) -> None:
         """Watch the reports, and handle the replicas and requests that reports and previews are about."""
         maps = await self._alpha.sentinel.open()
         self._watch(maps.reports, SENTINEL)
         self._watch(maps.results, SENTINEL)
-        for stack, number in tuple(self._numbers.items()):  # a concurrent scan may add to them
+        for stack, number in tuple(self._unreported.items()):  # a concurrent scan may add to them
             target = maps.reports.get(stack)
-            if isinstance(target, str) and target not in self._subscriptions:
+            if isinstance(target, str):
                 self._watch(await self._alpha.node.load_map(target), f"replica/{number}")
                 self._queue.add(f"replica/{number}")
+                self._unreported.pop(stack, None)
         for number in self._open:
             self._queue.add(f"request/{number}")
 
@@ -106,8 +118,19 @@ class Loop:
             request = (await records.find_request(self._alpha.data, number)).value
             if request.target_replica is not None:
                 self._queue.add(f"replica/{request.target_replica}")
-        if is_finished(request):
-            await previews.withdraw(self._alpha, number)
+        if not request.is_open:
+            await self._finish(number)
+
+    async def _finish(self, number: int) -> None:
+        """Release what a finished request holds: its previews, its place in the index, its subscription."""
+        data = self._alpha.data
+        await previews.withdraw(self._alpha, number)
+        record = await records.find_request(data, number)
+        async with self._alpha.transaction() as tx:
+            await tx.run_exclusively(lambda: open_requests.remove(data.node, data.root, number))
+        self._unwatch(record.map)
+        for waiting in self._open:  # one of them may wait for the turn of this request
+            self._queue.add(f"request/{waiting}")
 
     def _watch(self, value: Value, key: str) -> bool:
         """Handle `key` whenever `value` changes; return whether the value was not watched before."""
@@ -116,17 +139,18 @@ class Loop:
         self._subscriptions[value.id] = value.on_change(lambda _: self._queue.add(key))
         return True
 
-
-def is_finished(request: LoadRequest) -> bool:
-    """Return whether a request has reached a final state."""
-    return request.status in ("invalid", "rejected") or request.version is not None
+    def _unwatch(self, value: Value) -> None:
+        unsubscribe = self._subscriptions.pop(value.id, None)
+        if unsubscribe is not None:
+            unsubscribe()
 
 
 async def lead(alpha: Alpha) -> None:
-    """Lead whenever no other Alpha leads, until cancelled."""
+    """Lead whenever no other Alpha leads, until cancelled. A term's writes are refused once its lease may be lost."""
 
     async def term(held: Held) -> None:
         alpha.lease = held
-        await Loop(alpha).run()
+        with fenced_writes(held.check_lease):
+            await Loop(alpha).run()
 
     await alpha.context.locks.leader(ALPHA_NAME).run(term)

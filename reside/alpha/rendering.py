@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reside.alpha import contracts
 from reside.alpha.stacks.render import render
 
 if TYPE_CHECKING:
@@ -16,11 +17,12 @@ async def render_replica(alpha: Alpha, replica: Replica) -> DesiredStack:
     """Return a replica's stack. Jobs of the desired stack that Alpha wrote last keep their pod templates."""
     last = await alpha.sentinel.read_desired(replica.name)
     rendered = {} if last is None else dict(zip(last.keys(), last.objects, strict=True))
-    serving = {identity for identity, methods in (await _contracts(alpha)).items() if methods}
+    serving = await _serving(alpha, replica)
     return render(replica, alpha.cluster, owner=alpha.account, serving=serving, rendered=rendered)
 
 
-async def _contracts(alpha: Alpha) -> dict[str, bool]:
-    """Return for each contract, by identity, whether it has a method."""
-    maps = [await alpha.node.load_map(co_id) for co_id in alpha.data.contracts.as_list()]
-    return {str(entity.get("identity")): bool(entity.get("methods")) for entity in maps}
+async def _serving(alpha: Alpha, replica: Replica) -> set[str]:
+    """Return the identities of the contracts with a method that a version of the replica implements."""
+    implemented = {identity for version in replica.versions for identity in version.implementations.values()}
+    entities = {identity: await contracts.find_contract(alpha.data, identity) for identity in implemented}
+    return {identity for identity, entity in entities.items() if entity is not None and entity.get("methods")}

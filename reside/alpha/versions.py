@@ -2,7 +2,8 @@
 
 Every step is idempotent: it checks whether its result exists. What a step creates has a computable name, or such a name
 points to it before the next step starts, so a process that is killed at any point leaves nothing that a later run would
-create again. The request's `version` is written last; until then the leader loop retries.
+create again. A version names its request, so two requests never share one. The request's `version` is written last;
+until then the leader loop retries.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from reside.alpha import contracts, control_blocks, lookups, records
 from reside.alpha.candidate import next_version, version_of
-from reside.alpha.instances import instance_of
+from reside.alpha.instances import instance_of, prepare_account
 from reside.alpha.permissions import expected_grants, grants_ever_expected
 from reside.alpha.stacks.system import is_rendered
 from reside.model import lookup
@@ -20,32 +21,41 @@ from reside.model.errors import LoadRefused
 if TYPE_CHECKING:
     from reside.alpha.records import ReplicaRecord, RequestRecord
     from reside.alpha.state import Alpha
-    from reside.jazz import CoMap
+    from reside.jazz import CoMap, Credentials
     from reside.model.entities import ApproveRequest, ReplicaVersion
 
 
 async def create_version(alpha: Alpha, number: int) -> None:
     """Create the version of an approved request; do nothing if it exists, or if the request is in another state."""
+    record = await records.find_request(alpha.data, number)
+    approved = _approved(record)
+    if approved is None:
+        return
+    prepared = await prepare_account(alpha, record, approved)
     async with alpha.transaction() as tx:
-        record = await records.find_request(alpha.data, number)
         await tx.load(record.map.id)
-        await tx.run_exclusively(lambda: _create_or_refuse(alpha, record.map, number))
+        await tx.run_exclusively(lambda: _create_or_refuse(alpha, record.map, number, prepared))
 
 
-async def _create_or_refuse(alpha: Alpha, request: CoMap, number: int) -> None:
+def _approved(record: RequestRecord) -> ApproveRequest | None:
+    """Return what a request has approved; None if it is not approved, or if its version exists."""
+    request = record.value
+    return request.approve_request if request.status == "approved" and request.version is None else None
+
+
+async def _create_or_refuse(alpha: Alpha, request: CoMap, number: int, prepared: Credentials | None) -> None:
     try:
-        await _create(alpha, number)
+        await _create(alpha, number, prepared)
     except LoadRefused as error:
         request.update({"status": "invalid", "errorMessage": str(error)})
 
 
-async def _create(alpha: Alpha, number: int) -> None:
+async def _create(alpha: Alpha, number: int, prepared: Credentials | None) -> None:
     record = await records.find_request(alpha.data, number)
-    request = record.value
-    if request.status != "approved" or request.approve_request is None or request.version is not None:
+    approved = _approved(record)
+    if approved is None:
         return
-    approved = request.approve_request
-    replica = await instance_of(alpha, record, approved)
+    replica = await instance_of(alpha, record, approved, prepared)
     version = await _version(alpha, record, replica, approved)
     replica = await records.read_replica(alpha.data, replica.map.id)
     await _index_contracts(alpha, replica, version)
@@ -58,17 +68,20 @@ async def _create(alpha: Alpha, number: int) -> None:
 async def _version(
     alpha: Alpha, record: RequestRecord, replica: ReplicaRecord, approved: ApproveRequest
 ) -> ReplicaVersion:
-    """Return the request's version; add it to the replica's list if it is not there."""
-    number = record.map.get("targetVersion")
-    if not isinstance(number, int):
-        number = next_version(replica.value)
-        record.map.set("targetVersion", number)
-    if number in replica.versions:
-        return replica.value.version(number)
-    version = version_of(approved, number, record.value.image)
+    """Return the request's version; add it to the replica's list if it is not there.
+
+    The version's map has a name that follows from the request, and the version exists once it is in the list. So a
+    process that dies in between leaves a map that only a later run for the same request uses.
+    """
+    for earlier in replica.value.versions:
+        if earlier.request == record.value.id:
+            return earlier
+    version = version_of(approved, next_version(replica.value), record.value)
     if not is_rendered(approved.identity):  # the seed itself makes this load, so it has run
         version = version.model_copy(update={"status": "completed"})
-    made: CoMap = alpha.data.replicas_group.create_map(version.document())
+    members = version.document()
+    made = await alpha.node.unique_map(alpha.data.replicas_group, f"version.of-request.{record.value.id}", members)
+    made.update({key: value for key, value in members.items() if made.get(key) != value})
     (await alpha.node.load_list(replica.map["versions"])).append(made.id)
     return version
 

@@ -8,6 +8,7 @@ because a request is approved once, as the revision that the call names. `reject
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING, Any
 
 import stamina
@@ -18,7 +19,7 @@ from reside.cli import output
 from reside.cli.replicas import ReplicaView, Row
 from reside.cli.session import ALPHA_WITHIN_S
 from reside.model.alpha_contract import APPROVE_LOAD_REQUEST, CREATE_LOAD_REQUEST
-from reside.model.entities import ApproveRequest, LoadRequest, LoadRequestSpec
+from reside.model.entities import ApproveRequest, GrantedPermission, LoadRequest, LoadRequestSpec
 from reside.model.errors import AnswerLost, Conflict, InvalidInput, LoadRefused, NotReady
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ async def _approve_as_seen(session: Session, request: CoMap, seen: LoadRequest) 
     Raises:
         Conflict: the request has another revision now, or another operator decided.
     """
-    body: dict[str, Any] = {"id": seen.id, "revision": _revision(seen), "choices": {}}
+    body: dict[str, Any] = {"id": seen.id, "revision": seen.revision, "choices": {}}
     answer_lost = False
     async for attempt in _attempts():
         with attempt:
@@ -138,11 +139,7 @@ async def _was_approved(session: Session, request: CoMap, seen: LoadRequest) -> 
     """Return whether a request was approved as it was shown, even if it could not be carried out afterwards."""
     await session.node.catch_up()
     current = LoadRequest.model_validate(request.as_dict())
-    return current.status in ("approved", "invalid") and _revision(current) == _revision(seen)
-
-
-def _revision(request: LoadRequest) -> str | None:
-    return (request.preview or {}).get("revision")
+    return current.status in ("approved", "invalid") and current.revision == seen.revision
 
 
 def _attempts() -> AsyncIterable[stamina.Attempt]:
@@ -240,9 +237,13 @@ def _requirements(content: ApproveRequest) -> list[tuple[str, ...]]:
             f"{key} ({requirement.contract})" + (" optional" if requirement.optional else ""),
             ", ".join(f"{r.name} ({r.id})" for r in requirement.replicas) or "none",
             ", ".join(f"{r.name} ({r.id})" for r in requirement.alternatives),
-            ", ".join(
-                p.permission + (f" for {p.instance_id}" if p.instance_id else "") for p in requirement.permissions
-            ),
+            ", ".join(_permission(permission) for permission in requirement.permissions),
         )
         for key, requirement in content.requirements.items()
     ]
+
+
+def _permission(permission: GrantedPermission) -> str:
+    instance = f" for {permission.instance_id}" if permission.instance_id else ""
+    params = f" with {json.dumps(permission.params, sort_keys=True)}" if permission.params else ""
+    return permission.permission + instance + params

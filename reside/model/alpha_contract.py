@@ -31,6 +31,8 @@ SUPER_ADMIN_ACCOUNT: Final = "superAdminAccount"
 REPLICAS: Final = "replicas"
 CONTRACTS: Final = "contracts"
 LOAD_REQUESTS: Final = "loadRequests"
+OPEN_REQUESTS: Final = "openRequests"
+"""A map of the load requests that are not finished: id → id of the request's map."""
 CONTROL_BLOCKS: Final = "controlBlocks"
 
 REPLICAS_GROUP: Final = "replicasGroup"

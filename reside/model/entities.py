@@ -47,12 +47,16 @@ class ReplicaChoice(Entity):
 
 
 class Requirement(Entity):
-    """A resolved requirement: the contract, the replicas chosen, the alternatives, the permissions."""
+    """A resolved requirement: the contract, the replicas chosen, the alternatives, the permissions.
+
+    `chosen` is whether an approver has chosen the replicas.
+    """
 
     contract: str
     display_info: DisplayInfo = Field(default_factory=dict)
     replicas: tuple[ReplicaChoice, ...] = ()
     alternatives: tuple[ReplicaChoice, ...] = ()
+    chosen: bool = False
     permissions: tuple[GrantedPermission, ...] = ()
     optional: bool = False
     multiple: bool = False
@@ -82,8 +86,9 @@ class LoadRequestSpec(Entity):
 class LoadRequest(Entity):
     """A load request, as Alpha stores it.
 
-    `digest` is set when the image is first resolved, `target_replica` and `target_version` when Alpha starts to create
-    the version of an approved request, and `version` when the version is complete.
+    `digest` is set when the image is first resolved, `target_replica` when Alpha starts to create the version of an
+    approved request, and `version` when the version is complete. `revision` is what an approver names
+    (`reside.alpha.loading.revision`); it is set together with `preview`.
     """
 
     id: int
@@ -94,18 +99,24 @@ class LoadRequest(Entity):
     existing_replica: int | None = None
     approve_request: ApproveRequest | None = None
     preview: dict[str, Any] | None = None
+    revision: str | None = None
     error_message: str | None = None
     rejection_reason: str | None = None
     digest: str | None = None
     target_replica: int | None = None
-    target_version: int | None = None
     version: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the request has not reached its final state."""
+        return self.status not in ("invalid", "rejected") and self.version is None
 
 
 class ReplicaVersion(Entity):
-    """One version of a replica, from 1."""
+    """One version of a replica, from 1; `request` is the id of the load request that created it."""
 
     id: int
+    request: int | None = None
     status: VersionStatus = "unknown"
     image: str
     digest: str

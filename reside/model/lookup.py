@@ -52,6 +52,21 @@ def load_request_by_spec(spec: str) -> str:
     return f"load-request.by-wish.{spec}"
 
 
+def load_request_by_name(name: str) -> str:
+    """Return the name of the look-up of the load request that was the last to hold the name of a new instance."""
+    return f"load-request.by-name.{name}"
+
+
+def load_turn_of_replica(number: int) -> str:
+    """Return the name of the look-up of the load request that was approved last for the replica with this id."""
+    return f"load-turn.of-replica.{number}"
+
+
+def load_turn_of_identity(identity: str) -> str:
+    """Return the name of the look-up of the load request that was approved last for an exclusive identity."""
+    return f"load-turn.of-identity.{identity}"
+
+
 def rcb_by_id(number: int) -> str:
     """Return the name of the look-up of the control block with this id."""
     return f"rcb.by-id.{number}"

@@ -7,12 +7,13 @@ that Kubernetes appends stays below 63; no two instances and open load requests 
 from __future__ import annotations
 
 import re
+from itertools import count
 from typing import TYPE_CHECKING
 
 from reside.model.errors import InvalidName
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Iterator
 
 MAX_NAME = 40
 _DNS_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -35,21 +36,18 @@ def check_name(name: str) -> str:
     return name
 
 
-def free_name(preferred: str, taken: Collection[str]) -> str:
-    """Return `preferred` if it is free, otherwise the first free one of `preferred-1`, `preferred-2` and so on.
+def candidate_names(preferred: str) -> Iterator[str]:
+    """Yield `preferred`, `preferred-1`, `preferred-2` and so on, without end.
 
     The stem is shortened if the number would make the name longer than 40 characters.
+
+    Raises:
+        InvalidName: `preferred` is invalid.
     """
-    check_name(preferred)
-    if preferred not in taken:
-        return preferred
-    number = 1
-    while True:
+    yield check_name(preferred)
+    for number in count(1):
         suffix = f"-{number}"
-        candidate = preferred[: MAX_NAME - len(suffix)].rstrip("-") + suffix
-        if candidate not in taken:
-            return candidate
-        number += 1
+        yield preferred[: MAX_NAME - len(suffix)].rstrip("-") + suffix
 
 
 def workload_name(replica: str, version: int) -> str:

@@ -42,8 +42,8 @@ def call(platform: Platform, method: str, **body: Any) -> Any:
 
 def approve(platform: Platform, number: int) -> Any:
     """Approve a request at its previewed revision, or at the revision `none` if it has no preview."""
-    preview = load_request(platform, number).preview or {}
-    return call(platform, "approve-load-request", id=number, revision=preview.get("revision", "none"))
+    revision = load_request(platform, number).revision or "none"
+    return call(platform, "approve-load-request", id=number, revision=revision)
 
 
 def load_request(platform: Platform, number: int) -> LoadRequest:

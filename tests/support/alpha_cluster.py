@@ -210,7 +210,7 @@ class Client:
         request = await self.settled(number)
         assert request.status == "requires-approval", request.error_message
         assert request.preview is not None
-        body = {"id": number, "revision": request.preview["revision"], **members}
+        body = {"id": number, "revision": request.revision, **members}
         await self.call("approve-load-request", body)
         return await self.cluster_request(number, lambda r: r.version is not None)
 

@@ -1,8 +1,9 @@
 """Step 3 of a load: approve or reject a request. Everything is checked before anything is written.
 
 A request can be approved only in the state `requires-approval`, and only at the revision that was previewed, which the
-approver names. If cluster state has changed since the preview (the candidate has another revision now, or a chosen
-replica no longer implements the contract), the request goes back to `validating` and is previewed again.
+approver names; it covers everything that is granted (`reside.alpha.loading.revision`). If cluster state has changed
+since the preview, the request goes back to `validating` and is previewed again: if the candidate has another revision
+now, a chosen replica no longer implements the contract, or another load of the replica was approved in the meantime.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from reside.alpha import contracts, records
 from reside.alpha.candidate import candidate, updated_replica
-from reside.alpha.loading import resolve
+from reside.alpha.loading import resolve, turns
+from reside.alpha.loading.revision import approval_revision
 from reside.model.errors import Conflict, InvalidInput
 from reside.model.names import check_name
 
@@ -21,10 +23,10 @@ if TYPE_CHECKING:
     from reside.alpha.records import RequestRecord
     from reside.alpha.state import Alpha
     from reside.jazz import CoMap
-    from reside.model.entities import ApproveRequest, Requirement
+    from reside.model.entities import ApproveRequest, Replica, Requirement
     from reside.replica.transactions import Transaction
 
-_BACK_TO_VALIDATION = {"preview": None, "approveRequest": None, "status": "validating"}
+_BACK_TO_VALIDATION = {"preview": None, "revision": None, "approveRequest": None, "status": "validating"}
 
 
 async def approve(
@@ -39,7 +41,7 @@ async def approve(
     Args:
         alpha: the running Alpha.
         number: id of the request.
-        revision: revision of the stack in the preview that the approver saw.
+        revision: the request's revision, as the approver saw it.
         choices: requirement key → ids of the replicas to use; requirements without a choice stay as resolved.
         name: another name for a new instance; the request is then previewed again.
 
@@ -53,8 +55,8 @@ async def approve(
         chosen = resolve.choose(approved, choices)
         outdated = await _why_outdated(alpha, record, approved, chosen, revision, name)
         if outdated is None:
-            final = approved.model_copy(update={"requirements": chosen})
-            _stage(tx, record.map, {"approveRequest": final.document(), "status": "approved"})
+            final = approved.model_copy(update={"requirements": resolve.approved(chosen)})
+            await tx.run_exclusively(lambda: _approve(alpha, record, final))
         elif outdated:
             _stage(
                 tx, record.map, _BACK_TO_VALIDATION if name is None else _BACK_TO_VALIDATION | {"requestedName": name}
@@ -73,6 +75,18 @@ async def reject(alpha: Alpha, number: int, reason: str) -> None:
     async with alpha.transaction() as tx:
         record, _ = await _open(alpha, tx, number)
         _stage(tx, record.map, {"rejectionReason": reason, "status": "rejected"})
+
+
+async def _approve(alpha: Alpha, record: RequestRecord, approved: ApproveRequest) -> None:
+    """Take the turn of the replica, then approve: a turn of a request that is not approved has no effect."""
+    await turns.take(alpha.data, turns.turn_of(approved, await _existing(alpha, record, approved)), record.map.id)
+    record.map.update({"approveRequest": approved.document(), "status": "approved"})
+
+
+async def _existing(alpha: Alpha, record: RequestRecord, approved: ApproveRequest) -> Replica | None:
+    return await updated_replica(
+        alpha, approved.identity, exclusive=approved.info.exclusive, replica_id=record.value.existing_replica
+    )
 
 
 async def _open(alpha: Alpha, tx: Transaction, number: int) -> tuple[RequestRecord, ApproveRequest]:
@@ -107,13 +121,17 @@ async def _why_outdated(  # noqa: PLR0917 - the approval and the state it is com
         if record.value.existing_replica is not None:
             raise InvalidInput(f"load request {number} updates replica {approved.name}, which keeps its name")
         return f"load request {number} is previewed again with the name {name}: review the new preview and approve it"
-    if (record.value.preview or {}).get("revision") != revision:
+    if record.value.revision != revision:
         return ""
-    existing = await updated_replica(
-        alpha, approved.identity, exclusive=approved.info.exclusive, replica_id=record.value.existing_replica
-    )
-    stack = await candidate(alpha, approved, existing, record.value.image)
-    if stack.revision != revision:
+    existing = await _existing(alpha, record, approved)
+    first = await turns.holder_of(alpha.data, turns.turn_of(approved, existing))
+    if first is not None:
+        return (
+            f"load request {first} of {approved.name} was approved and is carried out first; "
+            f"load request {number} is previewed again after it: review the new preview"
+        )
+    stack = await candidate(alpha, approved, existing, record.value)
+    if approval_revision(record.value, approved, existing, stack) != revision:
         return (
             f"cluster state changed after load request {number} was previewed; "
             "it is previewed again: review the new preview"

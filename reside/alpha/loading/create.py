@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reside.alpha import lookups, records
+from reside.alpha import lookups, open_requests, records
 from reside.alpha.lookups import Reservation
 from reside.jazz import AccountId, InvalidContent, InvalidState, ValueNotFound, WrongKind
 from reside.model import lookup
@@ -71,10 +71,11 @@ async def _create(data: AlphaData, spec_id: str, spec: LoadRequestSpec, client: 
         target = await lookups.find(data, lookup.load_request_by_id(number))
         if target is None:
             target = (await _make(data, number, spec_id, spec, client)).id
-        await lookups.set_target(data, lookup.load_request_by_id(number), target)
-        await lookups.set_target(data, lookup.load_request_by_spec(spec_id), target)
+            await lookups.set_target(data, lookup.load_request_by_id(number), target)
+        lookups.add_once(data.requests, target)
+        await open_requests.add(data.node, data.root, number, target)
         lookups.confirm_id(data, reservation, number)
-    lookups.add_once(data.requests, target)
+        await lookups.set_target(data, lookup.load_request_by_spec(spec_id), target)
     return target
 
 

@@ -14,19 +14,15 @@ from reside.alpha.loading.placeholders import replica_values, substitute
 from reside.model.entities import ApproveRequest, GrantedPermission, ReplicaChoice, Requirement
 from reside.model.errors import LoadRefused
 from reside.model.manifest import ReplicaManifest
-from reside.model.names import free_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from reside.model.entities import Replica
     from reside.model.manifest import ContractManifest, Manifest, ManifestRequirement, RequiredPermission
 
 _PATTERNS: Final = jsonschema_rs.RegexOptions()
 """Regular expressions of linear time, so that a contract's `pattern` can't block the leading Alpha."""
-
-Contracts = dict[str, "ContractManifest"]
-Providers = dict[str, "Sequence[ReplicaChoice]"]
 
 
 @dataclass(frozen=True)
@@ -35,15 +31,15 @@ class ClusterState:
 
     Attributes:
         existing: the replica to update; None for a new instance.
-        taken: names of instances and of open load requests, except for this request.
+        name: the replica's name, or the first free one for a new instance.
         contracts: the latest manifest of every contract that the manifest requires or implements.
         providers: contract identity → replicas that implement it, sorted by id.
     """
 
     existing: Replica | None
-    taken: Collection[str]
-    contracts: Contracts
-    providers: Providers
+    name: str
+    contracts: Mapping[str, ContractManifest]
+    providers: Mapping[str, Sequence[ReplicaChoice]]
 
 
 def replica_manifest(manifest: Manifest, identity: str) -> ReplicaManifest:
@@ -83,30 +79,25 @@ def contract_identities(manifest: ReplicaManifest) -> tuple[str, ...]:
     return tuple(sorted(identities))
 
 
-def approve_request(
-    manifest: ReplicaManifest, digest: str, state: ClusterState, requested_name: str | None = None
-) -> ApproveRequest:
+def approve_request(manifest: ReplicaManifest, digest: str, state: ClusterState) -> ApproveRequest:
     """Return what the approver reviews.
 
     Raises:
         LoadRefused: `info` has changed, the identity is that of another replica, a requirement can't be met, or a
             permission is unknown or has invalid params.
-        InvalidName: the requested name is invalid.
     """
     check_existing(manifest, state.existing)
-    name = state.existing.name if state.existing else free_name(requested_name or manifest.info.name, state.taken)
-    values = replica_values(name, manifest.identity)
+    values = replica_values(state.name, manifest.identity)
+    before = _current_requirements(state.existing)
     return ApproveRequest(
         info=manifest.info,
-        name=name,
+        name=state.name,
         identity=manifest.identity,
         digest=digest,
         display_info=manifest.display_info,
         implementations={key: i.identity for key, i in manifest.implementations.items()},
         requirements={
-            key: _requirement(
-                key, required, state.contracts[required.identity], state.providers.get(required.identity, ()), values
-            )
+            key: _requirement(key, required, state, values, before.get(key))
             for key, required in manifest.requirements.items()
         },
     )
@@ -130,27 +121,56 @@ def check_existing(manifest: ReplicaManifest, existing: Replica | None) -> None:
         )
 
 
+def _current_requirements(existing: Replica | None) -> Mapping[str, Requirement]:
+    if existing is None or existing.current_version is None:
+        return {}
+    return existing.version(existing.current_version).requirements
+
+
 def _requirement(
     key: str,
     required: ManifestRequirement,
-    contract: ContractManifest,
-    providers: Sequence[ReplicaChoice],
+    state: ClusterState,
     values: Mapping[str, str],
+    before: Requirement | None,
 ) -> Requirement:
+    providers = state.providers.get(required.identity, ())
+    contract = state.contracts[required.identity]
     if not providers and not required.optional:
         raise LoadRefused(
             f"requirement {key!r}: no replica implements {required.identity}: load a replica that does first"
         )
-    chosen = tuple(providers) if required.multiple else tuple(providers[:1])
+    same = before if before is not None and before.contract == required.identity else None
+    replicas, chosen = _providers(required, providers, same)
     return Requirement(
         contract=required.identity,
         display_info=required.display_info,
-        replicas=chosen,
-        alternatives=tuple(p for p in providers if p not in chosen),
+        replicas=replicas,
+        alternatives=tuple(p for p in providers if p not in replicas),
+        chosen=chosen,
         permissions=tuple(_permission(key, permission, contract, values) for permission in required.permissions),
         optional=required.optional,
         multiple=required.multiple,
     )
+
+
+def _providers(
+    required: ManifestRequirement, providers: Sequence[ReplicaChoice], before: Requirement | None
+) -> tuple[tuple[ReplicaChoice, ...], bool]:
+    """Return the replicas that serve a requirement, and whether an approver has chosen them.
+
+    An earlier choice of an approver is kept as far as the chosen replicas still serve the contract. Without one, a
+    requirement keeps the replica that served it, and a multiple one takes all that serve it.
+    """
+    offered = {provider.id: provider for provider in providers}
+    kept = tuple(offered[r.id] for r in before.replicas if r.id in offered) if before is not None else ()
+    if before is not None and before.chosen:
+        kept = kept if required.multiple else kept[:1]
+        if kept or (required.optional and not before.replicas):
+            return kept, True
+    if required.multiple:
+        return tuple(providers), False
+    return (kept or tuple(providers))[:1], False
 
 
 def _permission(
@@ -170,7 +190,7 @@ def _permission(
         instance = _instance(key, required.name, definition.instance_keys, params)
     if instance is not None:
         _check_unambiguous(key, required.name, instance, contract.permissions)
-    return GrantedPermission(permission=required.name, instance_id=instance, params=params)
+    return GrantedPermission(status="pending", permission=required.name, instance_id=instance, params=params)
 
 
 def _instance(key: str, permission: str, keys: Sequence[str], params: Mapping[str, Any]) -> str:
@@ -246,4 +266,16 @@ def _chosen(key: str, requirement: Requirement, ids: Sequence[int]) -> Requireme
         raise LoadRefused(f"requirement {key!r} accepts one replica, not {len(distinct)}: choose one")
     replicas = tuple(offered[i] for i in distinct)
     rest = tuple(choice for choice in offered.values() if choice.id not in distinct)
-    return requirement.model_copy(update={"replicas": replicas, "alternatives": rest})
+    return requirement.model_copy(update={"replicas": replicas, "alternatives": rest, "chosen": True})
+
+
+def approved(requirements: Mapping[str, Requirement]) -> dict[str, Requirement]:
+    """Return the requirements with their pending permissions approved."""
+    return {
+        key: requirement.model_copy(update={"permissions": tuple(_approved(p) for p in requirement.permissions)})
+        for key, requirement in requirements.items()
+    }
+
+
+def _approved(permission: GrantedPermission) -> GrantedPermission:
+    return permission.model_copy(update={"status": "approved"}) if permission.status == "pending" else permission

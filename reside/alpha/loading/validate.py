@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reside.alpha import contracts, records
 from reside.alpha.candidate import candidate, updated_replica
-from reside.alpha.loading import resolve
+from reside.alpha.loading import naming, resolve, turns
 from reside.alpha.loading.resolve import ClusterState
+from reside.alpha.loading.revision import approval_revision
 from reside.alpha.previews import preview
 from reside.model.errors import InvalidInput, LoadRefused, NotReady
 from reside.registry import ImageReference, RegistryError, RegistryUnavailable
@@ -20,13 +21,12 @@ from reside.registry import ImageReference, RegistryError, RegistryUnavailable
 if TYPE_CHECKING:
     from reside.alpha.records import RequestRecord
     from reside.alpha.state import Alpha
-    from reside.model.entities import ApproveRequest, LoadRequest, Replica
+    from reside.model.entities import ApproveRequest, LoadRequest, Replica, ReplicaChoice
     from reside.model.manifest import ContractManifest, ReplicaManifest
     from reside.model.stacks import StackPreview
 
 REGISTRY_TIMEOUT_S: Final = 30.0
 """How long a request waits for a registry that is unavailable."""
-OPEN: Final = frozenset({"validating", "requires-approval", "approved"})
 
 
 async def validate(alpha: Alpha, number: int) -> None:
@@ -60,32 +60,44 @@ async def _resolve(alpha: Alpha, request: LoadRequest) -> ApproveRequest:
     except RegistryUnavailable as error:
         raise _unavailable_error(alpha, request.id, error) from None
     async with alpha.transaction() as tx:
-        await tx.load(alpha.data.root.id)
-        ids = await tx.run_exclusively(lambda: contracts.refresh_all(alpha.data, fetched))
-        state = await _cluster_state(alpha, request, manifest, fetched, ids)
-        approved = resolve.approve_request(manifest, digest, state, request.requested_name)
-        members: dict[str, Any] = {"approveRequest": approved.document(), "digest": digest}
-        if state.existing is not None:
-            members["existingReplica"] = state.existing.id
-        found_map = (await records.find_request(alpha.data, request.id)).map
-        tx.stage(lambda: found_map.update(members))
+        record = await records.find_request(alpha.data, request.id)
+        await tx.load(record.map.id)
+        existing = await _existing(alpha, request, manifest)
+        name = existing.name if existing else await _free_name(alpha, request, manifest)
+        state = ClusterState(existing, name, fetched, await _providers(alpha, manifest))
+        approved = resolve.approve_request(manifest, digest, state)
+        await tx.run_exclusively(lambda: _store(alpha, record, approved, fetched, existing))
     return approved
 
 
-async def _cluster_state(
+async def _free_name(alpha: Alpha, request: LoadRequest, manifest: ReplicaManifest) -> str:
+    return await naming.free_name(alpha.data, request.requested_name or manifest.info.name, request.id)
+
+
+async def _providers(alpha: Alpha, manifest: ReplicaManifest) -> dict[str, tuple[ReplicaChoice, ...]]:
+    """Return the replicas that implement each required contract; a contract without an entity has none."""
+    found = {}
+    for identity in {requirement.identity for requirement in manifest.requirements.values()}:
+        number = await contracts.contract_id(alpha.data, identity)
+        found[identity] = () if number is None else await records.providers_of(alpha.data, number)
+    return found
+
+
+async def _store(
     alpha: Alpha,
-    request: LoadRequest,
-    manifest: ReplicaManifest,
+    record: RequestRecord,
+    approved: ApproveRequest,
     fetched: dict[str, ContractManifest],
-    ids: dict[str, int],
-) -> ClusterState:
-    required = {requirement.identity for requirement in manifest.requirements.values()}
-    return ClusterState(
-        existing=await _existing(alpha, request, manifest),
-        taken=await _taken(alpha, request),
-        contracts=fetched,
-        providers={identity: await records.providers_of(alpha.data, ids[identity]) for identity in required},
-    )
+    existing: Replica | None,
+) -> None:
+    """Store the result in the request, and what it depends on before: the contracts and the claim on the name."""
+    await contracts.refresh_all(alpha.data, fetched)
+    if existing is None:
+        await naming.hold(alpha.data, approved.name, record.map.id)
+    members: dict[str, Any] = {"approveRequest": approved.document(), "digest": approved.digest}
+    if existing is not None:
+        members["existingReplica"] = existing.id
+    record.map.update(members)
 
 
 async def _existing(alpha: Alpha, request: LoadRequest, manifest: ReplicaManifest) -> Replica | None:
@@ -96,31 +108,34 @@ async def _existing(alpha: Alpha, request: LoadRequest, manifest: ReplicaManifes
     return found
 
 
-async def _taken(alpha: Alpha, request: LoadRequest) -> set[str]:
-    """Return the names of all instances and of other open requests."""
-    names = {record.value.name for record in await records.all_replicas(alpha.data)}
-    for other in await records.all_requests(alpha.data):
-        held = other.value.approve_request
-        if other.value.id != request.id and other.value.status in OPEN and held is not None:
-            names.add(held.name)
-    return names
-
-
 async def _preview(alpha: Alpha, record: RequestRecord, approved: ApproveRequest) -> None:
-    """Preview the candidate; once there is a preview, set the request to `requires-approval` or `invalid`."""
-    request = record.value
-    replica_id = (await records.find_request(alpha.data, request.id)).value.existing_replica
-    existing = await updated_replica(alpha, approved.identity, exclusive=approved.info.exclusive, replica_id=replica_id)
-    stack = await candidate(alpha, approved, existing, request.image)
+    """Preview the candidate; once there is a preview, set the request to `requires-approval` or `invalid`.
+
+    Raises:
+        NotReady: another approved load of the replica is carried out first.
+    """
+    request = (await records.find_request(alpha.data, record.value.id)).value
+    existing = await updated_replica(
+        alpha, approved.identity, exclusive=approved.info.exclusive, replica_id=request.existing_replica
+    )
+    first = await turns.holder_of(alpha.data, turns.turn_of(approved, existing))
+    if first is not None:
+        raise NotReady(f"load request {first} of {approved.name} is approved and is carried out first")
+    stack = await candidate(alpha, approved, existing, request)
     result = await preview(alpha, request.id, stack)
     if result is None:
         return
     if not result.applicable:
         raise LoadRefused(_refusal_reason(result))
+    members = {
+        "preview": result.document(),
+        "revision": approval_revision(request, approved, existing, stack),
+        "status": "requires-approval",
+    }
     async with alpha.transaction() as tx:
         found = await tx.load(record.map.id)
         if found.get("status") == "validating":
-            tx.stage(lambda: found.update({"preview": result.document(), "status": "requires-approval"}))
+            tx.stage(lambda: found.update(members))
 
 
 def _refusal_reason(preview: StackPreview) -> str:

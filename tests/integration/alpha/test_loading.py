@@ -240,7 +240,7 @@ async def test_a_request_is_approved_once_and_never_after_a_rejection(
     assert request.preview is not None
     for number, state in ((approved, "approved"), (rejected, r"rejected \(not today\)"), (invalid, "invalid")):
         await admin.settled(number)
-        body = {"id": number, "revision": request.preview["revision"]}
+        body = {"id": number, "revision": request.revision}
         with pytest.raises(Conflict, match=f"load request {number} is {state}"):
             await admin.call("approve-load-request", body)
         with pytest.raises(Conflict, match=f"load request {number} is {state}"):
@@ -305,7 +305,7 @@ async def test_two_running_alphas_lose_nothing_and_do_nothing_twice(
         for turn, number in enumerate(numbers):
             request = await admin.settled(number)
             assert request.preview is not None, request.error_message
-            approval = {"id": number, "revision": request.preview["revision"]}
+            approval = {"id": number, "revision": request.revision}
             await admin.call("approve-load-request", approval, endpoint=endpoints[turn % 2])
             with pytest.raises(Conflict, match="is approved"):
                 await admin.call("approve-load-request", approval, endpoint=endpoints[(turn + 1) % 2])

@@ -73,7 +73,7 @@ async def test_a_load_is_completed_after_alpha_is_killed(
         number = await admin.create("examples/plain:v1")
         request = await admin.settled(number)
         assert request.preview is not None, log.read_text()
-        body = {"id": number, "revision": request.preview["revision"]}
+        body = {"id": number, "revision": request.revision}
         await admin.call("approve-load-request", body)
         await admin.cluster_request(number, lambda r: r.target_replica is not None)
         first.send_signal(signal.SIGKILL)

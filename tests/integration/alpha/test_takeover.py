@@ -7,10 +7,10 @@ it, and the process's memory is lost. Locks are released immediately here; after
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from integration.alpha.deaths import death_at
 from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster
 from support.eventually import eventually
 
@@ -22,9 +22,8 @@ from reside.jazz import Node
 from reside.model.permissions import Grant
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
-    from reside.alpha.state import Alpha
 
 pytestmark = pytest.mark.anyio
 
@@ -50,36 +49,6 @@ async def admin(cluster: AlphaCluster, servers: Servers) -> Client:
     return admin
 
 
-class Death(BaseException):
-    """The simulated end of the process."""
-
-
-@contextmanager
-def death_at(alpha: Alpha, point: int) -> Iterator[asyncio.Event]:
-    """Make Alpha's node fail at its `point`-th write from now on, and set the event then."""
-    host, count, dead = alpha.node._host, 0, asyncio.Event()
-    real_private, real_group = host.write_private, host.write_trusting
-
-    def counted(real: Any) -> Any:
-        def write(*args: Any, **kwargs: Any) -> None:
-            nonlocal count
-            if dead.is_set():
-                raise Death
-            count += 1
-            if count >= point:
-                dead.set()
-                raise Death
-            real(*args, **kwargs)
-
-        return write
-
-    host.write_private, host.write_trusting = counted(real_private), counted(real_group)  # type: ignore[method-assign]
-    try:
-        yield dead
-    finally:
-        host.write_private, host.write_trusting = real_private, real_group  # type: ignore[method-assign]
-
-
 @pytest.mark.parametrize("point", POINTS)
 async def test_a_load_killed_anywhere_is_completed_by_the_next_alpha(
     cluster: AlphaCluster, servers: Servers, admin: Client, point: int
@@ -92,7 +61,7 @@ async def test_a_load_killed_anywhere_is_completed_by_the_next_alpha(
     request = await admin.settled(number)
     assert request.preview is not None, request.error_message
     await cluster.stop_leading()
-    await admin.call("approve-load-request", {"id": number, "revision": request.preview["revision"]})
+    await admin.call("approve-load-request", {"id": number, "revision": request.revision})
     before = await cluster.names()
     async with started(cluster.settings()) as first:
         with death_at(first, point) as dead:

@@ -1,4 +1,4 @@
-"""The leader's loop: concurrent handling of two keys, and when a load request is finished."""
+"""The leader's loop: concurrent handling of two keys, and when a load request is open."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reside.alpha.loop import Loop, is_finished
+from reside.alpha.loop import Loop
 from reside.alpha.sentinel_client import SentinelClient
 from reside.model import sentinel_data
 from reside.model.entities import LoadRequest
@@ -54,8 +54,8 @@ class FakeAlpha:
 async def test_a_replica_that_a_scan_finds_while_reports_are_followed_does_not_end_the_term() -> None:
     alpha = FakeAlpha()
     loop = Loop(alpha)
-    loop._numbers.update({"first": 3})
-    alpha.meanwhile = lambda: loop._numbers.update({"second": 4})
+    loop._unreported.update({"first": 3})
+    alpha.meanwhile = lambda: loop._unreported.update({"second": 4})
     await loop._handle("sentinel")
     assert "report.first" in alpha.loaded
     await loop._handle("sentinel")
@@ -63,16 +63,16 @@ async def test_a_replica_that_a_scan_finds_while_reports_are_followed_does_not_e
 
 
 @pytest.mark.parametrize(
-    ("status", "version", "finished"),
+    ("status", "version", "is_open"),
     [
-        ("validating", None, False),
-        ("requires-approval", None, False),
-        ("approved", None, False),
-        ("approved", 1, True),
-        ("invalid", None, True),
-        ("rejected", None, True),
+        ("validating", None, True),
+        ("requires-approval", None, True),
+        ("approved", None, True),
+        ("approved", 1, False),
+        ("invalid", None, False),
+        ("rejected", None, False),
     ],
 )
-def test_a_request_is_finished_when_nothing_follows(status: str, version: int | None, finished: bool) -> None:
+def test_a_request_is_open_until_nothing_follows(status: str, version: int | None, is_open: bool) -> None:
     members = {"id": 1, "status": status, "image": "i", "owner": "o", "version": version}
-    assert is_finished(LoadRequest.model_validate(members)) is finished
+    assert LoadRequest.model_validate(members).is_open is is_open

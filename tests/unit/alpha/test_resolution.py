@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from unit.alpha.entities import CALLER, GREETER, GREETING, contract, digest, manifest, replica
 
-from reside.alpha.loading.resolve import ClusterState, approve_request, choose, replica_manifest
+from reside.alpha.loading.resolve import ClusterState, approve_request, approved, choose, replica_manifest
 from reside.model.entities import ReplicaChoice
-from reside.model.errors import InvalidName, LoadRefused
+from reside.model.errors import LoadRefused
 
 if TYPE_CHECKING:
-    from reside.model.entities import ApproveRequest
+    from reside.model.entities import ApproveRequest, Requirement
     from reside.model.manifest import ReplicaManifest
 
 ONE = ReplicaChoice(id=3, name="greeter", account="co_zOne")
@@ -25,13 +25,13 @@ def requiring(**members: Any) -> ReplicaManifest:
 
 def state(**members: Any) -> ClusterState:
     return ClusterState(
-        **{"existing": None, "taken": (), "contracts": {GREETING: contract()}, "providers": {GREETING: (ONE, TWO)}}
+        **{"existing": None, "name": "caller", "contracts": {GREETING: contract()}, "providers": {GREETING: (ONE, TWO)}}
         | members
     )
 
 
-def resolved(subject: ReplicaManifest, name: str | None = None, **members: Any) -> ApproveRequest:
-    return approve_request(subject, digest(1), state(**members), name)
+def resolved(subject: ReplicaManifest, **members: Any) -> ApproveRequest:
+    return approve_request(subject, digest(1), state(**members))
 
 
 def test_a_requirement_takes_the_first_replica_and_offers_the_rest() -> None:
@@ -56,22 +56,45 @@ def test_an_unknown_permission_is_refused_with_the_known_ones() -> None:
         resolved(requiring(), contracts={GREETING: contract(permissions={"wave": {}})})
 
 
-def test_the_name_is_the_requested_one_or_that_of_the_manifest_and_free() -> None:
-    assert resolved(manifest()).name == "caller"
-    assert resolved(manifest(), "phone").name == "phone"
-    assert resolved(manifest(), taken=("caller", "caller-1")).name == "caller-2"
-    assert resolved(manifest(), "phone", taken=("phone",)).name == "phone-1"
+def updating(before: ApproveRequest, choices: dict[str, list[int]], **members: Any) -> Requirement:
+    """Resolve an update of a replica that was approved with these choices; return its requirement `greeting`."""
+    existing = replica("running", identity=before.identity, info=before.info)
+    version = existing.versions[0].model_copy(update={"requirements": choose(before, choices)})
+    existing = existing.model_copy(update={"versions": (version,)})
+    required = requiring(multiple=before.requirements["greeting"].multiple, optional=True)
+    return resolved(required, existing=existing, **members).requirements["greeting"]
 
 
-def test_an_invalid_requested_name_is_refused() -> None:
-    with pytest.raises(InvalidName, match="Phone!"):
-        resolved(manifest(), "Phone!")
+def test_an_update_keeps_the_choice_of_the_approver() -> None:
+    assert updating(resolved(requiring()), {"greeting": [4]}).replicas == (TWO,)
+    several = updating(resolved(requiring(multiple=True)), {"greeting": [4]})
+    assert (several.replicas, several.alternatives, several.chosen) == ((TWO,), (ONE,), True)
+    none = updating(resolved(requiring(optional=True)), {"greeting": []})
+    assert (none.replicas, none.alternatives) == ((), (ONE, TWO))
+
+
+def test_an_update_keeps_the_replica_that_served_a_requirement() -> None:
+    """Though another one would be the first now."""
+    before = resolved(requiring(), providers={GREETING: (TWO,)})
+    assert updating(before, {}).replicas == (TWO,)
+
+
+def test_an_update_resolves_anew_what_no_chosen_replica_serves_any_more() -> None:
+    found = updating(resolved(requiring()), {"greeting": [4]}, providers={GREETING: (ONE,)})
+    assert (found.replicas, found.chosen) == ((ONE,), False)
+    assert updating(resolved(requiring(multiple=True), providers={GREETING: (ONE,)}), {}).replicas == (ONE, TWO)
+
+
+def test_permissions_are_pending_until_they_are_approved() -> None:
+    requirements = resolved(requiring()).requirements
+    assert [p.status for p in requirements["greeting"].permissions] == ["pending"]
+    assert [p.status for p in approved(requirements)["greeting"].permissions] == ["approved"]
 
 
 def test_an_existing_replica_keeps_its_name() -> None:
     existing = replica("running", name="mine")
     same = manifest(GREETER, info=existing.info.model_dump(by_alias=True))
-    assert resolved(same, "other", existing=existing).name == "mine"
+    assert resolved(same, existing=existing, name=existing.name).name == "mine"
 
 
 def test_changed_info_is_refused_naming_the_change() -> None:

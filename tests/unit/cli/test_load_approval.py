@@ -41,7 +41,7 @@ def test_a_load_ends_when_a_replica_runs_and_when_a_oneshot_completed(kind: str,
 def request(status: str, revision: str = "one", **members: Any) -> LoadRequest:
     """Return a load request in this status, previewed as this revision."""
     return LoadRequest(
-        id=1, status=status, image="image", owner="co_z", preview={"revision": revision, "changes": []}, **members
+        id=1, status=status, image="image", owner="co_z", preview={"changes": []}, revision=revision, **members
     )
 
 
@@ -61,7 +61,7 @@ class Alpha:
 
     async def decide(self, seen: LoadRequest) -> None:
         """Record what the operator saw."""
-        self.seen.append((seen.preview or {})["revision"])
+        self.seen.append(str(seen.revision))
 
     async def catch_up(self) -> None:
         """Make the news visible."""

@@ -26,7 +26,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> StringIO:
 
 
 def test_a_permission_can_not_hide_its_name_from_the_approver(screen: StringIO) -> None:
-    permission = GrantedPermission(permission="greet", instance_id=HOSTILE)
+    permission = GrantedPermission(permission="greet", instance_id=HOSTILE, params={"to": "\x1b[2J[red]"})
     content = ApproveRequest(
         info={"name": "caller", "class": "oneshot", "exclusive": False, "scalable": False},
         name="caller",
@@ -37,6 +37,7 @@ def test_a_permission_can_not_hide_its_name_from_the_approver(screen: StringIO) 
     request = LoadRequest(id=1, status="requires-approval", image="image", owner="co_z", approve_request=content)
     output.console.print(render_request(request))
     assert f"greet for {SHOWN}" in screen.getvalue()
+    assert r"""with {"to": "\u001b[2J[red]"}""" in screen.getvalue()
 
 
 def test_an_error_is_one_line_as_it_was_written(screen: StringIO) -> None:

@@ -72,6 +72,7 @@ FROZEN_IN_ALPHAS_CONTRACT = {
     "REPLICAS": "replicas",
     "CONTRACTS": "contracts",
     "LOAD_REQUESTS": "loadRequests",
+    "OPEN_REQUESTS": "openRequests",
     "CONTROL_BLOCKS": "controlBlocks",
     "REPLICAS_GROUP": "replicasGroup",
     "LOAD_REQUESTS_GROUP": "loadRequestsGroup",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reside.model.errors import InvalidName
-from reside.model.names import MAX_NAME, check_name, free_name, workload_name
+from reside.model.names import MAX_NAME, candidate_names, check_name, workload_name
 
 NAMES = st.from_regex(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?", fullmatch=True)
 
@@ -30,14 +32,13 @@ def test_names_of_the_platform(name: str) -> None:
 
 
 @given(NAMES, st.integers(0, 30))
-def test_a_free_name_is_usable_and_not_taken(name: str, others: int) -> None:
-    taken: set[str] = set()
+def test_candidates_are_usable_and_differ(name: str, others: int) -> None:
     if name in ("jazz", "etcd"):
         return
-    for _ in range(others + 1):
-        found = free_name(name, taken)
-        assert found not in taken
-        assert check_name(found) == found
-        assert len(workload_name(found, 10**9)) <= 63
-        taken.add(found)
-    assert len(found) <= MAX_NAME
+    found = list(islice(candidate_names(name), others + 1))
+    assert found[0] == name
+    assert len(set(found)) == len(found)
+    for candidate in found:
+        assert check_name(candidate) == candidate
+        assert len(candidate) <= MAX_NAME
+        assert len(workload_name(candidate, 10**9)) <= 63

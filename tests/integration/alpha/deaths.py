@@ -1,0 +1,42 @@
+"""The end of Alpha's process at an exact write: all earlier writes are on the server, no later one exists."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reside.alpha.state import Alpha
+
+
+class Death(BaseException):
+    """The simulated end of the process."""
+
+
+@contextmanager
+def death_at(alpha: Alpha, point: int) -> Iterator[asyncio.Event]:
+    """Make Alpha's node fail at its `point`-th write from now on, and set the event then."""
+    host, count, dead = alpha.node._host, 0, asyncio.Event()
+    real_private, real_group = host.write_private, host.write_trusting
+
+    def counted(real: Any) -> Any:
+        def write(*args: Any, **kwargs: Any) -> None:
+            nonlocal count
+            if dead.is_set():
+                raise Death
+            count += 1
+            if count >= point:
+                dead.set()
+                raise Death
+            real(*args, **kwargs)
+
+        return write
+
+    host.write_private, host.write_trusting = counted(real_private), counted(real_group)  # type: ignore[method-assign]
+    try:
+        yield dead
+    finally:
+        host.write_private, host.write_trusting = real_private, real_group  # type: ignore[method-assign]

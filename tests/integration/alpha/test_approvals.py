@@ -1,0 +1,102 @@
+"""An approval covers everything that it grants, and is given in the state that its preview showed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from support.alpha_cluster import HOST
+
+from reside.model.errors import Conflict
+
+if TYPE_CHECKING:
+    from support.alpha_cluster import AlphaCluster, Client, Servers
+
+pytestmark = pytest.mark.anyio
+
+GREETING = f"{HOST}/contracts/greeting.v1"
+
+
+async def push(servers: Servers, name: str, version: int, times: int | None = None) -> str:
+    """Push a version of a replica; with `times` it requires a permission with this param. Return its digest."""
+    info = {"name": name, "class": "long-running", "exclusive": True, "scalable": True}
+    permission = {"name": "greet", "params": {"times": times}}
+    required = {"requirements": {"greeting": {"identity": GREETING, "permissions": [permission]}}} if times else {}
+    titled = {"en": {"title": f"version {version}"}}
+    return await servers.push(f"examples/{name}:v{version}", type="replica", info=info, displayInfo=titled, **required)
+
+
+async def push_greeter(servers: Servers) -> None:
+    """Push the contract `greeting` and a replica that implements it."""
+    await servers.push("contracts/greeting.v1", type="contract", permissions={"greet": {}}, methods={"greet": {}})
+    info = {"name": "greeter", "class": "long-running", "exclusive": True, "scalable": True}
+    implementations = {"greeting": {"identity": GREETING}}
+    await servers.push("examples/greeter:v1", type="replica", info=info, implementations=implementations)
+
+
+async def test_an_approval_names_the_revision_of_its_request_and_not_that_of_the_stack(
+    servers: Servers, admin: Client
+) -> None:
+    """b5760d8: the revision covered the objects only, so an approval of one was an approval of the other."""
+    await push_greeter(servers)
+    await admin.load("examples/greeter:v1")
+    await push(servers, "caller", 1, times=1)
+    await admin.load("examples/caller:v1")
+    await push(servers, "caller", 2, times=2)
+    one, two = [await admin.settled(await admin.create(f"examples/caller:v{version}")) for version in (1, 2)]
+    for request in (one, two):
+        assert request.preview is not None, request.error_message
+        assert request.revision not in (None, request.preview["revision"])
+    assert one.revision != two.revision
+    for other in ((two.preview or {})["revision"], two.revision):
+        with pytest.raises(Conflict, match="another revision"):
+            await admin.call("approve-load-request", {"id": one.id, "revision": other})
+
+
+async def test_permissions_are_pending_until_approved_and_show_their_params(servers: Servers, admin: Client) -> None:
+    await push_greeter(servers)
+    await admin.load("examples/greeter:v1")
+    await push(servers, "caller", 1, times=3)
+    number = await admin.create("examples/caller:v1")
+    seen, done = await admin.settled(number), await admin.approve(number)
+    for request, status in ((seen, "pending"), (done, "approved")):
+        assert request.approve_request is not None
+        (permission,) = request.approve_request.requirements["greeting"].permissions
+        assert (permission.status, permission.params) == (status, {"times": 3})
+
+
+async def test_a_second_approval_before_the_first_is_carried_out_is_previewed_anew(
+    cluster: AlphaCluster, servers: Servers, admin: Client
+) -> None:
+    digests = [await push(servers, "greeter", version) for version in (1, 2, 3)]
+    await admin.load("examples/greeter:v1")
+    first, second = [await admin.create(f"examples/greeter:v{version}") for version in (2, 3)]
+    seen = {number: (await admin.settled(number)).revision for number in (first, second)}
+    await cluster.stop_leading()
+    await admin.call("approve-load-request", {"id": first, "revision": seen[first]})
+    with pytest.raises(Conflict, match=f"load request {first} of greeter was approved and is carried out first"):
+        await admin.call("approve-load-request", {"id": second, "revision": seen[second]})
+    cluster.lead()
+    await admin.cluster_request(first, lambda r: r.version is not None)
+    request = await admin.settled(second)
+    assert request.revision not in (None, seen[second])
+    await admin.approve(second)
+    assert [v.digest for v in (await cluster.replica("greeter")).versions] == digests
+    assert [v.request for v in (await cluster.replica("greeter")).versions] == [first - 1, first, second]
+
+
+async def test_two_new_instances_of_one_exclusive_identity_are_approved_one_after_the_other(
+    cluster: AlphaCluster, servers: Servers, admin: Client
+) -> None:
+    await push(servers, "greeter", 1)
+    first, second = [await admin.create("examples/greeter:v1") for _ in range(2)]
+    seen = {number: (await admin.settled(number)).revision for number in (first, second)}
+    await cluster.stop_leading()
+    await admin.call("approve-load-request", {"id": first, "revision": seen[first]})
+    with pytest.raises(Conflict, match="is carried out first"):
+        await admin.call("approve-load-request", {"id": second, "revision": seen[second]})
+    cluster.lead()
+    await admin.approve(second)
+    assert len(await cluster.names()) == 1
+    (replica,) = [await cluster.replica(name) for name in (await cluster.names()).values()]
+    assert [version.request for version in replica.versions] == [first, second]

@@ -1,0 +1,70 @@
+"""The revision of an approval: it changes with everything that is granted, and with nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from unit.alpha.entities import GREETING, digest, replica
+
+from reside.alpha.loading.revision import approval_revision
+from reside.model.entities import ApproveRequest, GrantedPermission, LoadRequest, ReplicaChoice, Requirement
+from reside.model.stacks import DesiredStack
+
+REQUEST = LoadRequest(id=7, status="validating", image="image:v1", owner="co_zOwner")
+ONE = ReplicaChoice(id=3, name="greeter", account="co_zOne")
+TWO = ReplicaChoice(id=4, name="greeter-1", account="co_zTwo")
+STACK = DesiredStack("caller", "co_zAlpha", ())
+OTHER_STACK = DesiredStack("caller", "co_zAlpha", ({"kind": "Secret", "metadata": {"name": "caller"}},))
+
+
+def permission(**members: Any) -> GrantedPermission:
+    return GrantedPermission(**{"permission": "greet", "params": {"times": 1}} | members)
+
+
+def requirement(**members: Any) -> Requirement:
+    return Requirement(**{"contract": GREETING, "replicas": (ONE,), "permissions": (permission(),)} | members)
+
+
+def approved(**members: Any) -> ApproveRequest:
+    subject = replica("running")
+    default = {"info": subject.info, "name": "caller", "identity": subject.identity, "digest": digest(1)}
+    return ApproveRequest(**default | {"requirements": {"greeting": requirement()}} | members)
+
+
+def requiring(**members: Any) -> ApproveRequest:
+    return approved(requirements={"greeting": requirement(**members)})
+
+
+BEFORE = approval_revision(REQUEST, approved(), None, STACK)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        approved(digest=digest(2)),
+        approved(name="other"),
+        approved(implementations={"greeting": GREETING}),
+        approved(requirements={}),
+        requiring(replicas=(TWO,)),
+        requiring(replicas=(ONE, TWO)),
+        requiring(permissions=()),
+        requiring(permissions=(permission(permission="wave"),)),
+        requiring(permissions=(permission(instance_id="a"),)),
+        requiring(permissions=(permission(params={"times": 2}),)),
+    ],
+    ids=repr,
+)
+def test_it_changes_with_what_is_granted(changed: ApproveRequest) -> None:
+    assert approval_revision(REQUEST, changed, None, STACK) != BEFORE
+
+
+def test_it_changes_with_the_stack_the_replica_and_the_owner() -> None:
+    assert approval_revision(REQUEST, approved(), None, OTHER_STACK) != BEFORE
+    assert approval_revision(REQUEST, approved(), replica("running"), STACK) != BEFORE
+    assert approval_revision(REQUEST.model_copy(update={"owner": "co_zOther"}), approved(), None, STACK) != BEFORE
+
+
+def test_it_does_not_change_with_what_grants_nothing() -> None:
+    for same in (requiring(alternatives=(TWO,)), requiring(permissions=(permission(status="pending"),))):
+        assert approval_revision(REQUEST, same, None, STACK) == BEFORE
