@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from reside.alpha import lookups
 from reside.jazz import AccountId
 from reside.model import lookup
-from reside.model.permissions import plan_expected
 from reside.replica import ControlBlock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from reside.alpha.data import AlphaData
     from reside.jazz import Node
@@ -50,15 +49,6 @@ async def opened(node: Node, block_id: str) -> AsyncIterator[ControlBlock]:
         yield block
     finally:
         block.close()
-
-
-async def set_expected(
-    node: Node, block_id: str, expected: Mapping[PermissionRef, Grant], earlier: Collection[PermissionRef]
-) -> None:
-    """Write the expected grants of an account into a control block (`reside.model.permissions.plan_expected`)."""
-    async with opened(node, block_id) as block:
-        for ref, grant in plan_expected(expected, earlier, block.permissions()).items():
-            await block.set_expected(ref, grant)
 
 
 async def add_expected(node: Node, block_id: str, expected: Mapping[PermissionRef, Grant]) -> None:

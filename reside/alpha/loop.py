@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from reside.alpha import open_requests, previews, records
+from reside.alpha.blocks import Blocks
 from reside.alpha.loading.validate import validate
 from reside.alpha.rollouts import reconcile_replica
 from reside.alpha.versions import create_version
@@ -41,6 +42,8 @@ class Loop:
         self._subscriptions: dict[str, Callable[[], None]] = {}
         self._open: set[int] = set()
         self._unreported: dict[str, int] = {}
+        self._accounts: dict[str, int] = {}
+        self._blocks = Blocks(alpha.data, self._grantee_changed)
         self._index: CoMap | None = None
 
     async def run(self) -> None:
@@ -56,6 +59,7 @@ class Loop:
             for unsubscribe in self._subscriptions.values():
                 unsubscribe()
             self._subscriptions.clear()
+            self._blocks.close()
 
     async def _handle(self, key: str) -> None:
         kind, _, number = key.partition("/")
@@ -66,7 +70,7 @@ class Loop:
         elif kind == "request":
             await self._request(int(number))
         else:
-            await reconcile_replica(self._alpha, int(number))
+            await reconcile_replica(self._alpha, self._blocks, int(number))
 
     async def _scan(self) -> None:
         """Watch and handle the replicas and open requests that are not watched yet."""
@@ -87,6 +91,7 @@ class Loop:
     async def _follow_replica(self, replica: ReplicaRecord) -> None:
         key = f"replica/{replica.value.id}"
         self._unreported[replica.value.name] = replica.value.id
+        self._accounts[replica.value.account] = replica.value.id
         self._watch(replica.map, key)
         self._watch(replica.management, key)
         self._queue.add(key)
@@ -131,6 +136,11 @@ class Loop:
         self._unwatch(record.map)
         for waiting in self._open:  # one of them may wait for the turn of this request
             self._queue.add(f"request/{waiting}")
+
+    def _grantee_changed(self, account: str) -> None:
+        number = self._accounts.get(account)
+        if number is not None:
+            self._queue.add(f"replica/{number}")
 
     def _watch(self, value: Value, key: str) -> bool:
         """Handle `key` whenever `value` changes; return whether the value was not watched before."""

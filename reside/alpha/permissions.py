@@ -1,8 +1,4 @@
-"""Grants that follow from the requirements of versions, and the handlers of Alpha's own permissions.
-
-Alpha never grants permissions of other replicas. It writes `expected` into the control block of each replica that
-serves a requirement; that replica grants, and writes `current` (docs/model.md, section 4).
-"""
+"""The handlers of Alpha's own permissions, which are roles in its groups (docs/model.md, section 4)."""
 
 from __future__ import annotations
 
@@ -14,43 +10,14 @@ from reside.alpha.management import take_over
 from reside.jazz import AccountId
 from reside.model import alpha_contract
 from reside.model.constants import ALPHA_CONTRACT
-from reside.model.permissions import Grant, PermissionRef
+from reside.model.permissions import PermissionRef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from reside.jazz import Group
-    from reside.model.entities import Replica, Requirement
+    from reside.model.permissions import Grant
     from reside.replica import Context
-
-GrantsByReplica = dict[int, dict[PermissionRef, Grant]]
-"""Id of the granting replica → expected grants."""
-
-
-def expected_grants(account: str, requirements: Mapping[str, Requirement]) -> GrantsByReplica:
-    """Return the grants that these requirements of `account` need, without rejected permissions."""
-    expected: GrantsByReplica = {}
-    for requirement in requirements.values():
-        for replica in requirement.replicas:
-            grants = expected.setdefault(replica.id, {})
-            for permission in requirement.permissions:
-                ref = PermissionRef(account, requirement.contract, permission.permission, permission.instance_id)
-                if permission.status == "approved":
-                    grants[ref] = Grant(granted=True, params=permission.params)
-    return expected
-
-
-def grants_ever_expected(replica: Replica) -> dict[int, set[PermissionRef]]:
-    """Return the permissions that any version of a replica has required, by the id of the granting replica.
-
-    It does not contain what an administrator granted manually, so an update of the replica does not withdraw that.
-    """
-    earlier: dict[int, set[PermissionRef]] = {}
-    for version in replica.versions:
-        for number, grants in expected_grants(replica.account, version.requirements).items():
-            earlier.setdefault(number, set()).update(grants)
-    return earlier
-
 
 GROUP_ROLES = {
     alpha_contract.READ_REPLICAS: (alpha_contract.REPLICAS_GROUP, "reader"),

@@ -1,4 +1,4 @@
-"""Reconciliation of one replica: live state → version statuses → desired stack.
+"""Reconciliation of one replica: live state → version statuses → grants and desired stack.
 
 Level-triggered: a pass reads the report and the current data, and writes what differs. It keeps nothing in memory.
 """
@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import structlog
 
 from reside.alpha import records
+from reside.alpha.grants import sync_grants
 from reside.alpha.rendering import render_replica
 from reside.alpha.status import changed_statuses, newly_starting
 from reside.model.constants import AGENT_SECRET_KEY
 from reside.model.sentinel_data import REFERENCED_VALUE
 
 if TYPE_CHECKING:
+    from reside.alpha.blocks import Blocks
     from reside.alpha.records import ReplicaRecord
     from reside.alpha.state import Alpha
     from reside.model.entities import Replica
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 
-async def reconcile_replica(alpha: Alpha, number: int) -> None:
-    """Update the statuses of a replica's versions from live state, and declare its stack.
+async def reconcile_replica(alpha: Alpha, blocks: Blocks, number: int) -> None:
+    """Update a replica's grants, the statuses of its versions from live state, and its desired stack.
 
     Raises:
         NotReady: the Sentinel can't be reached yet.
@@ -34,8 +36,11 @@ async def reconcile_replica(alpha: Alpha, number: int) -> None:
     record = await records.find_replica(alpha.data, number)
     if record is None:
         return
-    await alpha.sentinel.open()  # raises before anything is written
+    await sync_grants(alpha, blocks, record.value)
+    await alpha.sentinel.open()  # raises before anything else is written
     replica = await _update_statuses(alpha, record)
+    if replica is not record.value:
+        await sync_grants(alpha, blocks, replica)
     stack = await render_replica(alpha, replica)
     if stack.objects:
         _write_statuses(record, newly_starting(replica, stack))
@@ -53,7 +58,7 @@ async def _update_statuses(alpha: Alpha, record: ReplicaRecord) -> Replica:
     await _delete_agent_secret(alpha, record, report)
     if changed:
         await alpha.node.flush()
-    return with_statuses(record.value, changed)
+    return with_statuses(record.value, changed) if changed else record.value
 
 
 def _write_statuses(record: ReplicaRecord, changed: dict[int, VersionStatus]) -> None:

@@ -3,17 +3,16 @@
 Every step is idempotent: it checks whether its result exists. What a step creates has a computable name, or such a name
 points to it before the next step starts, so a process that is killed at any point leaves nothing that a later run would
 create again. A version names its request, so two requests never share one. The request's `version` is written last;
-until then the leader loop retries.
+until then the leader loop retries. The pass over the replica that follows writes its grants (`reside.alpha.grants`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reside.alpha import contracts, control_blocks, lookups, records
+from reside.alpha import contracts, lookups, records
 from reside.alpha.candidate import next_version, version_of
 from reside.alpha.instances import instance_of, prepare_account
-from reside.alpha.permissions import expected_grants, grants_ever_expected
 from reside.alpha.stacks.system import is_rendered
 from reside.model import lookup
 from reside.model.errors import LoadRefused
@@ -59,7 +58,6 @@ async def _create(alpha: Alpha, number: int, prepared: Credentials | None) -> No
     version = await _version(alpha, record, replica, approved)
     replica = await records.read_replica(alpha.data, replica.map.id)
     await _index_contracts(alpha, replica, version)
-    await _permissions(alpha, replica, version)
     _switch(replica, version)
     await alpha.node.flush()
     record.map.set("version", version.id)
@@ -96,19 +94,6 @@ async def _index_contracts(alpha: Alpha, replica: ReplicaRecord, version: Replic
             continue
         change = lookups.add_target if identity in now else lookups.remove_target
         await change(alpha.data, lookup.replicas_by_contract(number), replica.map.id)
-
-
-async def _permissions(alpha: Alpha, replica: ReplicaRecord, version: ReplicaVersion) -> None:
-    """Write the requirements into the replica's own control block, and the expected grants into the others."""
-    expected = expected_grants(replica.value.account, version.requirements)
-    for number, earlier in sorted(grants_ever_expected(replica.value).items()):
-        granting = await records.find_replica(alpha.data, number)
-        if granting is not None:
-            await control_blocks.set_expected(
-                alpha.node, granting.value.control_block, expected.get(number, {}), earlier
-            )
-    named = {key: [choice.account for choice in r.replicas] for key, r in version.requirements.items()}
-    await control_blocks.set_requirements(alpha.node, replica.value.control_block, named)
 
 
 def _switch(replica: ReplicaRecord, version: ReplicaVersion) -> None:

@@ -65,10 +65,19 @@ class ControlBlock:
             ValueNotFound: the block does not exist.
             NotReady: the block has no readable content, for example because this account may not read it yet.
         """
-        root = await node.load_map(CoId(control_block_id))
-        block = cls(node, root, await _load_permissions(node, root))
+        block = await cls.open(node, control_block_id)
         await block.refresh()
         return block
+
+    @classmethod
+    async def open(cls, node: Node, control_block_id: str) -> ControlBlock:
+        """Load a block without its permissions, for a caller that then asks for some of them (`refresh_entry`).
+
+        Raises:
+            ValueNotFound, NotReady: see `load`.
+        """
+        root = await node.load_map(CoId(control_block_id))
+        return cls(node, root, await _load_permissions(node, root))
 
     @property
     def id(self) -> CoId:

@@ -16,6 +16,7 @@ from support.registry import Registry, registry
 
 from reside.alpha import bootstrap, records
 from reside.alpha.app import started
+from reside.alpha.control_blocks import opened
 from reside.alpha.loop import lead
 from reside.alpha.settings import AlphaSettings
 from reside.common.tls import trusted_authorities
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from reside.alpha.state import Alpha
     from reside.jazz import CoMap
     from reside.model.entities import LoadRequest, Replica
+    from reside.model.permissions import ControlBlockPermission
 
 CODE = "one-time-code"
 HOST = constants.RESIDE_REGISTRY
@@ -115,6 +117,11 @@ class AlphaCluster:
         found = [r.value for r in await records.all_replicas(self.alpha.data) if r.value.name == name]
         assert len(found) == 1, f"{len(found)} replicas are called {name}"
         return found[0]
+
+    async def permissions(self, name: str) -> list[ControlBlockPermission]:
+        """Return the entries of a replica's control block."""
+        async with opened(self.alpha.node, (await self.replica(name)).control_block) as block:
+            return list(block.permissions())
 
     async def names(self) -> dict[int, str]:
         """Return the names of all replicas by id."""

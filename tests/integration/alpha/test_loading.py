@@ -111,11 +111,11 @@ async def test_a_requirement_becomes_an_expected_permission_of_the_serving_repli
     assert [(p.permission, p.params) for p in requirement.permissions] == [("greet", {"from": "caller"})]
     await admin.approve(number)
     greeter, caller = await cluster.replica("greeter"), await cluster.replica("caller")
-    async with opened(cluster.alpha.node, greeter.control_block) as block:
-        expected = [(p.ref.account, p.ref.name, p.expected, p.current) for p in block.permissions()]
-    assert expected == [(caller.account, "greet", Grant(granted=True, params={"from": "caller"}), None)]
+    (entry,) = await eventually("the expected permission", partial(cluster.permissions, "greeter"))
+    assert (entry.ref.account, entry.ref.name, entry.current) == (caller.account, "greet", None)
+    assert entry.expected == Grant(granted=True, params={"from": "caller"})
     async with opened(cluster.alpha.node, caller.control_block) as block:
-        assert block.requirements() == {"greeting": [greeter.account]}
+        await eventually("the requirement", block.requirements, lambda now: now == {"greeting": [greeter.account]})
 
 
 async def test_the_approver_may_choose_another_replica(cluster: AlphaCluster, servers: Servers, admin: Client) -> None:
@@ -151,8 +151,11 @@ async def test_removed_requirements_are_revoked_at_the_serving_replica_and_manua
     await add_expected(cluster.alpha.node, greeter.control_block, {by_hand: Grant(granted=True)})
     await push_caller(servers, requirements={})
     await admin.load("examples/caller:v1", replicaId=4)
-    async with opened(cluster.alpha.node, greeter.control_block) as block:
-        assert {p.ref.name: p.expected.granted for p in block.permissions()} == {"greet": False, "wave": True}
+
+    async def granted() -> dict[str, bool]:
+        return {p.ref.name: p.expected.granted for p in await cluster.permissions("greeter")}
+
+    await eventually("the revocation", granted, lambda now: now == {"greet": False, "wave": True})
 
 
 async def test_a_oneshot_replica_ends_as_completed(cluster: AlphaCluster, servers: Servers, admin: Client) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import pytest
 from unit.alpha.entities import GREETING, replica
 
 from reside.alpha.claim import super_admin_grants
-from reside.alpha.permissions import expected_grants, grants_ever_expected
+from reside.alpha.due import due_grants, due_requirements, expected_grants, grants_ever_expected
 from reside.model.entities import GrantedPermission, ReplicaChoice, Requirement
 from reside.model.permissions import Grant, PermissionRef
+
+if TYPE_CHECKING:
+    from reside.model.entities import Replica
+    from reside.model.status import VersionStatus
 
 ONE = ReplicaChoice(id=3, name="greeter", account="co_zOne")
 TWO = ReplicaChoice(id=4, name="greeter-1", account="co_zTwo")
@@ -37,6 +44,52 @@ def test_requested_permissions_are_those_that_any_version_required() -> None:
     mine, loud = (PermissionRef(subject.account, GREETING, name) for name in ("room", "shout"))
     asked = grants_ever_expected(subject.model_copy(update={"versions": (first, second)}))
     assert asked == {3: {mine, loud}, 4: {mine}}
+
+
+def with_requirements(subject: Replica, *requirements: dict[str, Requirement]) -> Replica:
+    """Return a replica whose versions 1, 2, … have these requirements."""
+    pairs = zip(subject.versions, requirements, strict=True)
+    versions = tuple(version.model_copy(update={"requirements": required}) for version, required in pairs)
+    return subject.model_copy(update={"versions": versions})
+
+
+@pytest.mark.parametrize(
+    ("statuses", "granted"),
+    [
+        (("running", "starting"), {"old", "new"}),
+        (("running", "error"), {"old", "new"}),
+        (("running-outdated", "running"), {"old", "new"}),
+        (("stopping", "running"), {"old", "new"}),
+        (("error", "starting"), {"old", "new"}),
+        (("stopped", "starting"), {"new"}),
+        (("stopped", "running"), {"new"}),
+        (("completed", "completed"), {"new"}),
+        (("unknown", "unknown"), {"new"}),
+    ],
+)
+def test_the_wishes_of_the_current_version_and_of_those_that_run_are_due(
+    statuses: tuple[VersionStatus, ...], granted: set[str]
+) -> None:
+    names = ("old", "new")
+    subject = with_requirements(
+        replica(*statuses), *({"a": requirement(GrantedPermission(permission=name))} for name in names)
+    )
+    assert {ref.name for ref in due_grants(subject)[3]} == granted
+
+
+def test_params_change_when_the_earlier_version_has_stopped() -> None:
+    room = [{"a": requirement(GrantedPermission(permission="room", params={"a": number}))} for number in (1, 2)]
+    for statuses, expected in ((("running", "starting"), 1), (("stopped", "running"), 2)):
+        (grant,) = due_grants(with_requirements(replica(*statuses), *room))[3].values()
+        assert grant.params == {"a": expected}
+
+
+def test_replicas_in_use_come_before_those_of_the_next_version() -> None:
+    choices = [{"a": requirement(replicas=(ONE,))}, {"a": requirement(replicas=(TWO,)), "b": requirement()}]
+    both = due_requirements(with_requirements(replica("running", "starting"), *choices))
+    assert both == {"a": [ONE.account, TWO.account], "b": [ONE.account]}
+    after = due_requirements(with_requirements(replica("stopped", "running"), *choices))
+    assert after == {"a": [TWO.account], "b": [ONE.account]}
 
 
 def test_the_super_admin_gets_five_permissions_and_not_every_control_block() -> None:

@@ -1,0 +1,69 @@
+"""What is due to a replica from others: grants and requirements that follow from its versions. Pure.
+
+Invariant: a version that runs keeps what it has. While several versions of a replica have a workload, the wishes of all
+of them hold; where they differ in the params of one permission, those of the earliest version do. What only an earlier
+version had is due until it has stopped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reside.alpha.stacks.rollout import GONE
+from reside.model.permissions import Grant, PermissionRef
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reside.model.entities import Replica, ReplicaVersion, Requirement
+
+GrantsByReplica = dict[int, dict[PermissionRef, Grant]]
+"""Id of the granting replica → expected grants."""
+
+
+def holding(replica: Replica) -> tuple[ReplicaVersion, ...]:
+    """Return the versions whose requirements hold now, the earliest first: the current one and those that run."""
+    versions = sorted(replica.versions, key=lambda version: version.id)
+    return tuple(v for v in versions if v.id == replica.current_version or v.status not in GONE)
+
+
+def due_grants(replica: Replica) -> GrantsByReplica:
+    """Return the grants that are due to a replica's account, by the id of the granting replica."""
+    due: GrantsByReplica = {}
+    for version in holding(replica):
+        for number, grants in expected_grants(replica.account, version.requirements).items():
+            for ref, grant in grants.items():
+                due.setdefault(number, {}).setdefault(ref, grant)
+    return due
+
+
+def due_requirements(replica: Replica) -> dict[str, list[str]]:
+    """Return for each requirement, by key, the accounts of the replicas that serve it, those in use first."""
+    due: dict[str, list[str]] = {}
+    for version in holding(replica):
+        for key, requirement in version.requirements.items():
+            accounts = due.setdefault(key, [])
+            accounts += [choice.account for choice in requirement.replicas if choice.account not in accounts]
+    return due
+
+
+def expected_grants(account: str, requirements: Mapping[str, Requirement]) -> GrantsByReplica:
+    """Return the grants that these requirements of `account` need; permissions that are not approved need none."""
+    expected: GrantsByReplica = {}
+    for requirement in requirements.values():
+        for replica in requirement.replicas:
+            grants = expected.setdefault(replica.id, {})
+            for permission in requirement.permissions:
+                ref = PermissionRef(account, requirement.contract, permission.permission, permission.instance_id)
+                if permission.status == "approved":
+                    grants[ref] = Grant(granted=True, params=permission.params)
+    return expected
+
+
+def grants_ever_expected(replica: Replica) -> dict[int, set[PermissionRef]]:
+    """Return the permissions that any version of a replica has required, by the id of the granting replica."""
+    earlier: dict[int, set[PermissionRef]] = {}
+    for version in replica.versions:
+        for number, grants in expected_grants(replica.account, version.requirements).items():
+            earlier.setdefault(number, set()).update(grants)
+    return earlier
