@@ -1,7 +1,8 @@
 """Liveness and readiness of a replica, and its Prometheus metrics.
 
-Live: the event loop responds. Ready: logged in, connected to the sync server, serving, and not stopping. Readiness is
-computed from the current state at each probe, so it can't become stale.
+Live: the event loop responds. Ready: started, and not stopping. Readiness is computed from the current state at each
+probe, so it can't become stale. It does not depend on the sync server once the replica has started: calls read what is
+in memory, and if all replicas became unready at once, an outage of the sync server would be one of every service.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Health:
     draining: bool = False
     """The process is stopping; it accepts no new work."""
     checks: dict[str, Callable[[], bool]] = field(default_factory=dict)
-    """Conditions of readiness by name, e.g. `{"connected": ...}`."""
+    """Conditions of readiness of the replica's own code by name, e.g. `{"cache is warm": ...}`."""
 
     def missing(self) -> list[str]:
         """Return the conditions that do not hold; the replica is ready if there are none."""

@@ -105,7 +105,6 @@ async def _connect(
     locks = await stack.enter_async_context(LockService(settings.etcd_hosts, holder=holder))
     http = httpx2.AsyncClient(limits=_CONNECTIONS, verify=trusted_authorities(), trust_env=False)
     await stack.enter_async_context(http)
-    health.checks["connected to the sync server"] = lambda: node.connected
     return Context(
         node=node,
         credentials=credentials,

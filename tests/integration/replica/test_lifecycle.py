@@ -16,11 +16,12 @@ import httpx2
 import pytest
 from support.eventually import eventually
 from support.registry import free_port
-from support.replicas import GREETING, endpoint_of, greeting_contract
+from support.replicas import GREETING, call, endpoint_of, greeting_contract
 
 from reside.jazz import CoMap, InvalidCredentials, Node
 from reside.locks import LockService
-from reside.model.errors import InvalidInput
+from reside.model.errors import InvalidInput, NotAllowed
+from reside.model.permissions import Grant, PermissionRef
 from reside.replica import Context, Replica
 from reside.replica.profile import load_profile
 
@@ -44,6 +45,11 @@ def build_greeter() -> Replica:
     @replica.method(GREETING, "whoami")
     async def whoami(call: Call) -> str:
         return call.account
+
+    @replica.method(GREETING, "greet")
+    async def greet(call: Call) -> str:
+        call.require("greet")
+        return "hello"
 
     return replica
 
@@ -82,23 +88,34 @@ async def test_probes_and_metrics(identity: Identity) -> None:
         assert "reside_grants_pending" in (await http.get("/metrics")).text
 
 
-async def test_a_replica_without_its_sync_server_is_not_ready_until_it_reconnects(
-    servers: Servers, identity: Identity
+async def test_a_replica_stays_ready_and_serves_while_its_sync_server_is_down(
+    servers: Servers, alpha_double: AlphaDouble, identity: Identity
 ) -> None:
+    """b5760d8: every replica became unready at once, so an outage of the sync server was one of every service."""
+    alice, bob = await alpha_double.account("alice"), await alpha_double.account("bob")
+    ref = PermissionRef(alice.account_id, GREETING, "greet")
+    calling = await alpha_double.identity("calling")
+    calling.rcb.set_requirements({"greeting": [identity.credentials.account_id]})
+    await alpha_double.node.flush()
     async with (
         build_greeter().start(identity.settings) as context,
+        Replica().start(calling.settings, serve=False) as peer_of,
         httpx2.AsyncClient(base_url=endpoint_of(context), trust_env=False) as http,
     ):
-
-        async def readiness() -> int:
-            return (await http.get("/readyz")).status_code
-
+        await alpha_double.expect(identity, ref, Grant(granted=True))
+        await alpha_double.until_current(identity, ref, Grant(granted=True))
         servers.jazz.kill()
         try:
-            await eventually("no readiness", readiness, lambda code: code == httpx2.codes.SERVICE_UNAVAILABLE)
+            await eventually("the loss of the connection", lambda: not context.node.connected)
+            assert (await http.get("/readyz")).json() == {"ready": True, "missing": []}
+            assert await call(context, alice, "greet", {}) == "hello"
+            with pytest.raises(NotAllowed):
+                await call(context, bob, "greet", {})
+            assert await (await peer_of.peer("greeting")).call("whoami", {}) == calling.credentials.account_id
         finally:
             servers.jazz.start()
-        await eventually("readiness", readiness, lambda code: code == httpx2.codes.OK)
+        await eventually("the connection", lambda: context.node.connected)
+        assert await call(context, alice, "greet", {}) == "hello"
 
 
 async def test_a_start_waits_for_the_sync_server_and_reports_that(servers: Servers, identity: Identity) -> None:
