@@ -1,7 +1,8 @@
 """The statuses of a replica's versions, computed from the Sentinel's report of its stack. Pure.
 
-Live state decides, with two exceptions that depend on history: a version without an object has stopped, if the
-Sentinel has applied the desired stack and the object is not in it; and a completed version stays completed.
+Live state decides, with two exceptions that depend on history: a version without an object and without pods has
+stopped, if the Sentinel has applied the desired stack and the object is not in it; and a completed version stays
+completed.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ def _status(replica: Replica, version: ReplicaVersion, stack: DesiredStack, repo
     seen = report.objects.get(key)
     if version.status == "completed":
         return "completed"
+    if seen is not None and seen.live is None and seen.pods:
+        return version.status  # its object is deleted, but its pods still run
     if seen is not None:
         return version_status(seen, current=current)
     if key in {object_key(manifest) for manifest in stack.objects}:

@@ -13,8 +13,6 @@ from reside.local.layout import CLUSTER_DOMAIN, Layout
 from reside.local.pki import ETCD_CA, KUBERNETES_CA, SERVICE_ACCOUNT_KEY, certificate_path, key_path
 
 ISSUER = f"https://kubernetes.default.svc.{CLUSTER_DOMAIN}"
-FEATURE_GATES = "DeploymentReplicaSetTerminatingReplicas=true"
-"""Deployments report terminating pods; a rollout that stops old pods first waits for them. On by default from 1.35."""
 _DOCUMENTATION_ADDRESS = "192.0.2.1"  # RFC 5737: reserved for documentation
 
 
@@ -145,7 +143,6 @@ def _api_server(layout: Layout, find: Find) -> Component:
         "anonymous-auth": "false",
         "enable-admission-plugins": "NodeRestriction",
         "allow-privileged": "true",
-        "feature-gates": FEATURE_GATES,
         "client-ca-file": certificate_path(pki, KUBERNETES_CA),
         "tls-cert-file": certificate_path(pki, "kube-apiserver"),
         "tls-private-key-file": key_path(pki, "kube-apiserver"),
@@ -179,7 +176,6 @@ def _controller_manager(layout: Layout, find: Find) -> Component:
         # The default of 20 requests a second delays deletions and statuses by seconds
         "kube-api-qps": 1000,
         "kube-api-burst": 2000,
-        "feature-gates": FEATURE_GATES,
     }
     health = serving_health(layout, layout.controller_manager_port)
     return Component(

@@ -40,4 +40,6 @@ KINDS: tuple[Kind, ...] = (
     Kind("Role", "rbac.authorization.k8s.io/v1", "roles", "roles", "role"),
     Kind("RoleBinding", "rbac.authorization.k8s.io/v1", "rolebindings", "roleBindings", "role-binding"),
 )
+POD = Kind("Pod", "v1", "pods", "pods", "pod")
+"""Pods are watched, but no stack contains one."""
 BY_KIND: dict[str, Kind] = {kind.kind: kind for kind in KINDS}

@@ -92,15 +92,21 @@ class DesiredStack:
 
 @dataclass(frozen=True)
 class ObjectReport:
-    """What the Sentinel reports of one object: whether it is applied, the live object in short, and the error."""
+    """What the Sentinel reports of one object: whether it is applied, the live object in short, and the error.
+
+    Attributes:
+        pods: for the workload of a version, how many of its pods have not ended; None if that is not known.
+    """
 
     status: ObjectStatus
     live: K8sObject | None = None
     error: str | None = None
+    pods: int | None = None
 
     def document(self) -> dict[str, Any]:
         """Return the JSON form that is stored in Jazz."""
-        return {"status": self.status, "live": self.live, "error": self.error}
+        found = {"status": self.status, "live": self.live, "error": self.error}
+        return found if self.pods is None else found | {"pods": self.pods}
 
     @staticmethod
     def parse(data: Any, what: str = "object report") -> ObjectReport:
@@ -119,7 +125,10 @@ class ObjectReport:
             raise InvalidInput(f"{what}: member status must be one of {', '.join(get_args(ObjectStatus))}")
         if live is not None and not isinstance(live, dict):
             raise InvalidInput(f"{what}: member live must be a Kubernetes object or null")
-        return ObjectReport(status, live, _text_or_none(members, "error", what))
+        pods = members.get("pods")
+        if pods is not None and (not isinstance(pods, int) or isinstance(pods, bool) or pods < 0):
+            raise InvalidInput(f"{what}: member pods must be a number or null")
+        return ObjectReport(status, live, _text_or_none(members, "error", what), pods)
 
 
 @dataclass(frozen=True)

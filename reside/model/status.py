@@ -19,17 +19,19 @@ def _true(status: dict[str, Any], condition: str) -> bool:
     return any(c.get("type") == condition and c.get("status") == "True" for c in status.get("conditions") or ())
 
 
-def deployment_status(live: dict[str, Any], *, current: bool) -> VersionStatus:
-    """Return the status of a version that runs as this Deployment."""
+def deployment_status(live: dict[str, Any], *, current: bool, remaining: int | None = None) -> VersionStatus:
+    """Return the status of a version that runs as this Deployment, of which this number of pods have not ended.
+
+    A version has stopped when no pod of it is left: pods that terminate still run, but the Deployment no longer counts
+    them. As long as the number is not known (None), it has not stopped.
+    """
     spec, status = live.get("spec") or {}, live.get("status") or {}
     desired, pods, ready = spec.get("replicas", 1), status.get("replicas") or 0, status.get("readyReplicas") or 0
     observed = status.get("observedGeneration", 0) >= (live.get("metadata") or {}).get("generation", 0)
     if _true(status, "ReplicaFailure"):
         return "error"
     if desired == 0:
-        # Terminating pods still run but do not count as replicas. Kubernetes before 1.35 reports them by feature gate.
-        remaining = pods + (status.get("terminatingReplicas") or 0)
-        return "stopping" if remaining or not observed else "stopped"
+        return "stopped" if observed and not pods and remaining == 0 else "stopping"
     if not current and _true(status, "Available"):
         return "running-outdated"
     if observed and _true(status, "Available") and ready >= desired:
@@ -37,7 +39,7 @@ def deployment_status(live: dict[str, Any], *, current: bool) -> VersionStatus:
     return "degraded" if ready else "starting"
 
 
-def job_status(live: dict[str, Any]) -> VersionStatus:
+def job_status(live: dict[str, Any], *, remaining: int | None = None) -> VersionStatus:
     """Return the status of a version that runs as this Job; suspending it is like scaling a Deployment to 0."""
     status = live.get("status") or {}
     if _true(status, "Failed"):
@@ -45,7 +47,7 @@ def job_status(live: dict[str, Any]) -> VersionStatus:
     if _true(status, "Complete"):
         return "completed"
     if (live.get("spec") or {}).get("suspend"):
-        return "stopping" if status.get("active") else "stopped"
+        return "stopped" if not status.get("active") and remaining == 0 else "stopping"
     return "running" if status.get("active") else "starting"
 
 
@@ -58,9 +60,9 @@ def version_status(report: ObjectReport | None, *, current: bool) -> VersionStat
     if report.live is None:
         return "starting" if current else "unknown"
     return (
-        deployment_status(report.live, current=current)
+        deployment_status(report.live, current=current, remaining=report.pods)
         if report.live.get("kind") == "Deployment"
-        else job_status(report.live)
+        else job_status(report.live, remaining=report.pods)
     )
 
 

@@ -6,30 +6,17 @@ import json
 import os
 import signal
 from base64 import b64decode
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from e2e.administrator import address
+from e2e.pod_processes import main_pid
 from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from support.platform import Platform
 
 pytestmark = pytest.mark.timeout(1200)
-
-
-def _main_pid(pod_uid: str) -> int:
-    """Return the process of a pod's replica on this machine: the one that runs the program in the pod's cgroup."""
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            if pod_uid in (entry / "cgroup").read_text() and b"-m\0reside." in (entry / "cmdline").read_bytes():
-                return int(entry.name)
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # ended while we looked
-    raise AssertionError(f"no process of pod {pod_uid}")
 
 
 def _locks(platform: Platform) -> list[str]:
@@ -51,7 +38,7 @@ def test_a_load_survives_a_kill(platform: Platform, victim: str) -> None:
 
     def kill() -> None:
         for pod in pods:
-            os.kill(_main_pid(pod["metadata"]["uid"]), signal.SIGKILL)
+            os.kill(main_pid(pod["metadata"]["uid"]), signal.SIGKILL)
 
     rest = platform.load_and_disturb(image, name, kill)
     assert "version 1 is completed" in rest, rest

@@ -8,6 +8,7 @@ import anyio
 import pytest
 from e2e.administrator import block_permissions, registered
 from e2e.calls import Refused, call_greeter
+from e2e.pod_processes import slow_to_end
 from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ def test_without_the_grant_a_call_is_refused(platform: Platform) -> None:
 
 
 def test_an_update_of_the_caller_stops_it_first(platform: Platform, caller: str) -> None:
-    with platform.watching("pods", "-l", "reside.io/replica=caller") as events:
+    """Also if its pod takes 10 s to end: on Kubernetes 1.34, a Deployment does not count a pod that terminates."""
+    (pod,) = platform.ready_pods("caller")
+    with platform.watching("pods", "-l", "reside.io/replica=caller") as events, slow_to_end(platform, pod, 10):
         platform.load(
             platform.build("examples/replicas/caller", "v2"), "--replica-id", str(platform.replicas()["caller"]["id"])
         )

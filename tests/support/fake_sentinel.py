@@ -136,12 +136,16 @@ class Cluster:
         history = self._orders.seen.setdefault(name, [])
         if not history or history[-1] != wanted:
             history.append(wanted)
-        objects = {object_key(manifest): ObjectReport("updated", self._live(manifest)) for manifest in stack.objects}
+        objects = {object_key(manifest): self._report(manifest) for manifest in stack.objects}
         members = StackReport(stack.revision, None, objects).document()
         gone = [key for key in report if "/" in key and key not in members]
         for key in gone:
             report.delete(key)
         report.update({key: value for key, value in members.items() if report.get(key) != value})
+
+    def _report(self, manifest: dict[str, Any]) -> ObjectReport:
+        pods = {"Deployment": manifest.get("spec", {}).get("replicas"), "Job": 0}
+        return ObjectReport("updated", self._live(manifest), None, pods.get(manifest["kind"]))
 
     def _live(self, manifest: dict[str, Any]) -> dict[str, Any]:
         live = dict(manifest)

@@ -20,13 +20,13 @@ from lightkube.types import CascadeType, PatchType
 from reside.common.masking import mask
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
 from reside.model.errors import InvalidInput
-from reside.model.kinds import BY_KIND, KINDS, Kind
+from reside.model.kinds import BY_KIND, KINDS, POD, Kind
 from reside.sentinel.errors import ClusterRefused, ClusterUnavailable
 from reside.sentinel.objects.identity import metadata, split_key
 from reside.sentinel.objects.masking import secret_values
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
     from pathlib import Path
 
     from reside.model.stacks import K8sObject
@@ -46,7 +46,7 @@ def _resource(kind: Kind) -> Any:
     return type(kind.kind, (GenericNamespacedResource,), {"_api_info": info})
 
 
-_RESOURCES: Final[dict[str, Any]] = {kind.kind: _resource(kind) for kind in KINDS}
+_RESOURCES: Final[dict[str, Any]] = {kind.kind: _resource(kind) for kind in (*KINDS, POD)}
 
 
 @contextmanager
@@ -100,6 +100,12 @@ class KubernetesApi:
             found = self._client.list(_RESOURCES[kind.kind], namespace=self.namespace, labels=_OURS)
             objects = [_plain(item, kind) async for item in found]
             return objects, found.resourceVersion
+
+    async def list_pods(self, labels: Mapping[str, str]) -> list[K8sObject]:
+        """Return our pods with these labels, as they are after every write before this call."""
+        with _translate_errors("list pods"):
+            found = self._client.list(_RESOURCES[POD.kind], namespace=self.namespace, labels={**_OURS, **labels})
+            return [_plain(item, POD) async for item in found]
 
     async def watch(self, kind: Kind, version: str) -> AsyncGenerator[tuple[str, K8sObject], None]:
         """Yield events (`ADDED`, `MODIFIED`, `DELETED`) of our objects after the resource version `version`."""

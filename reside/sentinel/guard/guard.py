@@ -11,10 +11,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reside.model.kinds import KINDS
+from reside.model.kinds import KINDS, POD
 from reside.sentinel.guard.api import connect
 from reside.sentinel.guard.authority import Authority
 from reside.sentinel.guard.cache import ObjectCache
+from reside.sentinel.guard.pods import PodCache
 from reside.sentinel.guard.repairer import DriftRepairer
 from reside.sentinel.guard.watch import follow
 from reside.sentinel.store.stacks import StackStore
@@ -33,6 +34,7 @@ class Guard:
 
     api: KubernetesApi
     cache: ObjectCache
+    pods: PodCache
     store: StackStore
     vault: Vault
     authority: Authority
@@ -60,6 +62,7 @@ async def run_guard(settings: GuardSettings) -> AsyncIterator[Guard]:
             running += [
                 tasks.create_task(follow(api, guard.cache, kind), name=f"watch {kind.plural}") for kind in KINDS
             ]
+            running.append(tasks.create_task(follow(api, guard.pods, POD), name="watch pods"))
             try:
                 yield guard
             finally:
@@ -73,4 +76,4 @@ def assemble(api: KubernetesApi, settings: GuardSettings) -> Guard:
     store = StackStore(settings.stacks_dir)
     vault = Vault(settings.vault_file, settings.passphrase)
     repairer = DriftRepairer(api, cache, store, vault, authority)
-    return Guard(api, cache, store, vault, authority, repairer)
+    return Guard(api, cache, PodCache(), store, vault, authority, repairer)

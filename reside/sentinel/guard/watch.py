@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
 from prometheus_client import Counter, Gauge
@@ -20,9 +20,11 @@ from reside.model.errors import ResideError
 from reside.sentinel.backoff import CONNECT_BACKOFF
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from reside.model.kinds import Kind
+    from reside.model.stacks import K8sObject
     from reside.sentinel.guard.api import KubernetesApi
-    from reside.sentinel.guard.cache import ObjectCache
 
 _log = structlog.get_logger(__name__)
 
@@ -32,7 +34,17 @@ WATCH_FAILURES = Counter("reside_sentinel_watch_failures_total", "Watches that e
 LAST_EVENT = Gauge("reside_sentinel_watch_last_event_seconds", "Unix time of a watch's last event or list.", ["kind"])
 
 
-async def follow(api: KubernetesApi, cache: ObjectCache, kind: Kind) -> None:
+class Cache(Protocol):
+    """What a watch keeps current."""
+
+    def replace(self, kind: Kind, objects: Iterable[K8sObject]) -> None:
+        """Replace all objects of a kind."""
+
+    def note(self, event: str, live: K8sObject) -> None:
+        """Update the cache from one event."""
+
+
+async def follow(api: KubernetesApi, cache: Cache, kind: Kind) -> None:
     """Keep the cache's objects of one kind current until cancelled.
 
     Raises:
@@ -60,7 +72,7 @@ async def follow(api: KubernetesApi, cache: ObjectCache, kind: Kind) -> None:
             await asyncio.sleep(pause)
 
 
-async def _events(api: KubernetesApi, cache: ObjectCache, kind: Kind, version: str) -> None:
+async def _events(api: KubernetesApi, cache: Cache, kind: Kind, version: str) -> None:
     """Update the cache from events until the watch ends or is quiet for `QUIET_S`."""
     async with aclosing(api.watch(kind, version)) as events:
         while True:

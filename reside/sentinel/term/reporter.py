@@ -9,6 +9,7 @@ from reside.common.workqueue import WorkQueue
 from reside.sentinel.backoff import APPLY_BACKOFF
 from reside.sentinel.errors import judge
 from reside.sentinel.objects.identity import stack_of
+from reside.sentinel.term.pod_counts import PodCounts
 from reside.sentinel.term.reports import Fault, StackState, compose, difference
 
 if TYPE_CHECKING:
@@ -31,7 +32,12 @@ class Reporter:
         self._attempts: dict[str, int] = {}
         self.queue = WorkQueue("report", self._write, workers=1, backoff=APPLY_BACKOFF, judge=judge)
         guard = context.guard
-        self._unlisten = (guard.cache.listen(self._object_changed), guard.repairer.listen(self._problem_changed))
+        self._pod_counts = PodCounts(guard)
+        self._unlisten = (
+            guard.cache.listen(self._object_changed),
+            guard.pods.listen(self._pods_changed),
+            guard.repairer.listen(self._problem_changed),
+        )
 
     def close(self) -> None:
         """Unsubscribe."""
@@ -80,6 +86,10 @@ class Reporter:
             if name is not None and self._known(name):
                 self.touch(name)
 
+    def _pods_changed(self, stack: str) -> None:
+        if self._known(stack):
+            self.touch(stack)
+
     def _problem_changed(self, key: str) -> None:
         name = self._context.guard.store.holder(key)
         if name is not None:
@@ -103,6 +113,7 @@ class Reporter:
                 fault=self.faults.get(name),
                 problems=guard.repairer.problems,
                 live=guard.cache.objects,
+                pods=await self._pod_counts.of_stack(name),
             )
         )
         target = await self._target(reports, name)

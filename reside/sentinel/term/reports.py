@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reside.model.stacks import DesiredStack, ObjectReport, StackReport, object_key
@@ -35,6 +35,7 @@ class StackState:
         fault: why the desired stack is not applied.
         problems: why objects can't be repaired, by `Kind/name`.
         live: the live objects by `Kind/name`.
+        pods: the number of pods of the stack's workloads, by `Kind/name`, as far as it is known.
     """
 
     name: str
@@ -43,16 +44,17 @@ class StackState:
     fault: Fault | None
     problems: Mapping[str, str]
     live: Mapping[str, K8sObject]
+    pods: Mapping[str, int] = field(default_factory=dict)
 
 
 def compose(state: StackState) -> StackReport:
-    """Return the report of a stack. Its objects are those desired, those applied, and those not yet deleted."""
+    """Return the report of a stack. Its objects are those desired, applied, not yet deleted, and those with pods."""
     desired = {object_key(obj): obj for obj in state.desired.objects} if state.desired else {}
     applied = state.stored.by_key() if state.stored else {}
     remaining = {key for key, live in state.live.items() if stack_of(live) == state.name}
     objects = {
         key: _object(state, key, desired.get(key), applied.get(key))
-        for key in sorted(desired.keys() | applied.keys() | remaining)
+        for key in sorted(desired.keys() | applied.keys() | remaining | {key for key, n in state.pods.items() if n})
     }
     revision = state.stored.applied if state.stored and state.stored.settled else None
     return StackReport(revision, state.fault.message if state.fault else None, objects)
@@ -63,12 +65,12 @@ def _object(state: StackState, key: str, desired: K8sObject | None, applied: K8s
     live = reported(found) if found is not None else None
     if live is None and state.stored is not None:
         live = state.stored.finished.get(key)
-    new = desired is not None and desired != applied
+    new, pods = desired is not None and desired != applied, state.pods.get(key)
     if key in state.problems:
-        return ObjectReport("error", live, state.problems[key])
+        return ObjectReport("error", live, state.problems[key], pods)
     if new and state.fault is not None and state.fault.object in (None, key):
-        return ObjectReport("error", live, state.fault.message)
-    return ObjectReport("requested" if new or live is None else "updated", live)
+        return ObjectReport("error", live, state.fault.message, pods)
+    return ObjectReport("requested" if new or live is None else "updated", live, None, pods)
 
 
 def difference(present: Mapping[str, Any], desired: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

@@ -19,7 +19,7 @@ def deployment(replicas: int, *, pods: int = 0, ready: int = 0, available: bool 
     conditions = [{"type": "Available", "status": "True" if available else "False"}]
     status = {"replicas": pods, "readyReplicas": ready, "conditions": conditions, "observedGeneration": 1}
     live = {"kind": "Deployment", "metadata": {"generation": 1}, "spec": {"replicas": replicas}, "status": status}
-    return ObjectReport("updated", live)
+    return ObjectReport("updated", live, None, pods)
 
 
 UP = deployment(1, pods=1, ready=1, available=True)
@@ -144,3 +144,12 @@ def test_a_declared_version_is_starting_before_anything_is_reported() -> None:
 def test_a_version_that_is_not_declared_is_not_starting() -> None:
     seed = replica("unknown", kind="oneshot", identity=SEED_IDENTITY)
     assert newly_starting(seed, stack_of(seed)) == {}
+
+
+def test_a_version_whose_object_is_deleted_has_stopped_once_its_pods_have_ended() -> None:
+    """A failed version loses its object; the next one of a replica that is not scalable must not start beside it."""
+    subject = replica("error", "starting", scalable=False)
+    stack = stack_of(subject)
+    left = ObjectReport("requested", None, None, 1)
+    assert 1 not in changed_statuses(subject, stack, report(stack, greeter_1=left))
+    assert changed_statuses(subject, stack, report(stack))[1] == "stopped"
