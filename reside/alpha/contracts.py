@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from reside.alpha import lookups
 from reside.alpha.contract import PACKAGED
@@ -18,23 +18,34 @@ if TYPE_CHECKING:
 
     from reside.alpha.data import AlphaData
     from reside.jazz import CoMap
+    from reside.registry import Description
 
+MAX_LABEL_LENGTH: Final = 256 * 1024
+"""Characters of a manifest's label that are read: whoever can push an image decides its length."""
 _MEMBERS = ("identity", "displayInfo", "permissions", "methods")
 
 
-async def fetch_manifest(registry: RegistryClient, reference: ImageReference, digest: str) -> Manifest:
-    """Fetch the manifest in an image's label.
+async def fetch_manifest(
+    registry: RegistryClient, reference: ImageReference, digest: str
+) -> tuple[Manifest, Description]:
+    """Fetch the manifest in an image's label, and what else the image says about itself.
 
     Raises:
-        LoadRefused: the image has no such label.
+        LoadRefused: the image has no such label, or one that is too long.
         InvalidManifest: the label is not a manifest.
         RegistryError: the image can't be read.
     """
-    labels = await registry.labels(reference, digest)
-    if MANIFEST_LABEL not in labels:
+    described = await registry.describe(reference, digest)
+    label = described.labels.get(MANIFEST_LABEL)
+    if label is None:
         raise LoadRefused(f"image {reference} has no label {MANIFEST_LABEL}: build it with `reside build`")
+    if len(label) > MAX_LABEL_LENGTH:
+        raise LoadRefused(
+            f"the label {MANIFEST_LABEL} of image {reference} has {len(label)} characters, and at most "
+            f"{MAX_LABEL_LENGTH} are read: shorten its manifest"
+        )
     try:
-        return decode_label(labels[MANIFEST_LABEL])
+        return decode_label(label), described
     except InvalidManifest as error:
         raise InvalidManifest(f"image {reference}: {error}") from None
 
@@ -48,7 +59,7 @@ async def fetch_contract(registry: RegistryClient, identity: str) -> ContractMan
     """
     reference = ImageReference.parse(identity)
     try:
-        manifest = await fetch_manifest(registry, reference, await registry.resolve(reference))
+        manifest, _ = await fetch_manifest(registry, reference, await registry.resolve(reference))
     except ImageNotFound:
         if identity in PACKAGED:
             return PACKAGED[identity]

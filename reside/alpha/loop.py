@@ -1,7 +1,8 @@
 """The leader loop: watch everything that Alpha's work depends on, and handle changes by key.
 
-Keys: `scan` (the lists), `sentinel` (its reports), `request/<id>`, `replica/<id>`. One Alpha of a cluster leads. It
-starts by handling everything, so it continues what its predecessor did not complete.
+Keys: `scan` (the lists), `sentinel` (its reports), `replica/<id>`, and in a queue of its own `request/<id>`, so that a
+slow registry delays no rollout. One Alpha of a cluster leads. It starts by handling everything, so it continues what
+its predecessor did not complete.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import structlog
 
 from reside.alpha import open_requests, previews, records
 from reside.alpha.blocks import Blocks
+from reside.alpha.loading.expiry import expire, expires_in
 from reside.alpha.loading.validate import validate
 from reside.alpha.rollouts import reconcile_replica
 from reside.alpha.versions import create_version
@@ -19,11 +21,12 @@ from reside.common.backoff import DEFAULT
 from reside.common.workqueue import WorkQueue
 from reside.jazz import fenced_writes
 from reside.model.constants import ALPHA_NAME
+from reside.replica.background import in_background
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reside.alpha.records import ReplicaRecord
+    from reside.alpha.records import ReplicaRecord, RequestRecord
     from reside.alpha.state import Alpha
     from reside.jazz import CoMap, Value
     from reside.locks import Held
@@ -31,6 +34,10 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 SCAN, SENTINEL = "scan", "sentinel"
 WORKERS: Final = 4
+_LONGEST_PAUSE_S: Final = 3600.0
+"""Timers don't run while the machine sleeps, so an expiry is computed again from the clock at least so often."""
+REQUEST_WORKERS: Final = 16
+"""Requests that are handled side by side; so many registries must be slow before others wait."""
 
 
 class Loop:
@@ -39,6 +46,7 @@ class Loop:
     def __init__(self, alpha: Alpha) -> None:
         self._alpha = alpha
         self._queue = WorkQueue("alpha", self._handle, workers=WORKERS, backoff=DEFAULT)
+        self._requests = WorkQueue("requests", self._request, workers=REQUEST_WORKERS, backoff=DEFAULT)
         self._subscriptions: dict[str, Callable[[], None]] = {}
         self._open: set[int] = set()
         self._unreported: dict[str, int] = {}
@@ -54,7 +62,8 @@ class Loop:
         self._queue.add(SCAN)
         self._queue.add(SENTINEL)
         try:
-            await self._queue.run()
+            async with in_background(requests=self._requests.run):
+                await self._queue.run()
         finally:
             for unsubscribe in self._subscriptions.values():
                 unsubscribe()
@@ -67,8 +76,6 @@ class Loop:
             await self._scan()
         elif kind == SENTINEL:
             await self._follow_sentinel()
-        elif kind == "request":
-            await self._request(int(number))
         else:
             await reconcile_replica(self._alpha, self._blocks, int(number))
 
@@ -86,7 +93,7 @@ class Loop:
             if co_id not in self._subscriptions:
                 record = await records.read_request(data, co_id)
                 self._watch(record.map, f"request/{record.value.id}")
-                self._queue.add(f"request/{record.value.id}")
+                self._add(f"request/{record.value.id}")
 
     async def _follow_replica(self, replica: ReplicaRecord) -> None:
         key = f"replica/{replica.value.id}"
@@ -109,10 +116,14 @@ class Loop:
                 self._queue.add(f"replica/{number}")
                 self._unreported.pop(stack, None)
         for number in self._open:
-            self._queue.add(f"request/{number}")
+            self._add(f"request/{number}")
 
-    async def _request(self, number: int) -> None:
-        request = (await records.find_request(self._alpha.data, number)).value
+    async def _request(self, key: str) -> None:
+        number = int(key.partition("/")[2])
+        record = await records.find_request(self._alpha.data, number)
+        if await self._expire(key, record):
+            record = await records.find_request(self._alpha.data, number)
+        request = record.value
         if request.status == "validating":
             self._open.add(number)
             await validate(self._alpha, number)
@@ -126,6 +137,15 @@ class Loop:
         if not request.is_open:
             await self._finish(number)
 
+    async def _expire(self, key: str, record: RequestRecord) -> bool:
+        """Expire a request that is due, or handle it again when it will be; return whether it has expired."""
+        seconds = expires_in(self._alpha, record)
+        if seconds:
+            self._requests.add(key, after=min(seconds, _LONGEST_PAUSE_S))
+        if seconds == 0:
+            await expire(self._alpha, record.value.id)
+        return seconds == 0
+
     async def _finish(self, number: int) -> None:
         """Release what a finished request holds: its previews, its place in the index, its subscription."""
         data = self._alpha.data
@@ -135,7 +155,10 @@ class Loop:
             await tx.run_exclusively(lambda: open_requests.remove(data.node, data.root, number))
         self._unwatch(record.map)
         for waiting in self._open:  # one of them may wait for the turn of this request
-            self._queue.add(f"request/{waiting}")
+            self._add(f"request/{waiting}")
+
+    def _add(self, key: str) -> None:
+        (self._requests if key.startswith("request/") else self._queue).add(key)
 
     def _grantee_changed(self, account: str) -> None:
         number = self._accounts.get(account)
@@ -146,7 +169,7 @@ class Loop:
         """Handle `key` whenever `value` changes; return whether the value was not watched before."""
         if value.id in self._subscriptions:
             return False
-        self._subscriptions[value.id] = value.on_change(lambda _: self._queue.add(key))
+        self._subscriptions[value.id] = value.on_change(lambda _: self._add(key))
         return True
 
     def _unwatch(self, value: Value) -> None:

@@ -49,6 +49,13 @@ class ClusterOptions:
             "`members` if not given."
         ),
     ] = None
+    allowed_registry: Annotated[
+        list[str] | None, typer.Option(help="Registry host whose images may be loaded; all if not given.")
+    ] = None
+    request_expiry_hours: Annotated[
+        float | None,
+        typer.Option(help="Hours after which an undecided load request expires; 24 if not given."),
+    ] = None
     registry_mirror: Annotated[
         list[str] | None, typer.Option(help="HOST=ADDRESS: address of a registry host's mirror (plain HTTP).")
     ] = None
@@ -72,8 +79,12 @@ class ClusterOptions:
             "default_placement_group": self.default_placement_group,
             "storage_class": self.storage_class,
         }
-        if self.jazz_mode is not None:
-            data["jazz_mode"] = self.jazz_mode
+        chosen = {
+            "jazz_mode": self.jazz_mode,
+            "allowed_registries": self.allowed_registry,
+            "request_expiry_hours": self.request_expiry_hours,
+        }
+        data |= {member: value for member, value in chosen.items() if value is not None}
         if local is not None:
             data |= {**stack_settings.local_cluster(local), "storage_class": self.storage_class or "standard"}
         mirrors = dict(_mirror(entry) for entry in self.registry_mirror or ())

@@ -30,6 +30,16 @@ class ClusterSettings(BaseModel):
     `host:port` means plain HTTP.
     """
 
+    allowed_registries: tuple[str, ...] = ()
+    """Registry hosts whose images may be loaded; empty: all. As text: separated by commas."""
+    request_expiry_hours: float = Field(default=24.0, gt=0, le=24 * 365)
+    """Hours after which a load request that nobody has decided expires."""
+
+    @field_validator("allowed_registries", mode="before")
+    @classmethod
+    def _separated(cls, hosts: object) -> object:
+        return [host.strip() for host in hosts.split(",") if host.strip()] if isinstance(hosts, str) else hosts
+
     @field_validator("registry_mirrors")
     @classmethod
     def _with_scheme(cls, mirrors: dict[str, str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from reside.registry.assemble import Extension
 from reside.registry.client import RegistryClient
+from reside.registry.documents import Description
 from reside.registry.errors import (
     ImageNotFound,
     InvalidReference,
@@ -18,6 +19,7 @@ from reside.registry.upload import Blob, Bytes, FileBlob
 __all__ = [
     "Blob",
     "Bytes",
+    "Description",
     "Extension",
     "FileBlob",
     "ImageNotFound",

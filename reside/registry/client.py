@@ -13,6 +13,7 @@ from reside.registry.documents import (
     ACCEPTED,
     OCI_MANIFEST,
     Config,
+    Description,
     Index,
     Manifest,
     Platform,
@@ -71,8 +72,8 @@ class RegistryClient:
             verified(str(reference), answer.body, reference.digest)
         return digest
 
-    async def labels(self, reference: ImageReference, digest: str) -> dict[str, str]:
-        """Return the labels of the image with this digest; of an index, the labels common to all platforms.
+    async def describe(self, reference: ImageReference, digest: str) -> Description:
+        """Return what the image with this digest says about itself; the platforms of an index have equal labels.
 
         Raises:
             RegistryError: see `reside.registry.errors`.
@@ -84,14 +85,17 @@ class RegistryClient:
             if isinstance(document, Manifest):
                 config = await _config(connection, image, document)
                 check_platform(image, config, self._platform, layered=document.layered)
-                return config.labels
-            configs: dict[Platform, dict[str, str]] = {}
+                return Description(config.labels, config.user, document.layered)
+            configs: dict[Platform, Config] = {}
+            layered = False
             for entry, entry_digest in document.entries:
                 inner = await _manifest(connection, image, entry_digest)
                 if isinstance(inner, Index):
                     raise MalformedImage(image, "its index holds another index: push one index of images")
-                configs[entry] = (await _config(connection, image, inner)).labels
-        return common_labels(image, configs, self._platform)
+                configs[entry] = await _config(connection, image, inner)
+                layered = layered or inner.layered
+        labels = common_labels(image, {entry: config.labels for entry, config in configs.items()}, self._platform)
+        return Description(labels, configs[self._platform].user, layered)
 
     async def push_label_image(self, reference: ImageReference, labels: Mapping[str, str], *, push: bool = True) -> str:
         """Push an image without layers that carries `labels`, under the reference's tag.

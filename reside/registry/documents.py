@@ -57,10 +57,26 @@ class Index:
 
 @dataclass(frozen=True)
 class Config:
-    """Platform and labels of an image."""
+    """Platform and labels of an image, and the user that its processes run as; empty: root."""
 
     platform: Platform
     labels: dict[str, str]
+    user: str = ""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What an image says about itself.
+
+    Attributes:
+        labels: its labels; of an index, those common to all platforms.
+        user: the user on the platform of the nodes, `uid[:gid]` or a name; empty: root.
+        layered: whether it has layers; an image without layers is data and never runs.
+    """
+
+    labels: dict[str, str]
+    user: str
+    layered: bool
 
 
 def digest_of(content: bytes) -> str:
@@ -122,9 +138,10 @@ def parse_config(image: str, content: bytes) -> Config:
     document = parse_object(image, content)
     inner = document.get("config") or {}
     labels = (inner.get("Labels") or {}) if isinstance(inner, dict) else None
+    user = (inner.get("User") or "") if isinstance(inner, dict) else ""
     if not isinstance(labels, dict) or not all(isinstance(v, str) for v in labels.values()):
         raise MalformedImage(image, "its configuration has no readable labels: build it as a container image")
-    return Config(Platform(str(document.get("os", "")), str(document.get("architecture", ""))), labels)
+    return Config(Platform(str(document.get("os", "")), str(document.get("architecture", ""))), labels, str(user))
 
 
 def parse_object(image: str, content: bytes) -> dict[str, Any]:

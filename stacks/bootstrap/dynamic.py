@@ -120,7 +120,15 @@ class LaunchedProvider(StepProvider):
 class LoadedProvider(StepProvider):
     """Load the seed, the Sentinel and Alpha."""
 
-    watched = ("images", "registry_mirrors", "domain", "cluster_issuer", "default_placement_group")
+    watched = (
+        "images",
+        "registry_mirrors",
+        "domain",
+        "cluster_issuer",
+        "default_placement_group",
+        "allowed_registries",
+        "request_expiry_hours",
+    )
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:
         """Load the images that are not current."""

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
     from reside.model.entities import Replica
     from reside.model.manifest import ContractManifest, Manifest, ManifestRequirement, RequiredPermission
+    from reside.registry import Description
 
+MAX_CONTRACTS: Final = 64
+"""Contracts that a manifest may implement or require; each is fetched from a registry."""
 _PATTERNS: Final = jsonschema_rs.RegexOptions()
 """Regular expressions of linear time, so that a contract's `pattern` can't block the leading Alpha."""
 
@@ -71,11 +74,40 @@ def check_implementations(manifest: ReplicaManifest) -> None:
         seen[implementation.identity] = key
 
 
+def check_runnable(image: str, described: Description) -> None:
+    """Refuse an image whose processes would run as root: Kubernetes would never start its pods (`runAsNonRoot`).
+
+    A user that is a name is refused, too: the kubelet can't verify that it is not root.
+    """
+    user = described.user.partition(":")[0]
+    if described.layered and not (user.isdecimal() and int(user) > 0):
+        found = f"the user {user!r}, whose id is not known" if user not in ("", "0", "root") else "root"
+        raise LoadRefused(f"image {image} runs as {found}: set a numeric user in its Dockerfile, such as `USER 65532`")
+
+
+def check_registry(identity: str, allowed: Sequence[str]) -> None:
+    """Refuse an image of a registry that the cluster does not allow; an empty list allows all."""
+    host = identity.partition("/")[0]
+    if allowed and host not in allowed:
+        raise LoadRefused(
+            f"images of registry {host} may not be loaded: use {', '.join(allowed)}, or change the cluster's setting "
+            "allowedRegistries"
+        )
+
+
 def contract_identities(manifest: ReplicaManifest) -> tuple[str, ...]:
-    """Return the identities of all contracts that the manifest implements or requires, sorted."""
+    """Return the identities of all contracts that the manifest implements or requires, sorted.
+
+    Raises:
+        LoadRefused: there are more than `MAX_CONTRACTS`.
+    """
     identities = {i.identity for i in manifest.implementations.values()} | {
         r.identity for r in manifest.requirements.values()
     }
+    if len(identities) > MAX_CONTRACTS:
+        raise LoadRefused(
+            f"the manifest names {len(identities)} contracts, and at most {MAX_CONTRACTS} are read: split the replica"
+        )
     return tuple(sorted(identities))
 
 

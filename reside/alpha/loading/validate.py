@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 REGISTRY_TIMEOUT_S: Final = 30.0
 """How long a request waits for a registry that is unavailable."""
+FETCH_TIMEOUT_S: Final = 90.0
+"""How long an attempt to read an image and all its contracts may take."""
 
 
 async def validate(alpha: Alpha, number: int) -> None:
@@ -48,17 +50,16 @@ async def validate(alpha: Alpha, number: int) -> None:
 
 async def _resolve(alpha: Alpha, request: LoadRequest) -> ApproveRequest:
     """Read the image and its contracts, choose a name, and store the result in the request."""
-    reference = ImageReference.parse(request.image)
     try:
-        digest = request.digest or await alpha.registry.resolve(reference)
-        found = await contracts.fetch_manifest(alpha.registry, reference, digest)
-        manifest = resolve.replica_manifest(found, reference.identity)
-        fetched = {
-            identity: await contracts.fetch_contract(alpha.registry, identity)
-            for identity in resolve.contract_identities(manifest)
-        }
+        async with asyncio.timeout(FETCH_TIMEOUT_S):
+            digest, manifest, fetched = await _fetch(alpha, request)
     except RegistryUnavailable as error:
         raise _unavailable_error(alpha, request.id, error) from None
+    except TimeoutError:
+        raise LoadRefused(
+            f"image {request.image} and its contracts could not be read within {FETCH_TIMEOUT_S:.0f} s: "
+            "create a new load request when the registry responds faster"
+        ) from None
     async with alpha.transaction() as tx:
         record = await records.find_request(alpha.data, request.id)
         await tx.load(record.map.id)
@@ -68,6 +69,22 @@ async def _resolve(alpha: Alpha, request: LoadRequest) -> ApproveRequest:
         approved = resolve.approve_request(manifest, digest, state)
         await tx.run_exclusively(lambda: _store(alpha, record, approved, fetched, existing))
     return approved
+
+
+async def _fetch(alpha: Alpha, request: LoadRequest) -> tuple[str, ReplicaManifest, dict[str, ContractManifest]]:
+    """Read the image and its contracts: the image's digest, its manifest, and the contracts by identity."""
+    reference = ImageReference.parse(request.image)
+    allowed = alpha.cluster.allowed_registries
+    resolve.check_registry(reference.identity, allowed)
+    digest = request.digest or await alpha.registry.resolve(reference)
+    found, described = await contracts.fetch_manifest(alpha.registry, reference, digest)
+    manifest = resolve.replica_manifest(found, reference.identity)
+    resolve.check_runnable(str(reference), described)
+    fetched = {}
+    for identity in resolve.contract_identities(manifest):
+        resolve.check_registry(identity, allowed)
+        fetched[identity] = await contracts.fetch_contract(alpha.registry, identity)
+    return digest, manifest, fetched
 
 
 async def _free_name(alpha: Alpha, request: LoadRequest, manifest: ReplicaManifest) -> str:

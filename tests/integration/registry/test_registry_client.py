@@ -81,14 +81,14 @@ async def test_a_label_image_round_trips_and_always_has_the_same_digest(client: 
     image = reference("contracts/greeting.v1:v1")
     digest = await client.push_label_image(image, {"key": "välue"})
     assert await client.resolve(image) == digest
-    assert await client.labels(image, digest) == {"key": "välue"}
+    assert (await client.describe(image, digest)).labels == {"key": "välue"}
     assert await client.push_label_image(image.tagged("again"), {"key": "välue"}) == digest
 
 
 async def test_a_label_image_is_valid_for_every_architecture(server: Registry, client: RegistryClient) -> None:
     image = reference("contracts/any")
     digest = await client.push_label_image(image, {"a": "b"})
-    assert await RegistryClient(server.mirrors, architecture="riscv64").labels(image, digest) == {"a": "b"}
+    assert (await RegistryClient(server.mirrors, architecture="riscv64").describe(image, digest)).labels == {"a": "b"}
 
 
 @pytest.mark.parametrize("media_type", [OCI_MANIFEST, DOCKER_MANIFEST])
@@ -96,7 +96,7 @@ async def test_both_formats_of_an_image_are_read(server: Registry, client: Regis
     pushed = Raw(server, "dialects").image("v1", media_type, "amd64", {"a": "b"})
     digest = await client.resolve(reference("dialects:v1"))
     assert digest == pushed["digest"]
-    assert await client.labels(reference("dialects"), digest) == {"a": "b"}
+    assert (await client.describe(reference("dialects"), digest)).labels == {"a": "b"}
 
 
 @pytest.mark.parametrize(("outer", "inner"), [(OCI_INDEX, OCI_MANIFEST), (DOCKER_INDEX, DOCKER_MANIFEST)])
@@ -107,7 +107,7 @@ async def test_an_index_has_its_own_digest_and_the_labels_that_all_platforms_car
     images = {a: raw.image(a, inner, a, {"a": "b"}) for a in ("amd64", "arm64")}
     digest = raw.index("v1", outer, images)
     assert await client.resolve(reference("index:v1")) == digest
-    assert await client.labels(reference("index"), digest) == {"a": "b"}
+    assert (await client.describe(reference("index"), digest)).labels == {"a": "b"}
 
 
 async def test_an_index_with_differing_labels_is_refused(server: Registry, client: RegistryClient) -> None:
@@ -115,22 +115,22 @@ async def test_an_index_with_differing_labels_is_refused(server: Registry, clien
     images = {a: raw.image(a, OCI_MANIFEST, a, {"a": a}) for a in ("amd64", "arm64")}
     digest = raw.index("v1", OCI_INDEX, images)
     with pytest.raises(LabelsDiffer, match="build all platforms in one run"):
-        await client.labels(reference("differing"), digest)
+        await client.describe(reference("differing"), digest)
 
 
 async def test_an_image_of_another_architecture_is_refused(server: Registry, client: RegistryClient) -> None:
     raw = Raw(server, "foreign")
     single = raw.image("v1", OCI_MANIFEST, "arm64", {})
     with pytest.raises(UnsupportedPlatform, match="it is for linux/arm64, the nodes are linux/amd64"):
-        await client.labels(reference("foreign"), single["digest"])
+        await client.describe(reference("foreign"), single["digest"])
     digest = raw.index("v2", OCI_INDEX, {"arm64": single})
     with pytest.raises(UnsupportedPlatform, match="only for linux/arm64"):
-        await client.labels(reference("foreign"), digest)
+        await client.describe(reference("foreign"), digest)
 
 
 async def test_an_image_without_labels_has_none(server: Registry, client: RegistryClient) -> None:
     pushed = Raw(server, "plain").image("v1", OCI_MANIFEST, "amd64", None)
-    assert await client.labels(reference("plain"), pushed["digest"]) == {}
+    assert (await client.describe(reference("plain"), pushed["digest"])).labels == {}
 
 
 async def test_an_artifact_that_is_no_container_image_has_no_labels_for_a_node(
@@ -139,7 +139,7 @@ async def test_an_artifact_that_is_no_container_image_has_no_labels_for_a_node(
     raw = Raw(server, "chart")
     pushed = raw.manifest("v1", OCI_MANIFEST, {"config": raw.blob(b"not json"), "layers": [raw.blob(b"x")]})
     with pytest.raises(MalformedImage, match=r"registry\.reside\.internal/chart@sha256:"):
-        await client.labels(reference("chart"), pushed["digest"])
+        await client.describe(reference("chart"), pushed["digest"])
 
 
 @pytest.mark.parametrize("target", ["nowhere:v1", "plain:missing", "plain@sha256:" + "0" * 64])

@@ -60,6 +60,8 @@ def test_alpha_reads_from_its_pod_what_the_bootstrap_was_given(monkeypatch: pyte
         cluster_issuer="letsencrypt",
         default_placement_group="shared",
         registry_mirrors={"registry.reside.internal": "10.0.0.1:5000"},
+        allowed_registries=("registry.reside.internal", "ghcr.io"),
+        request_expiry_hours=2.5,
     )
     assert all(getattr(cluster, member) for member in ClusterSettings.model_fields)
     assert list(cluster_env(cluster)) == [
@@ -67,6 +69,8 @@ def test_alpha_reads_from_its_pod_what_the_bootstrap_was_given(monkeypatch: pyte
         "RESIDE_CLUSTER_ISSUER",
         "RESIDE_DEFAULT_PLACEMENT_GROUP",
         "RESIDE_REGISTRY_MIRRORS",
+        "RESIDE_ALLOWED_REGISTRIES",
+        "RESIDE_REQUEST_EXPIRY_HOURS",
     ]
     assert read(monkeypatch, **cluster_env(cluster)).cluster() == cluster
 

@@ -71,7 +71,7 @@ def test_builds_before_and_after_installation_share_one_cache() -> None:
 )
 def test_pods_get_the_variables_that_the_settings_read(identity: str, settings: type[ReplicaSettings]) -> None:
     whole = {"domain": "example.org", "cluster_issuer": "letsencrypt", "default_placement_group": "shared"}
-    cluster = CLUSTER.model_copy(update={**whole, "registry_mirrors": {"a": "http://b"}})
+    cluster = CLUSTER.model_copy(update={**whole, "registry_mirrors": {"a": "http://b"}, "allowed_registries": ("a",)})
     (deployment,) = [
         o
         for o in render(replica("unknown", identity=identity), cluster, owner=OWNER).objects

@@ -68,12 +68,16 @@ def test_every_setting_can_be_in_the_stack_under_its_name_in_camel_case(tmp_path
         "storageClass": "fast",
         "storageSize": "2Gi",
         "jazzMode": "open",
+        "allowedRegistries": "ghcr.io, registry.example.org",
+        "requestExpiryHours": "1.5",
         "deadline": "60",
     }
     found = settings.from_stack(config.get, tmp_path)
     assert all(getattr(found, member) != field.default for member, field in type(found).model_fields.items())
     assert (found.cluster_issuer, found.default_placement_group, found.deadline) == ("letsencrypt", "shared", 60)
     assert found.registry_mirrors == {"registry.reside.internal": "http://10.0.0.1:5000"}
+    assert found.allowed_registries == ("ghcr.io", "registry.example.org")
+    assert found.request_expiry_hours == 1.5
 
 
 def test_missing_images_say_how_to_get_them(tmp_path: Path) -> None:
