@@ -6,6 +6,8 @@ export function openDatabase(file) {
   const db = new DatabaseSync(file);
   // WAL with NORMAL survives a crash of the process; a power failure may lose the latest commits, which clients send again.
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 5000;");
+  // What is deleted is overwritten with zeros, so that erased content can't be read from the file.
+  db.exec("PRAGMA secure_delete = ON;");
   const statements = new Map();
   const prepare = (sql) => {
     let statement = statements.get(sql);
@@ -35,6 +37,7 @@ export function openDatabase(file) {
         depth -= 1;
       }
     },
+    truncateLog: () => void db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get(),
     closeDb: () => db.close(),
     getMigrationVersion: () => Number(db.prepare("PRAGMA user_version").get().user_version),
     saveMigrationVersion: (version) => db.exec(`PRAGMA user_version = ${Number(version)}`),

@@ -5,6 +5,7 @@
 //   DB              SQLite file (default jazz.sqlite in the working folder); ":memory:" stores nothing
 //   MODE            open (default): store and relay whatever is signed, as the official server does; members: only what
 //                   could count for readers by the roles of its authors (gate.mjs)
+//   ERASE_S         seconds between two erasures of the content of deleted values (default 60)
 //   HOLD_S          seconds that content may wait for a value that it depends on (default 30)
 //   QUOTA_MESSAGES  messages that a connection may send in a minute (default 1,000,000); 0: any number, here and below
 //   QUOTA_BYTES     characters (default 4 GiB)
@@ -35,6 +36,7 @@ import { guarded, sendAfterStoring } from "./websockets.mjs";
 
 const PING_MS = 1500;
 const GRACE_MS = 5000;
+const ERASE_BUDGET_MS = 100;
 
 redirectConsole();
 
@@ -54,7 +56,9 @@ const connections = new Map();
 const secret = crypto.newRandomAgentSecret();
 const node = new LocalNode(secret, crypto.newRandomSessionID(crypto.getAgentID(secret)), crypto);
 const database = openDatabase(settings.db);
-node.setStorage(getSqliteStorage(database));
+const storage = getSqliteStorage(database);
+node.setStorage(storage);
+const erasing = setInterval(erase, settings.eraseMs);
 const gate = settings.mode === "members" ? new Gate(node, connections, settings.holdMs, refused, (change) => metrics.add("held_values", change)) : undefined;
 if (!gate) {
   countContent(node, connections);
@@ -62,6 +66,18 @@ if (!gate) {
 }
 
 let stopping = false;
+
+// A deleted value keeps only the marker of its deletion. Content and keys of others are not in the file any more, nor in
+// its log of recent writes.
+function erase() {
+  try {
+    if (database.get("SELECT 1 AS one FROM deletedCoValues WHERE status = 0 LIMIT 1", []) === undefined) return;
+    storage.eraseDeletedCoValuesOnceBudgeted(ERASE_BUDGET_MS);
+    database.truncateLog();
+  } catch (error) {
+    log("error", "deleted values can't be erased", { error: String(error) });
+  }
+}
 
 function settingsOrExit() {
   try {
@@ -185,6 +201,7 @@ async function stop(signal) {
   await node.gracefulShutdown();
   clearTimeout(force);
   for (const websocket of sockets.clients) websocket.terminate();
+  clearInterval(erasing);
   database.closeDb();
   clearTimeout(deadline);
   log("info", "stopped");

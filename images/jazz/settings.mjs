@@ -3,6 +3,7 @@ const MODES = ["open", "members"];
 const PROOFS = ["none", "required"];
 const QUOTAS = { messages: 1_000_000, bytes: 4 * 1024 ** 3, values: 250_000, sessions: 500_000 };
 const HOLD_S = 30;
+const ERASE_S = 60;
 
 /** A setting is invalid; `fields` has its value. */
 export class InvalidSetting extends Error {
@@ -27,6 +28,7 @@ export function readSettings(environment) {
     mode: oneOf(environment, "MODE", MODES),
     proof: oneOf(environment, "PROOF", PROOFS),
     proofHosts: hosts,
+    eraseMs: 1000 * Math.max(1, number(environment, "ERASE_S", environment.ERASE_S ?? String(ERASE_S), 3600, "ERASE_S is not a number of seconds")),
     holdMs: 1000 * number(environment, "HOLD_S", environment.HOLD_S ?? String(HOLD_S), 3600, "HOLD_S is not a number of seconds"),
     quotas: Object.fromEntries(
       Object.entries(QUOTAS).map(([kind, standard]) => {

@@ -88,11 +88,13 @@ async def _make_system_blocks(data: AlphaData, credentials: dict[int, Credential
     for number, name, identity in _SYSTEM:
         account = credentials[number].account_id
         made[number] = await control_blocks.make_block(data, number, name, account)
-        secret = await instances.secret_map(data, f"agent-secret.{number}")
-        loaded = await lookups.find(data, lookup.replica_by_id(number)) is not None
-        if REFERENCED_VALUE not in secret and not loaded:
-            secret.set(REFERENCED_VALUE, credentials[number].agent_secret)
-        await instances.store_system_account(data, identity, InstanceAccount(account, made[number], secret.id))
+        stored = f"agent-secret.{number}"
+        if await lookups.find(data, lookup.replica_by_id(number)) is None:  # else it may have been deleted from Jazz
+            secret = await instances.secret_map(data, stored)
+            if REFERENCED_VALUE not in secret:
+                secret.set(REFERENCED_VALUE, credentials[number].agent_secret)
+        where = data.node.unique_map_id(data.secrets_group.id, stored)
+        await instances.store_system_account(data, identity, InstanceAccount(account, made[number], where))
     grantee = credentials[ALPHA_ID].account_id
     await control_blocks.set_requirements(
         data.node, made[ALPHA_ID], {SENTINEL_NAME: [credentials[SENTINEL_ID].account_id]}

@@ -13,8 +13,8 @@ from reside.alpha import records
 from reside.alpha.grants import sync_grants
 from reside.alpha.rendering import render_replica
 from reside.alpha.status import changed_statuses, newly_starting
+from reside.jazz import ValueDeleted
 from reside.model.constants import AGENT_SECRET_KEY
-from reside.model.sentinel_data import REFERENCED_VALUE
 
 if TYPE_CHECKING:
     from reside.alpha.blocks import Blocks
@@ -82,13 +82,20 @@ async def _declare(alpha: Alpha, stack: DesiredStack) -> None:
 
 
 async def _delete_agent_secret(alpha: Alpha, record: ReplicaRecord, report: StackReport) -> None:
-    """Delete the agent secret from Jazz once the live Secret contains it; the Sentinel stores it encrypted."""
+    """Delete the map of the agent secret once the live Secret contains it; the Sentinel stores it encrypted.
+
+    The sync server then erases its content, history included: an overwritten or removed member would stay readable in
+    the history for everyone who ever gets the key of the group.
+    """
     seen = report.objects.get(f"Secret/{record.value.name}")
     live = (seen.live or {}) if seen is not None and seen.status == "updated" else {}
     if record.value.agent_secret is None or AGENT_SECRET_KEY not in (live.get("data") or {}):
         return
-    secret = await alpha.node.load_map(record.value.agent_secret)
-    if REFERENCED_VALUE in secret:
-        secret.delete(REFERENCED_VALUE)
+    try:
+        secret = await alpha.node.load_map(record.value.agent_secret)
+    except ValueDeleted:
+        return
+    if not secret.deleted:
+        secret.destroy()
         _log.info("agent secret deleted from Jazz", replica=record.value.name)
         await alpha.node.flush()

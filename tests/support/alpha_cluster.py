@@ -68,9 +68,13 @@ class Servers:
 
 
 @contextmanager
-def run_servers(folder: Path, *, mode: str = "members") -> Iterator[Servers]:
-    """Run the servers while the block is open, with the sync server in a mode."""
-    with jazz_server(MODE=mode) as jazz, etcd_server() as etcd, registry(folder / "registry") as images:
+def run_servers(folder: Path, *, mode: str = "members", erase_s: int = 60) -> Iterator[Servers]:
+    """Run the servers while the block is open, with the sync server in a mode and its pause between erasures."""
+    with (
+        jazz_server(MODE=mode, ERASE_S=str(erase_s)) as jazz,
+        etcd_server() as etcd,
+        registry(folder / "registry") as images,
+    ):
         yield Servers(jazz, etcd, images)
 
 

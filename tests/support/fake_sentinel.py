@@ -43,12 +43,14 @@ class Orders:
         hold: workloads (`Kind/name`) that start but never become ready.
         violations: policy violations in every preview.
         previewing: whether previews are made.
+        reporting: whether declared stacks are applied and reported.
         seen: stack → the desired numbers of pods by Deployment, one entry for each change, in order.
     """
 
     hold: set[str] = field(default_factory=set)
     violations: tuple[str, ...] = ()
     previewing: bool = True
+    reporting: bool = True
     seen: dict[str, list[dict[str, int]]] = field(default_factory=dict)
 
 
@@ -129,6 +131,8 @@ class Cluster:
         results.set(key, preview.document())
 
     async def _apply(self, reports: CoMap, name: str, stack: DesiredStack) -> None:
+        if not self._orders.reporting:
+            return
         if name not in reports:
             reports.set(name, reports.group.create_map().id)
         report = await self._context.node.load_map(reports[name])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from reside.jazz import JazzError
+from reside.jazz import JazzError, ValueDeleted
 from reside.model.sentinel_data import REFERENCED_VALUE
 from reside.sentinel.objects.secrets import all_references, filled, live_value
 
@@ -89,6 +89,8 @@ async def _look_up(node: Node, stack: DesiredStack) -> tuple[dict[str, str], dic
 async def _load(node: Node, target: str) -> CoMap | None:
     try:
         return await node.load_map(target, timeout=_LOAD_S)
+    except ValueDeleted:
+        return None  # it is in the vault; whoever wrote it has deleted it from Jazz
     except JazzError as error:
         _log.warning("secret value can't be read from Jazz", map=target, error=str(error))
         return None

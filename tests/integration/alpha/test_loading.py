@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.alpha_cluster import HOST, AlphaCluster, Client, Servers
+from support.deleted_values import is_deleted
 from support.eventually import eventually
 
 from reside.alpha import records
@@ -259,8 +260,7 @@ async def test_the_agent_secret_is_deleted_from_jazz_once_it_is_live(
     await cluster.has_status("greeter", "running")
     replica = await cluster.replica("greeter")
     assert replica.agent_secret is not None
-    secret = await cluster.alpha.node.load_map(replica.agent_secret)
-    await eventually("that the secret is forgotten", lambda: "value" not in secret)
+    await eventually("the deletion of the secret", partial(is_deleted, cluster.alpha.node, replica.agent_secret))
 
 
 async def test_disabling_stops_a_replica_and_enabling_starts_it(

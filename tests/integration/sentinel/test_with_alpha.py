@@ -3,11 +3,13 @@
 import asyncio
 import base64
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from integration.sentinel.pair import Pair, new_pair
 from support.alpha_cluster import Servers, run_servers
+from support.deleted_values import is_deleted
 from support.eventually import eventually
 from support.sentinel import kubectl
 
@@ -52,8 +54,8 @@ async def test_an_approved_image_becomes_live_objects_that_are_kept(pair: Pair, 
     assert base64.b64decode(secret["data"]["agentSecret"]).startswith(b"sealerSecret_z")
     replica = await pair.alpha.replica("greeter")
     assert replica.agent_secret is not None
-    source = await pair.alpha.alpha.node.load_map(replica.agent_secret)
-    await eventually("that the secret is forgotten", lambda: "value" not in source, within=60)
+    node = pair.alpha.alpha.node
+    await eventually("the deletion of the secret", partial(is_deleted, node, replica.agent_secret), within=60)
     await asyncio.to_thread(
         kubectl, pair.info, "-n", pair.namespace, "delete", "secret/greeter", "deployment/greeter-1", "--wait=false"
     )

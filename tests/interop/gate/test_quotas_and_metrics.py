@@ -94,6 +94,7 @@ async def test_the_metrics_count_what_clients_do() -> None:
         ("QUOTA_MESSAGES", "many", "QUOTA_MESSAGES is not a number"),
         ("QUOTA_BYTES", "-1", "QUOTA_BYTES is not a number"),
         ("HOLD_S", "", "HOLD_S is not a number of seconds"),
+        ("ERASE_S", "soon", "ERASE_S is not a number of seconds"),
     ],
 )
 def test_an_invalid_setting_is_reported(name: str, value: str, message: str, tmp_path: Path) -> None:
