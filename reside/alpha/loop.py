@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 SCAN, SENTINEL = "scan", "sentinel"
 WORKERS: Final = 4
+_ENTRY_PAUSE_S: Final = 0.5
+"""Pause before a changed entry of a control block is looked at. A replica can change its own entries in a loop."""
 _LONGEST_PAUSE_S: Final = 3600.0
 """Timers don't run while the machine sleeps, so an expiry is computed again from the clock at least so often."""
 REQUEST_WORKERS: Final = 16
@@ -163,7 +165,7 @@ class Loop:
     def _grantee_changed(self, account: str) -> None:
         number = self._accounts.get(account)
         if number is not None:
-            self._queue.add(f"replica/{number}")
+            self._queue.add(f"replica/{number}", after=_ENTRY_PAUSE_S)
 
     def _watch(self, value: Value, key: str) -> bool:
         """Handle `key` whenever `value` changes; return whether the value was not watched before."""
