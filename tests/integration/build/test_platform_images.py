@@ -105,7 +105,7 @@ def test_labelled_images_carry_the_manifest_of_their_own_identity(
 ) -> None:
     reference = ImageReference.parse(images[name])
     assert reference.digest is not None
-    labels = anyio.run(RegistryClient(server.mirrors).labels, reference, reference.digest)
+    labels = anyio.run(RegistryClient(server.mirrors).describe, reference, reference.digest).labels
     assert decode_label(labels[MANIFEST_LABEL]).identity == reference.identity
 
 

@@ -81,7 +81,7 @@ def tar_of(**files: bytes) -> bytes:
 def labels_of(server: Registry, image: str) -> dict[str, str]:
     reference = ImageReference.parse(image)
     assert reference.digest is not None
-    return anyio.run(RegistryClient(server.mirrors).labels, reference, reference.digest)
+    return anyio.run(RegistryClient(server.mirrors).describe, reference, reference.digest).labels
 
 
 def test_a_contract_is_pushed_with_its_label_and_no_layer(server: Registry, tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_extending_mounts_the_layers_below_and_sends_the_new_one(server: Registr
     extend = partial(client.extend, ImageReference.parse(RUNTIME), target, FileBlob.of(path), Extension({"a": "b"}))
     digest = anyio.run(extend)
     assert anyio.run(client.resolve, target) == digest
-    assert anyio.run(client.labels, target, digest) == {"a": "b"}
+    assert anyio.run(client.describe, target, digest).labels == {"a": "b"}
     assert FileBlob.of(path).digest == digest_of(path.read_bytes())
 
 
