@@ -101,6 +101,7 @@ async def refresh(data: AlphaData, manifest: ContractManifest) -> int:
         target = await lookups.find(data, lookup.contract_by_id(number))
         entity = await data.node.load_map(target) if target else data.public.create_map({"id": number, **members})
         await lookups.set_target(data, lookup.contract_by_id(number), entity.id)
+        await lookups.make_list(data, lookup.replicas_by_contract(number))
         await lookups.set_target(data, lookup.contract_by_identity(manifest.identity), entity.id)
     else:
         entity = await data.node.load_map(target)

@@ -54,6 +54,11 @@ async def set_target(data: AlphaData, name: str, target: str) -> None:
         lookup.set(TARGET, target)
 
 
+async def make_list(data: AlphaData, name: str) -> None:
+    """Create the look-up `name` without values unless it exists, so that readers can watch it."""
+    await data.node.unique_map(data.public, name, {TARGETS: []})
+
+
 async def add_target(data: AlphaData, name: str, target: str) -> None:
     """Add `target` to the values that the look-up `name` lists, unless it is listed."""
     lookup = await data.node.unique_map(data.public, name, {TARGETS: [target]})

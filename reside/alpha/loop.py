@@ -13,6 +13,7 @@ import structlog
 
 from reside.alpha import open_requests, previews, records
 from reside.alpha.blocks import Blocks
+from reside.alpha.loading import again
 from reside.alpha.loading.expiry import expire, expires_in
 from reside.alpha.loading.validate import validate
 from reside.alpha.rollouts import reconcile_replica
@@ -80,6 +81,7 @@ class Loop:
             await self._follow_sentinel()
         else:
             await reconcile_replica(self._alpha, self._blocks, int(number))
+            await self._resolve_again(int(number))
 
     async def _scan(self) -> None:
         """Watch and handle the replicas and open requests that are not watched yet."""
@@ -105,6 +107,14 @@ class Loop:
         self._watch(replica.management, key)
         self._queue.add(key)
         self._queue.add(SENTINEL)
+
+    async def _resolve_again(self, number: int) -> None:
+        """Watch the providers of the open requirements of a replica, and request a load if they resolve to others."""
+        record = await records.find_replica(self._alpha.data, number)
+        if record is not None:
+            for listed in await again.look_ups(self._alpha, record.value):
+                self._watch_also(listed, f"replica/{number}")
+            await again.request_again(self._alpha, record.value)
 
     async def _follow_sentinel(self) -> None:
         """Watch the reports, and handle the replicas and requests that reports and previews are about."""
@@ -166,6 +176,12 @@ class Loop:
         number = self._accounts.get(account)
         if number is not None:
             self._queue.add(f"replica/{number}", after=_ENTRY_PAUSE_S)
+
+    def _watch_also(self, value: Value, key: str) -> None:
+        """Handle `key` whenever `value` changes, which other keys may depend on, too."""
+        name = f"{value.id} {key}"
+        if name not in self._subscriptions:
+            self._subscriptions[name] = value.on_change(lambda _: self._add(key))
 
     def _watch(self, value: Value, key: str) -> bool:
         """Handle `key` whenever `value` changes; return whether the value was not watched before."""

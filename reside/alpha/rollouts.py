@@ -13,6 +13,7 @@ from reside.alpha import records
 from reside.alpha.grants import sync_grants
 from reside.alpha.rendering import render_replica
 from reside.alpha.status import changed_statuses, newly_starting
+from reside.alpha.versions import sync_providers
 from reside.jazz import ValueDeleted
 from reside.model.constants import AGENT_SECRET_KEY
 
@@ -36,6 +37,7 @@ async def reconcile_replica(alpha: Alpha, blocks: Blocks, number: int) -> None:
     record = await records.find_replica(alpha.data, number)
     if record is None:
         return
+    await sync_providers(alpha, record)
     await sync_grants(alpha, blocks, record.value)
     await alpha.sentinel.open()  # raises before anything else is written
     replica = await _update_statuses(alpha, record)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reside.alpha.records import ReplicaRecord, RequestRecord
     from reside.alpha.state import Alpha
     from reside.jazz import CoMap, Credentials
-    from reside.model.entities import ApproveRequest, ReplicaVersion
+    from reside.model.entities import ApproveRequest, Replica, ReplicaVersion
 
 
 async def create_version(alpha: Alpha, number: int) -> None:
@@ -87,13 +87,45 @@ async def _version(
 async def _index_contracts(alpha: Alpha, replica: ReplicaRecord, version: ReplicaVersion) -> None:
     """Add the replica to the look-ups of this version's contracts; remove it from those of earlier versions only."""
     now = set(version.implementations.values())
-    before = {identity for v in replica.value.versions for identity in v.implementations.values()}
-    for identity in sorted(now | before):
-        number = await contracts.contract_id(alpha.data, identity)
-        if number is None:
-            continue
-        change = lookups.add_target if identity in now else lookups.remove_target
-        await change(alpha.data, lookup.replicas_by_contract(number), replica.map.id)
+    for name, is_listed in (await _listings(alpha, replica.value, now)).items():
+        change = lookups.add_target if is_listed else lookups.remove_target
+        await change(alpha.data, name, replica.map.id)
+
+
+async def _listings(alpha: Alpha, replica: Replica, now: set[str]) -> dict[str, bool]:
+    """Return for each look-up by a contract that a version implements whether the replica should be in it."""
+    ever = {identity for version in replica.versions for identity in version.implementations.values()}
+    numbers = {identity: await contracts.contract_id(alpha.data, identity) for identity in sorted(now | ever)}
+    return {lookup.replicas_by_contract(n): identity in now for identity, n in numbers.items() if n is not None}
+
+
+async def sync_providers(alpha: Alpha, record: ReplicaRecord) -> None:
+    """List an enabled replica as a provider of the contracts of its current version, and a disabled one nowhere."""
+    if not await _wrong_listings(alpha, record):
+        return
+
+    async def write() -> None:
+        present = await records.read_replica(alpha.data, record.map.id)
+        for name, is_listed in (await _wrong_listings(alpha, present)).items():
+            change = lookups.add_target if is_listed else lookups.remove_target
+            await change(alpha.data, name, record.map.id)
+
+    async with alpha.transaction() as tx:
+        await tx.run_exclusively(write)
+
+
+async def _wrong_listings(alpha: Alpha, record: ReplicaRecord) -> dict[str, bool]:
+    """Return for each look-up by contract that is wrong about a replica whether it should list the replica."""
+    replica = record.value
+    if replica.current_version is None:
+        return {}
+    enabled = replica.management.enabled
+    now = set(replica.version(replica.current_version).implementations.values()) if enabled else set()
+    return {
+        name: is_listed
+        for name, is_listed in (await _listings(alpha, replica, now)).items()
+        if (record.map.id in await lookups.find_all(alpha.data, name)) != is_listed
+    }
 
 
 def _switch(replica: ReplicaRecord, version: ReplicaVersion) -> None:

@@ -23,7 +23,7 @@ from reside.model.entities import ApproveRequest, GrantedPermission, LoadRequest
 from reside.model.errors import AnswerLost, Conflict, InvalidInput, LoadRefused, NotReady
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 
     from rich.console import RenderableType
 
@@ -76,6 +76,8 @@ async def approve(
     seen: LoadRequest,
     decide: Callable[[LoadRequest], Awaitable[None]],
     report: Callable[[str], None],
+    *,
+    asked: Mapping[str, Any] | None = None,
 ) -> LoadRequest:
     """Approve a request as it was shown; show it again if cluster state changed in between, up to `APPROVALS` times.
 
@@ -85,6 +87,7 @@ async def approve(
         seen: content of the map, as it was read last.
         decide: shows a request and asks for a decision; raises if the request must not be approved.
         report: called with messages on the progress.
+        asked: further members of the approval: `choices`, `name`.
 
     Returns:
         the request with its new version.
@@ -97,7 +100,7 @@ async def approve(
     for attempt in range(APPROVALS):
         await decide(seen)
         try:
-            await _approve_as_seen(session, request, seen)
+            await _approve_as_seen(session, request, seen, asked or {})
             break
         except Conflict as error:
             if attempt == APPROVALS - 1:
@@ -113,7 +116,7 @@ async def approve(
     raise NotReady("the load request was deleted: load the image again")
 
 
-async def _approve_as_seen(session: Session, request: CoMap, seen: LoadRequest) -> None:
+async def _approve_as_seen(session: Session, request: CoMap, seen: LoadRequest, asked: Mapping[str, Any]) -> None:
     """Approve the revision that was shown.
 
     Alpha refuses the retry of an approval that it carried out and whose answer was lost. This counts as success.
@@ -121,7 +124,7 @@ async def _approve_as_seen(session: Session, request: CoMap, seen: LoadRequest) 
     Raises:
         Conflict: the request has another revision now, or another operator decided.
     """
-    body: dict[str, Any] = {"id": seen.id, "revision": seen.revision, "choices": {}}
+    body: dict[str, Any] = {"choices": {}, **asked, "id": seen.id, "revision": seen.revision}
     answer_lost = False
     async for attempt in _attempts():
         with attempt:

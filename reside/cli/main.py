@@ -23,6 +23,7 @@ _SUBCOMMANDS: Final = {
     "account": "reside.cli.accounts",
     "cluster": "reside.cli.cluster",
     "replica": "reside.cli.replica",
+    "request": "reside.cli.requests",
     "local": "reside.local.cli",
     "build": "reside.cli.build",
 }

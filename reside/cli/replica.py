@@ -17,9 +17,9 @@ from reside.cli.replicas import COLUMNS, ReplicaView, Row
 from reside.cli.session import Session, open_session
 from reside.model.alpha_contract import REJECT_LOAD_REQUEST
 from reside.model.entities import LoadRequest, LoadRequestSpec
-from reside.model.errors import ResideError
+from reside.model.errors import InvalidInput, ResideError
 
-app = typer.Typer(no_args_is_help=True, help="Replicas: load, list.")
+app = typer.Typer(no_args_is_help=True, help="Replicas: load, roll back, list.")
 
 ContextName = Annotated[str | None, typer.Option("--context", help="Context; the current one if not given.")]
 
@@ -38,6 +38,47 @@ def load(
     spec = LoadRequestSpec(image=image, name=name, replica_id=replica_id, owner_id=owner_id)
     row = asyncio.run(load_image(context, spec, auto_approve=auto_approve))
     output.console.print(f"{row['name']} (id {row['id']}) version {row['version']} is {row['status']}")
+
+
+@app.command("rollback")
+def rollback(
+    name: Annotated[str, typer.Argument(help="Name of the replica.")],
+    *,
+    version: Annotated[int | None, typer.Option(help="Earlier version; the previous one if not given.")] = None,
+    auto_approve: Annotated[bool, typer.Option("--auto-approve", help="Approve without asking.")] = False,
+    context: ContextName = None,
+) -> None:
+    """Load the image of an earlier version again, as a new version: requirements and approval are as for any load."""
+    row = asyncio.run(_roll_back(context, name, version, auto_approve=auto_approve))
+    output.console.print(f"{row['name']} (id {row['id']}) version {row['version']} is {row['status']}")
+
+
+async def _roll_back(context: str | None, name: str, version: int | None, *, auto_approve: bool) -> Row:
+    async with open_session(config.load(), context) as session:
+        rows = {row["name"]: row for row in await ReplicaView(session.node, session.data).rows()}
+    if name not in rows:
+        raise InvalidInput(f"replica {name} does not exist: see `reside replica list`")
+    spec = LoadRequestSpec(image=earlier_image(rows[name], version), replica_id=rows[name]["id"])
+    return await load_image(context, spec, auto_approve=auto_approve)
+
+
+def earlier_image(row: Row, version: int | None) -> str:
+    """Return the image of an earlier version of a replica, `identity@digest`.
+
+    Args:
+        row: the replica.
+        version: id of the version; None for the one before the current.
+
+    Raises:
+        InvalidInput: there is no such earlier version.
+    """
+    digests = {v["id"]: v["digest"] for v in row["versions"] if v["id"] < (row["version"] or 0)}
+    if not digests:
+        raise InvalidInput(f"replica {row['name']} has no earlier version than {row['version']}")
+    if version is not None and version not in digests:
+        known = ", ".join(str(number) for number in sorted(digests))
+        raise InvalidInput(f"version {version} of {row['name']} is not an earlier one: choose from {known}")
+    return f"{row['identity']}@{digests[max(digests) if version is None else version]}"
 
 
 async def load_image(context: str | None, spec: LoadRequestSpec, *, auto_approve: bool) -> Row:

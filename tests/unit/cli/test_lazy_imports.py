@@ -8,7 +8,7 @@ from typer.main import get_command
 
 from reside.cli.main import command
 
-PARTS = {"account", "build", "cluster", "local", "replica"}
+PARTS = {"account", "build", "cluster", "local", "replica", "request"}
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["nonsense"]])

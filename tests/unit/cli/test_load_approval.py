@@ -58,6 +58,7 @@ class Alpha:
         self.news = request("requires-approval", accepted)
         self.node = self
         self.seen: list[str] = []
+        self.bodies: list[dict[str, Any]] = []
 
     async def decide(self, seen: LoadRequest) -> None:
         """Record what the operator saw."""
@@ -73,6 +74,7 @@ class Alpha:
 
     async def call(self, _method: str, body: dict[str, Any]) -> None:
         """Approve."""
+        self.bodies.append(body)
         if body["revision"] != self.accepted:
             raise Conflict("cluster state changed")
         self.map = self.then
@@ -103,6 +105,13 @@ async def test_a_decision_of_another_operator_is_reported_without_a_prompt() -> 
     with pytest.raises(Conflict, match="load request 1 was rejected by another operator: not today"):
         await alpha.approve(request("requires-approval"))
     assert alpha.seen == ["one"]
+
+
+async def test_choices_and_a_name_are_part_of_every_attempt() -> None:
+    alpha = Alpha("two", request("approved", "two", version=7))
+    asked = {"choices": {"greeting": [4]}, "name": "other"}
+    await approve(alpha, alpha, request("requires-approval"), alpha.decide, lambda _: None, asked=asked)
+    assert alpha.bodies == [{"id": 1, "revision": revision, **asked} for revision in ("one", "two")]
 
 
 async def test_a_declined_request_is_not_approved() -> None:

@@ -1,0 +1,222 @@
+"""`reside request`: load requests, so that one person asks for a load and another one decides on it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from reside.cli import config, loading, output
+from reside.cli.progress import Steps
+from reside.cli.prompt import confirm
+from reside.cli.session import Session, open_session
+from reside.model import lookup
+from reside.model.alpha_contract import LOAD_REQUESTS, OPEN_REQUESTS, READ_REQUESTS, REJECT_LOAD_REQUEST
+from reside.model.entities import LoadRequest, LoadRequestSpec
+from reside.model.errors import InvalidInput, NotAllowed, ResideError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reside.jazz import CoList, CoMap
+
+app = typer.Typer(no_args_is_help=True, help="Load requests: create, list, show, approve, reject.")
+
+COLUMNS = ("id", "status", "name", "image", "reason")
+ContextName = Annotated[str | None, typer.Option("--context", help="Context; the current one if not given.")]
+Number = Annotated[int, typer.Argument(metavar="ID", help="Id of the load request.")]
+Format = Annotated[output.Output, typer.Option("--output", "-o", help="Format of the output.")]
+
+
+@app.command("create")
+def create(
+    image: Annotated[str, typer.Argument(help="Image with a tag or a digest, or with neither.")],
+    *,
+    name: Annotated[str | None, typer.Option(help="Name of a new instance; that in the manifest if not given.")] = None,
+    owner_id: Annotated[str | None, typer.Option(help="Account that owns the request; your own if not given.")] = None,
+    replica_id: Annotated[int | None, typer.Option(help="Instance to update; a new one if not given.")] = None,
+    context: ContextName = None,
+) -> None:
+    """Ask for the load of an image, and show what its approval would grant; somebody else may approve it."""
+    spec = LoadRequestSpec(image=image, name=name, replica_id=replica_id, owner_id=owner_id)
+    asyncio.run(_create(context, spec))
+
+
+async def _create(context: str | None, spec: LoadRequestSpec) -> None:
+    async with open_session(config.load(), context) as session:
+        with Steps("request") as steps:
+            number, request = await loading.create_request(session, spec)
+            steps.report(f"request {number}", "created")
+            seen = await loading.wait_validated(request, lambda line: steps.report(line, ""))
+    output.console.print(loading.render_request(seen))
+    output.console.print(f"load request {number} waits for approval: reside request approve {number}")
+
+
+@app.command("list")
+def list_requests(
+    *,
+    every: Annotated[bool, typer.Option("--all", help="Also those that are finished.")] = False,
+    format_: Format = output.Output.table,
+    context: ContextName = None,
+) -> None:
+    """List the load requests that nobody has decided yet or that are being carried out."""
+    asyncio.run(_list(context, format_, every=every))
+
+
+async def _list(context: str | None, format_: output.Output, *, every: bool) -> None:
+    async with open_session(config.load(), context) as session:
+        ids = await (_all_ids(session) if every else _open_ids(session))
+        rows = [_row(await _read(session, await session.node.load_map(co_id))) for co_id in ids]
+    output.listing(sorted(rows, key=lambda row: row["id"]), COLUMNS, format_)
+
+
+async def _open_ids(session: Session) -> Sequence[str]:
+    listed = await session.node.load_map(session.data[OPEN_REQUESTS])
+    _check_readable(listed)
+    return [str(item) for item in listed.values()]
+
+
+async def _all_ids(session: Session) -> Sequence[str]:
+    listed = await session.node.load_list(session.data[LOAD_REQUESTS])
+    _check_readable(listed)
+    return list(dict.fromkeys(str(item) for item in listed))
+
+
+def _check_readable(listed: CoMap | CoList) -> None:
+    if listed.group.my_role is None:
+        raise NotAllowed(f"load requests can't be listed: the account needs {READ_REQUESTS}")
+
+
+def _row(request: LoadRequest) -> dict[str, Any]:
+    content = request.approve_request
+    return {
+        "id": request.id,
+        "status": request.status,
+        "name": content.name if content else request.requested_name,
+        "image": request.image,
+        "reason": request.error_message or request.rejection_reason,
+        "owner": request.owner,
+        "replica": request.target_replica if request.version is not None else request.existing_replica,
+        "version": request.version,
+        "revision": request.revision,
+    }
+
+
+@app.command("show")
+def show(number: Number, *, format_: Format = output.Output.table, context: ContextName = None) -> None:
+    """Show a load request: what its approval grants, and the preview of its objects."""
+    asyncio.run(_show(context, number, format_))
+
+
+async def _show(context: str | None, number: int, format_: output.Output) -> None:
+    async with open_session(config.load(), context) as session:
+        request = await _read(session, await find(session, number))
+    if format_ is output.Output.json or request.approve_request is None:
+        output.record(request.document() if format_ is output.Output.json else _row(request), format_)
+        return
+    output.console.print(loading.render_request(request))
+    output.console.print(f"status: {output.printable(_status(request))}", markup=False, highlight=False)
+
+
+def _status(request: LoadRequest) -> str:
+    reason = request.error_message or request.rejection_reason
+    return f"{request.status} ({reason})" if reason else request.status
+
+
+@app.command("approve")
+def approve(
+    number: Number,
+    *,
+    choose: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=REPLICA", help="Ids of the replicas for a requirement, separated by commas."),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Another name for the new instance.")] = None,
+    auto_approve: Annotated[bool, typer.Option("--auto-approve", help="Approve without asking.")] = False,
+    context: ContextName = None,
+) -> None:
+    """Approve a load request as it is shown, and wait until its version exists."""
+    choices = dict(parse_choice(text) for text in choose or ())
+    done = asyncio.run(_approve(context, number, choices, name, auto_approve=auto_approve))
+    output.console.print(f"load request {number} is approved: version {done.version} of replica {done.target_replica}")
+
+
+def parse_choice(text: str) -> tuple[str, list[int]]:
+    """Parse `KEY=ID,ID`; an empty list chooses no replica.
+
+    Raises:
+        InvalidInput: it has another form.
+    """
+    key, separator, ids = text.partition("=")
+    parts = [part.strip() for part in ids.split(",") if part.strip()]
+    if not key or not separator or not all(part.isdecimal() for part in parts):
+        raise InvalidInput(f"--choose {text!r} is not KEY=REPLICA: name a requirement and ids, such as greeting=3")
+    return key, [int(part) for part in parts]
+
+
+async def _approve(
+    context: str | None, number: int, choices: dict[str, list[int]], name: str | None, *, auto_approve: bool
+) -> LoadRequest:
+    async def decide(request: LoadRequest) -> None:
+        output.console.print(loading.render_request(request))
+        if not auto_approve and not await confirm("Approve?"):
+            raise ResideError(f"load request {number} was not approved: nothing was changed")
+
+    def report(line: str) -> None:
+        output.errors.print(output.printable(line), highlight=False, markup=False, soft_wrap=True)
+
+    async with open_session(config.load(), context) as session:
+        request = await find(session, number)
+        seen = await _read(session, request)
+        if seen.status not in ("validating", "requires-approval"):
+            raise InvalidInput(f"load request {number} can't be approved: it is {_status(seen)}")
+        seen = await loading.wait_validated(request, report)
+        asked = {"choices": choices} | ({} if name is None else {"name": name})
+        return await loading.approve(session, request, seen, decide, report, asked=asked)
+
+
+@app.command("reject")
+def reject(
+    number: Number,
+    *,
+    reason: Annotated[str, typer.Option(help="Why; the requester sees it.")],
+    context: ContextName = None,
+) -> None:
+    """Reject a load request."""
+    asyncio.run(_reject(context, number, reason))
+    output.console.print(f"load request {number} is rejected")
+
+
+async def _reject(context: str | None, number: int, reason: str) -> None:
+    async with open_session(config.load(), context) as session:
+        await session.call(REJECT_LOAD_REQUEST, {"id": number, "reason": reason})
+
+
+async def find(session: Session, number: int) -> CoMap:
+    """Return the map of a load request.
+
+    Raises:
+        InvalidInput: it does not exist.
+    """
+    named = await session.node.find_unique_map(session.data.group.id, lookup.load_request_by_id(number))
+    target = None if named is None else named.get(lookup.TARGET)
+    if not isinstance(target, str):
+        raise InvalidInput(f"load request {number} does not exist: see `reside request list --all`")
+    return await session.node.load_map(target)
+
+
+async def _read(session: Session, value: CoMap) -> LoadRequest:
+    """Read a load request.
+
+    Raises:
+        NotAllowed: this account may not read it.
+    """
+    try:
+        return LoadRequest.model_validate(value.as_dict())
+    except ValidationError:
+        raise NotAllowed(
+            f"the load request {value.id} can't be read by {session.credentials.account_id}: "
+            f"it needs {READ_REQUESTS}, unless it made the request"
+        ) from None
