@@ -8,9 +8,7 @@ replica has carried the revocation out (`current`). All parts run on this machin
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import logging
 import sys
 import time
 from functools import partial
@@ -19,9 +17,9 @@ from typing import TYPE_CHECKING
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests")]
 
-import structlog  # noqa: E402 - needs the path above, as all that follow
 from support.replicas import GREETING, greeting_contract, run_alpha_double, run_servers  # noqa: E402
 
+from benchmarks.command import run  # noqa: E402 - needs the path above, as all that follow
 from reside.model.permissions import Grant, PermissionRef  # noqa: E402
 from reside.replica import Replica  # noqa: E402
 
@@ -108,15 +106,5 @@ def _quantile(times: list[float], share: float) -> float:
     return sorted(times)[min(len(times) - 1, round(share * len(times)))]
 
 
-def main() -> None:
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--grantees", type=int, default=100)
-    parser.add_argument("--samples", type=int, default=200)
-    arguments = parser.parse_args()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    asyncio.run(measure(arguments.grantees, arguments.samples))
-
-
 if __name__ == "__main__":
-    main()
+    run(measure, __doc__, grantees=100, samples=200)

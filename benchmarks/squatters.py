@@ -8,9 +8,6 @@ The loads of both halves are made by one Alpha, alternately with names that are 
 
 from __future__ import annotations
 
-import argparse
-import asyncio
-import logging
 import statistics
 import sys
 import tempfile
@@ -20,10 +17,10 @@ from typing import TYPE_CHECKING
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests")]
 
-import structlog  # noqa: E402 - needs the path above, as all that follow
 from interop.strangers.stranger import set_key, stranger, trusting  # noqa: E402
 from support.alpha_cluster import alpha_cluster, run_servers  # noqa: E402
 
+from benchmarks.command import run  # noqa: E402 - needs the path above, as all that follow
 from reside.jazz.wire.header import unique_header  # noqa: E402
 from reside.model import lookup  # noqa: E402
 
@@ -36,7 +33,7 @@ FORGED = trusting([set_key("target", "co_zForged"), set_key("claimant", "co_zFor
 _BATCH = 2_000
 
 
-def names(cluster: AlphaCluster, count: int, first: int) -> Iterator[tuple[str, str]]:
+def taken_names(cluster: AlphaCluster, count: int, first: int) -> Iterator[tuple[str, str]]:
     """Yield the group and the name of `count` look-ups, from the number `first` on."""
     data = cluster.alpha.data
     for number in range(first, first + count // 4):
@@ -49,7 +46,7 @@ def names(cluster: AlphaCluster, count: int, first: int) -> Iterator[tuple[str, 
 async def squat(cluster: AlphaCluster, count: int, first: int) -> None:
     """Upload a forged value under each name, and wait until the server has them."""
     async with stranger(cluster.servers.jazz.url) as who:
-        for sent, (group, name) in enumerate(names(cluster, count, first), 1):
+        for sent, (group, name) in enumerate(taken_names(cluster, count, first), 1):
             header = unique_header("comap", group, name)
             await who.send(who.content(header.co_id, [FORGED]) | {"header": dict(header.raw)})
             if sent % _BATCH == 0:
@@ -66,30 +63,20 @@ async def load(admin: Client, servers: Servers, name: str) -> float:
     return time.perf_counter() - began
 
 
-async def measure(count: int, loads: int) -> None:
+async def measure(names: int, loads: int) -> None:
     """Print the times of loads before and after a stranger has taken names."""
     with tempfile.TemporaryDirectory() as folder, run_servers(Path(folder), mode="open") as servers:
         async with alpha_cluster(servers) as cluster:
             admin = await cluster.admin()
             await load(admin, servers, "warm-up")
             free = [await load(admin, servers, f"free{n}") for n in range(loads)]
-            await squat(cluster, count, first=loads + 2)
+            await squat(cluster, names, first=loads + 2)
             taken = [await load(admin, servers, f"taken{loads + 2 + n}") for n in range(loads)]
-    print(f"{count:,} names taken by a stranger; {loads} loads each, seconds (median, worst)")
+    print(f"{names:,} names taken by a stranger; {loads} loads each, seconds (median, worst)")
     for what, times in (("names are free", free), ("names are taken", taken)):
         print(f"  {what:<16} {statistics.median(times):6.3f} {max(times):6.3f}")
     print(f"  ratio of the medians {statistics.median(taken) / statistics.median(free):.2f}")
 
 
-def main() -> None:
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--names", type=int, default=100_000)
-    parser.add_argument("--loads", type=int, default=20)
-    arguments = parser.parse_args()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    asyncio.run(measure(arguments.names, arguments.loads))
-
-
 if __name__ == "__main__":
-    main()
+    run(measure, __doc__, names=100_000, loads=20)

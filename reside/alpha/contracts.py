@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reside.registry import Description
 
 MAX_LABEL_LENGTH: Final = 256 * 1024
-"""Characters of a manifest's label that are read: whoever can push an image decides its length."""
+"""Maximum length of a manifest's label in characters; a longer one is refused."""
 _MEMBERS = ("identity", "displayInfo", "permissions", "methods")
 
 

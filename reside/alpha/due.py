@@ -1,8 +1,8 @@
 """What is due to a replica from others: grants and requirements that follow from its versions. Pure.
 
-Invariant: a version that runs keeps what it has. While several versions of a replica have a workload, the wishes of all
-of them hold; where they differ in the params of one permission, those of the earliest version do. What only an earlier
-version had is due until it has stopped.
+Invariant: a version that runs keeps its grants and requirements. While several versions of a replica have a workload,
+the requirements of all of them apply. If two versions require the same permission with different params, the params of
+the earlier version apply. What only an earlier version requires is due until that version has stopped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GrantsByReplica = dict[int, dict[PermissionRef, Grant]]
 
 
 def holding(replica: Replica) -> tuple[ReplicaVersion, ...]:
-    """Return the versions whose requirements hold now, the earliest first: the current one and those that run."""
+    """Return the versions whose requirements apply now, the earliest first: the current one and those that run."""
     versions = sorted(replica.versions, key=lambda version: version.id)
     return tuple(v for v in versions if v.id == replica.current_version or v.status not in GONE)
 

@@ -15,6 +15,8 @@ from reside.cli.progress import Steps
 from reside.cli.prompt import confirm
 from reside.cli.replicas import COLUMNS, ReplicaView, Row
 from reside.cli.session import Session, open_session
+from reside.cli.shared_options import with_options
+from reside.cli.spec_options import ImageArgument, SpecOptions
 from reside.model.alpha_contract import REJECT_LOAD_REQUEST
 from reside.model.entities import LoadRequest, LoadRequestSpec
 from reside.model.errors import InvalidInput, ResideError
@@ -25,18 +27,16 @@ ContextName = Annotated[str | None, typer.Option("--context", help="Context; the
 
 
 @app.command("load")
+@with_options(SpecOptions)
 def load(
-    image: Annotated[str, typer.Argument(help="Image with a tag or a digest, or with neither.")],
+    image: ImageArgument,
     *,
-    name: Annotated[str | None, typer.Option(help="Name of a new instance; that in the manifest if not given.")] = None,
-    owner_id: Annotated[str | None, typer.Option(help="Account that owns the request; your own if not given.")] = None,
-    replica_id: Annotated[int | None, typer.Option(help="Instance to update; a new one if not given.")] = None,
+    options: SpecOptions,
     auto_approve: Annotated[bool, typer.Option("--auto-approve", help="Approve without asking.")] = False,
     context: ContextName = None,
 ) -> None:
     """Load an image: show its requirements and preview, approve it, follow it until it runs or completes."""
-    spec = LoadRequestSpec(image=image, name=name, replica_id=replica_id, owner_id=owner_id)
-    row = asyncio.run(load_image(context, spec, auto_approve=auto_approve))
+    row = asyncio.run(load_image(context, options.spec(image), auto_approve=auto_approve))
     output.console.print(f"{row['name']} (id {row['id']}) version {row['version']} is {row['status']}")
 
 

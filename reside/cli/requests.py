@@ -12,6 +12,8 @@ from reside.cli import config, loading, output
 from reside.cli.progress import Steps
 from reside.cli.prompt import confirm
 from reside.cli.session import Session, open_session
+from reside.cli.shared_options import with_options
+from reside.cli.spec_options import ImageArgument, SpecOptions
 from reside.model import lookup
 from reside.model.alpha_contract import LOAD_REQUESTS, OPEN_REQUESTS, READ_REQUESTS, REJECT_LOAD_REQUEST
 from reside.model.entities import LoadRequest, LoadRequestSpec
@@ -31,17 +33,15 @@ Format = Annotated[output.Output, typer.Option("--output", "-o", help="Format of
 
 
 @app.command("create")
+@with_options(SpecOptions)
 def create(
-    image: Annotated[str, typer.Argument(help="Image with a tag or a digest, or with neither.")],
+    image: ImageArgument,
     *,
-    name: Annotated[str | None, typer.Option(help="Name of a new instance; that in the manifest if not given.")] = None,
-    owner_id: Annotated[str | None, typer.Option(help="Account that owns the request; your own if not given.")] = None,
-    replica_id: Annotated[int | None, typer.Option(help="Instance to update; a new one if not given.")] = None,
+    options: SpecOptions,
     context: ContextName = None,
 ) -> None:
     """Ask for the load of an image, and show what its approval would grant; somebody else may approve it."""
-    spec = LoadRequestSpec(image=image, name=name, replica_id=replica_id, owner_id=owner_id)
-    asyncio.run(_create(context, spec))
+    asyncio.run(_create(context, options.spec(image)))
 
 
 async def _create(context: str | None, spec: LoadRequestSpec) -> None:

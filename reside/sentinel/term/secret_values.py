@@ -90,7 +90,7 @@ async def _load(node: Node, target: str) -> CoMap | None:
     try:
         return await node.load_map(target, timeout=_LOAD_S)
     except ValueDeleted:
-        return None  # it is in the vault; whoever wrote it has deleted it from Jazz
+        return None  # Alpha deletes a value from Jazz after the vault has stored it
     except JazzError as error:
         _log.warning("secret value can't be read from Jazz", map=target, error=str(error))
         return None

@@ -6,8 +6,15 @@ import asyncio
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from support.eventually import eventually
+
+from reside.alpha.app import started
+from reside.alpha.loop import lead
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from support.alpha_cluster import AlphaCluster
 
     from reside.alpha.state import Alpha
 
@@ -40,3 +47,14 @@ def death_at(alpha: Alpha, point: int) -> Iterator[asyncio.Event]:
         yield dead
     finally:
         host.write_private, host.write_trusting = real_private, real_group  # type: ignore[method-assign]
+
+
+async def lead_until_killed(cluster: AlphaCluster, point: int) -> None:
+    """Let an Alpha lead until it dies before its `point`-th write."""
+    async with started(cluster.settings()) as alpha:
+        with death_at(alpha, point) as dead:
+            leading = asyncio.create_task(lead(alpha))
+            await eventually("the death", lambda: dead.is_set() or leading.done(), within=90)
+            assert dead.is_set()
+            leading.cancel()
+            await asyncio.gather(leading, return_exceptions=True)

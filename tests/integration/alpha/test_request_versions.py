@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from integration.alpha.deaths import death_at
+from integration.alpha.deaths import lead_until_killed
 from support.alpha_cluster import AlphaCluster, Client, Servers, alpha_cluster
-from support.eventually import eventually
 
 from reside.alpha.app import started
-from reside.alpha.loop import lead
 from reside.alpha.versions import create_version
 from reside.model.errors import Conflict
 
@@ -55,17 +52,6 @@ async def conflict(admin: Client, number: int, revision: str) -> str | None:
     except Conflict as error:
         return str(error)
     return None
-
-
-async def lead_until_killed(cluster: AlphaCluster, point: int) -> None:
-    """Let an Alpha lead until it dies before its `point`-th write."""
-    async with started(cluster.settings()) as alpha:
-        with death_at(alpha, point) as dead:
-            leading = asyncio.create_task(lead(alpha))
-            await eventually("the death", lambda: dead.is_set() or leading.done(), within=90)
-            assert dead.is_set()
-            leading.cancel()
-            await asyncio.gather(leading, return_exceptions=True)
 
 
 @pytest.mark.parametrize("point", range(1, 9))

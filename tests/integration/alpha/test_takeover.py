@@ -6,18 +6,14 @@ it, and the process's memory is lost. Locks are released immediately here; after
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from integration.alpha.deaths import death_at
+from integration.alpha.deaths import lead_until_killed
 from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster
-from support.eventually import eventually
 
 from reside.alpha import records
-from reside.alpha.app import started
 from reside.alpha.control_blocks import opened
-from reside.alpha.loop import lead
 from reside.jazz import Node
 from reside.model.permissions import Grant
 
@@ -63,13 +59,7 @@ async def test_a_load_killed_anywhere_is_completed_by_the_next_alpha(
     await cluster.stop_leading()
     await admin.call("approve-load-request", {"id": number, "revision": request.revision})
     before = await cluster.names()
-    async with started(cluster.settings()) as first:
-        with death_at(first, point) as dead:
-            leading = asyncio.create_task(lead(first))
-            await eventually("the death", lambda: dead.is_set() or leading.done(), within=90)
-            assert dead.is_set()
-            leading.cancel()
-            await asyncio.gather(leading, return_exceptions=True)
+    await lead_until_killed(cluster, point)
     cluster.lead()
     done = await admin.cluster_request(number, lambda r: r.version is not None)
     await cluster.has_status(name, "running")
