@@ -1,4 +1,4 @@
-"""Read Kubernetes objects: Secrets, addresses of Services, the identity of the Kubernetes cluster."""
+"""Kubernetes objects: read and write Secrets, read addresses of Services, identify the cluster, restart pods."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from lightkube.core.exceptions import ApiError
-from lightkube.resources.core_v1 import Namespace, Secret, Service
+from lightkube.resources.core_v1 import Namespace, Pod, Secret, Service
+from lightkube.types import PatchType
 
 from reside.access.client import is_missing
 from reside.common.polling import Missing
@@ -25,6 +26,18 @@ async def read_secret(client: lightkube.AsyncClient, name: str) -> dict[str, str
             return None
         raise
     return {key: base64.b64decode(value).decode() for key, value in (found.data or {}).items()}
+
+
+async def write_secret(client: lightkube.AsyncClient, name: str, values: dict[str, str]) -> None:
+    """Set values of a Secret that exists; its other values stay."""
+    await client.patch(Secret, name, {"stringData": values}, patch_type=PatchType.MERGE)
+
+
+async def delete_pods(client: lightkube.AsyncClient, labels: dict[str, str]) -> None:
+    """Delete the pods with these labels; their Deployment starts others."""
+    found = [pod async for pod in client.list(Pod, labels=dict(labels))]
+    for name in [pod.metadata.name for pod in found if pod.metadata and pod.metadata.name]:
+        await client.delete(Pod, name)
 
 
 async def cluster_uid(client: lightkube.AsyncClient) -> str | None:

@@ -12,6 +12,7 @@ import structlog
 
 from reside.alpha import contract, permissions, rpc
 from reside.alpha.data import make_data, open_data, with_managers
+from reside.alpha.granting import rpc as permission_rpc
 from reside.alpha.loop import lead
 from reside.alpha.sentinel_client import SentinelClient
 from reside.alpha.settings import AlphaSettings
@@ -43,6 +44,12 @@ def replica() -> Replica:
         alpha_contract.APPROVE_LOAD_REQUEST: rpc.approve,
         alpha_contract.REJECT_LOAD_REQUEST: rpc.reject,
         alpha_contract.CLAIM_SUPER_ADMIN: _claim,
+        alpha_contract.GRANT_PERMISSION: permission_rpc.grant,
+        alpha_contract.REVOKE_PERMISSION: permission_rpc.revoke,
+        alpha_contract.EXPLAIN_PERMISSION: permission_rpc.explained,
+        alpha_contract.REQUEST_PERMISSION: permission_rpc.ask,
+        alpha_contract.APPROVE_PERMISSION: permission_rpc.approve,
+        alpha_contract.REJECT_PERMISSION: permission_rpc.reject,
     }
     for name, handler in handlers.items():
         alpha.method(ALPHA_CONTRACT, name)(_bound(handler))

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from reside.alpha import control_blocks, instances, lookups, records
+from reside.alpha import instances, lookups, records
 from reside.alpha.candidate import next_version
 from reside.alpha.data import AlphaData, make_data
+from reside.alpha.granting import control_blocks
 from reside.alpha.instances import InstanceAccount
 from reside.alpha.loading.approve import approve
 from reside.alpha.loading.create import create_request

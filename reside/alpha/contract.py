@@ -6,15 +6,22 @@ from typing import Final
 
 from reside.model.alpha_contract import (
     APPROVE_LOAD_REQUEST,
+    APPROVE_PERMISSION,
     APPROVE_REQUESTS,
     CLAIM_SUPER_ADMIN,
     CREATE_LOAD_REQUEST,
     CREATE_REQUESTS,
+    EXPLAIN_PERMISSION,
+    GRANT_PERMISSION,
     MANAGE_BLOCKS,
+    MANAGE_PERMISSIONS,
     MANAGE_REPLICAS,
     READ_REPLICAS,
     READ_REQUESTS,
     REJECT_LOAD_REQUEST,
+    REJECT_PERMISSION,
+    REQUEST_PERMISSION,
+    REVOKE_PERMISSION,
 )
 from reside.model.constants import ALPHA_CONTRACT, SENTINEL_CONTRACT
 from reside.model.kinds import KINDS
@@ -40,12 +47,19 @@ CONTRACT: Final = ContractManifest(
         READ_REQUESTS: ContractPermission(display_info=_text("Read every load request")),
         APPROVE_REQUESTS: ContractPermission(display_info=_text("Approve and reject load requests")),
         MANAGE_BLOCKS: ContractPermission(display_info=_text("Write every replica control block")),
+        MANAGE_PERMISSIONS: ContractPermission(display_info=_text("Grant and revoke every permission")),
     },
     methods={
         CREATE_LOAD_REQUEST: ContractMethod(display_info=_text("Create a load request")),
         APPROVE_LOAD_REQUEST: ContractMethod(display_info=_text("Approve a load request at a previewed revision")),
         REJECT_LOAD_REQUEST: ContractMethod(display_info=_text("Reject a load request")),
         CLAIM_SUPER_ADMIN: ContractMethod(display_info=_text("Become super admin with the one-time code")),
+        GRANT_PERMISSION: ContractMethod(display_info=_text("Grant a permission to an account")),
+        REVOKE_PERMISSION: ContractMethod(display_info=_text("Revoke a permission that was granted to an account")),
+        EXPLAIN_PERMISSION: ContractMethod(display_info=_text("Explain why an account has a permission or lacks it")),
+        REQUEST_PERMISSION: ContractMethod(display_info=_text("Ask for a permission")),
+        APPROVE_PERMISSION: ContractMethod(display_info=_text("Grant a permission that a replica has asked for")),
+        REJECT_PERMISSION: ContractMethod(display_info=_text("Refuse a permission that a replica has asked for")),
     },
 )
 

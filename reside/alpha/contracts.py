@@ -80,6 +80,16 @@ async def find_contract(data: AlphaData, identity: str) -> CoMap | None:
     return None if target is None else await data.node.load_map(target)
 
 
+async def find_manifest(data: AlphaData, identity: str) -> ContractManifest | None:
+    """Return the manifest of a contract as its entity has it; None if the entity does not exist."""
+    entity = await find_contract(data, identity)
+    if entity is None:
+        return None
+    return ContractManifest.model_validate(
+        {"type": "contract"} | {key: entity[key] for key in _MEMBERS if key in entity}
+    )
+
+
 async def contract_id(data: AlphaData, identity: str) -> int | None:
     """Return the id of a contract's entity; None if it does not exist."""
     entity = await find_contract(data, identity)

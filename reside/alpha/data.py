@@ -25,6 +25,7 @@ _GROUPS: Final = {
     names.SECRETS_GROUP: "secrets",
     names.BLOCK_MANAGERS_GROUP: "rcb managers",
     names.REPLICA_MANAGERS_GROUP: "replica managers",
+    names.PERMISSION_MANAGERS_GROUP: "permission managers",
 }
 _LISTS: Final = {
     names.REPLICAS: names.REPLICAS_GROUP,
@@ -32,6 +33,7 @@ _LISTS: Final = {
     names.LOAD_REQUESTS: names.LOAD_REQUESTS_GROUP,
     names.CONTROL_BLOCKS: names.BLOCK_MANAGERS_GROUP,
 }
+_MAPS: Final = (names.OPEN_REQUESTS, names.REPLICAS_BY_ACCOUNT, names.DIRECT_GRANTS)
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,14 @@ class AlphaData:
     """Owns the list of control blocks; its writers can write every control block."""
     management_group: Group
     """Owns the management maps; its writers can enable, disable and place replicas."""
+    permissions_group: Group
+    """Owns the map of direct grants; its members read all of them."""
     replicas: CoList
     contracts: CoList
     requests: CoList
     blocks: CoList
+    replicas_by_account: CoMap
+    direct_grants: CoMap
     is_manager: Callable[[str, int], bool] = field(default=lambda _account, _at: False, repr=False)
     """Whether an edit of an account with this time (ms) counts. The default is for readers without Alpha's block."""
 
@@ -75,6 +81,10 @@ async def make_data(node: Node, public: Group) -> AlphaData:
         if member not in root:
             root.set(member, (await _group(node, root, owner) if owner else public).create_list().id)
     await open_requests.make_index(node, root, await _group(node, root, names.LOAD_REQUESTS_GROUP))
+    if names.DIRECT_GRANTS not in root:
+        root.set(names.DIRECT_GRANTS, (await _group(node, root, names.PERMISSION_MANAGERS_GROUP)).create_map().id)
+    if names.REPLICAS_BY_ACCOUNT not in root:
+        root.set(names.REPLICAS_BY_ACCOUNT, replicas.create_map(await _accounts(node, root)).id)
     await node.flush()
     return await open_data(node, root)
 
@@ -85,7 +95,7 @@ async def open_data(node: Node, root: CoMap) -> AlphaData:
     Raises:
         NotReady: it is incomplete.
     """
-    missing = [member for member in (*_GROUPS, *_LISTS, names.OPEN_REQUESTS) if member not in root]
+    missing = [member for member in (*_GROUPS, *_LISTS, *_MAPS) if member not in root]
     if missing:
         raise NotReady(f"Alpha's data has no {', '.join(missing)} yet: it is still being created")
     return AlphaData(
@@ -98,10 +108,13 @@ async def open_data(node: Node, root: CoMap) -> AlphaData:
         secrets_group=await _group(node, root, names.SECRETS_GROUP),
         blocks_group=await _group(node, root, names.BLOCK_MANAGERS_GROUP),
         management_group=await _group(node, root, names.REPLICA_MANAGERS_GROUP),
+        permissions_group=await _group(node, root, names.PERMISSION_MANAGERS_GROUP),
         replicas=await node.load_list(root[names.REPLICAS]),
         contracts=await node.load_list(root[names.CONTRACTS]),
         requests=await node.load_list(root[names.LOAD_REQUESTS]),
         blocks=await node.load_list(root[names.CONTROL_BLOCKS]),
+        replicas_by_account=await node.load_map(root[names.REPLICAS_BY_ACCOUNT]),
+        direct_grants=await node.load_map(root[names.DIRECT_GRANTS]),
     )
 
 
@@ -112,3 +125,9 @@ def with_managers(data: AlphaData, is_manager: Callable[[str, int], bool]) -> Al
 
 async def _group(node: Node, root: CoMap, member: str) -> Group:
     return await node.load_group(root[member])
+
+
+async def _accounts(node: Node, root: CoMap) -> dict[str, int]:
+    """Return the ids of all replicas by account, for a cluster of an earlier release."""
+    replicas = [await node.load_map(co_id) for co_id in (await node.load_list(root[names.REPLICAS])).as_list()]
+    return {replica["account"]: replica["id"] for replica in replicas}

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reside.alpha import control_blocks, lookups, records
+from reside.alpha import lookups, records
 from reside.alpha.candidate import updated_replica
+from reside.alpha.granting import control_blocks
 from reside.alpha.lookups import Reservation
 from reside.jazz import Credentials, Node
 from reside.model import lookup
@@ -155,6 +156,8 @@ async def _index(data: AlphaData, replica: ReplicaRecord) -> None:
     value = replica.value
     await lookups.set_target(data, lookup.replica_by_name(value.name), replica.map.id)
     await lookups.add_target(data, lookup.replicas_by_identity(value.identity), replica.map.id)
+    if data.replicas_by_account.get(value.account) != value.id:
+        data.replicas_by_account.set(value.account, value.id)
     lookups.add_once(data.replicas, replica.map.id)
 
 

@@ -1,8 +1,8 @@
 """The leader loop: watch everything that Alpha's work depends on, and handle changes by key.
 
-Keys: `scan` (the lists), `sentinel` (its reports), `replica/<id>`, and in a queue of its own `request/<id>`, so that a
-slow registry delays no rollout. One Alpha of a cluster leads. It starts by handling everything, so it continues what
-its predecessor did not complete.
+Keys: `scan` (the lists), `sentinel` (its reports), `replica/<id>`, `account/<id>` (the direct grants of a person), and
+in a queue of its own `request/<id>`, so that a slow registry delays no rollout. One Alpha of a cluster leads. It starts
+by handling everything, so it continues what its predecessor did not complete.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from reside.alpha import open_requests, previews, records
-from reside.alpha.blocks import Blocks
+from reside.alpha.granting.blocks import Blocks
+from reside.alpha.granting.sync import Grantee, sync_grants
 from reside.alpha.loading import again
 from reside.alpha.loading.expiry import expire, expires_in
 from reside.alpha.loading.validate import validate
@@ -53,14 +54,13 @@ class Loop:
         self._subscriptions: dict[str, Callable[[], None]] = {}
         self._open: set[int] = set()
         self._unreported: dict[str, int] = {}
-        self._accounts: dict[str, int] = {}
         self._blocks = Blocks(alpha.data, self._grantee_changed)
         self._index: CoMap | None = None
 
     async def run(self) -> None:
         """Handle everything that exists and every change, until cancelled or until an error."""
         data = self._alpha.data
-        for values in (data.root, data.replicas):
+        for values in (data.root, data.replicas, data.direct_grants):
             self._watch(values, SCAN)
         self._queue.add(SCAN)
         self._queue.add(SENTINEL)
@@ -79,16 +79,22 @@ class Loop:
             await self._scan()
         elif kind == SENTINEL:
             await self._follow_sentinel()
+        elif kind == "account":
+            await sync_grants(self._alpha, self._blocks, Grantee(number))
         else:
             await reconcile_replica(self._alpha, self._blocks, int(number))
             await self._resolve_again(int(number))
 
     async def _scan(self) -> None:
-        """Watch and handle the replicas and open requests that are not watched yet."""
+        """Watch and handle the replicas, direct grants and open requests that are not watched yet."""
         data = self._alpha.data
         for co_id in data.replicas.as_list():
             if co_id not in self._subscriptions:
                 await self._follow_replica(await records.read_replica(data, co_id))
+        for account, co_id in data.direct_grants.items():
+            if co_id not in self._subscriptions:
+                self._watch(await data.node.load_map(co_id), self._key_of(account))
+                self._add(self._key_of(account))
         listed = await open_requests.index(data.node, data.root)
         if self._watch(listed, SCAN) and self._index is not None:
             self._unwatch(self._index)
@@ -102,7 +108,6 @@ class Loop:
     async def _follow_replica(self, replica: ReplicaRecord) -> None:
         key = f"replica/{replica.value.id}"
         self._unreported[replica.value.name] = replica.value.id
-        self._accounts[replica.value.account] = replica.value.id
         self._watch(replica.map, key)
         self._watch(replica.management, key)
         self._queue.add(key)
@@ -173,9 +178,12 @@ class Loop:
         (self._requests if key.startswith("request/") else self._queue).add(key)
 
     def _grantee_changed(self, account: str) -> None:
-        number = self._accounts.get(account)
-        if number is not None:
-            self._queue.add(f"replica/{number}", after=_ENTRY_PAUSE_S)
+        self._queue.add(self._key_of(account), after=_ENTRY_PAUSE_S)
+
+    def _key_of(self, account: str) -> str:
+        """Return the key for the grants of an account."""
+        number = self._alpha.data.replicas_by_account.get(account)
+        return f"account/{account}" if number is None else f"replica/{number}"
 
     def _watch_also(self, value: Value, key: str) -> None:
         """Handle `key` whenever `value` changes, which other keys may depend on, too."""

@@ -24,6 +24,7 @@ GROUP_ROLES = {
     alpha_contract.MANAGE_REPLICAS: (alpha_contract.REPLICA_MANAGERS_GROUP, "writer"),
     alpha_contract.READ_REQUESTS: (alpha_contract.LOAD_REQUESTS_GROUP, "reader"),
     alpha_contract.MANAGE_BLOCKS: (alpha_contract.BLOCK_MANAGERS_GROUP, "writer"),
+    alpha_contract.MANAGE_PERMISSIONS: (alpha_contract.PERMISSION_MANAGERS_GROUP, "reader"),
 }
 """Alpha's permissions that are roles in its groups: name → (member of the root map that names the group, role).
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from reside.alpha import records
-from reside.alpha.grants import sync_grants
+from reside.alpha.granting.sync import Grantee, sync_grants
 from reside.alpha.rendering import render_replica
 from reside.alpha.status import changed_statuses, newly_starting
 from reside.alpha.versions import sync_providers
@@ -18,7 +18,7 @@ from reside.jazz import ValueDeleted
 from reside.model.constants import AGENT_SECRET_KEY
 
 if TYPE_CHECKING:
-    from reside.alpha.blocks import Blocks
+    from reside.alpha.granting.blocks import Blocks
     from reside.alpha.records import ReplicaRecord
     from reside.alpha.state import Alpha
     from reside.model.entities import Replica
@@ -38,11 +38,11 @@ async def reconcile_replica(alpha: Alpha, blocks: Blocks, number: int) -> None:
     if record is None:
         return
     await sync_providers(alpha, record)
-    await sync_grants(alpha, blocks, record.value)
+    await sync_grants(alpha, blocks, Grantee(record.value.account, record.value))
     await alpha.sentinel.open()  # raises before anything else is written
     replica = await _update_statuses(alpha, record)
     if replica is not record.value:
-        await sync_grants(alpha, blocks, replica)
+        await sync_grants(alpha, blocks, Grantee(replica.account, replica))
     stack = await render_replica(alpha, replica)
     if stack.objects:
         _write_statuses(record, newly_starting(replica, stack))

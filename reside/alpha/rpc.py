@@ -4,41 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
-from reside.alpha import claim as claiming
+from reside.alpha.bodies import CO_ID, MAX_NAME, MAX_TEXT, Body, parse
+from reside.alpha.granting import claim as claiming
 from reside.alpha.loading import approve as approving
 from reside.alpha.loading.create import create_request
-from reside.common.validation import describe_faults
 from reside.model import alpha_contract
-from reside.model.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from typing import TypeVar
-
     from pydantic import SecretStr
 
     from reside.alpha.state import Alpha
     from reside.replica import Call, Json
 
-    _B = TypeVar("_B", bound="_Body")
 
-MAX_TEXT = 2000
-MAX_NAME = 255
-
-
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, hide_input_in_errors=True)
-
-
-class CreateBody(_Body):
+class CreateBody(Body):
     """Body of create-load-request; `spec` is the CoId of the load request's spec."""
 
-    spec: str = Field(alias="wish", pattern=r"^co_z[1-9A-HJ-NP-Za-km-z]{10,60}$")
+    spec: str = Field(alias="wish", pattern=CO_ID)
 
 
-class ApproveBody(_Body):
+class ApproveBody(Body):
     """Body of approve-load-request."""
 
     id: int
@@ -47,29 +34,17 @@ class ApproveBody(_Body):
     choices: dict[str, list[int]] = Field(default_factory=dict)
 
 
-class RejectBody(_Body):
+class RejectBody(Body):
     """Body of reject-load-request."""
 
     id: int
     reason: str = Field(max_length=MAX_TEXT)
 
 
-class ClaimBody(_Body):
+class ClaimBody(Body):
     """Body of claim-super-admin."""
 
     code: str = Field(max_length=MAX_NAME, repr=False)
-
-
-def parse(kind: type[_B], call: Call) -> _B:
-    """Return the validated body of a call.
-
-    Raises:
-        InvalidInput: it is invalid; the message names the method and the members, never their values.
-    """
-    try:
-        return kind.model_validate(call.body)
-    except ValidationError as error:
-        raise InvalidInput(f"{call.method}: {describe_faults(error, 'body')}") from None
 
 
 async def create(alpha: Alpha, call: Call) -> Json:

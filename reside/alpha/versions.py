@@ -3,7 +3,8 @@
 Every step is idempotent: it checks whether its result exists. What a step creates has a computable name, or such a name
 points to it before the next step starts, so a process that is killed at any point leaves nothing that a later run would
 create again. A version names its request, so two requests never share one. The request's `version` is written last;
-until then the leader loop retries. The pass over the replica that follows writes its grants (`reside.alpha.grants`).
+until then the leader loop retries. The pass over the replica that follows writes its grants
+(`reside.alpha.granting.sync`).
 """
 
 from __future__ import annotations

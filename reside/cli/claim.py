@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import secrets
+from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
+import stamina
 
 from reside.access.client import connect
-from reside.access.objects import read_secret
+from reside.access.objects import delete_pods, read_secret, write_secret
 from reside.access.target import Target
 from reside.access.waiting import until
 from reside.cli.config import Cluster, Config
 from reside.cli.session import DEADLINE, open_session, target_of
 from reside.common.polling import Missing
 from reside.model.alpha_contract import CLAIM_SUPER_ADMIN, SUPER_ADMIN_ACCOUNT
-from reside.model.constants import ACCOUNT_ID_KEY, ALPHA_NAME, CLAIM_SECRET, CLAIM_SECRET_KEY
+from reside.model.constants import (
+    ACCOUNT_ID_KEY,
+    ALPHA_NAME,
+    CLAIM_SECRET,
+    CLAIM_SECRET_KEY,
+    RECOVERY_PREFIX,
+    REPLICA_LABEL,
+)
 from reside.model.endpoints import READINESS_PATH
-from reside.model.errors import InvalidInput
+from reside.model.errors import InvalidInput, NotAllowed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import lightkube
+
+RESTART_S: Final = 120.0
+"""Seconds for Alpha to start again with a recovery code."""
 
 
 async def find_cluster(name: str, namespace: str, connection: Mapping[str, Any]) -> Cluster:
@@ -43,15 +57,22 @@ async def find_cluster(name: str, namespace: str, connection: Mapping[str, Any])
     return Cluster(name=name, namespace=namespace, alpha_replica_id=secret[ACCOUNT_ID_KEY], **connection)
 
 
-async def claim(config: Config, context: str) -> None:
+async def claim(config: Config, context: str, *, recover: bool = False) -> None:
     """Claim super admin for a context's account.
+
+    Args:
+        config: the configuration.
+        context: name of the context.
+        recover: whether to store a recovery code in the Secret and to restart Alpha before.
 
     Raises:
         InvalidInput: there is no Secret with the one-time code.
-        ResideError: Alpha refused the claim. It refuses every claim but the first.
+        ResideError: Alpha refused the claim. Without `recover` it refuses every claim but the first.
     """
     cluster = config.cluster(config.context(context).cluster)
     async with connect(target_of(cluster)) as client:
+        if recover:
+            await _store_recovery_code(client)
         secret = await read_secret(client, CLAIM_SECRET)
     if not secret or CLAIM_SECRET_KEY not in secret:
         raise InvalidInput(
@@ -59,7 +80,22 @@ async def claim(config: Config, context: str) -> None:
         )
     async with open_session(config, context) as session:
         await wait_until_ready(session.http, session.endpoint, DEADLINE)
-        await session.call(CLAIM_SUPER_ADMIN, {"code": secret[CLAIM_SECRET_KEY]})
+        attempts = stamina.retry_context(on=_is_refused if recover else (), attempts=None, timeout=RESTART_S)
+        async for attempt in attempts:
+            with attempt:
+                await session.call(CLAIM_SUPER_ADMIN, {"code": secret[CLAIM_SECRET_KEY]})
+
+
+def _is_refused(error: Exception) -> bool:
+    """Return whether Alpha has another code: its old pod, which read the Secret at its start, still serves."""
+    return isinstance(error, NotAllowed)
+
+
+async def _store_recovery_code(client: lightkube.AsyncClient) -> None:
+    """Write a new recovery code into the Secret, and restart Alpha, which reads it at its start."""
+    code = RECOVERY_PREFIX + secrets.token_urlsafe(24)
+    await write_secret(client, CLAIM_SECRET, {CLAIM_SECRET_KEY: code})
+    await delete_pods(client, {REPLICA_LABEL: ALPHA_NAME})
 
 
 async def claim_if_unclaimed(config: Config, context: str) -> bool:

@@ -126,6 +126,14 @@ def claim_super_admin_access(
             help="Account that becomes super admin; that of the context, or admin, if not given. Created if missing."
         ),
     ] = None,
+    recover: Annotated[
+        bool,
+        typer.Option(
+            "--recover",
+            help="Write a new code to the Secret and restart Alpha, if the super admin's key is lost. The lost account "
+            "keeps its permissions until `reside permission clear`.",
+        ),
+    ] = False,
 ) -> None:
     """Claim super admin with the one-time code that the bootstrap wrote to a Kubernetes Secret."""
     configuration = config.load()
@@ -146,7 +154,7 @@ def claim_super_admin_access(
     else:
         cluster = configuration.cluster(name)
     configuration = configuration.with_cluster(cluster, chosen)
-    asyncio.run(claim.claim(configuration, name))
+    asyncio.run(claim.claim(configuration, name, recover=recover))
     config.save(configuration)
     output.console.print(f"account {chosen} is super admin of cluster {name}")
 

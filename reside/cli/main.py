@@ -24,6 +24,7 @@ _SUBCOMMANDS: Final = {
     "cluster": "reside.cli.cluster",
     "replica": "reside.cli.replica",
     "request": "reside.cli.requests",
+    "permission": "reside.cli.permissions",
     "local": "reside.local.cli",
     "build": "reside.cli.build",
 }

@@ -63,6 +63,7 @@ class ReplicaView:
             "requested": current.image if current else None,
             "identity": identity,
             "account": replica.get("account"),
+            "implements": sorted(current.implementations.values()) if current else [],
             "versions": [{"id": v.id, "status": v.status, "digest": v.digest} for v in parsed.values()],
         }
 

@@ -12,6 +12,12 @@ CREATE_LOAD_REQUEST: Final = "create-load-request"
 APPROVE_LOAD_REQUEST: Final = "approve-load-request"
 REJECT_LOAD_REQUEST: Final = "reject-load-request"
 CLAIM_SUPER_ADMIN: Final = "claim-super-admin"
+GRANT_PERMISSION: Final = "grant-permission"
+REVOKE_PERMISSION: Final = "revoke-permission"
+EXPLAIN_PERMISSION: Final = "explain-permission"
+REQUEST_PERMISSION: Final = "request-permission"
+APPROVE_PERMISSION: Final = "approve-permission"
+REJECT_PERMISSION: Final = "reject-permission"
 
 READ_REPLICAS: Final = "replica:read:all"
 MANAGE_REPLICAS: Final = "replica:manage:all"
@@ -19,21 +25,36 @@ CREATE_REQUESTS: Final = "load-request:create"
 READ_REQUESTS: Final = "load-request:read:all"
 APPROVE_REQUESTS: Final = "load-request:approve"
 MANAGE_BLOCKS: Final = "rcb:manage:all"
+MANAGE_PERMISSIONS: Final = "permission:manage:all"
+"""Grant and revoke any permission of any replica; whoever has it can give itself every other one."""
 
-SUPER_ADMIN_PERMISSIONS: Final = (READ_REPLICAS, MANAGE_REPLICAS, CREATE_REQUESTS, READ_REQUESTS, APPROVE_REQUESTS)
+SUPER_ADMIN_PERMISSIONS: Final = (
+    READ_REPLICAS,
+    MANAGE_REPLICAS,
+    CREATE_REQUESTS,
+    READ_REQUESTS,
+    APPROVE_REQUESTS,
+    MANAGE_PERMISSIONS,
+)
 """What the super admin gets. `rcb:manage:all` is not part of it."""
 
 ROOT_NAME: Final = "alpha.v1"
 """Unique name of the data map, which is the root map of Alpha's data."""
 
 SUPER_ADMIN_ACCOUNT: Final = "superAdminAccount"
-"""Account id of the super admin, once claimed."""
+"""Id of the account that has claimed super admin access last."""
+USED_RECOVERY_CODES: Final = "usedRecoveryCodes"
+"""SHA-256 digests of the recovery codes with which super admin access was claimed."""
 REPLICAS: Final = "replicas"
 CONTRACTS: Final = "contracts"
 LOAD_REQUESTS: Final = "loadRequests"
 OPEN_REQUESTS: Final = "openRequests"
 """A map of the load requests that are not finished: id → id of the request's map."""
 CONTROL_BLOCKS: Final = "controlBlocks"
+REPLICAS_BY_ACCOUNT: Final = "replicasByAccount"
+"""A map: account of a replica → id of the replica."""
+DIRECT_GRANTS: Final = "directGrants"
+"""A map: account → id of the map of its direct grants (`reside.model.entities.DirectGrant`)."""
 
 REPLICAS_GROUP: Final = "replicasGroup"
 LOAD_REQUESTS_GROUP: Final = "loadRequestsGroup"
@@ -41,3 +62,4 @@ STACKS_GROUP: Final = "stacksGroup"
 SECRETS_GROUP: Final = "secretsGroup"
 BLOCK_MANAGERS_GROUP: Final = "rcbManageGroup"
 REPLICA_MANAGERS_GROUP: Final = "replicaManageGroup"
+PERMISSION_MANAGERS_GROUP: Final = "permissionManageGroup"

@@ -28,6 +28,8 @@ ETCD_NAME: Final = "etcd"
 
 CLAIM_SECRET: Final = "super-admin-claim"
 CLAIM_SECRET_KEY: Final = "code"
+RECOVERY_PREFIX: Final = "recovery-"
+"""A code with this prefix gives super admin access to a further account."""
 ENGINE_SECRET: Final = "kubernetes-sentinel-engine"
 ENGINE_SECRET_KEY: Final = "passphrase"
 SENTINEL_SERVICE_ACCOUNT: Final = "kubernetes-sentinel"

@@ -16,6 +16,7 @@ from reside.model.status import VersionStatus
 
 LoadRequestStatus = Literal["validating", "invalid", "requires-approval", "rejected", "approved"]
 PermissionStatus = Literal["pending", "approved", "rejected"]
+DirectGrantStatus = Literal["pending", "approved", "rejected", "revoked"]
 
 
 class Entity(BaseModel):
@@ -36,6 +37,38 @@ class GrantedPermission(Entity):
     permission: str
     instance_id: str | None = None
     params: dict[str, Any] = Field(default_factory=dict)
+
+
+class Decision(Entity):
+    """Who asked for something or decided it, when (ms since 1970), and why."""
+
+    by: str
+    at: int
+    reason: str = ""
+
+
+class DirectGrant(Entity):
+    """A permission that an account has apart from any version: granted by a person, or asked for by a running replica.
+
+    `replica` is the id of the replica that grants it. What a person grants without having been asked is `manual`;
+    `asked` is set for the others, which are `dynamic`.
+    """
+
+    request_type: Literal["manual", "dynamic"] = "manual"
+    status: DirectGrantStatus
+    replica: int
+    contract: str
+    permission: str
+    instance_id: str | None = None
+    params: dict[str, Any] = Field(default_factory=dict)
+    asked: Decision | None = None
+    decided: Decision | None = None
+
+    @property
+    def key(self) -> str:
+        """The key in the map of an account's direct grants: `<replica>:<contract>:<permission>[:<instance id>]`."""
+        parts = [str(self.replica), self.contract, self.permission]
+        return ":".join(parts if self.instance_id is None else [*parts, self.instance_id])
 
 
 class ReplicaChoice(Entity):

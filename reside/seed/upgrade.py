@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from reside.access.addresses import replica_address
 from reside.access.waiting import until
-from reside.alpha import bootstrap, control_blocks, records
+from reside.alpha import bootstrap, records
+from reside.alpha.granting import control_blocks
 from reside.common.polling import Missing
 from reside.model import alpha_contract
 from reside.model.constants import ALPHA_CONTRACT, ALPHA_NAME

@@ -16,7 +16,7 @@ from support.registry import Registry, registry
 
 from reside.alpha import bootstrap, records
 from reside.alpha.app import started
-from reside.alpha.control_blocks import opened
+from reside.alpha.granting.control_blocks import opened
 from reside.alpha.loop import lead
 from reside.alpha.settings import AlphaSettings
 from reside.common.tls import trusted_authorities

@@ -6,17 +6,16 @@ A manifest that can't be resolved raises `LoadRefused`; the request stores the m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
-import jsonschema_rs
-
+from reside.alpha.granting.checks import check_permission
 from reside.alpha.loading.placeholders import replica_values, substitute
 from reside.model.entities import ApproveRequest, GrantedPermission, ReplicaChoice, Requirement
 from reside.model.errors import LoadRefused
 from reside.model.manifest import ReplicaManifest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from reside.model.entities import Replica
     from reside.model.manifest import ContractManifest, Manifest, ManifestRequirement, RequiredPermission
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 
 MAX_CONTRACTS: Final = 64
 """Contracts that a manifest may implement or require; each is fetched from a registry."""
-_PATTERNS: Final = jsonschema_rs.RegexOptions()
-"""Regular expressions of linear time, so that a contract's `pattern` can't block the leading Alpha."""
 
 
 @dataclass(frozen=True)
@@ -208,62 +205,15 @@ def _providers(
 def _permission(
     key: str, required: RequiredPermission, contract: ContractManifest, values: Mapping[str, str]
 ) -> GrantedPermission:
-    if required.name not in contract.permissions:
-        raise LoadRefused(
-            f"requirement {key!r}: contract {contract.identity} has no permission {required.name!r}; "
-            f"it has {', '.join(sorted(contract.permissions)) or 'none'}"
-        )
-    definition = contract.permissions[required.name]
-    params: dict[str, Any] = substitute(required.params, values)
-    if definition.params is not None:
-        _check_params(f"requirement {key!r}: params of permission {required.name!r}", params, definition.params)
-    instance = None if required.instance_id is None else str(substitute(required.instance_id, values))
-    if instance is None and definition.instance_keys:
-        instance = _instance(key, required.name, definition.instance_keys, params)
-    if instance is not None:
-        _check_unambiguous(key, required.name, instance, contract.permissions)
-    return GrantedPermission(status="pending", permission=required.name, instance_id=instance, params=params)
-
-
-def _instance(key: str, permission: str, keys: Sequence[str], params: Mapping[str, Any]) -> str:
-    """Return the instance id that the params contain, by the contract's `instanceKeys`."""
-    missing = [name for name in keys if name not in params]
-    if missing:
-        raise LoadRefused(
-            f"requirement {key!r}: permission {permission!r} needs an instance: "
-            f"set instanceId or the params {', '.join(missing)}"
-        )
-    return ":".join(str(params[name]) for name in keys)
-
-
-def _check_unambiguous(key: str, permission: str, instance: str, known: Iterable[str]) -> None:
-    """Refuse an ambiguous key: permission `a` with instance `b` and permission `a:b` have the same key."""
-    for other in known:
-        if other.startswith(f"{permission}:") and f"{permission}:{instance}:".startswith(f"{other}:"):
-            raise LoadRefused(
-                f"requirement {key!r}: the instance {instance!r} of permission {permission!r} is ambiguous with "
-                f"permission {other!r}: use another instance"
-            )
-
-
-def _check_params(what: str, params: dict[str, Any], schema: dict[str, Any]) -> None:
-    try:
-        validator = jsonschema_rs.validator_for(schema, pattern_options=_PATTERNS, retriever=_refuse_remote)
-    except ValueError as error:  # an invalid or too deep schema; jsonschema_rs.ValidationError is a ValueError
-        reason = error.message if isinstance(error, jsonschema_rs.ValidationError) else str(error)
-        raise LoadRefused(f"{what} can't be checked: the contract's schema is invalid: {reason}") from None
-    try:
-        validator.validate(params)
-    except ValueError as error:
-        if not isinstance(error, jsonschema_rs.ValidationError):
-            raise LoadRefused(f"{what} can't be checked: {error}") from None
-        where = "/".join(str(part) for part in error.instance_path) or "document"
-        raise LoadRefused(f"{what}: {where}: {error.message}") from None
-
-
-def _refuse_remote(uri: str) -> NoReturn:
-    """Refuse a reference to another document: only the schema in the contract's image is used."""
-    raise ValueError(f"{uri} is not in the contract's image, and remote schemas are not fetched")
+    """Return a permission as it waits for approval, with its placeholders replaced."""
+    final = required.model_copy(
+        update={
+            "params": substitute(required.params, values),
+            "instance_id": substitute(required.instance_id, values),
+        }
+    )
+    instance = check_permission(f"requirement {key!r}", final, contract)
+    return GrantedPermission(status="pending", permission=required.name, instance_id=instance, params=final.params)
 
 
 def choose(request: ApproveRequest, choices: Mapping[str, Sequence[int]]) -> dict[str, Requirement]:

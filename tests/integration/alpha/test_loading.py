@@ -14,7 +14,7 @@ from support.eventually import eventually
 
 from reside.alpha import records
 from reside.alpha.app import started
-from reside.alpha.control_blocks import add_expected, opened
+from reside.alpha.granting.control_blocks import add_expected, opened
 from reside.alpha.lookups import find
 from reside.model.constants import ALPHA_CONTRACT
 from reside.model.errors import Conflict, InvalidInput

@@ -10,7 +10,7 @@ from support.alpha_cluster import HOST
 from support.eventually import eventually
 
 from reside.alpha import records
-from reside.alpha.control_blocks import opened
+from reside.alpha.granting.control_blocks import opened
 
 if TYPE_CHECKING:
     from support.alpha_cluster import AlphaCluster, Client, Servers

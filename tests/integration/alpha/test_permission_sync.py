@@ -9,7 +9,7 @@ import pytest
 from support.alpha_cluster import HOST
 from support.eventually import eventually
 
-from reside.alpha.control_blocks import opened
+from reside.alpha.granting.control_blocks import opened
 from reside.model.permissions import Grant, PermissionRef
 
 if TYPE_CHECKING:

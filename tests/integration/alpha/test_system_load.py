@@ -12,7 +12,7 @@ from support.eventually import eventually
 from support.registry import registry
 
 from reside.alpha import bootstrap, records
-from reside.alpha.control_blocks import opened
+from reside.alpha.granting.control_blocks import opened
 from reside.model import constants
 from reside.model.errors import LoadRefused
 

@@ -13,7 +13,7 @@ from integration.alpha.deaths import lead_until_killed
 from support.alpha_cluster import HOST, AlphaCluster, Client, Servers, alpha_cluster
 
 from reside.alpha import records
-from reside.alpha.control_blocks import opened
+from reside.alpha.granting.control_blocks import opened
 from reside.jazz import Node
 from reside.model.permissions import Grant
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from unit.alpha.entities import GREETING, replica
 
-from reside.alpha.claim import super_admin_grants
-from reside.alpha.due import due_grants, due_requirements, expected_grants, grants_ever_expected
+from reside.alpha.granting.claim import super_admin_orders
+from reside.alpha.granting.due import due_grants, due_requirements, expected_grants, grants_ever_expected
 from reside.model.entities import GrantedPermission, ReplicaChoice, Requirement
 from reside.model.permissions import Grant, PermissionRef
 
@@ -92,7 +92,7 @@ def test_replicas_in_use_come_before_those_of_the_next_version() -> None:
     assert after == {"a": [TWO.account], "b": [ONE.account]}
 
 
-def test_the_super_admin_gets_five_permissions_and_not_every_control_block() -> None:
-    names = {ref.name for ref in super_admin_grants("co_zMe")}
-    assert len(names) == 5
+def test_the_super_admin_gets_six_permissions_and_not_every_control_block() -> None:
+    names = {order.permission for order in super_admin_orders("co_zMe")}
+    assert len(names) == 6
     assert "rcb:manage:all" not in names

@@ -1,9 +1,11 @@
-"""Permission sync: keep `expected` in the control blocks equal to what is due to a replica (`reside.alpha.due`).
+"""Permission sync: keep `expected` in the control blocks equal to what is due (`reside.alpha.granting.due`).
 
-Level-triggered: a pass compares the entries of one account with what is due, and writes what differs. It runs with each
-pass over the replica: at the start of a leader, and after each change of its versions or of one of its entries.
+Level-triggered: a pass compares the entries of one account with what is due, and writes what differs. It runs at the
+start of a leader, after each change of the replica's versions, of the account's direct grants, or of one of its
+entries. A replica's account gets its pass together with the other work for the replica.
 
-Invariants: a pass touches only entries that are due or that an earlier pass has written; the others belong to people.
+Invariants: a pass touches only entries that are due or that an earlier pass has written. It leaves all others: somebody
+with `rcb:manage:all` has written them.
 The record of what was written contains an entry before the entry exists, so a pass that dies half-way loses none.
 Writes happen under Alpha's lock, on the content that it protects.
 """
@@ -13,14 +15,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from reside.alpha.due import due_grants, due_requirements, grants_ever_expected
+from reside.alpha import records
+from reside.alpha.granting import direct
+from reside.alpha.granting.blocks import Blocks
+from reside.alpha.granting.due import due_grants, due_requirements, grants_ever_expected, with_direct_grants
 from reside.jazz import AccountId
 from reside.model.permissions import PermissionRef, plan_expected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reside.alpha.blocks import Blocks
     from reside.alpha.state import Alpha
     from reside.jazz import CoMap
     from reside.model.entities import Replica
@@ -48,29 +52,49 @@ class Plan:
     requirements: Mapping[str, list[str]] | None
 
 
-async def sync_grants(alpha: Alpha, blocks: Blocks, replica: Replica) -> None:
-    """Make the expected grants of a replica's account, and its requirements, equal to what is due.
+@dataclass(frozen=True)
+class Grantee:
+    """The account that a pass is for, and its replica; None for the account of a person."""
+
+    account: str
+    replica: Replica | None = None
+
+
+async def sync_grants(alpha: Alpha, blocks: Blocks, grantee: Grantee) -> None:
+    """Make the expected grants of an account, and the requirements of its replica, equal to what is due.
 
     Raises:
         NotReady: a control block can't be read yet.
     """
-    if await _plan(alpha, blocks, replica) is None:
+    if await _plan(alpha, blocks, grantee) is None:
         return
     async with alpha.transaction() as tx:
-        await tx.run_exclusively(lambda: _write(alpha, blocks, replica))
+        await tx.run_exclusively(lambda: write_grants(alpha, blocks, grantee))
 
 
-async def _write(alpha: Alpha, blocks: Blocks, replica: Replica) -> None:
-    plan = await _plan(alpha, blocks, replica)
+async def sync_account(alpha: Alpha, account: str) -> None:
+    """Make one pass for an account, with control blocks of its own. The caller holds Alpha's lock."""
+    number = alpha.data.replicas_by_account.get(account)
+    record = await records.find_replica(alpha.data, number) if isinstance(number, int) else None
+    blocks = Blocks(alpha.data, lambda _account: None)
+    try:
+        await write_grants(alpha, blocks, Grantee(account, None if record is None else record.value))
+    finally:
+        blocks.close()
+
+
+async def write_grants(alpha: Alpha, blocks: Blocks, grantee: Grantee) -> None:
+    """Write what differs from what is due. The caller holds Alpha's lock."""
+    plan = await _plan(alpha, blocks, grantee)
     if plan is None:
         return
     if plan.before or plan.after:
-        record = await alpha.node.unique_map(alpha.data.replicas_group, record_of(replica.account))
+        record = await alpha.node.unique_map(alpha.data.replicas_group, record_of(grantee.account))
         _set_record(record, plan.before)
         for number, changed in plan.changes.items():
             await _set_expected(blocks, number, changed)
         _set_record(record, plan.after)
-    own = await blocks.find(replica.id)
+    own = None if grantee.replica is None else await blocks.find(grantee.replica.id)
     if own is not None and plan.requirements is not None:
         own.set_requirements({key: [AccountId(a) for a in found] for key, found in plan.requirements.items()})
 
@@ -82,22 +106,30 @@ async def _set_expected(blocks: Blocks, number: int, changed: Mapping[Permission
             await block.set_expected(ref, grant)
 
 
-async def _plan(alpha: Alpha, blocks: Blocks, replica: Replica) -> Plan | None:
+async def _plan(alpha: Alpha, blocks: Blocks, grantee: Grantee) -> Plan | None:
     """Return what differs from what is due; None if nothing does."""
-    due = due_grants(replica)
-    written = await _written(alpha, replica)
+    replica = grantee.replica
+    granted = await direct.read_all(alpha.data, grantee.account)
+    due = with_direct_grants({} if replica is None else due_grants(replica), grantee.account, granted.values())
+    written = await _written(alpha, grantee)
     refs: Refs = {number: set(grants) for number, grants in due.items() if grants}
     changes = {}
     for number in sorted(due.keys() | written.keys()):
         found = await _changes(blocks, number, due.get(number, {}), written.get(number, set()))
         if found:
             changes[number] = found
-    requirements = due_requirements(replica)
-    own = await blocks.find(replica.id)
-    differ = own is not None and {k: list(v) for k, v in own.requirements().items()} != requirements
-    if not changes and refs == written and not differ:
+    requirements = None if replica is None else await _changed_requirements(blocks, replica)
+    if not changes and refs == written and requirements is None:
         return None
-    return Plan(changes, _union(refs, written), refs, requirements if differ else None)
+    return Plan(changes, _union(refs, written), refs, requirements)
+
+
+async def _changed_requirements(blocks: Blocks, replica: Replica) -> dict[str, list[str]] | None:
+    """Return the requirements that are due, if the replica's own block has others."""
+    due = due_requirements(replica)
+    own = await blocks.find(replica.id)
+    differ = own is not None and {k: list(v) for k, v in own.requirements().items()} != due
+    return due if differ else None
 
 
 async def _changes(
@@ -119,14 +151,16 @@ def record_of(account: str) -> str:
     return f"expected-grants.of-account.{account}"
 
 
-async def _written(alpha: Alpha, replica: Replica) -> Refs:
+async def _written(alpha: Alpha, grantee: Grantee) -> Refs:
     """Read the record; for a replica of an earlier release, which has none, return all that it ever required."""
-    if not any(version.requirements for version in replica.versions):
+    replica, account = grantee.replica, grantee.account
+    has_required = replica is not None and any(version.requirements for version in replica.versions)
+    if not has_required and account not in alpha.data.direct_grants:
         return {}
-    record = await alpha.node.find_unique_map(alpha.data.replicas_group.id, record_of(replica.account))
+    record = await alpha.node.find_unique_map(alpha.data.replicas_group.id, record_of(account))
     if record is None or not record:
-        return grants_ever_expected(replica)
-    return {int(number): set(_refs(replica.account, listed)) for number, listed in record.items() if listed}
+        return {} if replica is None else grants_ever_expected(replica)
+    return {int(number): set(_refs(account, listed)) for number, listed in record.items() if listed}
 
 
 def _refs(account: str, listed: Any) -> Iterable[PermissionRef]:

@@ -1,4 +1,4 @@
-"""What is due to a replica from others: grants and requirements that follow from its versions. Pure.
+"""What is due to an account: grants and requirements that follow from a replica's versions, and direct grants. Pure.
 
 Invariant: a version that runs keeps its grants and requirements. While several versions of a replica have a workload,
 the requirements of all of them apply. If two versions require the same permission with different params, the params of
@@ -13,9 +13,9 @@ from reside.alpha.stacks.rollout import GONE
 from reside.model.permissions import Grant, PermissionRef
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from reside.model.entities import Replica, ReplicaVersion, Requirement
+    from reside.model.entities import DirectGrant, Replica, ReplicaVersion, Requirement
 
 GrantsByReplica = dict[int, dict[PermissionRef, Grant]]
 """Id of the granting replica → expected grants."""
@@ -35,6 +35,16 @@ def due_grants(replica: Replica) -> GrantsByReplica:
             for ref, grant in grants.items():
                 due.setdefault(number, {}).setdefault(ref, grant)
     return due
+
+
+def with_direct_grants(due: GrantsByReplica, account: str, direct: Iterable[DirectGrant]) -> GrantsByReplica:
+    """Return what is due with the approved direct grants of the account; their params replace those of versions."""
+    both = {number: dict(grants) for number, grants in due.items()}
+    for grant in direct:
+        if grant.status == "approved":
+            ref = PermissionRef(account, grant.contract, grant.permission, grant.instance_id)
+            both.setdefault(grant.replica, {})[ref] = Grant(granted=True, params=grant.params)
+    return both
 
 
 def due_requirements(replica: Replica) -> dict[str, list[str]]:

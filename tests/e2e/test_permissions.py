@@ -1,0 +1,81 @@
+"""People get permissions of replicas with `reside permission`, and lose them; a lost super admin is replaced."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.eventually import eventually_sync
+
+if TYPE_CHECKING:
+    from support.platform import Platform
+
+pytestmark = pytest.mark.timeout(1200)
+
+GREET = ("greeter", "greet")
+
+
+@pytest.fixture(scope="module")
+def user(platform: Platform) -> str:
+    """Return the account of another person, who has connected once."""
+    other = platform.as_other_operator("guest")
+    assert other.reside("replica", "list", check=False).returncode == 1
+    return other.accounts()["guest"]
+
+
+def explained(platform: Platform, account: str, *permission: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(
+        platform.reside("permission", "explain", account, *permission, "--output", "json").stdout
+    )
+    return found
+
+
+def test_a_user_is_granted_a_permission_which_is_explained_and_revoked(platform: Platform, user: str) -> None:
+    assert explained(platform, user, *GREET)["inForce"] is False
+    platform.reside("permission", "grant", user, *GREET, "--reason", "on call")
+    eventually_sync("the grant", lambda: explained(platform, user, *GREET)["inForce"])
+    lines = platform.reside("permission", "explain", user, *GREET).stdout.splitlines()
+    assert lines[0] == "in force"
+    assert lines[1].startswith("approved (manual) by co_z")
+    assert lines[1].endswith(": on call")
+    listed = platform.reside("permission", "list", user).stdout
+    assert "greet" in listed
+    assert "on call" in listed
+    platform.reside("permission", "revoke", user, *GREET, "--reason", "off duty")
+    assert explained(platform, user, *GREET)["inForce"] is False
+    assert "off duty" in platform.reside("permission", "list", user, "--all").stdout
+
+
+def test_what_a_version_requires_is_explained_and_not_revoked_by_hand(platform: Platform) -> None:
+    permission = ("kubernetes-sentinel", "deployment:manage:all")
+    lines = platform.reside("permission", "explain", "alpha", *permission).stdout.splitlines()
+    assert lines[0] == "in force"
+    assert lines[1].startswith("required by version 1 of alpha")
+    refused = platform.reside("permission", "revoke", "alpha", *permission, check=False)
+    assert (refused.returncode, "has no direct grant" in refused.stderr) == (1, True)
+
+
+def test_bad_input_is_named(platform: Platform, user: str) -> None:
+    for arguments, text in (
+        ((user, "greeter", "grate"), "has no permission 'grate'"),
+        ((user, "greater", "greet"), "replica greater does not exist"),
+        (("nobody", *GREET), "no replica, none of your accounts"),
+        ((user, *GREET, "--params", "{"), "--params is not JSON"),
+        ((user,), "name a replica and a permission, or give --super-admin"),
+    ):
+        refused = platform.reside("permission", "grant", *arguments, check=False)
+        assert (refused.returncode, text in refused.stderr) == (1, True), refused.stderr
+
+
+def test_a_lost_super_admin_is_replaced_by_whoever_can_write_the_secret(platform: Platform) -> None:
+    other = platform.as_other_operator("heir")
+    refused = other.reside("cluster", "claim-super-admin-access", "--account", "heir", check=False)
+    assert (refused.returncode, "--recover" in refused.stderr) == (1, True)
+    said = other.reside("cluster", "claim-super-admin-access", "--account", "heir", "--recover").stdout
+    assert "account heir is super admin" in said
+    eventually_sync("the permissions", lambda: other.reside("replica", "list", check=False).returncode == 0)
+    listed = eventually_sync(
+        "the list of permissions", lambda: other.reside("permission", "list", check=False), lambda r: r.returncode == 0
+    )
+    assert "claimed super admin access" in listed.stdout
