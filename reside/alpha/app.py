@@ -14,13 +14,13 @@ from reside.alpha import contract, permissions, rpc
 from reside.alpha.data import make_data, open_data, with_managers
 from reside.alpha.granting import rpc as permission_rpc
 from reside.alpha.loop import lead
+from reside.alpha.managing import rpc as replica_rpc
 from reside.alpha.sentinel_client import SentinelClient
 from reside.alpha.settings import AlphaSettings
 from reside.alpha.state import Alpha
 from reside.model import alpha_contract
 from reside.model.constants import ALPHA_CONTRACT
 from reside.model.errors import InvalidInput
-from reside.registry import RegistryClient
 from reside.replica import Replica
 
 if TYPE_CHECKING:
@@ -44,6 +44,11 @@ def replica() -> Replica:
         alpha_contract.APPROVE_LOAD_REQUEST: rpc.approve,
         alpha_contract.REJECT_LOAD_REQUEST: rpc.reject,
         alpha_contract.CLAIM_SUPER_ADMIN: _claim,
+        alpha_contract.ENABLE_REPLICA: replica_rpc.enable,
+        alpha_contract.DISABLE_REPLICA: replica_rpc.disable,
+        alpha_contract.PLACE_REPLICA: replica_rpc.place,
+        alpha_contract.CHANGE_OWNER: replica_rpc.change_owner,
+        alpha_contract.REFRESH_REPLICA: replica_rpc.refresh,
         alpha_contract.GRANT_PERMISSION: permission_rpc.grant,
         alpha_contract.REVOKE_PERMISSION: permission_rpc.revoke,
         alpha_contract.EXPLAIN_PERMISSION: permission_rpc.explained,
@@ -74,8 +79,7 @@ async def running(context: Context) -> Alpha:
     settings = _settings(context)
     data = await open_data(context.node, context.data[ALPHA_CONTRACT])
     data = with_managers(data, permissions.managers(context))
-    registry = RegistryClient(settings.registry_mirrors)
-    return Alpha(context, data, settings.cluster(), registry, SentinelClient(context, data))
+    return Alpha(context, data, settings.cluster(), SentinelClient(context, data))
 
 
 async def _data(context: Context) -> CoMap:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from reside.alpha.records import RequestRecord
     from reside.alpha.state import Alpha
     from reside.jazz import Credentials
+    from reside.model.cluster import ClusterSettings
     from reside.model.stacks import K8sObject
 
     Approver = Callable[[Alpha, int, str], Awaitable[None]]
@@ -115,6 +116,16 @@ async def until_granted(alpha: Alpha, sentinel_block: str) -> None:
             if expected <= granted:
                 return
             await block.changed.wait()
+
+
+async def store_settings(alpha: Alpha, settings: ClusterSettings) -> None:
+    """Store the settings of the cluster; the Alpha in the cluster follows them."""
+    members = settings.document()
+    async with alpha.transaction() as tx:
+        stored = alpha.data.cluster_settings
+        changed = {key: value for key, value in members.items() if key not in stored or stored[key] != value}
+        if changed:
+            tx.stage(lambda: stored.update(changed))
 
 
 async def approve_locally(alpha: Alpha, number: int, revision: str) -> None:

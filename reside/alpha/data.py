@@ -33,7 +33,7 @@ _LISTS: Final = {
     names.LOAD_REQUESTS: names.LOAD_REQUESTS_GROUP,
     names.CONTROL_BLOCKS: names.BLOCK_MANAGERS_GROUP,
 }
-_MAPS: Final = (names.OPEN_REQUESTS, names.REPLICAS_BY_ACCOUNT, names.DIRECT_GRANTS)
+_MAPS: Final = (names.OPEN_REQUESTS, names.REPLICAS_BY_ACCOUNT, names.DIRECT_GRANTS, names.CLUSTER_SETTINGS)
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ class AlphaData:
     blocks: CoList
     replicas_by_account: CoMap
     direct_grants: CoMap
+    cluster_settings: CoMap
     is_manager: Callable[[str, int], bool] = field(default=lambda _account, _at: False, repr=False)
     """Whether an edit of an account with this time (ms) counts. The default is for readers without Alpha's block."""
 
@@ -83,6 +84,8 @@ async def make_data(node: Node, public: Group) -> AlphaData:
     await open_requests.make_index(node, root, await _group(node, root, names.LOAD_REQUESTS_GROUP))
     if names.DIRECT_GRANTS not in root:
         root.set(names.DIRECT_GRANTS, (await _group(node, root, names.PERMISSION_MANAGERS_GROUP)).create_map().id)
+    if names.CLUSTER_SETTINGS not in root:
+        root.set(names.CLUSTER_SETTINGS, public.create_map().id)
     if names.REPLICAS_BY_ACCOUNT not in root:
         root.set(names.REPLICAS_BY_ACCOUNT, replicas.create_map(await _accounts(node, root)).id)
     await node.flush()
@@ -115,6 +118,7 @@ async def open_data(node: Node, root: CoMap) -> AlphaData:
         blocks=await node.load_list(root[names.CONTROL_BLOCKS]),
         replicas_by_account=await node.load_map(root[names.REPLICAS_BY_ACCOUNT]),
         direct_grants=await node.load_map(root[names.DIRECT_GRANTS]),
+        cluster_settings=await node.load_map(root[names.CLUSTER_SETTINGS]),
     )
 
 

@@ -78,7 +78,8 @@ async def instance_of(
         record.map.set("targetReplica", number)
     target = await lookups.find(alpha.data, lookup.replica_by_id(number))
     if target is None:
-        made = await _make(alpha, number, approved, await _account(alpha, record, approved, number, prepared))
+        account = await _account(alpha, record, approved, number, prepared)
+        made = await _make(alpha, number, approved, account, record.value.owner)
     else:
         made = await records.read_replica(alpha.data, target)
     await _index(alpha.data, made)
@@ -128,7 +129,9 @@ async def _account(
     return InstanceAccount(prepared.account_id, block, secret.id)
 
 
-async def _make(alpha: Alpha, number: int, approved: ApproveRequest, account: InstanceAccount) -> ReplicaRecord:
+async def _make(
+    alpha: Alpha, number: int, approved: ApproveRequest, account: InstanceAccount, owner: str
+) -> ReplicaRecord:
     """Create a replica without versions; the look-up by id points to it once it is complete."""
     data = alpha.data
     taken = await lookups.find(data, lookup.replica_by_name(approved.name))
@@ -142,6 +145,7 @@ async def _make(alpha: Alpha, number: int, approved: ApproveRequest, account: In
             "identity": approved.identity,
             "info": approved.document()["info"],
             "account": account.account,
+            "owner": owner,
             "controlBlock": account.control_block,
             "agentSecret": account.agent_secret,
             "management": management.id,

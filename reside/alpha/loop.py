@@ -1,8 +1,8 @@
 """The leader loop: watch everything that Alpha's work depends on, and handle changes by key.
 
-Keys: `scan` (the lists), `sentinel` (its reports), `replica/<id>`, `account/<id>` (the direct grants of a person), and
-in a queue of its own `request/<id>`, so that a slow registry delays no rollout. One Alpha of a cluster leads. It starts
-by handling everything, so it continues what its predecessor did not complete.
+Keys: `scan` (the lists), `sentinel` (its reports), `settings` (of the cluster), `replica/<id>`, `account/<id>` (the
+direct grants of a person), and in a queue of its own `request/<id>`, so that a slow registry delays no rollout. One
+Alpha of a cluster leads. It starts by handling everything, so it continues what its predecessor did not complete.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from reside.locks import Held
 
 _log = structlog.get_logger(__name__)
-SCAN, SENTINEL = "scan", "sentinel"
+SCAN, SENTINEL, SETTINGS = "scan", "sentinel", "settings"
 WORKERS: Final = 4
 _ENTRY_PAUSE_S: Final = 0.5
 """Pause before a changed entry of a control block is looked at. A replica can change its own entries in a loop."""
@@ -62,6 +62,7 @@ class Loop:
         data = self._alpha.data
         for values in (data.root, data.replicas, data.direct_grants):
             self._watch(values, SCAN)
+        self._watch(data.cluster_settings, SETTINGS)
         self._queue.add(SCAN)
         self._queue.add(SENTINEL)
         try:
@@ -79,6 +80,9 @@ class Loop:
             await self._scan()
         elif kind == SENTINEL:
             await self._follow_sentinel()
+        elif kind == SETTINGS:
+            for known in self._alpha.data.replicas_by_account.values():
+                self._queue.add(f"replica/{known}")
         elif kind == "account":
             await sync_grants(self._alpha, self._blocks, Grantee(number))
         else:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from reside.jazz import CoMap, Edit
 
-_LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+LABEL_VALUE: Final = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+"""The values of Kubernetes labels, as a regular expression; a placement group is one."""
 ENABLED: Final = "enabled"
 PLACEMENT_GROUP: Final = "placementGroup"
 
@@ -66,4 +67,4 @@ def _is_enabled(value: Any) -> bool:
 
 
 def _is_group(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and _LABEL_VALUE.fullmatch(value) is not None)
+    return value is None or (isinstance(value, str) and re.fullmatch(LABEL_VALUE, value) is not None)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from reside.alpha import records
+from reside.alpha.endpoints import sync_endpoint
 from reside.alpha.granting.sync import Grantee, sync_grants
-from reside.alpha.rendering import render_replica
+from reside.alpha.rendering import render_replica, template_change
 from reside.alpha.status import changed_statuses, newly_starting
 from reside.alpha.versions import sync_providers
 from reside.jazz import ValueDeleted
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from reside.alpha.granting.blocks import Blocks
     from reside.alpha.records import ReplicaRecord
     from reside.alpha.state import Alpha
-    from reside.model.entities import Replica
+    from reside.model.entities import Replica, TemplateChange
     from reside.model.stacks import DesiredStack, StackReport
     from reside.model.status import VersionStatus
 
@@ -39,6 +40,7 @@ async def reconcile_replica(alpha: Alpha, blocks: Blocks, number: int) -> None:
         return
     await sync_providers(alpha, record)
     await sync_grants(alpha, blocks, Grantee(record.value.account, record.value))
+    await sync_endpoint(alpha, blocks, record.value)
     await alpha.sentinel.open()  # raises before anything else is written
     replica = await _update_statuses(alpha, record)
     if replica is not record.value:
@@ -47,6 +49,7 @@ async def reconcile_replica(alpha: Alpha, blocks: Blocks, number: int) -> None:
     if stack.objects:
         _write_statuses(record, newly_starting(replica, stack))
         await _declare(alpha, stack)
+    _write_template_change(record, replica, template_change(alpha, replica, stack))
 
 
 async def _update_statuses(alpha: Alpha, record: ReplicaRecord) -> Replica:
@@ -67,6 +70,15 @@ def _write_statuses(record: ReplicaRecord, changed: dict[int, VersionStatus]) ->
     for version, status in changed.items():
         _log.info("version status", replica=record.value.name, version=version, status=status)
         record.versions[version].set("status", status)
+
+
+def _write_template_change(record: ReplicaRecord, replica: Replica, change: TemplateChange | None) -> None:
+    """Store what a new pod template would change in the current version, for administrators to see."""
+    for version in replica.versions:
+        now = change if version.id == replica.current_version else None
+        if version.template_change != now:
+            member = {} if now is None else {"templateChange": now.document()}
+            record.versions[version.id].update(member, unset=() if member else ("templateChange",))
 
 
 def with_statuses(replica: Replica, changed: dict[int, VersionStatus]) -> Replica:

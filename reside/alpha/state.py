@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from reside.registry import RegistryClient
+
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
     from reside.jazz import Node
     from reside.locks import Held
     from reside.model.cluster import ClusterSettings
-    from reside.registry import RegistryClient
     from reside.replica import Context
     from reside.replica.transactions import Transaction
 
@@ -24,13 +25,23 @@ class Alpha:
 
     context: Context
     data: AlphaData
-    cluster: ClusterSettings
-    registry: RegistryClient
+    initial: ClusterSettings
+    """The settings of the cluster in Alpha's environment; they apply to what is not stored."""
     sentinel: SentinelClient
     lease: Held | None = None
     """The lease of the leader loop. A changed stack is declared only while it is held."""
     registry_down_since: dict[int, float] = field(default_factory=dict)
     """Request id → time on the event loop's clock at which its registry became unavailable; empty in a new leader."""
+
+    @property
+    def cluster(self) -> ClusterSettings:
+        """The settings of the cluster, as they are stored now."""
+        return self.initial.stored(self.data.cluster_settings)
+
+    @property
+    def registry(self) -> RegistryClient:
+        """A client for registries with the mirrors of the cluster."""
+        return RegistryClient(self.cluster.registry_mirrors)
 
     @property
     def node(self) -> Node:

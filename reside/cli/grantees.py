@@ -53,15 +53,24 @@ class Names:
         """Return the name of a replica, or its id if it does not exist any more."""
         return next((str(row["name"]) for row in self.replicas if row["id"] == number), str(number))
 
+    def replica(self, name: str) -> Row:
+        """Return a replica by name.
+
+        Raises:
+            InvalidInput: it does not exist.
+        """
+        for row in self.replicas:
+            if row["name"] == name:
+                return row
+        raise InvalidInput(f"replica {name} does not exist: see `reside replica list`")
+
     def order(self, replica: str, contract: str | None, permission: str) -> dict[str, Any]:
         """Return the members `replica`, `contract` and `permission` of a call.
 
         Raises:
             InvalidInput: the replica does not exist, or it implements several contracts and none is named.
         """
-        row = next((row for row in self.replicas if row["name"] == replica), None)
-        if row is None:
-            raise InvalidInput(f"replica {replica} does not exist: see `reside replica list`")
+        row = self.replica(replica)
         implemented = row["implements"]
         if contract is None and len(implemented) != 1:
             known = ", ".join(implemented) or "none"

@@ -1,4 +1,4 @@
-"""`reside replica`: load images into a cluster and list its replicas."""
+"""`reside replica`: load images into a cluster, list its replicas, change them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.live import Live
 
-from reside.cli import config, loading, output
+from reside.cli import config, loading, managing, output
 from reside.cli.progress import Steps
 from reside.cli.prompt import confirm
 from reside.cli.replicas import COLUMNS, ReplicaView, Row
@@ -21,7 +21,10 @@ from reside.model.alpha_contract import REJECT_LOAD_REQUEST
 from reside.model.entities import LoadRequest, LoadRequestSpec
 from reside.model.errors import InvalidInput, ResideError
 
-app = typer.Typer(no_args_is_help=True, help="Replicas: load, roll back, list.")
+app = typer.Typer(
+    no_args_is_help=True, help="Replicas: load, roll back, list, enable, disable, place, change the owner, refresh."
+)
+app.add_typer(managing.app)
 
 ContextName = Annotated[str | None, typer.Option("--context", help="Context; the current one if not given.")]
 

@@ -6,14 +6,14 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from reside.jazz import CoList, CoMap, Node, ValueNotFound
-from reside.model.alpha_contract import REPLICAS
+from reside.model.alpha_contract import READ_REPLICAS, REPLICAS
 from reside.model.entities import ReplicaVersion
 from reside.model.errors import NotAllowed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-COLUMNS = ("id", "name", "version", "status", "image")
+COLUMNS = ("id", "name", "version", "status", "image", "note")
 SETTLE_S = 0.1
 """Seconds to collect changes before the list is read again."""
 
@@ -63,18 +63,20 @@ class ReplicaView:
             "requested": current.image if current else None,
             "identity": identity,
             "account": replica.get("account"),
+            "owner": replica.get("owner"),
             "implements": sorted(current.implementations.values()) if current else [],
+            "note": "outdated pod template: reside replica refresh" if current and current.template_change else None,
+            "templateChange": current.template_change.document() if current and current.template_change else None,
             "versions": [{"id": v.id, "status": v.status, "digest": v.digest} for v in parsed.values()],
         }
 
     async def _list(self, owner: CoMap, member: str) -> CoList:
-        reference = owner.get(member)
-        if not isinstance(reference, str):
+        found = await self._node.load_list(str(owner[member]))
+        if found.group.my_role is None:
             raise NotAllowed(
-                f"{member} can't be read: the account needs replica:read:all "
+                f"{member} can't be read: the account needs {READ_REPLICAS} "
                 "(`reside cluster claim-super-admin-access` for the first administrator)"
             )
-        found = await self._node.load_list(reference)
         self._subscribe(found)
         return found
 

@@ -1,14 +1,22 @@
 """Settings of a cluster that its replicas' objects depend on.
 
-The settings of the bootstrap and of Alpha are subclasses of this one model. `cluster` converts either of them; Alpha's
-pod gets them as environment variables (`reside.alpha.stacks.system`).
+The settings of the bootstrap and of Alpha are subclasses of this one model; `cluster` converts either of them. The
+bootstrap stores them in Alpha's data, where changes take effect at once. Alpha's pod also gets them as environment
+variables (`reside.alpha.stacks.system`), which apply until they are stored.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic.alias_generators import to_camel
+
+from reside.common.validation import describe_faults
+from reside.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class ClusterSettings(BaseModel):
@@ -61,3 +69,21 @@ class ClusterSettings(BaseModel):
     def cluster(self) -> ClusterSettings:
         """Return the settings of the cluster alone, without the members of a subclass."""
         return ClusterSettings(**{member: getattr(self, member) for member in ClusterSettings.model_fields})
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON form that is stored in Alpha's data, with null for what is not set, without the namespace."""
+        members = ClusterSettings.model_dump(self.cluster(), mode="json", exclude={"namespace"})
+        return {to_camel(member): value for member, value in members.items()}
+
+    def stored(self, document: Mapping[str, Any]) -> ClusterSettings:
+        """Return the settings that Alpha's data has; these settings apply to what is not stored.
+
+        Raises:
+            InvalidInput: the stored settings are malformed.
+        """
+        names = {to_camel(member): member for member in ClusterSettings.model_fields if member != "namespace"}
+        found = {names[key]: value for key, value in document.items() if key in names}
+        try:
+            return ClusterSettings.model_validate(self.cluster().model_dump() | found)
+        except ValidationError as error:
+            raise InvalidInput(f"the stored settings of the cluster: {describe_faults(error, 'settings')}") from None

@@ -145,8 +145,19 @@ class LoadRequest(Entity):
         return self.status not in ("invalid", "rejected") and self.version is None
 
 
+class TemplateChange(Entity):
+    """What a newer pod template would change: its digest, and the paths of the members that differ."""
+
+    digest: str
+    paths: tuple[str, ...] = ()
+
+
 class ReplicaVersion(Entity):
-    """One version of a replica, from 1; `request` is the id of the load request that created it."""
+    """One version of a replica, from 1.
+
+    `request` is the id of the load request that created it, `template_change` what the pod template that Alpha renders
+    now would change.
+    """
 
     id: int
     request: int | None = None
@@ -156,6 +167,7 @@ class ReplicaVersion(Entity):
     display_info: DisplayInfo = Field(default_factory=dict)
     implementations: dict[str, str] = Field(default_factory=dict)
     requirements: dict[str, Requirement] = Field(default_factory=dict)
+    template_change: TemplateChange | None = None
 
 
 class Management(Entity):
@@ -166,16 +178,22 @@ class Management(Entity):
 
 
 class Replica(Entity):
-    """An instance with its versions; `current_version` is the id of the current one."""
+    """An instance with its versions.
+
+    `owner` is the account of the person that it belongs to, `current_version` the id of the current version, `template`
+    the digest of the pod template that was asked for last.
+    """
 
     id: int
     name: str
     identity: str
     info: ReplicaInfo
     account: str
+    owner: str | None = None
     control_block: str
     agent_secret: str | None = None
     management: Management = Field(default_factory=Management)
+    template: str | None = None
     current_version: int | None = None
     versions: tuple[ReplicaVersion, ...] = ()
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 
+_EXTERNAL_ENDPOINT = "externalEndpoint"
 _CANDIDATES = 16
 """Maps that are tried as a block's map of permissions. The first is the right one, unless a manager was hostile."""
 
@@ -106,6 +107,21 @@ class ControlBlock:
             for key, accounts in named.items()
             if isinstance(accounts, list)
         }
+
+    @property
+    def has_external_endpoint(self) -> bool:
+        """Whether the block says at which address clients outside of the cluster reach the replica."""
+        return _EXTERNAL_ENDPOINT in self.root
+
+    @property
+    def external_endpoint(self) -> str | None:
+        """This address; None: there is none."""
+        found = self.root.get(_EXTERNAL_ENDPOINT)
+        return found if isinstance(found, str) else None
+
+    def set_external_endpoint(self, url: str | None) -> None:
+        """Write this address (for Alpha)."""
+        self.root.set(_EXTERNAL_ENDPOINT, url)
 
     def permissions(self) -> tuple[ControlBlockPermission, ...]:
         """Return the permissions that are loaded; `refresh` loads new ones."""

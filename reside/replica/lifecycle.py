@@ -74,6 +74,7 @@ async def started(declaration: Declaration, settings: ReplicaSettings, *, serve:
         async for attempt in _attempts():
             with attempt:
                 await _publish(context, declaration, endpoint)
+        stack.callback(context.rcb.on_change(partial(_publish_profile, context, declaration, endpoint)))
         await _load_peer_profiles(context)
         stack.push_async_callback(_flush, context)
         await stack.enter_async_context(in_background(permissions=partial(run_permission_loop, context, declaration)))
@@ -135,17 +136,21 @@ async def _publish(context: Context, declaration: Declaration, endpoint: str) ->
     """Create and migrate the data of the contracts, then publish the profile that points to it."""
     for identity, factory in declaration.data.items():
         context.data[identity] = await factory(context)
-    endpoints = {"internal": endpoint}
-    if context.settings.external_endpoint is not None:
-        endpoints["external"] = context.settings.external_endpoint
+    _publish_profile(context, declaration, endpoint)
+    await context.node.flush()
+
+
+def _publish_profile(context: Context, declaration: Declaration, endpoint: str) -> None:
+    """Publish the profile with the external endpoint in the control block, or in the settings if it has none there."""
+    block = context.rcb
+    external = block.external_endpoint if block.has_external_endpoint else context.settings.external_endpoint
     publish_profile(
         context.node.account.profile,
         name=context.name,
-        replica_id=context.rcb.number,
-        endpoints=endpoints,
+        replica_id=block.number,
+        endpoints={"internal": endpoint} | ({} if external is None else {"external": external}),
         contracts={identity: _id(context.data.get(identity)) for identity in declaration.contracts},
     )
-    await context.node.flush()
 
 
 def _id(data: CoMap | None) -> CoId | None:

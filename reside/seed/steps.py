@@ -97,6 +97,8 @@ def _load_by_seed(settings: BootstrapSettings, images: list[str]) -> None:
 
     launch(settings)
     seed = running.ensure_running(settings)
+    stored = settings.cluster()
+    seed.alpha.run(lambda alpha: bootstrap.store_settings(alpha, stored), settings.deadline, "the settings are stored")
     seed.alpha.run(
         lambda alpha: bootstrap.load_system(alpha, images), settings.deadline, "seed, Sentinel and Alpha are loaded"
     )

@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 
 
 async def upgrade(settings: BootstrapSettings, images: Sequence[str]) -> None:
-    """Load the images that are not current, one after the other, and wait until all of them run."""
+    """Store the cluster's settings; load the images that are not current one by one, and wait until all of them run."""
     identities, found = await prepare(settings)
     async with (
         open_alpha(settings, identities, found) as alpha,
         replica_address(settings.target, ALPHA_NAME) as endpoint,
     ):
+        await bootstrap.store_settings(alpha, settings.cluster())
         if all([await _is_current(alpha, image) for image in images]):
             return
         await _grant_approval(alpha, found.alpha, settings.deadline)

@@ -7,10 +7,14 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 from e2e.bootstraps import PHASES, beside, check_up, claim, contents
+from e2e.images import touched
 from support.eventually import eventually_sync
 from support.platform import ROOT
+
+from reside.registry import ImageReference, RegistryClient
 
 if TYPE_CHECKING:
     import subprocess
@@ -98,6 +102,48 @@ def test_up_creates_a_cluster_and_a_second_up_changes_nothing(shell: Shell, crea
     before = contents(shell.cluster)
     assert shell.changes("up", "--expect-no-changes") == {"same": created}
     assert contents(shell.cluster) == before
+
+
+def test_another_domain_reaches_a_running_cluster(shell: Shell, created: int) -> None:
+    """fdfab45: `pulumi up` said done, and nothing changed."""
+    cluster = shell.cluster
+    pods = uids(cluster)
+    for key, value in {"domain": "reside.example.org", "clusterIssuer": "ca"}.items():
+        shell.pulumi("config", "set", key, value, "--stack", NAME)
+    assert shell.changes("up")["same"] < created
+
+    def hosts() -> list[str]:
+        return [rule["host"] for ingress in cluster.objects_of("alpha", "Ingress") for rule in ingress["spec"]["rules"]]
+
+    eventually_sync("the ingress", hosts, lambda found: found == ["reside.example.org"], within=60)
+    assert uids(cluster) == pods
+    note = cluster.replicas()["alpha"]["note"]
+    assert note == "outdated pod template: reside replica refresh", "the pod has the domain of its start"
+
+
+def test_new_images_are_loaded_into_a_running_cluster(shell: Shell, created: int) -> None:
+    cluster = shell.cluster
+    pods = uids(cluster)
+    known = cluster.folder / "state/images.json"
+    images = json.loads(known.read_text())
+    reference = ImageReference.parse(touched(cluster, images["alpha"]))
+    client = RegistryClient({reference.registry: f"http://{cluster.info.registry_loopback}"})
+    images["alpha"] = f"{reference.identity}@{anyio.run(client.resolve, reference)}"
+    known.write_text(json.dumps(images))
+    assert shell.changes("up")["same"] < created
+    rows = cluster.replicas()
+    assert (rows["alpha"]["version"], rows["alpha"]["status"]) == (2, "running")
+    assert rows["alpha"]["image"] == images["alpha"]
+    assert rows["alpha"]["note"] is None, "a new version has the new pod template"
+    assert rows["kubernetes-sentinel"]["version"] == 1
+    eventually_sync("the end of the first Alpha", lambda: len(uids(cluster)) == len(pods), within=120)
+    assert len(uids(cluster) - pods) == 1, "only Alpha was restarted"
+    assert shell.changes("up", "--expect-no-changes") == {"same": created}
+
+
+def uids(cluster: Platform) -> set[str]:
+    """Return the UIDs of all pods."""
+    return {pod["metadata"]["uid"] for pod in cluster.objects("Pod")}
 
 
 def test_destroy_leaves_only_the_objects_of_a_fresh_namespace(shell: Shell, created: int, kubernetes: Platform) -> None:

@@ -131,6 +131,10 @@ class AlphaCluster:
         """Return the names of all replicas by id."""
         return {r.value.id: r.value.name for r in await records.all_replicas(self.alpha.data)}
 
+    async def change_settings(self, **settings: Any) -> None:
+        """Change settings of the cluster, as the bootstrap does."""
+        await bootstrap.store_settings(self.alpha, self.alpha.cluster.model_copy(update=settings))
+
     def lead(self) -> None:
         """Start the leader's loop."""
         self.leading = asyncio.create_task(lead(self.alpha), name="lead")

@@ -24,6 +24,7 @@ _APPS: Final = ("apps", "v1")
 _NAMESPACED: Final = {
     "ConfigMap": _CORE,
     "Deployment": _APPS,
+    "Ingress": ("networking.k8s.io", "v1"),
     "Job": ("batch", "v1"),
     "Pod": _CORE,
     "Role": ("rbac.authorization.k8s.io", "v1"),
@@ -65,7 +66,8 @@ def create_namespace(info: ClusterInfo, name: str) -> None:
 # Classes of our own, because lightkube's registry has typed classes for these kinds, which drop unknown members.
 @cache
 def _namespaced(kind: str) -> type[GenericNamespacedResource]:
-    info = create_api_info(*_NAMESPACED[kind], kind, f"{kind.lower()}s")
+    plural = f"{kind.lower()}{'es' if kind.endswith('s') else 's'}"
+    info = create_api_info(*_NAMESPACED[kind], kind, plural)
     return type(kind, (GenericNamespacedResource,), {"_api_info": info})
 
 

@@ -3,8 +3,8 @@
 The desired stack is the only thing that Alpha declares about a replica. Rolling back is rendering with another current
 version. The result depends on stored data only, so it is the same after Alpha is restarted.
 
-The pod template of a Job can't be changed, and a completed Job must not run again because a setting has changed. So a
-Job that was rendered before keeps its template, and a completed one is not rendered again.
+A version keeps the pod template with which it was rendered first, so that a newer Alpha restarts no pod
+(`reside.alpha.stacks.templates`). The template of a Job can't be changed, and a completed Job must not run again.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from reside.alpha.stacks import system
 from reside.alpha.stacks.rollout import rollout
+from reside.alpha.stacks.templates import with_kept_template
 from reside.alpha.stacks.workload import Workload, metadata, render_workload, suspended
 from reside.model import constants
 from reside.model.endpoints import replica_path
@@ -68,7 +69,9 @@ def _workload(workload: Workload, cluster: ClusterSettings, rendered: Mapping[st
             return before
         if before is not None:
             return suspended(before, suspend=not workload.runs)
-    return render_workload(workload, cluster)
+    fresh = render_workload(workload, cluster)
+    before = rendered.get(f"Deployment/{workload.name}")
+    return fresh if before is None else with_kept_template(fresh, before, workload.replica.template)
 
 
 def _serves(versions: Collection[ReplicaVersion], serving: Collection[str]) -> bool:

@@ -126,7 +126,8 @@ async def test_a_request_waits_for_an_unavailable_registry_and_is_invalid_after_
 ) -> None:
     monkeypatch.setattr(validate, "REGISTRY_TIMEOUT_S", 1.0)
     spec = await admin.create_spec(image="down.internal:1/examples/plain:v1")
-    cluster.alpha.registry._mirrors["down.internal:1"] = "http://127.0.0.1:1"
+    mirrors = cluster.alpha.cluster.registry_mirrors | {"down.internal:1": "http://127.0.0.1:1"}
+    await cluster.change_settings(registry_mirrors=mirrors)
     number = (await admin.call("create-load-request", {"wish": spec.id}))["id"]
     request = await admin.settled(number)
     assert request.status == "invalid"

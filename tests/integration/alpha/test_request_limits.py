@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from support.alpha_cluster import HOST
@@ -26,11 +26,6 @@ pytestmark = pytest.mark.anyio
 INFO = {"name": "worker", "class": "long-running", "exclusive": True, "scalable": True}
 
 
-def change_settings(cluster: AlphaCluster, **settings: Any) -> None:
-    """Change settings of the cluster for its running Alpha."""
-    cluster.alpha.cluster = cluster.alpha.cluster.model_copy(update=settings)
-
-
 async def settled(admin: Client, image: str) -> LoadRequest:
     """Create a request for an image, and return it when it is validated."""
     return await admin.settled(await admin.create(image))
@@ -40,13 +35,13 @@ async def test_a_request_that_nobody_decides_expires_and_frees_its_name(
     cluster: AlphaCluster, servers: Servers, admin: Client
 ) -> None:
     await servers.push("examples/worker:v1", type="replica", info=INFO)
-    change_settings(cluster, request_expiry_hours=2 / 3600)
+    await cluster.change_settings(request_expiry_hours=2 / 3600)
     number = await admin.create("examples/worker:v1")
     expired = await admin.cluster_request(number, lambda r: r.status == "rejected")
     assert expired.rejection_reason == "expired: nobody approved it within 0.000555556 h; load the image again"
     with pytest.raises(Conflict, match="is rejected"):
         await admin.call("approve-load-request", {"id": number, "revision": expired.revision or "none"})
-    change_settings(cluster, request_expiry_hours=24)
+    await cluster.change_settings(request_expiry_hours=24)
     again = await settled(admin, "examples/worker:v1")
     assert again.approve_request is not None
     assert again.approve_request.name == "worker"
@@ -60,7 +55,7 @@ async def test_an_expiry_counts_from_the_creation_also_for_the_next_leader(
     await servers.push("examples/worker:v1", type="replica", info=INFO)
     request = await settled(admin, "examples/worker:v1")
     await cluster.stop_leading()
-    change_settings(cluster, request_expiry_hours=1e-9)
+    await cluster.change_settings(request_expiry_hours=1e-9)
     cluster.lead()
     await admin.cluster_request(request.id, lambda r: r.status == "rejected")
 
@@ -81,11 +76,11 @@ async def test_too_many_contracts_are_refused(servers: Servers, admin: Client) -
 
 
 async def test_only_allowed_registries_are_contacted(cluster: AlphaCluster, servers: Servers, admin: Client) -> None:
-    change_settings(cluster, allowed_registries=("registry.example.org",))
+    await cluster.change_settings(allowed_registries=("registry.example.org",))
     await servers.push("examples/worker:v1", type="replica", info=INFO)
     refused = f"images of registry {HOST.partition('/')[0]} may not be loaded: use registry.example.org"
     assert refused in str((await settled(admin, "examples/worker:v1")).error_message)
-    change_settings(cluster, allowed_registries=(HOST.partition("/")[0],))
+    await cluster.change_settings(allowed_registries=(HOST.partition("/")[0],))
     required = {"other": {"identity": "elsewhere.example.org/contracts/a.v1", "permissions": []}}
     await servers.push("examples/other:v1", type="replica", info=INFO | {"name": "other"}, requirements=required)
     message = str((await settled(admin, "examples/other:v1")).error_message)
@@ -141,7 +136,7 @@ async def test_a_registry_that_never_responds_delays_no_rollout_and_no_other_req
     async with await silent_registry() as server:
         port = server.sockets[0].getsockname()[1]
         mirrors = cluster.alpha.cluster.registry_mirrors | {"silent.example.org": f"http://127.0.0.1:{port}"}
-        cluster.alpha.registry = RegistryClient(mirrors)
+        await cluster.change_settings(registry_mirrors=mirrors)
         spec = [await admin.create_spec(image=f"silent.example.org/a/b{n}:v1") for n in range(6)]
         slow = [int((await admin.call("create-load-request", {"wish": s.id}))["id"]) for s in spec]
         await servers.push("examples/worker:v1", type="replica", info=INFO)

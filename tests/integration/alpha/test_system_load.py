@@ -14,10 +14,10 @@ from support.registry import registry
 from reside.alpha import bootstrap, records
 from reside.alpha.granting.control_blocks import opened
 from reside.model import constants
-from reside.model.errors import LoadRefused
+from reside.model.errors import Conflict, LoadRefused
 
 if TYPE_CHECKING:
-    from support.alpha_cluster import AlphaCluster, Servers
+    from support.alpha_cluster import AlphaCluster, Client, Servers
 
 pytestmark = pytest.mark.anyio
 
@@ -72,6 +72,14 @@ async def test_loading_the_system_again_changes_nothing_and_another_image_create
     await cluster.has_status("alpha", "stopped", "running")
     await bootstrap.load_system(cluster.alpha, images[2:])
     await cluster.has_status("alpha", "stopped", "stopped", "running")
+
+
+async def test_parts_of_the_platform_can_not_be_disabled(
+    cluster: AlphaCluster, servers: Servers, admin: Client
+) -> None:
+    await bootstrap.load_system(cluster.alpha, await push_system(servers))
+    with pytest.raises(Conflict, match="replica alpha is a part of ReSide and can't be disabled"):
+        await admin.call("disable-replica", {"replica": constants.ALPHA_ID})
 
 
 async def test_a_refused_load_is_retried_by_the_next_run(

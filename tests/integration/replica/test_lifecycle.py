@@ -73,6 +73,24 @@ async def test_a_start_publishes_profile_and_data_and_a_second_start_writes_noth
         assert len(context.node.account.profile.history("endpoints")) == 1
 
 
+async def test_the_external_endpoint_in_the_control_block_is_published_without_a_restart(
+    alpha_double: AlphaDouble, identity: Identity
+) -> None:
+    settings = identity.settings.model_copy(update={"external_endpoint": "https://of-the-pod.example.org"})
+    async with build_greeter().start(settings) as context:
+
+        def external() -> str | None:
+            return context.node.account.profile["endpoints"].get("external")
+
+        assert external() == "https://of-the-pod.example.org"
+        for url in ("https://later.example.org", None):
+            identity.rcb.set_external_endpoint(url)
+            await alpha_double.node.flush()
+            await eventually("the endpoint", external, lambda found, url=url: found == url)
+    async with build_greeter().start(settings) as context:
+        assert external() is None, "the control block is newer than the pod"
+
+
 async def test_probes_and_metrics(identity: Identity) -> None:
     async with (
         build_greeter().start(identity.settings) as context,

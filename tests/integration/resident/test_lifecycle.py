@@ -139,16 +139,17 @@ def test_recycling_during_a_stream_of_operations_causes_no_error(sides: Sides, t
 
     def series(side: Side, name: str) -> list[Outcome]:
         stack = side.stack(name)
-        done = []
-        for number in range(8):
-            done.append(side.up(stack, alone(str(number // 2))))
+        done: list[Outcome] = []
+        # An engine goes on with its work until its successor has started, which takes longer on a busy machine.
+        while len(done) < 8 or (len(pids) < 3 and len(done) < 100):
+            done.append(side.up(stack, alone(str(len(done) // 2))))
             pids.add(side.engine.status()["pid"])
         return done
 
     with resident_side(sides.resident.info, tmp_path, max_operations=6) as side:
         with ThreadPoolExecutor(4) as pool:
             done = [outcome for made in pool.map(lambda n: series(side, f"s{n}"), range(4)) for outcome in made]
-        assert [outcome.error for outcome in done] == [None] * 32
+        assert {outcome.error for outcome in done} == {None}
         assert len(pids) >= 3
         last = side.engine.status()["pid"]
         assert Path(f"/proc/{last}/comm").read_text() == "reside-engine\n", "a successor is called like the first"

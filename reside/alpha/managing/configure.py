@@ -1,0 +1,97 @@
+"""What people change of a replica that exists. Each act is checked and stored under Alpha's lock.
+
+The leader loop watches the maps that these acts write, so a change takes effect at once, whichever Alpha serves the
+call. Every act is a setting of a value, so an act that is repeated changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reside.alpha import records
+from reside.alpha.granting import direct
+from reside.alpha.management import ENABLED, PLACEMENT_GROUP
+from reside.model.constants import SYSTEM_IDS
+from reside.model.errors import Conflict, InvalidInput
+
+if TYPE_CHECKING:
+    from reside.alpha.records import ReplicaRecord
+    from reside.alpha.state import Alpha
+    from reside.model.entities import Replica
+
+
+async def find(alpha: Alpha, number: int) -> ReplicaRecord:
+    """Read the replica with this id.
+
+    Raises:
+        InvalidInput: it does not exist.
+    """
+    record = await records.find_replica(alpha.data, number)
+    if record is None:
+        raise InvalidInput(f"replica {number} does not exist: see `reside replica list`")
+    return record
+
+
+async def set_enabled(alpha: Alpha, number: int, *, enabled: bool) -> Replica:
+    """Enable or disable a replica. A disabled replica has no pods, and keeps its account and its grants.
+
+    Raises:
+        InvalidInput: the replica does not exist.
+        Conflict: it is a part of the platform, which can't be disabled.
+    """
+    async with alpha.transaction() as tx:
+        record = await find(alpha, number)
+        if not enabled and record.value.identity in SYSTEM_IDS:
+            raise Conflict(f"replica {record.value.name} is a part of ReSide and can't be disabled")
+        tx.stage(lambda: record.management.set(ENABLED, enabled))
+    return record.value
+
+
+async def set_placement(alpha: Alpha, number: int, group: str | None) -> Replica:
+    """Run a replica on the nodes of a placement group; None for the cluster's default. Its pods are replaced.
+
+    Raises:
+        InvalidInput: the replica does not exist.
+    """
+    async with alpha.transaction() as tx:
+        record = await find(alpha, number)
+        tx.stage(lambda: record.management.set(PLACEMENT_GROUP, group))
+    return record.value
+
+
+async def set_owner(alpha: Alpha, number: int, owner: str) -> Replica:
+    """Give a replica to another owner.
+
+    Raises:
+        InvalidInput: the replica or the account does not exist.
+    """
+    await direct.check_exists(alpha.data, owner)
+    async with alpha.transaction() as tx:
+        record = await find(alpha, number)
+        tx.stage(lambda: record.map.set("owner", owner))
+    return record.value
+
+
+async def refresh_template(alpha: Alpha, number: int, digest: str) -> Replica:
+    """Roll out the pod template that Alpha renders now for the current version of a replica.
+
+    Args:
+        alpha: the running Alpha.
+        number: id of the replica.
+        digest: digest of the template, as the caller saw it (`ReplicaVersion.template_change`).
+
+    Raises:
+        InvalidInput: the replica does not exist.
+        Conflict: the template is another one now, or it changes nothing.
+    """
+    async with alpha.transaction() as tx:
+        record = await find(alpha, number)
+        replica = record.value
+        current = replica.current_version
+        change = None if current is None else replica.version(current).template_change
+        if change is None:
+            raise Conflict(f"the pod template of replica {replica.name} is up to date")
+        if change.digest != digest:
+            raise Conflict(f"the pod template of replica {replica.name} is another one now: look at its changes again")
+        tx.stage(lambda: record.map.set("template", digest))
+    return replica

@@ -1,0 +1,89 @@
+"""Alpha's RPC methods that change replicas: for managers of all replicas, and for the owner of the replica."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from reside.alpha.bodies import CO_ID, Body, parse
+from reside.alpha.management import LABEL_VALUE
+from reside.alpha.managing import configure
+from reside.model import alpha_contract
+
+if TYPE_CHECKING:
+    from reside.alpha.state import Alpha
+    from reside.model.entities import Replica
+    from reside.replica import Call, Json
+
+
+class ReplicaBody(Body):
+    """Body of the methods about one replica."""
+
+    replica: int
+
+
+class PlaceBody(ReplicaBody):
+    """Body of place-replica; null is the default of the cluster."""
+
+    placement_group: str | None = Field(pattern=rf"^{LABEL_VALUE}$")
+
+
+class OwnerBody(ReplicaBody):
+    """Body of change-owner."""
+
+    owner: str = Field(pattern=CO_ID)
+
+
+class RefreshBody(ReplicaBody):
+    """Body of refresh-replica; `digest` is the SHA-256 (hex) of the pod template."""
+
+    digest: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
+async def enable(alpha: Alpha, call: Call) -> Json:
+    """Serve enable-replica."""
+    body = parse(ReplicaBody, call)
+    await _require_manager(alpha, call, body.replica)
+    return _answer(await configure.set_enabled(alpha, body.replica, enabled=True))
+
+
+async def disable(alpha: Alpha, call: Call) -> Json:
+    """Serve disable-replica."""
+    body = parse(ReplicaBody, call)
+    await _require_manager(alpha, call, body.replica)
+    return _answer(await configure.set_enabled(alpha, body.replica, enabled=False))
+
+
+async def place(alpha: Alpha, call: Call) -> Json:
+    """Serve place-replica. An owner may not choose nodes, because they may be reserved for other replicas."""
+    call.require(alpha_contract.MANAGE_REPLICAS)
+    body = parse(PlaceBody, call)
+    return _answer(await configure.set_placement(alpha, body.replica, body.placement_group))
+
+
+async def change_owner(alpha: Alpha, call: Call) -> Json:
+    """Serve change-owner."""
+    body = parse(OwnerBody, call)
+    await _require_manager(alpha, call, body.replica)
+    return _answer(await configure.set_owner(alpha, body.replica, body.owner))
+
+
+async def refresh(alpha: Alpha, call: Call) -> Json:
+    """Serve refresh-replica."""
+    body = parse(RefreshBody, call)
+    await _require_manager(alpha, call, body.replica)
+    return _answer(await configure.refresh_template(alpha, body.replica, body.digest))
+
+
+async def _require_manager(alpha: Alpha, call: Call, number: int) -> None:
+    """Raise unless the caller manages all replicas or owns this one."""
+    if call.has(alpha_contract.MANAGE_REPLICAS):
+        return
+    record = await configure.find(alpha, number)
+    if record.value.owner != call.account:
+        call.require(alpha_contract.MANAGE_REPLICAS)
+
+
+def _answer(replica: Replica) -> Json:
+    return {"id": replica.id, "name": replica.name}

@@ -1,0 +1,117 @@
+"""`reside replica`: commands that change a replica that exists, each a call of one of Alpha's methods."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from reside.cli import config, output
+from reside.cli.grantees import Names, read_names
+from reside.cli.prompt import confirm
+from reside.cli.session import Session, open_session
+from reside.model.alpha_contract import (
+    CHANGE_OWNER,
+    DISABLE_REPLICA,
+    ENABLE_REPLICA,
+    PLACE_REPLICA,
+    REFRESH_REPLICA,
+)
+from reside.model.errors import ResideError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+app = typer.Typer()
+
+Name = Annotated[str, typer.Argument(help="Name of the replica.")]
+ContextName = Annotated[str | None, typer.Option("--context", help="Context; the current one if not given.")]
+
+
+@app.command("enable")
+def enable(name: Name, *, context: ContextName = None) -> None:
+    """Start the pods of a disabled replica again."""
+    _change(context, name, ENABLE_REPLICA)
+    _say(f"{name} is enabled")
+
+
+@app.command("disable")
+def disable(name: Name, *, context: ContextName = None) -> None:
+    """Stop all pods of a replica. It keeps its account, its data and its permissions."""
+    _change(context, name, DISABLE_REPLICA)
+    _say(f"{name} is disabled")
+
+
+@app.command("place")
+def place(
+    name: Name,
+    group: Annotated[str | None, typer.Argument(help="Placement group; the cluster's default if not given.")] = None,
+    *,
+    context: ContextName = None,
+) -> None:
+    """Run a replica on the nodes with the label reside.io/placement-group=GROUP. Its pods are replaced."""
+    _change(context, name, PLACE_REPLICA, placementGroup=group)
+    _say(f"{name} runs on the nodes of {f'placement group {group}' if group else 'the default placement group'}")
+
+
+@app.command("change-owner")
+def change_owner(
+    name: Name,
+    owner: Annotated[str, typer.Argument(metavar="ACCOUNT", help="Account of yours, or account id.")],
+    *,
+    context: ContextName = None,
+) -> None:
+    """Give a replica to another owner, who may enable, disable and refresh it."""
+
+    async def run() -> None:
+        async with _session(context) as (session, names):
+            await session.call(CHANGE_OWNER, {"replica": names.replica(name)["id"], "owner": names.account(owner)})
+
+    asyncio.run(run())
+    _say(f"{owner} owns {name}")
+
+
+@app.command("refresh")
+def refresh(
+    name: Name,
+    *,
+    auto_approve: Annotated[bool, typer.Option("--auto-approve", help="Refresh without asking.")] = False,
+    context: ContextName = None,
+) -> None:
+    """Roll out the pod template that this version of ReSide makes. Until then a replica keeps the one it has."""
+
+    async def run() -> bool:
+        async with _session(context) as (session, names):
+            row = names.replica(name)
+            change = row["templateChange"]
+            if change is None:
+                return False
+            _say(f"the pods of {name} are replaced; changed in their template:")
+            for path in change["paths"]:
+                _say(f"  {output.printable(path)}")
+            if not (auto_approve or await confirm("Refresh?")):
+                raise ResideError(f"{name} is not refreshed: nothing was changed")
+            await session.call(REFRESH_REPLICA, {"replica": row["id"], "digest": change["digest"]})
+            return True
+
+    _say(f"{name} is refreshed" if asyncio.run(run()) else f"the pod template of {name} is up to date")
+
+
+def _change(context: str | None, name: str, method: str, **members: Any) -> None:
+    async def run() -> None:
+        async with _session(context) as (session, names):
+            await session.call(method, {"replica": names.replica(name)["id"], **members})
+
+    asyncio.run(run())
+
+
+@asynccontextmanager
+async def _session(context: str | None) -> AsyncIterator[tuple[Session, Names]]:
+    async with open_session(config.load(), context) as session:
+        yield session, await read_names(session)
+
+
+def _say(line: str) -> None:
+    output.console.print(line, highlight=False, markup=False, soft_wrap=True)
