@@ -30,7 +30,7 @@ from reside.cli import config
 from reside.cli.loading import approve, create_request, follow_version, wait_validated
 from reside.cli.replicas import ReplicaView
 from reside.cli.session import Session, open_session, target_of
-from reside.model.entities import LoadRequest, LoadRequestSpec
+from reside.model.entities import HealthPolicy, LoadRequest, LoadRequestSpec
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
@@ -118,7 +118,7 @@ async def _load(session: Session, client: Any) -> tuple[float, float, int]:
     await _ready(client, labels)
     ready = time.monotonic()
     version = (await approving).version or expected
-    await follow_version(session, NAME, version, lambda _: None)
+    await follow_version(session, NAME, version, HealthPolicy(), lambda _: None)
     return ready - requested, ready - began, version
 
 

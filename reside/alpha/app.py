@@ -47,6 +47,7 @@ def replica() -> Replica:
         alpha_contract.ENABLE_REPLICA: replica_rpc.enable,
         alpha_contract.DISABLE_REPLICA: replica_rpc.disable,
         alpha_contract.PLACE_REPLICA: replica_rpc.place,
+        alpha_contract.SCALE_REPLICA: replica_rpc.scale,
         alpha_contract.CHANGE_OWNER: replica_rpc.change_owner,
         alpha_contract.REFRESH_REPLICA: replica_rpc.refresh,
         alpha_contract.GRANT_PERMISSION: permission_rpc.grant,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from reside.alpha import records
 from reside.alpha.rendering import render_replica
-from reside.model.entities import Management, Replica, ReplicaVersion
+from reside.model.entities import Replica, ReplicaVersion
 
 if TYPE_CHECKING:
     from reside.alpha.state import Alpha
@@ -27,6 +27,7 @@ def version_of(approved: ApproveRequest, number: int, request: LoadRequest) -> R
     return ReplicaVersion(
         id=number,
         request=request.id,
+        health=request.health,
         image=request.image,
         digest=approved.digest,
         display_info=approved.display_info,
@@ -54,7 +55,7 @@ def with_version(approved: ApproveRequest, existing: Replica | None, request: Lo
             current_version=version.id,
             versions=(version,),
         )
-    management = Management(enabled=True, placement_group=existing.management.placement_group)
+    management = existing.management.model_copy(update={"enabled": True})
     update = {
         "management": management,
         "current_version": version.id,

@@ -27,6 +27,7 @@ from reside.model.alpha_contract import (
     REJECT_PERMISSION,
     REQUEST_PERMISSION,
     REVOKE_PERMISSION,
+    SCALE_REPLICA,
 )
 from reside.model.constants import ALPHA_CONTRACT, SENTINEL_CONTRACT
 from reside.model.kinds import KINDS
@@ -62,6 +63,7 @@ CONTRACT: Final = ContractManifest(
         ENABLE_REPLICA: ContractMethod(display_info=_text("Enable a replica")),
         DISABLE_REPLICA: ContractMethod(display_info=_text("Disable a replica, which stops its pods")),
         PLACE_REPLICA: ContractMethod(display_info=_text("Run a replica on the nodes of a placement group")),
+        SCALE_REPLICA: ContractMethod(display_info=_text("Run a replica with a number of pods")),
         CHANGE_OWNER: ContractMethod(display_info=_text("Give a replica to another owner")),
         REFRESH_REPLICA: ContractMethod(display_info=_text("Roll out the current pod template of a replica")),
         GRANT_PERMISSION: ContractMethod(display_info=_text("Grant a permission to an account")),

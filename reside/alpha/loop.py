@@ -86,8 +86,10 @@ class Loop:
         elif kind == "account":
             await sync_grants(self._alpha, self._blocks, Grantee(number))
         else:
-            await reconcile_replica(self._alpha, self._blocks, int(number))
+            pause = await reconcile_replica(self._alpha, self._blocks, int(number))
             await self._resolve_again(int(number))
+            if pause is not None:
+                self._queue.add(key, after=min(pause, _LONGEST_PAUSE_S))
 
     async def _scan(self) -> None:
         """Watch and handle the replicas, direct grants and open requests that are not watched yet."""

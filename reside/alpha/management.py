@@ -23,15 +23,20 @@ LABEL_VALUE: Final = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 """The values of Kubernetes labels, as a regular expression; a placement group is one."""
 ENABLED: Final = "enabled"
 PLACEMENT_GROUP: Final = "placementGroup"
+PODS: Final = "pods"
+MAX_PODS: Final = 100
+"""Pods that one replica may have."""
 
 
 def read_management(value: CoMap, may_manage: Callable[[str, int], bool], now_ms: int) -> Management:
     """Return the effective configuration; a replica without any is enabled."""
     enabled = effective_edit(value.history(ENABLED), may_manage, now_ms, _is_enabled)
     group = effective_edit(value.history(PLACEMENT_GROUP), may_manage, now_ms, _is_group)
+    pods = effective_edit(value.history(PODS), may_manage, now_ms, _is_number_of_pods)
     return Management(
         enabled=enabled.value if enabled is not None else True,
         placement_group=group.value if group is not None else None,
+        pods=pods.value if pods is not None else 1,
     )
 
 
@@ -55,7 +60,7 @@ def effective_edit(
 
 def take_over(value: CoMap, present: Management, account: str) -> None:
     """Rewrite the effective edits of `account` in the name of this node's account."""
-    members = {ENABLED: present.enabled, PLACEMENT_GROUP: present.placement_group}
+    members = {ENABLED: present.enabled, PLACEMENT_GROUP: present.placement_group, PODS: present.pods}
     for member, setting in members.items():
         edit = value.edit(member)
         if edit is not None and edit.by == account:
@@ -64,6 +69,10 @@ def take_over(value: CoMap, present: Management, account: str) -> None:
 
 def _is_enabled(value: Any) -> bool:
     return isinstance(value, bool)
+
+
+def _is_number_of_pods(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_PODS
 
 
 def _is_group(value: Any) -> bool:

@@ -12,8 +12,10 @@ import structlog
 from reside.alpha import records
 from reside.alpha.endpoints import sync_endpoint
 from reside.alpha.granting.sync import Grantee, sync_grants
+from reside.alpha.health import next_deadline_s
 from reside.alpha.rendering import render_replica, template_change
-from reside.alpha.status import changed_statuses, newly_starting
+from reside.alpha.rolling_back import roll_back
+from reside.alpha.status import changed_versions, newly_starting
 from reside.alpha.versions import sync_providers
 from reside.jazz import ValueDeleted
 from reside.model.constants import AGENT_SECRET_KEY
@@ -22,54 +24,64 @@ if TYPE_CHECKING:
     from reside.alpha.granting.blocks import Blocks
     from reside.alpha.records import ReplicaRecord
     from reside.alpha.state import Alpha
-    from reside.model.entities import Replica, TemplateChange
+    from reside.model.entities import Replica, ReplicaVersion, TemplateChange
     from reside.model.stacks import DesiredStack, StackReport
-    from reside.model.status import VersionStatus
 
 _log = structlog.get_logger(__name__)
 
 
-async def reconcile_replica(alpha: Alpha, blocks: Blocks, number: int) -> None:
+async def reconcile_replica(alpha: Alpha, blocks: Blocks, number: int) -> float | None:
     """Update a replica's grants, the statuses of its versions from live state, and its desired stack.
+
+    Returns:
+        the seconds after which the replica must be looked at again; None if only a change makes that necessary.
 
     Raises:
         NotReady: the Sentinel can't be reached yet.
     """
     record = await records.find_replica(alpha.data, number)
     if record is None:
-        return
+        return None
     await sync_providers(alpha, record)
     await sync_grants(alpha, blocks, Grantee(record.value.account, record.value))
     await sync_endpoint(alpha, blocks, record.value)
     await alpha.sentinel.open()  # raises before anything else is written
-    replica = await _update_statuses(alpha, record)
+    replica = await _update_versions(alpha, record)
+    if await roll_back(alpha, record, replica):
+        return 0.0
     if replica is not record.value:
         await sync_grants(alpha, blocks, Grantee(replica.account, replica))
     stack = await render_replica(alpha, replica)
     if stack.objects:
-        _write_statuses(record, newly_starting(replica, stack))
+        for version, status in newly_starting(replica, stack).items():
+            record.versions[version].set("status", status)
         await _declare(alpha, stack)
     _write_template_change(record, replica, template_change(alpha, replica, stack))
+    return next_deadline_s(replica, alpha.node.now_ms())
 
 
-async def _update_statuses(alpha: Alpha, record: ReplicaRecord) -> Replica:
-    """Write the statuses that have changed, and return the replica with them."""
+async def _update_versions(alpha: Alpha, record: ReplicaRecord) -> Replica:
+    """Write what has changed of the versions, and return the replica with them."""
     last = await alpha.sentinel.read_desired(record.value.name)
     if last is None:
         return record.value
     report = await alpha.sentinel.read_report(record.value.name)
-    changed = changed_statuses(record.value, last, report)
-    _write_statuses(record, changed)
+    changed = changed_versions(record.value, last, report, alpha.node.now_ms())
+    for version in changed.values():
+        _write_version(record, version)
     await _delete_agent_secret(alpha, record, report)
     if changed:
         await alpha.node.flush()
-    return with_statuses(record.value, changed) if changed else record.value
+    return with_versions(record.value, changed) if changed else record.value
 
 
-def _write_statuses(record: ReplicaRecord, changed: dict[int, VersionStatus]) -> None:
-    for version, status in changed.items():
-        _log.info("version status", replica=record.value.name, version=version, status=status)
-        record.versions[version].set("status", status)
+def _write_version(record: ReplicaRecord, version: ReplicaVersion) -> None:
+    """Write the members of a version that have changed; a member that is None is removed."""
+    before, after = record.value.version(version.id).document(), version.document()
+    if version.status != record.value.version(version.id).status:
+        _log.info("version status", replica=record.value.name, version=version.id, status=version.status)
+    members = {name: value for name, value in after.items() if before.get(name) != value}
+    record.versions[version.id].update(members, unset=[name for name in before if name not in after])
 
 
 def _write_template_change(record: ReplicaRecord, replica: Replica, change: TemplateChange | None) -> None:
@@ -81,9 +93,9 @@ def _write_template_change(record: ReplicaRecord, replica: Replica, change: Temp
             record.versions[version.id].update(member, unset=() if member else ("templateChange",))
 
 
-def with_statuses(replica: Replica, changed: dict[int, VersionStatus]) -> Replica:
-    """Return the replica with new statuses for some versions."""
-    versions = tuple(v.model_copy(update={"status": changed.get(v.id, v.status)}) for v in replica.versions)
+def with_versions(replica: Replica, changed: dict[int, ReplicaVersion]) -> Replica:
+    """Return the replica with other values of some versions."""
+    versions = tuple(changed.get(v.id, v) for v in replica.versions)
     return replica.model_copy(update={"versions": versions})
 
 

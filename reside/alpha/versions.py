@@ -130,9 +130,9 @@ async def _wrong_listings(alpha: Alpha, record: ReplicaRecord) -> dict[str, bool
 
 
 def _switch(replica: ReplicaRecord, version: ReplicaVersion) -> None:
-    """Make the version the current one, and enable the replica."""
+    """Make the version the current one, and enable the replica; do nothing if it was rolled back in the meantime."""
     current = replica.value.current_version
-    if current is not None and current >= version.id:
+    if version.rolled_back_to is not None or (current is not None and current >= version.id):
         return
     if not replica.value.management.enabled:
         replica.management.set("enabled", True)

@@ -19,8 +19,8 @@ from reside.cli import output
 from reside.cli.replicas import ReplicaView, Row
 from reside.cli.session import ALPHA_WITHIN_S
 from reside.model.alpha_contract import APPROVE_LOAD_REQUEST, CREATE_LOAD_REQUEST
-from reside.model.entities import ApproveRequest, GrantedPermission, LoadRequest, LoadRequestSpec
-from reside.model.errors import AnswerLost, Conflict, InvalidInput, LoadRefused, NotReady
+from reside.model.entities import ApproveRequest, GrantedPermission, HealthPolicy, LoadRequest, LoadRequestSpec
+from reside.model.errors import AnswerLost, Conflict, InvalidInput, LoadRefused, NotReady, ResideError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 VALIDATION_S = 120.0
 """Seconds for Alpha to validate a request and for the Sentinel to preview it."""
-RUNNING_S = 300.0
-"""Seconds to wait until a version runs. A oneshot that runs may take any time to complete."""
+GRACE_S = 60.0
+"""Seconds to wait after the health deadline of a version. A oneshot that runs may take any time to complete."""
 APPROVALS = 3
 """Maximum number of attempts to approve a request, if cluster state changes after each preview."""
 
@@ -157,37 +157,56 @@ def _refused(request: LoadRequest) -> LoadRefused:
     return LoadRefused(f"load request {request.id} is invalid: {request.error_message}")
 
 
-async def follow_version(session: Session, name: str, version: int, report: Callable[[Row], None]) -> Row:
+async def follow_version(
+    session: Session, name: str, version: int, health: HealthPolicy, report: Callable[[Row], None]
+) -> Row:
     """Follow a version until it runs, completes (a oneshot) or fails.
 
     Raises:
-        NotReady: it does not run in time.
+        NotReady: it does not run in time, and Alpha has not said why.
         Conflict: another version replaced it.
+        ResideError: it failed and was rolled back.
     """
     last = "not created"
+    seconds = health.deadline_s + GRACE_S
     try:
-        async with asyncio.timeout(RUNNING_S) as deadline:
+        async with asyncio.timeout(seconds) as deadline:
             async for rows in ReplicaView(session.node, session.data).changes():
                 row = next((row for row in rows if row["name"] == name), None)
+                if row is not None:
+                    _check_not_rolled_back(row, version)
                 if row is None or (row["version"] or 0) < version:
                     continue
                 if row["version"] > version:
                     raise Conflict(f"version {version} of {name} was replaced by version {row['version']}")
                 last = row["status"]
                 report(row)
-                if is_finished(row):
+                if is_finished(row, health):
                     return row
                 if last == "running":
                     deadline.reschedule(None)
     except TimeoutError:
         pass
     raise NotReady(
-        f"version {version} of {name} does not run after {RUNNING_S:.0f} s, its status is {last}: see its pods"
+        f"version {version} of {name} does not run after {seconds:.0f} s, its status is {last}: check that the pods of "
+        "Alpha and the Sentinel are ready"
     )
 
 
-def is_finished(row: Row) -> bool:
-    """Return whether a load is finished: the version runs, completed (a oneshot) or failed."""
+def _check_not_rolled_back(row: Row, version: int) -> None:
+    for found in row["versions"]:
+        if found["id"] == version and found["rolledBackTo"] is not None:
+            raise ResideError(
+                f"version {version} of {row['name']} was rolled back to version {found['rolledBackTo']}: "
+                f"{found['reason']}"
+            )
+
+
+def is_finished(row: Row, health: HealthPolicy) -> bool:
+    """Return whether a load is finished: the version runs, completed (a oneshot) or failed, and is not rolled back."""
+    if row["status"] == "error" and health.on_failure == "roll-back" and row["class"] != "oneshot":
+        earlier = (version for version in row["versions"] if version["id"] < row["version"])
+        return not any(version["wasHealthy"] for version in earlier)
     return row["status"] in ("completed", "error") or (row["status"] == "running" and row["class"] != "oneshot")
 
 
@@ -231,7 +250,14 @@ def _head(request: LoadRequest, content: ApproveRequest) -> list[tuple[str, Any]
         ("digest", content.digest),
         ("class", content.info.kind + (", scalable" if content.info.scalable else "")),
         ("implements", ", ".join(content.implementations.values()) or "none"),
+        ("health", _health(request.health)),
     ]
+
+
+def _health(health: HealthPolicy) -> str:
+    ready = f" for {health.min_ready_s} s" if health.min_ready_s else ""
+    failure = "stays" if health.on_failure == "stay" else "is rolled back"
+    return f"ready{ready} within {health.deadline_s} s; otherwise it {failure}"
 
 
 def _requirements(content: ApproveRequest) -> list[tuple[str, ...]]:

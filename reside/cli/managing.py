@@ -18,6 +18,7 @@ from reside.model.alpha_contract import (
     ENABLE_REPLICA,
     PLACE_REPLICA,
     REFRESH_REPLICA,
+    SCALE_REPLICA,
 )
 from reside.model.errors import ResideError
 
@@ -54,6 +55,18 @@ def place(
     """Run a replica on the nodes with the label reside.io/placement-group=GROUP. Its pods are replaced."""
     _change(context, name, PLACE_REPLICA, placementGroup=group)
     _say(f"{name} runs on the nodes of {f'placement group {group}' if group else 'the default placement group'}")
+
+
+@app.command("scale")
+def scale(
+    name: Name,
+    pods: Annotated[int, typer.Argument(min=1, help="Number of pods.")],
+    *,
+    context: ContextName = None,
+) -> None:
+    """Run a scalable replica with several pods."""
+    _change(context, name, SCALE_REPLICA, pods=pods)
+    _say(f"{name} has {pods} pod{'' if pods == 1 else 's'}")
 
 
 @app.command("change-owner")

@@ -22,7 +22,8 @@ from reside.model.entities import LoadRequest, LoadRequestSpec
 from reside.model.errors import InvalidInput, ResideError
 
 app = typer.Typer(
-    no_args_is_help=True, help="Replicas: load, roll back, list, enable, disable, place, change the owner, refresh."
+    no_args_is_help=True,
+    help="Replicas: load, list, roll back, enable, disable, place, scale, refresh, give away.",
 )
 app.add_typer(managing.app)
 
@@ -47,7 +48,7 @@ def load(
 def rollback(
     name: Annotated[str, typer.Argument(help="Name of the replica.")],
     *,
-    version: Annotated[int | None, typer.Option(help="Earlier version; the previous one if not given.")] = None,
+    version: Annotated[int | None, typer.Option(help="Earlier version; the last healthy one if not given.")] = None,
     auto_approve: Annotated[bool, typer.Option("--auto-approve", help="Approve without asking.")] = False,
     context: ContextName = None,
 ) -> None:
@@ -70,18 +71,22 @@ def earlier_image(row: Row, version: int | None) -> str:
 
     Args:
         row: the replica.
-        version: id of the version; None for the one before the current.
+        version: id of the version; None for the last one before the current that was healthy.
 
     Raises:
         InvalidInput: there is no such earlier version.
     """
-    digests = {v["id"]: v["digest"] for v in row["versions"] if v["id"] < (row["version"] or 0)}
+    earlier = [v for v in row["versions"] if v["id"] < (row["version"] or 0)]
+    digests = {v["id"]: v["digest"] for v in earlier}
     if not digests:
         raise InvalidInput(f"replica {row['name']} has no earlier version than {row['version']}")
+    healthy = [v["id"] for v in earlier if v["wasHealthy"]]
+    if version is None and not healthy:
+        raise InvalidInput(f"no earlier version of {row['name']} was healthy: choose one with --version")
     if version is not None and version not in digests:
         known = ", ".join(str(number) for number in sorted(digests))
         raise InvalidInput(f"version {version} of {row['name']} is not an earlier one: choose from {known}")
-    return f"{row['identity']}@{digests[max(digests) if version is None else version]}"
+    return f"{row['identity']}@{digests[max(healthy) if version is None else version]}"
 
 
 async def load_image(context: str | None, spec: LoadRequestSpec, *, auto_approve: bool) -> Row:
@@ -98,9 +103,11 @@ async def load_image(context: str | None, spec: LoadRequestSpec, *, auto_approve
         done = await loading.approve(session, request, seen, partial(_decide, session, auto_approve), _print_message)
         name, version = done.approve_request.name if done.approve_request else "", done.version or 0
         with Steps("load") as steps:
-            row = await loading.follow_version(session, name, version, lambda row: steps.report(_progress(row), ""))
+            row = await loading.follow_version(
+                session, name, version, done.health, lambda row: steps.report(_progress(row), "")
+            )
     if row["status"] == "error":
-        raise ResideError(f"version {version} of {row['name']} failed: see its pods (`kubectl describe`)")
+        raise ResideError(f"version {version} of {row['name']} failed: {row['reason'] or 'no reason was reported'}")
     return row
 
 
@@ -138,7 +145,8 @@ async def _ask(session: Session, number: int) -> None:
 
 def _progress(row: Row) -> str:
     older = [f"version {v['id']} {v['status']}" for v in row["versions"] if v["id"] != row["version"]]
-    return f"{row['name']}: " + ", ".join([f"version {row['version']} {row['status']}", *older])
+    why = f" ({output.printable(row['reason'])})" if row["reason"] else ""
+    return f"{row['name']}: " + ", ".join([f"version {row['version']} {row['status']}{why}", *older])
 
 
 @app.command("list")

@@ -11,13 +11,36 @@ from reside.model.entities import ReplicaVersion
 from reside.model.errors import NotAllowed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Collection
 
 COLUMNS = ("id", "name", "version", "status", "image", "note")
 SETTLE_S = 0.1
 """Seconds to collect changes before the list is read again."""
 
 Row = dict[str, Any]
+
+
+def note(current: ReplicaVersion | None, versions: Collection[ReplicaVersion]) -> str | None:
+    """Return what an operator should know about a replica besides its status; None if there is nothing."""
+    if current is None:
+        return None
+    if current.reason is not None:
+        return current.reason
+    last = max(versions, key=lambda version: version.id)
+    if last.rolled_back_to is not None:
+        return f"version {last.id} was rolled back: {last.reason}"
+    return "outdated pod template: reside replica refresh" if current.template_change else None
+
+
+def _version(version: ReplicaVersion) -> Row:
+    return {
+        "id": version.id,
+        "status": version.status,
+        "digest": version.digest,
+        "reason": version.reason,
+        "wasHealthy": version.was_healthy,
+        "rolledBackTo": version.rolled_back_to,
+    }
 
 
 class ReplicaView:
@@ -65,9 +88,10 @@ class ReplicaView:
             "account": replica.get("account"),
             "owner": replica.get("owner"),
             "implements": sorted(current.implementations.values()) if current else [],
-            "note": "outdated pod template: reside replica refresh" if current and current.template_change else None,
+            "note": note(current, parsed.values()),
+            "reason": current.reason if current else None,
             "templateChange": current.template_change.document() if current and current.template_change else None,
-            "versions": [{"id": v.id, "status": v.status, "digest": v.digest} for v in parsed.values()],
+            "versions": [_version(version) for version in parsed.values()],
         }
 
     async def _list(self, owner: CoMap, member: str) -> CoList:

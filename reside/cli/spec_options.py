@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
-from reside.model.entities import LoadRequestSpec
+from reside.common.validation import describe_faults
+from reside.model.entities import HealthPolicy, LoadRequestSpec
+from reside.model.errors import InvalidInput
 
 ImageArgument = Annotated[str, typer.Argument(help="Image with a tag or a digest, or with neither.")]
+
+
+class OnFailure(StrEnum):
+    """What happens to a version that is not healthy in time."""
+
+    stay = "stay"
+    roll_back = "roll-back"
 
 
 @dataclass(frozen=True)
@@ -19,7 +30,23 @@ class SpecOptions:
     name: Annotated[str | None, typer.Option(help="Name of a new instance; that in the manifest if not given.")] = None
     owner_id: Annotated[str | None, typer.Option(help="Account that owns the request; your own if not given.")] = None
     replica_id: Annotated[int | None, typer.Option(help="Instance to update; a new one if not given.")] = None
+    health_deadline: Annotated[int, typer.Option(help="Seconds that the version has to become healthy.")] = 600
+    min_ready: Annotated[int, typer.Option(help="Seconds that a pod must be ready before it counts.")] = 0
+    on_failure: Annotated[OnFailure, typer.Option(help="What happens to a version that is not healthy in time.")] = (
+        OnFailure.stay
+    )
 
     def spec(self, image: str) -> LoadRequestSpec:
-        """Return the spec of the load request for an image."""
-        return LoadRequestSpec(image=image, name=self.name, replica_id=self.replica_id, owner_id=self.owner_id)
+        """Return the spec of the load request for an image.
+
+        Raises:
+            InvalidInput: an option is out of range.
+        """
+        members = {"deadline_s": self.health_deadline, "min_ready_s": self.min_ready, "on_failure": self.on_failure}
+        try:
+            health = HealthPolicy.model_validate(members)
+        except ValidationError as error:
+            raise InvalidInput(f"--health-deadline and --min-ready: {describe_faults(error, 'options')}") from None
+        return LoadRequestSpec(
+            image=image, name=self.name, replica_id=self.replica_id, owner_id=self.owner_id, health=health
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from reside.model.manifest import DisplayInfo, ReplicaInfo
@@ -95,6 +95,24 @@ class Requirement(Entity):
     multiple: bool = False
 
 
+class HealthPolicy(Entity):
+    """When a new version counts as healthy, and what happens if it does not become healthy in time.
+
+    `deadline_s` is the time in seconds that it has to become healthy, `min_ready_s` how long a pod must be ready before
+    it counts, `on_failure` whether a version that missed its deadline stays, or the last healthy one replaces it.
+    """
+
+    deadline_s: int = Field(default=600, ge=1, le=86_400)
+    min_ready_s: int = Field(default=0, ge=0, le=3600)
+    on_failure: Literal["stay", "roll-back"] = "stay"
+
+    @model_validator(mode="after")
+    def _has_time(self) -> HealthPolicy:
+        if self.min_ready_s >= self.deadline_s:
+            raise ValueError("minReadyS must be less than deadlineS")
+        return self
+
+
 class ApproveRequest(Entity):
     """What an approver reviews and approves."""
 
@@ -114,6 +132,7 @@ class LoadRequestSpec(Entity):
     name: str | None = None
     replica_id: int | None = None
     owner_id: str | None = None
+    health: HealthPolicy = Field(default_factory=HealthPolicy)
 
 
 class LoadRequest(Entity):
@@ -130,6 +149,7 @@ class LoadRequest(Entity):
     owner: str
     requested_name: str | None = None
     existing_replica: int | None = None
+    health: HealthPolicy = Field(default_factory=HealthPolicy)
     approve_request: ApproveRequest | None = None
     preview: dict[str, Any] | None = None
     revision: str | None = None
@@ -155,13 +175,19 @@ class TemplateChange(Entity):
 class ReplicaVersion(Entity):
     """One version of a replica, from 1.
 
-    `request` is the id of the load request that created it, `template_change` what the pod template that Alpha renders
-    now would change.
+    `request` is the id of the load request that created it, `reason` why it does not run, `template_change` what the
+    pod template that Alpha renders now would change. `reside.alpha.health` writes `starting_since` (ms since 1970),
+    `was_healthy` and `rolled_back_to` (id of the version that became current again).
     """
 
     id: int
     request: int | None = None
     status: VersionStatus = "unknown"
+    reason: str | None = None
+    health: HealthPolicy = Field(default_factory=HealthPolicy)
+    starting_since: int | None = None
+    was_healthy: bool = False
+    rolled_back_to: int | None = None
     image: str
     digest: str
     display_info: DisplayInfo = Field(default_factory=dict)
@@ -175,6 +201,7 @@ class Management(Entity):
 
     enabled: bool = True
     placement_group: str | None = None
+    pods: int = 1
 
 
 class Replica(Entity):

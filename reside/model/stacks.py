@@ -96,17 +96,20 @@ class ObjectReport:
 
     Attributes:
         pods: for the workload of a version, how many of its pods have not ended; None if that is not known.
+        problem: what keeps pods of it from running (`reside.model.pod_problem`); None if nothing does.
     """
 
     status: ObjectStatus
     live: K8sObject | None = None
     error: str | None = None
     pods: int | None = None
+    problem: str | None = None
 
     def document(self) -> dict[str, Any]:
         """Return the JSON form that is stored in Jazz."""
+        more = {"pods": self.pods, "problem": self.problem}
         found = {"status": self.status, "live": self.live, "error": self.error}
-        return found if self.pods is None else found | {"pods": self.pods}
+        return found | {member: value for member, value in more.items() if value is not None}
 
     @staticmethod
     def parse(data: Any, what: str = "object report") -> ObjectReport:
@@ -128,7 +131,8 @@ class ObjectReport:
         pods = members.get("pods")
         if pods is not None and (not isinstance(pods, int) or isinstance(pods, bool) or pods < 0):
             raise InvalidInput(f"{what}: member pods must be a number or null")
-        return ObjectReport(status, live, _text_or_none(members, "error", what), pods)
+        error, problem = (_text_or_none(members, member, what) for member in ("error", "problem"))
+        return ObjectReport(status, live, error, pods, problem)
 
 
 @dataclass(frozen=True)

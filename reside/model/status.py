@@ -66,6 +66,19 @@ def version_status(report: ObjectReport | None, *, current: bool) -> VersionStat
     )
 
 
+def workload_problem(report: ObjectReport | None) -> str | None:
+    """Return why a workload does not run, as the Sentinel or Kubernetes gives it; None if it is not known.
+
+    The Sentinel's own error comes first, then what its controller reports (such as an exceeded quota), then its pods.
+    """
+    if report is None:
+        return None
+    conditions = ((report.live or {}).get("status") or {}).get("conditions") or ()
+    failed = [c for c in conditions if c.get("type") in ("ReplicaFailure", "Failed") and c.get("status") == "True"]
+    controller = [f"{c.get('reason')}: {c.get('message')}" for c in failed]
+    return report.error or next(iter(controller), None) or report.problem
+
+
 def is_stable(current: VersionStatus | None, others: Iterable[VersionStatus]) -> bool:
     """Return whether a replica is stable: its current version runs or has completed, every other version is final."""
     return current in ("running", "completed") and all(status in FINAL for status in others)

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import httpx2
@@ -16,6 +16,8 @@ from reside.build.context import Context
 from reside.registry import Bytes, Extension, ImageReference, RegistryClient
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from support.platform import Platform
 
 _MANIFESTS = "application/vnd.docker.distribution.manifest.v2+json, application/vnd.oci.image.manifest.v1+json"
@@ -23,13 +25,24 @@ _MANIFESTS = "application/vnd.docker.distribution.manifest.v2+json, application/
 
 def touched(platform: Platform, image: str) -> str:
     """Push a copy of an image that differs by one label only, and return its reference."""
+    return _changed(platform, image)
+
+
+def running(platform: Platform, image: str, command: Sequence[str]) -> str:
+    """Push a copy of an image that runs another command, and return its reference."""
+    return _changed(platform, image, Entrypoint=list(command), Cmd=[])
+
+
+def _changed(platform: Platform, image: str, **members: Any) -> str:
+    """Push a copy of an image with other members of its configuration, and return its reference."""
     reference = ImageReference.parse(image)
-    tag = f"touched-{uuid.uuid4().hex[:8]}"
+    tag = f"changed-{uuid.uuid4().hex[:8]}"
     base = f"http://{platform.info.registry_loopback}/v2/{reference.repository}"
     with httpx2.Client(trust_env=False, follow_redirects=True, timeout=30) as http:
         found = http.get(f"{base}/manifests/{reference.digest}", headers={"accept": _MANIFESTS}).raise_for_status()
         manifest = found.json()
         config = http.get(f"{base}/blobs/{manifest['config']['digest']}").raise_for_status().json()
+        config["config"] |= members
         config["config"].setdefault("Labels", {})["io.reside.test"] = tag
         blob = json.dumps(config).encode()
         digest = f"sha256:{hashlib.sha256(blob).hexdigest()}"

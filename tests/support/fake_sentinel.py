@@ -41,6 +41,7 @@ class Orders:
 
     Attributes:
         hold: workloads (`Kind/name`) that start but never become ready.
+        problems: what keeps the pods of a workload (`Kind/name`) from running.
         violations: policy violations in every preview.
         previewing: whether previews are made.
         reporting: whether declared stacks are applied and reported.
@@ -48,6 +49,7 @@ class Orders:
     """
 
     hold: set[str] = field(default_factory=set)
+    problems: dict[str, str] = field(default_factory=dict)
     violations: tuple[str, ...] = ()
     previewing: bool = True
     reporting: bool = True
@@ -149,7 +151,8 @@ class Cluster:
 
     def _report(self, manifest: dict[str, Any]) -> ObjectReport:
         pods = {"Deployment": manifest.get("spec", {}).get("replicas"), "Job": 0}
-        return ObjectReport("updated", self._live(manifest), None, pods.get(manifest["kind"]))
+        problem = self._orders.problems.get(object_key(manifest))
+        return ObjectReport("updated", self._live(manifest), None, pods.get(manifest["kind"]), problem)
 
     def _live(self, manifest: dict[str, Any]) -> dict[str, Any]:
         live = dict(manifest)

@@ -65,7 +65,7 @@ async def request_again(alpha: Alpha, replica: Replica) -> None:
     version = replica.version(replica.current_version)
     if await turns.holder_of(alpha.data, lookup.load_turn_of_replica(replica.id)) is not None:
         return  # the pass after that load looks again
-    spec = LoadRequestSpec(image=f"{replica.identity}@{version.digest}", replica_id=replica.id)
+    spec = LoadRequestSpec(image=f"{replica.identity}@{version.digest}", replica_id=replica.id, health=version.health)
     value = await alpha.node.unique_map(alpha.data.requests_group, _name(replica, version, changed), spec.document())
     await alpha.node.flush()
     await create_request(alpha, value.id, alpha.account)

@@ -94,5 +94,6 @@ async def _make(data: AlphaData, number: int, spec_id: str, spec: LoadRequestSpe
         "wish": spec_id,
         "requestedName": spec.name,
         "existingReplica": spec.replica_id,
+        "health": spec.health.document(),
     }
     return group.create_map({key: value for key, value in members.items() if value is not None})

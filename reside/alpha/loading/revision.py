@@ -31,6 +31,7 @@ def approval_revision(
     granted = {
         "image": request.image,
         "owner": request.owner,
+        "health": request.health.document(),
         "replica": None if existing is None else existing.id,
         "name": approved.name,
         "identity": approved.identity,

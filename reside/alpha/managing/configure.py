@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from reside.alpha import records
 from reside.alpha.granting import direct
-from reside.alpha.management import ENABLED, PLACEMENT_GROUP
+from reside.alpha.management import ENABLED, PLACEMENT_GROUP, PODS
 from reside.model.constants import SYSTEM_IDS
 from reside.model.errors import Conflict, InvalidInput
 
@@ -56,6 +56,22 @@ async def set_placement(alpha: Alpha, number: int, group: str | None) -> Replica
     async with alpha.transaction() as tx:
         record = await find(alpha, number)
         tx.stage(lambda: record.management.set(PLACEMENT_GROUP, group))
+    return record.value
+
+
+async def set_pods(alpha: Alpha, number: int, pods: int) -> Replica:
+    """Run a replica with a number of pods.
+
+    Raises:
+        InvalidInput: the replica does not exist.
+        Conflict: it can't have several pods.
+    """
+    async with alpha.transaction() as tx:
+        record = await find(alpha, number)
+        info = record.value.info
+        if pods > 1 and (info.kind == "oneshot" or not info.scalable):
+            raise Conflict(f"replica {record.value.name} can't have {pods} pods, because it is not scalable")
+        tx.stage(lambda: record.management.set(PODS, pods))
     return record.value
 
 

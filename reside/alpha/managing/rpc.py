@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from reside.alpha.bodies import CO_ID, Body, parse
-from reside.alpha.management import LABEL_VALUE
+from reside.alpha.management import LABEL_VALUE, MAX_PODS
 from reside.alpha.managing import configure
 from reside.model import alpha_contract
 
@@ -27,6 +27,12 @@ class PlaceBody(ReplicaBody):
     """Body of place-replica; null is the default of the cluster."""
 
     placement_group: str | None = Field(pattern=rf"^{LABEL_VALUE}$")
+
+
+class ScaleBody(ReplicaBody):
+    """Body of scale-replica."""
+
+    pods: int = Field(ge=1, le=MAX_PODS)
 
 
 class OwnerBody(ReplicaBody):
@@ -60,6 +66,13 @@ async def place(alpha: Alpha, call: Call) -> Json:
     call.require(alpha_contract.MANAGE_REPLICAS)
     body = parse(PlaceBody, call)
     return _answer(await configure.set_placement(alpha, body.replica, body.placement_group))
+
+
+async def scale(alpha: Alpha, call: Call) -> Json:
+    """Serve scale-replica. An owner may not do it, because pods use the cluster's resources."""
+    call.require(alpha_contract.MANAGE_REPLICAS)
+    body = parse(ScaleBody, call)
+    return _answer(await configure.set_pods(alpha, body.replica, body.pods))
 
 
 async def change_owner(alpha: Alpha, call: Call) -> Json:

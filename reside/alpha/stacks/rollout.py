@@ -28,7 +28,7 @@ UP: frozenset[VersionStatus] = frozenset({"running", "completed"})
 """Statuses of a current version that replaces the old ones."""
 
 Rollout = dict[int, bool]
-"""Version id → whether the workload runs (1 pod) or is scaled to 0; other versions have no workload."""
+"""Version id → whether the workload runs or is scaled to 0; other versions have no workload."""
 
 
 def rollout(replica: Replica) -> Rollout:

@@ -29,7 +29,7 @@ JOB_RETRIES: Final = 2
 
 @dataclass(frozen=True)
 class Workload:
-    """One version to render: `runs` is whether it has a pod or is scaled to 0."""
+    """One version to render: `runs` is whether it has pods or is scaled to 0."""
 
     replica: Replica
     version: ReplicaVersion
@@ -73,13 +73,22 @@ def render_workload(workload: Workload, cluster: ClusterSettings) -> K8sObject:
         spec: dict[str, Any] = {"backoffLimit": JOB_RETRIES, "suspend": not workload.runs, "template": template}
         return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}
     spec = {
-        "replicas": int(workload.runs),
+        "replicas": _pods(workload),
         "revisionHistoryLimit": 1,
         "strategy": _strategy(scalable=workload.replica.info.scalable),
         "selector": {"matchLabels": workload.labels},
         "template": template,
     }
+    health = workload.version.health
+    if health.min_ready_s:
+        spec |= {"minReadySeconds": health.min_ready_s, "progressDeadlineSeconds": health.deadline_s}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
+
+
+def _pods(workload: Workload) -> int:
+    """Return the number of pods of a Deployment."""
+    replica = workload.replica
+    return (replica.management.pods if replica.info.scalable else 1) if workload.runs else 0
 
 
 def suspended(job: K8sObject, *, suspend: bool) -> K8sObject:

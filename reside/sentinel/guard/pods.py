@@ -1,4 +1,4 @@
-"""The pods of our workloads that have not ended, counted by workload. Plain state, no tasks.
+"""The pods of our workloads that have not ended, by workload: their number and their problems. Plain state, no tasks.
 
 A Deployment that is scaled to 0 does not count pods that are still terminating, and Kubernetes before 1.35 reports
 those only with a feature gate. So whether a version has stopped follows from the pods themselves. A pod whose
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from reside.model.constants import REPLICA_LABEL, VERSION_LABEL
 from reside.model.names import workload_name
+from reside.model.pod_problem import pod_problem
 from reside.sentinel.objects.identity import metadata, stack_of
 
 if TYPE_CHECKING:
@@ -26,14 +27,19 @@ _ENDED: Final = frozenset({"Succeeded", "Failed"})
 class _Pod(NamedTuple):
     stack: str
     workload: str
+    problem: str | None
 
 
 class PodCache:
-    """The pods by workload (`Kind/name`). Listeners are called with the name of a stack whose pods have changed."""
+    """The pods by workload (`Kind/name`).
+
+    Listeners are called with the name of a stack when a pod of it comes or goes, or when the problem of one changes.
+    """
 
     def __init__(self) -> None:
         self._pods: dict[str, _Pod] = {}
         self._counts: Counter[str] = Counter()
+        self._problems: dict[str, Counter[str]] = {}
         self._listeners: list[Callable[[str], None]] = []
         self.is_listed = False
         """Whether all pods have been listed, so that a workload without pods here has none."""
@@ -41,6 +47,10 @@ class PodCache:
     def count(self, workload: str) -> int | None:
         """Return the number of pods of a workload; None if it is not known yet."""
         return self._counts[workload] if self.is_listed else None
+
+    def problem(self, workload: str) -> str | None:
+        """Return what keeps pods of a workload from running (`reside.model.pod_problem`); None if nothing does."""
+        return min(self._problems.get(workload, ()), default=None)
 
     def workloads_of(self, stack: str) -> set[str]:
         """Return the workloads of a stack that have pods."""
@@ -70,10 +80,21 @@ class PodCache:
             return
         for changed, difference in ((before, -1), (pod, 1)):
             if changed is not None:
-                self._counts[changed.workload] += difference
-                if not self._counts[changed.workload]:
-                    del self._counts[changed.workload]
-                self._notify(changed.stack)
+                self._count(changed, difference)
+        for stack in {changed.stack for changed in (before, pod) if changed is not None}:
+            self._notify(stack)
+
+    def _count(self, pod: _Pod, difference: int) -> None:
+        self._counts[pod.workload] += difference
+        if not self._counts[pod.workload]:
+            del self._counts[pod.workload]
+        if pod.problem is not None:
+            problems = self._problems.setdefault(pod.workload, Counter())
+            problems[pod.problem] += difference
+            if not problems[pod.problem]:
+                del problems[pod.problem]
+            if not problems:
+                del self._problems[pod.workload]
 
     def _notify(self, stack: str) -> None:
         for listener in list(self._listeners):
@@ -89,7 +110,7 @@ def _pod(live: K8sObject) -> _Pod | None:
     stack, workload = stack_of(live), workload_of(live)
     if stack is None or workload is None or has_ended(live):
         return None
-    return _Pod(stack, workload)
+    return _Pod(stack, workload, pod_problem(live))
 
 
 def has_ended(live: K8sObject) -> bool:

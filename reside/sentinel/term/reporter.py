@@ -114,6 +114,7 @@ class Reporter:
                 problems=guard.repairer.problems,
                 live=guard.cache.objects,
                 pods=await self._pod_counts.of_stack(name),
+                pod_problem=guard.pods.problem,
             )
         )
         target = await self._target(reports, name)

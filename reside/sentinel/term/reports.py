@@ -10,9 +10,9 @@ from reside.sentinel.objects.identity import stack_of
 from reside.sentinel.objects.live import reported
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from reside.model.stacks import K8sObject
+    from reside.model.stacks import K8sObject, ObjectStatus
     from reside.sentinel.store.stacks import StoredStack
 
 
@@ -36,6 +36,7 @@ class StackState:
         problems: why objects can't be repaired, by `Kind/name`.
         live: the live objects by `Kind/name`.
         pods: the number of pods of the stack's workloads, by `Kind/name`, as far as it is known.
+        pod_problem: returns what keeps pods of a workload (`Kind/name`) from running.
     """
 
     name: str
@@ -45,6 +46,7 @@ class StackState:
     problems: Mapping[str, str]
     live: Mapping[str, K8sObject]
     pods: Mapping[str, int] = field(default_factory=dict)
+    pod_problem: Callable[[str], str | None] = lambda _key: None
 
 
 def compose(state: StackState) -> StackReport:
@@ -70,7 +72,8 @@ def _object(state: StackState, key: str, desired: K8sObject | None, applied: K8s
         return ObjectReport("error", live, state.problems[key], pods)
     if new and state.fault is not None and state.fault.object in (None, key):
         return ObjectReport("error", live, state.fault.message, pods)
-    return ObjectReport("requested" if new or live is None else "updated", live, None, pods)
+    status: ObjectStatus = "requested" if new or live is None else "updated"
+    return ObjectReport(status, live, None, pods, state.pod_problem(key))
 
 
 def difference(present: Mapping[str, Any], desired: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from unit.alpha.entities import CLUSTER, OWNER, replica
 
 from reside.alpha.stacks.render import render
-from reside.alpha.status import changed_statuses, newly_starting
+from reside.alpha.status import changed_versions, newly_starting
 from reside.model.constants import SEED_IDENTITY
 from reside.model.stacks import DesiredStack, ObjectReport, StackReport
 
@@ -32,6 +32,12 @@ def stack_of(subject: Replica) -> DesiredStack:
 def report(stack: DesiredStack, error: str | None = None, **objects: ObjectReport) -> StackReport:
     found = {f"Deployment/{name.replace('_', '-')}": value for name, value in objects.items()}
     return StackReport(stack.revision, error, found)
+
+
+def changed_statuses(subject: Replica, stack: DesiredStack, seen: StackReport) -> dict[int, str]:
+    """Return the statuses that have changed."""
+    changed = changed_versions(subject, stack, seen, 0)
+    return {n: v.status for n, v in changed.items() if v.status != subject.version(n).status}
 
 
 def test_a_new_version_is_starting_then_running() -> None:

@@ -9,7 +9,7 @@ import pytest
 import stamina
 
 from reside.cli.loading import approve, create_request, is_finished
-from reside.model.entities import LoadRequest, LoadRequestSpec
+from reside.model.entities import HealthPolicy, LoadRequest, LoadRequestSpec
 from reside.model.errors import AnswerLost, Conflict, LoadRefused, NotReady, ResideError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _without_pauses() -> Iterator[None]:
     ],
 )
 def test_a_load_ends_when_a_replica_runs_and_when_a_oneshot_completed(kind: str, status: str, reached: bool) -> None:
-    assert is_finished({"class": kind, "status": status}) is reached
+    assert is_finished({"class": kind, "status": status}, HealthPolicy()) is reached
 
 
 def request(status: str, revision: str = "one", **members: Any) -> LoadRequest:

@@ -1,4 +1,4 @@
-"""Which image a rollback loads."""
+"""Which image a rollback loads, and when a load that is rolled back is finished."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ from typing import Any
 
 import pytest
 
+from reside.cli.loading import is_finished
 from reside.cli.replica import earlier_image
+from reside.model.entities import HealthPolicy
 from reside.model.errors import InvalidInput
 
 
-def row(*digests: str, current: int | None = None) -> dict[str, Any]:
-    versions = [{"id": number, "status": "stopped", "digest": digest} for number, digest in enumerate(digests, 1)]
+def row(*digests: str, current: int | None = None, broken: tuple[int, ...] = ()) -> dict[str, Any]:
+    versions = [
+        {"id": number, "status": "stopped", "digest": digest, "wasHealthy": number not in broken}
+        for number, digest in enumerate(digests, 1)
+    ]
     identity = "registry.example.org/greeter"
     return {"name": "greeter", "identity": identity, "version": current or len(digests), "versions": versions}
 
 
-def test_the_version_before_the_current_one_unless_another_is_named() -> None:
+def test_the_last_healthy_version_before_the_current_one_unless_another_is_named() -> None:
+    assert earlier_image(row("a", "b", "c", broken=(2,)), None) == "registry.example.org/greeter@a"
+    assert earlier_image(row("a", "b", "c", broken=(2,)), 2) == "registry.example.org/greeter@b"
     assert earlier_image(row("a", "b", "c"), None) == "registry.example.org/greeter@b"
     assert earlier_image(row("a", "b", "c"), 1) == "registry.example.org/greeter@a"
     assert earlier_image(row("a", "b", "c", current=2), None) == "registry.example.org/greeter@a"
@@ -31,3 +38,25 @@ def test_only_earlier_versions_can_be_chosen(wanted: int) -> None:
 def test_a_first_version_has_no_earlier_one() -> None:
     with pytest.raises(InvalidInput, match="greeter has no earlier version than 1"):
         earlier_image(row("a"), None)
+
+
+def test_without_a_healthy_earlier_version_one_must_be_named() -> None:
+    with pytest.raises(InvalidInput, match="no earlier version of greeter was healthy: choose one with --version"):
+        earlier_image(row("a", "b", broken=(1,)), None)
+
+
+@pytest.mark.parametrize(
+    ("status", "on_failure", "broken", "finished"),
+    [
+        ("error", "stay", (), True),
+        ("error", "roll-back", (1, 2), True),
+        ("error", "roll-back", (2,), False),
+        ("running", "roll-back", (), True),
+        ("starting", "stay", (), False),
+    ],
+)
+def test_a_load_is_finished_when_nothing_follows(
+    status: str, on_failure: str, broken: tuple[int, ...], finished: bool
+) -> None:
+    seen = row("a", "b", broken=broken) | {"status": status, "class": "long-running"}
+    assert is_finished(seen, HealthPolicy.model_validate({"on_failure": on_failure})) == finished

@@ -57,6 +57,7 @@ FROZEN_IN_ALPHAS_CONTRACT = {
     "ENABLE_REPLICA": "enable-replica",
     "DISABLE_REPLICA": "disable-replica",
     "PLACE_REPLICA": "place-replica",
+    "SCALE_REPLICA": "scale-replica",
     "CHANGE_OWNER": "change-owner",
     "REFRESH_REPLICA": "refresh-replica",
     "GRANT_PERMISSION": "grant-permission",

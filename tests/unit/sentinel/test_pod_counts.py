@@ -53,6 +53,21 @@ def test_pods_that_have_not_ended_are_counted(pods: PodCache) -> None:
     assert pods.workloads_of("caller") == set()
 
 
+def test_the_problem_of_a_workload_is_that_of_any_of_its_pods(pods: PodCache) -> None:
+    heard: list[str] = []
+    pods.listen(heard.append)
+    waiting = {"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff"}}}]}
+    for uid in ("a", "b"):
+        pods.note("MODIFIED", pod(uid) | {"status": waiting})
+    assert (pods.problem(KEY), pods.count(KEY), heard) == ("ImagePullBackOff", 2, ["caller", "caller"])
+    pods.note("MODIFIED", pod("a") | {"status": waiting})
+    assert len(heard) == 2
+    pods.note("MODIFIED", pod("a"))
+    assert pods.problem(KEY) == "ImagePullBackOff"
+    pods.note("DELETED", pod("b"))
+    assert pods.problem(KEY) is None
+
+
 def test_the_number_is_not_known_before_the_first_list() -> None:
     assert PodCache().count(KEY) is None
 

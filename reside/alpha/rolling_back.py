@@ -1,0 +1,44 @@
+"""Roll back by itself: the last healthy version becomes current again, with its grants and requirements.
+
+The failed version is marked first. So the load that created it does not make it current again, and an Alpha that dies
+between the two writes is followed by one that finishes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from reside.alpha import records
+from reside.alpha.health import roll_back_target
+
+if TYPE_CHECKING:
+    from reside.alpha.records import ReplicaRecord
+    from reside.alpha.state import Alpha
+    from reside.model.entities import Replica
+
+_log = structlog.get_logger(__name__)
+
+
+async def roll_back(alpha: Alpha, record: ReplicaRecord, replica: Replica) -> bool:
+    """Make the last healthy version current if the current one has failed and is to be rolled back; return whether.
+
+    Args:
+        alpha: the running Alpha.
+        record: the replica's record.
+        replica: the replica with the present statuses of its versions.
+    """
+    if roll_back_target(replica, alpha.node.now_ms()) is None:
+        return False
+    async with alpha.transaction() as tx:
+        present = await records.read_replica(alpha.data, record.map.id)
+        target = roll_back_target(present.value, alpha.node.now_ms())
+        failed = present.value.current_version
+        if target is None or failed is None:
+            return False
+        tx.stage(lambda: present.versions[failed].set("rolledBackTo", target.id))
+        tx.stage(lambda: present.map.set("currentVersion", target.id))
+    reason = present.value.version(failed).reason
+    _log.warning("rolled back", replica=present.value.name, version=failed, to=target.id, reason=reason)
+    return True
