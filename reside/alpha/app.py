@@ -50,6 +50,8 @@ def replica() -> Replica:
         alpha_contract.SCALE_REPLICA: replica_rpc.scale,
         alpha_contract.CHANGE_OWNER: replica_rpc.change_owner,
         alpha_contract.REFRESH_REPLICA: replica_rpc.refresh,
+        alpha_contract.PREVIEW_DELETION: replica_rpc.preview_deletion,
+        alpha_contract.DELETE_REPLICA: replica_rpc.delete,
         alpha_contract.GRANT_PERMISSION: permission_rpc.grant,
         alpha_contract.REVOKE_PERMISSION: permission_rpc.revoke,
         alpha_contract.EXPLAIN_PERMISSION: permission_rpc.explained,

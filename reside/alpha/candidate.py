@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Final
 from reside.alpha import records
 from reside.alpha.rendering import render_replica
 from reside.model.entities import Replica, ReplicaVersion
+from reside.model.errors import LoadRefused
 
 if TYPE_CHECKING:
+    from reside.alpha.records import ReplicaRecord
     from reside.alpha.state import Alpha
     from reside.model.entities import ApproveRequest, LoadRequest
     from reside.model.stacks import DesiredStack
@@ -79,11 +81,15 @@ async def updated_replica(alpha: Alpha, identity: str, *, exclusive: bool, repli
         identity: identity of the image.
         exclusive: whether the image's manifest allows one instance only.
         replica_id: the replica that the load request names.
+
+    Raises:
+        LoadRefused: that replica is being deleted.
     """
     instances = await records.replicas_of(alpha.data, identity)
     if instances and (exclusive or instances[0].value.info.exclusive):
-        return instances[0].value
-    if replica_id is None:
-        return None
-    found = await records.find_replica(alpha.data, replica_id)
+        found: ReplicaRecord | None = instances[0]
+    else:
+        found = None if replica_id is None else await records.find_replica(alpha.data, replica_id)
+    if found is not None and found.value.deletion is not None:
+        raise LoadRefused(f"replica {found.value.name} is being deleted: load the image again when it is gone")
     return None if found is None else found.value

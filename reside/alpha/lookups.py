@@ -54,6 +54,13 @@ async def set_target(data: AlphaData, name: str, target: str) -> None:
         lookup.set(TARGET, target)
 
 
+async def clear(data: AlphaData, name: str, target: str) -> None:
+    """Make the look-up `name` point to nothing, if it points to `target`. An id stays reserved."""
+    lookup = await data.node.find_unique_map(data.public.id, name)
+    if lookup is not None and lookup.get(TARGET) == target:
+        lookup.delete(TARGET)
+
+
 async def make_list(data: AlphaData, name: str) -> None:
     """Create the look-up `name` without values unless it exists, so that readers can watch it."""
     await data.node.unique_map(data.public, name, {TARGETS: []})
@@ -100,3 +107,10 @@ def add_once(values: CoList, value: str) -> None:
     """Append `value` to a list unless it contains it."""
     if value not in values.as_list():
         values.append(value)
+
+
+def remove_once(values: CoList, value: str) -> None:
+    """Remove `value` from a list, if it contains it."""
+    items = values.as_list()
+    if value in items:
+        values.remove(items.index(value))

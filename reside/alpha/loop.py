@@ -1,8 +1,9 @@
 """The leader loop: watch everything that Alpha's work depends on, and handle changes by key.
 
-Keys: `scan` (the lists), `sentinel` (its reports), `settings` (of the cluster), `replica/<id>`, `account/<id>` (the
-direct grants of a person), and in a queue of its own `request/<id>`, so that a slow registry delays no rollout. One
-Alpha of a cluster leads. It starts by handling everything, so it continues what its predecessor did not complete.
+Keys: `scan` (the lists), `sentinel` (its reports), `settings` (of the cluster), `replica/<id>`, `deletion/<CoId>` (of a
+replica), `account/<id>` (the direct grants of a person), and in a queue of its own `request/<id>`, so that a slow
+registry delays no rollout. One Alpha of a cluster leads. It starts by handling everything, so it continues what its
+predecessor did not complete.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from reside.alpha.granting.sync import Grantee, sync_grants
 from reside.alpha.loading import again
 from reside.alpha.loading.expiry import expire, expires_in
 from reside.alpha.loading.validate import validate
+from reside.alpha.managing.deleting import delete_replica
 from reside.alpha.rollouts import reconcile_replica
 from reside.alpha.versions import create_version
 from reside.common.backoff import DEFAULT
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from reside.locks import Held
 
 _log = structlog.get_logger(__name__)
-SCAN, SENTINEL, SETTINGS = "scan", "sentinel", "settings"
+SCAN, SENTINEL, SETTINGS, DELETION = "scan", "sentinel", "settings", "deletion"
 WORKERS: Final = 4
 _ENTRY_PAUSE_S: Final = 0.5
 """Pause before a changed entry of a control block is looked at. A replica can change its own entries in a loop."""
@@ -53,6 +55,7 @@ class Loop:
         self._requests = WorkQueue("requests", self._request, workers=REQUEST_WORKERS, backoff=DEFAULT)
         self._subscriptions: dict[str, Callable[[], None]] = {}
         self._open: set[int] = set()
+        self._deleting: set[int] = set()
         self._unreported: dict[str, int] = {}
         self._blocks = Blocks(alpha.data, self._grantee_changed)
         self._index: CoMap | None = None
@@ -83,13 +86,29 @@ class Loop:
         elif kind == SETTINGS:
             for known in self._alpha.data.replicas_by_account.values():
                 self._queue.add(f"replica/{known}")
+        elif kind == DELETION:
+            await self._delete(await records.read_replica(self._alpha.data, number))
         elif kind == "account":
             await sync_grants(self._alpha, self._blocks, Grantee(number))
         else:
-            pause = await reconcile_replica(self._alpha, self._blocks, int(number))
-            await self._resolve_again(int(number))
-            if pause is not None:
-                self._queue.add(key, after=min(pause, _LONGEST_PAUSE_S))
+            record = await records.find_replica(self._alpha.data, int(number))
+            if record is not None:
+                await (self._reconcile if record.value.deletion is None else self._delete)(record)
+
+    async def _reconcile(self, record: ReplicaRecord) -> None:
+        pause = await reconcile_replica(self._alpha, self._blocks, record)
+        await self._resolve_again(record.value.id)
+        if pause is not None:
+            self._queue.add(f"replica/{record.value.id}", after=min(pause, _LONGEST_PAUSE_S))
+
+    async def _delete(self, record: ReplicaRecord) -> None:
+        """Carry a deletion on; it goes on when the Sentinel's reports change."""
+        self._deleting.add(record.value.id)
+        if await delete_replica(self._alpha, self._blocks, record):
+            self._deleting.discard(record.value.id)
+            self._unreported.pop(record.value.name, None)
+            self._unwatch(record.map)
+            self._unwatch(record.management)
 
     async def _scan(self) -> None:
         """Watch and handle the replicas, direct grants and open requests that are not watched yet."""
@@ -112,6 +131,8 @@ class Loop:
                 self._add(f"request/{record.value.id}")
 
     async def _follow_replica(self, replica: ReplicaRecord) -> None:
+        if replica.value.deletion is not None:  # its look-up by id may be gone already
+            self._queue.add(f"{DELETION}/{replica.map.id}")
         key = f"replica/{replica.value.id}"
         self._unreported[replica.value.name] = replica.value.id
         self._watch(replica.map, key)
@@ -138,6 +159,8 @@ class Loop:
                 self._watch(await self._alpha.node.load_map(target), f"replica/{number}")
                 self._queue.add(f"replica/{number}")
                 self._unreported.pop(stack, None)
+        for number in self._deleting:
+            self._queue.add(f"replica/{number}")
         for number in self._open:
             self._add(f"request/{number}")
 

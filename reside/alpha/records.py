@@ -92,7 +92,7 @@ async def providers_of(data: AlphaData, contract: int) -> tuple[ReplicaChoice, .
     return tuple(
         ReplicaChoice(id=replica.id, name=replica.name, account=replica.account)
         for replica in sorted(found, key=lambda r: r.id)
-        if replica.management.enabled
+        if replica.management.enabled and replica.deletion is None
     )
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from reside.alpha import records
 from reside.alpha.endpoints import sync_endpoint
 from reside.alpha.granting.sync import Grantee, sync_grants
 from reside.alpha.health import next_deadline_s
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 
-async def reconcile_replica(alpha: Alpha, blocks: Blocks, number: int) -> float | None:
+async def reconcile_replica(alpha: Alpha, blocks: Blocks, record: ReplicaRecord) -> float | None:
     """Update a replica's grants, the statuses of its versions from live state, and its desired stack.
 
     Returns:
@@ -39,9 +38,6 @@ async def reconcile_replica(alpha: Alpha, blocks: Blocks, number: int) -> float 
     Raises:
         NotReady: the Sentinel can't be reached yet.
     """
-    record = await records.find_replica(alpha.data, number)
-    if record is None:
-        return None
     await sync_providers(alpha, record)
     await sync_grants(alpha, blocks, Grantee(record.value.account, record.value))
     await sync_endpoint(alpha, blocks, record.value)

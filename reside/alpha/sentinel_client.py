@@ -83,6 +83,21 @@ class SentinelClient:
         _name(maps.desired, stack.name, target)
         await self._data.node.flush()
 
+    async def remove(self, stack: str) -> bool:
+        """Remove a desired stack; return whether the Sentinel reports nothing of it any more.
+
+        Raises:
+            NotReady: the Sentinel's data can't be reached.
+        """
+        maps = await self.open()
+        found = await self._data.node.find_unique_map(self._data.stacks_group.id, sentinel_data.stack_map(stack))
+        if stack in maps.desired:
+            maps.desired.delete(stack)
+        if found is not None and OBJECTS in found:  # another replica of this name starts with an empty stack
+            found.delete(OBJECTS)
+        await self._data.node.flush()
+        return stack not in maps.reports
+
     async def read_report(self, stack: str) -> StackReport:
         """Return what the Sentinel reports of a stack; an empty report if it has not reported yet.
 

@@ -120,7 +120,7 @@ async def _wrong_listings(alpha: Alpha, record: ReplicaRecord) -> dict[str, bool
     replica = record.value
     if replica.current_version is None:
         return {}
-    enabled = replica.management.enabled
+    enabled = replica.management.enabled and replica.deletion is None
     now = set(replica.version(replica.current_version).implementations.values()) if enabled else set()
     return {
         name: is_listed

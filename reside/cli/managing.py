@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from reside.cli import config, output
 from reside.cli.grantees import Names, read_names
 from reside.cli.prompt import confirm
+from reside.cli.replicas import ReplicaView
 from reside.cli.session import Session, open_session
 from reside.model.alpha_contract import (
     CHANGE_OWNER,
+    DELETE_REPLICA,
     DISABLE_REPLICA,
     ENABLE_REPLICA,
     PLACE_REPLICA,
+    PREVIEW_DELETION,
     REFRESH_REPLICA,
     SCALE_REPLICA,
 )
-from reside.model.errors import ResideError
+from reside.model.errors import NotReady, ResideError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
 app = typer.Typer()
+
+DELETED_S: Final = 300.0
+"""Seconds to wait for the end of a deletion."""
 
 Name = Annotated[str, typer.Argument(help="Name of the replica.")]
 ContextName = Annotated[str | None, typer.Option("--context", help="Context; the current one if not given.")]
@@ -110,6 +116,54 @@ def refresh(
             return True
 
     _say(f"{name} is refreshed" if asyncio.run(run()) else f"the pod template of {name} is up to date")
+
+
+@app.command("delete")
+def delete(
+    name: Name,
+    *,
+    force: Annotated[bool, typer.Option("--force", help="Delete it although other replicas require it.")] = False,
+    auto_approve: Annotated[bool, typer.Option("--auto-approve", help="Delete without asking.")] = False,
+    context: ContextName = None,
+) -> None:
+    """Delete a replica: its objects, its account's permissions, its name. Show what goes, ask, and wait for the end."""
+
+    async def run() -> None:
+        async with _session(context) as (session, names):
+            number = names.replica(name)["id"]
+            seen = await session.call(PREVIEW_DELETION, {"replica": number})
+            for line in deletion_lines(seen, names):
+                _say(line)
+            if not (auto_approve or await confirm("Delete?")):
+                raise ResideError(f"{name} is not deleted: nothing was changed")
+            await session.call(DELETE_REPLICA, {"replica": number, "revision": seen["revision"], "force": force})
+            await _until_deleted(session, number)
+
+    asyncio.run(run())
+    _say(f"{name} is deleted")
+
+
+def deletion_lines(seen: dict[str, Any], names: Names) -> Iterator[str]:
+    """Yield what a deletion removes, for people."""
+    yield f"{seen['name']} and its {len(seen['objects'])} Kubernetes objects are deleted: {', '.join(seen['objects'])}"
+    for replica, contract, permission, instance in seen["holds"]:
+        of = f" for {instance}" if instance else ""
+        yield f"  withdrawn: {permission}{of} ({contract}) of {names.replica_name(replica)}"
+    for _, dependant, keys in seen["dependants"]:
+        yield f"  required by {dependant} ({', '.join(keys)})"
+
+
+async def _until_deleted(session: Session, number: int) -> None:
+    try:
+        async with asyncio.timeout(DELETED_S):
+            async for rows in ReplicaView(session.node, session.data).changes():
+                if number not in {row["id"] for row in rows}:
+                    return
+    except TimeoutError:
+        raise NotReady(
+            f"the deletion is ordered, but not complete after {DELETED_S:.0f} s: check that the pods of Alpha and the "
+            "Sentinel are ready"
+        ) from None
 
 
 def _change(context: str | None, name: str, method: str, **members: Any) -> None:

@@ -23,7 +23,7 @@ from reside.model.errors import InvalidInput, ResideError
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Replicas: load, list, roll back, enable, disable, place, scale, refresh, give away.",
+    help="Replicas: load, list, roll back, enable, disable, place, scale, refresh, give away, delete.",
 )
 app.add_typer(managing.app)
 

@@ -81,7 +81,7 @@ class ReplicaView:
             "name": replica.get("name"),
             "class": (replica.get("info") or {}).get("class"),
             "version": number,
-            "status": current.status if current else "unknown",
+            "status": "deleting" if replica.get("deletion") else current.status if current else "unknown",
             "image": f"{identity}@{current.digest}" if current else identity,
             "requested": current.image if current else None,
             "identity": identity,

@@ -208,7 +208,7 @@ class Replica(Entity):
     """An instance with its versions.
 
     `owner` is the account of the person that it belongs to, `current_version` the id of the current version, `template`
-    the digest of the pod template that was asked for last.
+    the digest of the pod template that was asked for last, `deletion` who has ordered its deletion.
     """
 
     id: int
@@ -221,6 +221,7 @@ class Replica(Entity):
     agent_secret: str | None = None
     management: Management = Field(default_factory=Management)
     template: str | None = None
+    deletion: Decision | None = None
     current_version: int | None = None
     versions: tuple[ReplicaVersion, ...] = ()
 

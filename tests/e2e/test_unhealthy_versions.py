@@ -33,7 +33,7 @@ def load_broken(platform: Platform, command: tuple[str, ...], *options: str) -> 
     if "caller" not in platform.replicas():
         platform.load(platform.build("examples/replicas/caller", "v1"))
     row = greeter(platform)
-    options = ("--replica-id", str(row["id"]), "--health-deadline", "25", *options)
+    options = ("--replica-id", str(row["id"]), "--health-deadline", "15", *options)
     load = partial(platform.load, running(platform, row["image"], command), *options, check=False)
 
     async def scenario() -> tuple[subprocess.CompletedProcess[str], list[str]]:
@@ -52,7 +52,7 @@ def test_a_crash_looping_version_is_rolled_back_and_says_why(platform: Platform)
     assert done.returncode == 1
     said = " ".join(done.stderr.split())
     failed = before["version"] + 1
-    why = "it was not healthy within 25 s: CrashLoopBackOff: exit code 3"
+    why = "it was not healthy within 15 s: CrashLoopBackOff: exit code 3"
     assert f"version {failed} of greeter was rolled back to version {before['version']}: {why}" in said
     assert "hunter2" not in done.stdout + done.stderr
     eventually_sync(
@@ -67,7 +67,7 @@ def test_a_version_that_never_gets_ready_stays_until_it_is_replaced(platform: Pl
     before = greeter(platform)
     done = load_broken(platform, NEVER_READY)
     assert done.returncode == 1
-    assert "it was not healthy within 25 s: its pods have not become ready" in " ".join(done.stderr.split())
+    assert "it was not healthy within 15 s: its pods have not become ready" in " ".join(done.stderr.split())
     row = greeter(platform)
     assert (row["status"], row["version"]) == ("error", row["versions"][-1]["id"])
     statuses = {version["id"]: version["status"] for version in row["versions"]}

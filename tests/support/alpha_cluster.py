@@ -24,6 +24,7 @@ from reside.jazz import Credentials, Node
 from reside.model import constants
 from reside.model.alpha_contract import SUPER_ADMIN_PERMISSIONS
 from reside.model.endpoints import rpc_path
+from reside.model.errors import Conflict
 from reside.model.manifest import encode_label, parse_manifest
 from reside.registry import ImageReference, RegistryClient
 from reside.replica import ReplicaSettings
@@ -228,6 +229,15 @@ class Client:
         body = {"id": number, "revision": request.revision, **members}
         await self.call("approve-load-request", body)
         return await self.cluster_request(number, lambda r: r.version is not None)
+
+    async def approve_latest(self, number: int) -> LoadRequest:
+        """Approve a request as the command does: look at it again if cluster state changed after its preview."""
+        for _ in range(3):
+            try:
+                return await self.approve(number)
+            except Conflict:
+                continue
+        raise AssertionError(f"request {number} was previewed again each time")
 
     async def load(self, image: str, **members: Any) -> LoadRequest:
         """Create a load request, approve it, and return it with its version."""

@@ -110,6 +110,8 @@ class Cluster:
             self._changed.clear()
             for name, target in list(maps[DESIRED].items()):
                 await self._apply(maps[REPORTS], name, await self._stack(target))
+            for name in [name for name in maps[REPORTS] if name not in maps[DESIRED] and self._orders.reporting]:
+                maps[REPORTS].delete(name)
             for key, target in list(maps[PREVIEWS].items()):
                 await self._preview(maps[PREVIEW_RESULTS], key, await self._stack(target))
             await node.flush()

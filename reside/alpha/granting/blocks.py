@@ -49,6 +49,12 @@ class Blocks:
                 self._open[number] = block
             return self._open[number]
 
+    def forget(self, number: int) -> None:
+        """Unsubscribe from the block of a replica that was deleted."""
+        block = self._open.pop(number, None)
+        if block is not None:
+            block.close()
+
     def close(self) -> None:
         """Unsubscribe from all blocks."""
         for block in self._open.values():

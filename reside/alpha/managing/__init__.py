@@ -1,1 +1,1 @@
-"""Managing replicas: enable, disable, place, give to another owner, refresh the pod template."""
+"""Managing replicas: enable, disable, place, scale, give to another owner, refresh the pod template, delete."""

@@ -25,10 +25,13 @@ async def find(alpha: Alpha, number: int) -> ReplicaRecord:
 
     Raises:
         InvalidInput: it does not exist.
+        Conflict: it is being deleted.
     """
     record = await records.find_replica(alpha.data, number)
     if record is None:
         raise InvalidInput(f"replica {number} does not exist: see `reside replica list`")
+    if record.value.deletion is not None:
+        raise Conflict(f"replica {record.value.name} is being deleted")
     return record
 
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from reside.alpha.bodies import CO_ID, Body, parse
 from reside.alpha.management import LABEL_VALUE, MAX_PODS
-from reside.alpha.managing import configure
+from reside.alpha.managing import configure, deletion
 from reside.model import alpha_contract
 
 if TYPE_CHECKING:
@@ -45,6 +45,13 @@ class RefreshBody(ReplicaBody):
     """Body of refresh-replica; `digest` is the SHA-256 (hex) of the pod template."""
 
     digest: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
+class DeleteBody(ReplicaBody):
+    """Body of delete-replica; `revision` is that of the preview."""
+
+    revision: str = Field(pattern=r"^[0-9a-f]{64}$")
+    force: bool = False
 
 
 async def enable(alpha: Alpha, call: Call) -> Json:
@@ -87,6 +94,20 @@ async def refresh(alpha: Alpha, call: Call) -> Json:
     body = parse(RefreshBody, call)
     await _require_manager(alpha, call, body.replica)
     return _answer(await configure.refresh_template(alpha, body.replica, body.digest))
+
+
+async def preview_deletion(alpha: Alpha, call: Call) -> Json:
+    """Serve preview-deletion."""
+    body = parse(ReplicaBody, call)
+    await _require_manager(alpha, call, body.replica)
+    return (await deletion.preview(alpha, body.replica)).document()
+
+
+async def delete(alpha: Alpha, call: Call) -> Json:
+    """Serve delete-replica. It returns once the deletion is ordered."""
+    body = parse(DeleteBody, call)
+    await _require_manager(alpha, call, body.replica)
+    return _answer(await deletion.delete(alpha, body.replica, body.revision, call.account, force=body.force))
 
 
 async def _require_manager(alpha: Alpha, call: Call, number: int) -> None:

@@ -96,7 +96,7 @@ async def test_two_new_instances_of_one_exclusive_identity_are_approved_one_afte
     with pytest.raises(Conflict, match="is carried out first"):
         await admin.call("approve-load-request", {"id": second, "revision": seen[second]})
     cluster.lead()
-    await admin.approve(second)
+    await admin.approve_latest(second)
     assert len(await cluster.names()) == 1
     (replica,) = [await cluster.replica(name) for name in (await cluster.names()).values()]
     assert [version.request for version in replica.versions] == [first, second]
