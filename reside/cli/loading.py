@@ -19,7 +19,15 @@ from reside.cli import output
 from reside.cli.replicas import ReplicaView, Row
 from reside.cli.session import ALPHA_WITHIN_S
 from reside.model.alpha_contract import APPROVE_LOAD_REQUEST, CREATE_LOAD_REQUEST
-from reside.model.entities import ApproveRequest, GrantedPermission, HealthPolicy, LoadRequest, LoadRequestSpec
+from reside.model.entities import (
+    ApproveRequest,
+    ChangedPermission,
+    Difference,
+    GrantedPermission,
+    HealthPolicy,
+    LoadRequest,
+    LoadRequestSpec,
+)
 from reside.model.errors import AnswerLost, Conflict, InvalidInput, LoadRefused, NotReady, ResideError
 
 if TYPE_CHECKING:
@@ -236,6 +244,9 @@ def render_request(request: LoadRequest) -> RenderableType:
                 ["REQUIRES", "FROM", "ALTERNATIVES", "PERMISSIONS"], _requirements(content), title="\nrequirements"
             )
         )
+    if content.difference is not None:
+        title = f"\npermissions, compared with version {content.difference.version}"
+        parts.append(output.table(["", "PERMISSION", "OF"], _difference(content.difference), title=title))
     changes = (request.preview or {}).get("changes") or []
     rows = [(c["action"], c["object"], ", ".join(c.get("paths", ()))) for c in changes]
     parts.append(output.table(["ACTION", "OBJECT", "PATHS"], rows, title="\npreview"))
@@ -272,7 +283,12 @@ def _requirements(content: ApproveRequest) -> list[tuple[str, ...]]:
     ]
 
 
-def _permission(permission: GrantedPermission) -> str:
+def _difference(found: Difference) -> list[tuple[str, ...]]:
+    rows = [("new", permission) for permission in found.added] + [("gone", permission) for permission in found.removed]
+    return [(word, _permission(p), f"{p.replica} ({p.contract})") for word, p in rows] or [("none", "", "")]
+
+
+def _permission(permission: GrantedPermission | ChangedPermission) -> str:
     instance = f" for {permission.instance_id}" if permission.instance_id else ""
     params = f" with {json.dumps(permission.params, sort_keys=True)}" if permission.params else ""
     return permission.permission + instance + params

@@ -113,8 +113,27 @@ class HealthPolicy(Entity):
         return self
 
 
+class ChangedPermission(Entity):
+    """A permission that a load adds or removes; `replica` is the name of the replica that grants it."""
+
+    contract: str
+    replica: str
+    permission: str
+    instance_id: str | None = None
+    params: dict[str, Any] = Field(default_factory=dict)
+
+
+class Difference(Entity):
+    """What a load changes of the permissions of an instance, compared with its current version."""
+
+    version: int
+    digest: str
+    added: tuple[ChangedPermission, ...] = ()
+    removed: tuple[ChangedPermission, ...] = ()
+
+
 class ApproveRequest(Entity):
-    """What an approver reviews and approves."""
+    """What an approver reviews and approves; `difference` is missing for a new instance."""
 
     info: ReplicaInfo
     name: str
@@ -123,6 +142,7 @@ class ApproveRequest(Entity):
     display_info: DisplayInfo = Field(default_factory=dict)
     implementations: dict[str, str] = Field(default_factory=dict)
     requirements: dict[str, Requirement] = Field(default_factory=dict)
+    difference: Difference | None = None
 
 
 class LoadRequestSpec(Entity):

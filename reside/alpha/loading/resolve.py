@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from reside.alpha.granting.checks import check_permission
+from reside.alpha.loading.difference import difference
 from reside.alpha.loading.placeholders import replica_values, substitute
 from reside.model.entities import ApproveRequest, GrantedPermission, ReplicaChoice, Requirement
 from reside.model.errors import LoadRefused
@@ -118,6 +119,10 @@ def approve_request(manifest: ReplicaManifest, digest: str, state: ClusterState)
     check_existing(manifest, state.existing)
     values = replica_values(state.name, manifest.identity)
     before = _current_requirements(state.existing)
+    requirements = {
+        key: _requirement(key, required, state, values, before.get(key))
+        for key, required in manifest.requirements.items()
+    }
     return ApproveRequest(
         info=manifest.info,
         name=state.name,
@@ -125,10 +130,8 @@ def approve_request(manifest: ReplicaManifest, digest: str, state: ClusterState)
         digest=digest,
         display_info=manifest.display_info,
         implementations={key: i.identity for key, i in manifest.implementations.items()},
-        requirements={
-            key: _requirement(key, required, state, values, before.get(key))
-            for key, required in manifest.requirements.items()
-        },
+        requirements=requirements,
+        difference=difference(state.existing, requirements),
     )
 
 

@@ -84,6 +84,18 @@ async def test_the_running_version_keeps_its_grants_until_the_next_one_has_taken
 
 
 @pytest.mark.usefixtures("loaded")
+async def test_an_approver_sees_which_permissions_are_new_and_which_are_gone(servers: Servers, admin: Client) -> None:
+    await push_caller(servers, 2, "greet", "shout", params={"times": 1})
+    request = await admin.settled(await admin.create("examples/caller:v2"))
+    assert request.approve_request is not None
+    found = request.approve_request.difference
+    assert found is not None
+    assert found.version == 1
+    assert [(p.permission, p.replica, p.params) for p in found.added] == [("shout", "greeter", {"times": 1})]
+    assert [p.permission for p in found.removed] == ["wave"]
+
+
+@pytest.mark.usefixtures("loaded")
 async def test_a_changed_entry_is_brought_back(cluster: AlphaCluster) -> None:
     """Also one that a manager of control blocks has changed while no Alpha led."""
     await are_granted(cluster, "greet", "wave")

@@ -8,7 +8,14 @@ import pytest
 from unit.alpha.entities import GREETING, digest, replica
 
 from reside.alpha.loading.revision import approval_revision
-from reside.model.entities import ApproveRequest, GrantedPermission, LoadRequest, ReplicaChoice, Requirement
+from reside.model.entities import (
+    ApproveRequest,
+    GrantedPermission,
+    HealthPolicy,
+    LoadRequest,
+    ReplicaChoice,
+    Requirement,
+)
 from reside.model.stacks import DesiredStack
 
 REQUEST = LoadRequest(id=7, status="validating", image="image:v1", owner="co_zOwner")
@@ -59,10 +66,12 @@ def test_it_changes_with_what_is_granted(changed: ApproveRequest) -> None:
     assert approval_revision(REQUEST, changed, None, STACK) != BEFORE
 
 
-def test_it_changes_with_the_stack_the_replica_and_the_owner() -> None:
+def test_it_changes_with_the_stack_the_replica_the_owner_and_the_health_policy() -> None:
     assert approval_revision(REQUEST, approved(), None, OTHER_STACK) != BEFORE
     assert approval_revision(REQUEST, approved(), replica("running"), STACK) != BEFORE
     assert approval_revision(REQUEST.model_copy(update={"owner": "co_zOther"}), approved(), None, STACK) != BEFORE
+    policy = HealthPolicy(on_failure="roll-back")
+    assert approval_revision(REQUEST.model_copy(update={"health": policy}), approved(), None, STACK) != BEFORE
 
 
 def test_it_does_not_change_with_what_grants_nothing() -> None:

@@ -10,7 +10,14 @@ from rich.console import Console
 from reside.cli import output
 from reside.cli.loading import render_request
 from reside.cli.progress import Steps
-from reside.model.entities import ApproveRequest, GrantedPermission, LoadRequest, Requirement
+from reside.model.entities import (
+    ApproveRequest,
+    ChangedPermission,
+    Difference,
+    GrantedPermission,
+    LoadRequest,
+    Requirement,
+)
 
 HOSTILE = "[/] [red]all[/red] [link=x] \x1b[2J\u202e\n"
 SHOWN = r"[/] [red]all[/red] [link=x] \x1b[2J\u202e"
@@ -33,10 +40,19 @@ def test_a_permission_can_not_hide_its_name_from_the_approver(screen: StringIO) 
         identity="registry.example.org/caller",
         digest="sha256:1",
         requirements={"greeting": Requirement(contract="registry.example.org/greeting", permissions=(permission,))},
+        difference=Difference(
+            version=1,
+            digest="sha256:0",
+            added=(ChangedPermission(contract="x", replica=HOSTILE, permission="greet"),),
+            removed=(ChangedPermission(contract="x", replica="greeter", permission="wave"),),
+        ),
     )
     request = LoadRequest(id=1, status="requires-approval", image="image", owner="co_z", approve_request=content)
     output.console.print(render_request(request))
     assert f"greet for {SHOWN}" in screen.getvalue()
+    lines = [line.split() for line in screen.getvalue().splitlines()]
+    assert ["new", "greet", *f"{SHOWN}\\n (x)".split()] in lines
+    assert ["gone", "wave", "greeter", "(x)"] in lines
     assert r"""with {"to": "\u001b[2J[red]"}""" in screen.getvalue()
 
 
