@@ -24,7 +24,7 @@ async def render_replica(alpha: Alpha, replica: Replica) -> DesiredStack:
 
 
 def template_change(alpha: Alpha, replica: Replica, stack: DesiredStack) -> TemplateChange | None:
-    """Return what rendering the pod template of the current version anew would change in a replica's stack."""
+    """Compare the pod template of the current version in a stack with the one that Alpha renders now; None if equal."""
     if replica.current_version is None or replica.info.kind == "oneshot":
         return None
     workload = Workload(replica, replica.version(replica.current_version), runs=True)

@@ -244,9 +244,10 @@ def render_request(request: LoadRequest) -> RenderableType:
                 ["REQUIRES", "FROM", "ALTERNATIVES", "PERMISSIONS"], _requirements(content), title="\nrequirements"
             )
         )
-    if content.difference is not None:
-        title = f"\npermissions, compared with version {content.difference.version}"
-        parts.append(output.table(["", "PERMISSION", "OF"], _difference(content.difference), title=title))
+    found = content.difference
+    if found is not None and (found.added or found.removed):
+        head = [f"SINCE VERSION {found.version}", "PERMISSION", "OF"]
+        parts.append(output.table(head, _difference(found), title="\npermissions"))
     changes = (request.preview or {}).get("changes") or []
     rows = [(c["action"], c["object"], ", ".join(c.get("paths", ()))) for c in changes]
     parts.append(output.table(["ACTION", "OBJECT", "PATHS"], rows, title="\npreview"))
@@ -261,6 +262,7 @@ def _head(request: LoadRequest, content: ApproveRequest) -> list[tuple[str, Any]
         ("digest", content.digest),
         ("class", content.info.kind + (", scalable" if content.info.scalable else "")),
         ("implements", ", ".join(content.implementations.values()) or "none"),
+        ("owner", request.owner),
         ("health", _health(request.health)),
     ]
 
@@ -285,7 +287,7 @@ def _requirements(content: ApproveRequest) -> list[tuple[str, ...]]:
 
 def _difference(found: Difference) -> list[tuple[str, ...]]:
     rows = [("new", permission) for permission in found.added] + [("gone", permission) for permission in found.removed]
-    return [(word, _permission(p), f"{p.replica} ({p.contract})") for word, p in rows] or [("none", "", "")]
+    return [(word, _permission(p), f"{p.replica} ({p.contract})") for word, p in rows]
 
 
 def _permission(permission: GrantedPermission | ChangedPermission) -> str:

@@ -23,7 +23,7 @@ from reside.model.alpha_contract import (
     REFRESH_REPLICA,
     SCALE_REPLICA,
 )
-from reside.model.errors import NotReady, ResideError
+from reside.model.errors import Conflict, NotReady, ResideError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -134,6 +134,8 @@ def delete(
             seen = await session.call(PREVIEW_DELETION, {"replica": number})
             for line in deletion_lines(seen, names):
                 _say(line)
+            if seen["dependants"] and not force:
+                raise Conflict(f"replica {name} is required by {_users(seen)}: delete these first, or use --force")
             if not (auto_approve or await confirm("Delete?")):
                 raise ResideError(f"{name} is not deleted: nothing was changed")
             await session.call(DELETE_REPLICA, {"replica": number, "revision": seen["revision"], "force": force})
@@ -145,12 +147,16 @@ def delete(
 
 def deletion_lines(seen: dict[str, Any], names: Names) -> Iterator[str]:
     """Yield what a deletion removes, for people."""
-    yield f"{seen['name']} and its {len(seen['objects'])} Kubernetes objects are deleted: {', '.join(seen['objects'])}"
+    yield f"{seen['name']} and its Kubernetes objects are deleted: {', '.join(seen['objects'])}"
     for replica, contract, permission, instance in seen["holds"]:
         of = f" for {instance}" if instance else ""
         yield f"  withdrawn: {permission}{of} ({contract}) of {names.replica_name(replica)}"
-    for _, dependant, keys in seen["dependants"]:
-        yield f"  required by {dependant} ({', '.join(keys)})"
+    if seen["dependants"]:
+        yield f"  required by {_users(seen)}"
+
+
+def _users(seen: dict[str, Any]) -> str:
+    return ", ".join(f"{name} ({', '.join(keys)})" for _, name, keys in seen["dependants"])
 
 
 async def _until_deleted(session: Session, number: int) -> None:

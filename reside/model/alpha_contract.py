@@ -34,7 +34,7 @@ READ_REQUESTS: Final = "load-request:read:all"
 APPROVE_REQUESTS: Final = "load-request:approve"
 MANAGE_BLOCKS: Final = "rcb:manage:all"
 MANAGE_PERMISSIONS: Final = "permission:manage:all"
-"""Grant and revoke any permission of any replica; whoever has it can give itself every other one."""
+"""Grant and revoke any permission of any replica. Its holders can grant themselves all other permissions."""
 
 SUPER_ADMIN_PERMISSIONS: Final = (
     READ_REPLICAS,

@@ -227,7 +227,8 @@ class Management(Entity):
 class Replica(Entity):
     """An instance with its versions.
 
-    `owner` is the account of the person that it belongs to, `current_version` the id of the current version, `template`
+    `owner` is the account of the person that it belongs to, `disabled_by` the account whose call disabled it last,
+    `current_version` the id of the current version, `template`
     the digest of the pod template that was asked for last, `deletion` who has ordered its deletion.
     """
 
@@ -237,6 +238,7 @@ class Replica(Entity):
     info: ReplicaInfo
     account: str
     owner: str | None = None
+    disabled_by: str | None = None
     control_block: str
     agent_secret: str | None = None
     management: Management = Field(default_factory=Management)

@@ -1,8 +1,8 @@
 """Super admins: accounts with all of Alpha's permissions that administrators need (docs/model.md, section 4).
 
-The first account that sends the one-time code of the bootstrap becomes super admin. If the key of the last super admin
-is lost, whoever can write the Secret with the code stores a recovery code there, and claims with it. A recovery code
-can be used once. Super admins can make others with `grant-permission`.
+The first account that sends the one-time code of the bootstrap becomes super admin. Super admins can make others with
+`grant-permission`. To replace a lost super admin, an operator with write access to the Secret stores a recovery code
+there, and claims with it. A recovery code can be used once.
 """
 
 from __future__ import annotations

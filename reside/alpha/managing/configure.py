@@ -12,7 +12,7 @@ from reside.alpha import records
 from reside.alpha.granting import direct
 from reside.alpha.management import ENABLED, PLACEMENT_GROUP, PODS
 from reside.model.constants import SYSTEM_IDS
-from reside.model.errors import Conflict, InvalidInput
+from reside.model.errors import Conflict, InvalidInput, NotAllowed
 
 if TYPE_CHECKING:
     from reside.alpha.records import ReplicaRecord
@@ -35,19 +35,40 @@ async def find(alpha: Alpha, number: int) -> ReplicaRecord:
     return record
 
 
-async def set_enabled(alpha: Alpha, number: int, *, enabled: bool) -> Replica:
+async def set_enabled(alpha: Alpha, number: int, by: str, *, enabled: bool, is_manager: bool) -> Replica:
     """Enable or disable a replica. A disabled replica has no pods, and keeps its account and its grants.
+
+    Args:
+        alpha: the running Alpha.
+        number: id of the replica.
+        by: the account that does it.
+        enabled: the new state.
+        is_manager: whether this account manages all replicas. Its owner can't end what a manager has disabled.
 
     Raises:
         InvalidInput: the replica does not exist.
         Conflict: it is a part of the platform, which can't be disabled.
+        NotAllowed: another account has disabled it.
     """
     async with alpha.transaction() as tx:
         record = await find(alpha, number)
         if not enabled and record.value.identity in SYSTEM_IDS:
             raise Conflict(f"replica {record.value.name} is a part of ReSide and can't be disabled")
+        if not is_manager and not _may_enable(record, by, alpha.account):
+            raise NotAllowed(
+                f"replica {record.value.name} was disabled by another account: only a manager of replicas enables it"
+            )
+        if not enabled:
+            tx.stage(lambda: record.map.set("disabledBy", by))
         tx.stage(lambda: record.management.set(ENABLED, enabled))
     return record.value
+
+
+def _may_enable(record: ReplicaRecord, owner: str, alpha: str) -> bool:
+    """Return whether a replica is enabled, or was disabled by its owner with a call that Alpha has carried out."""
+    edit = record.management.edit(ENABLED)
+    is_own = edit is not None and edit.by == alpha and record.value.disabled_by == owner
+    return record.value.management.enabled or is_own
 
 
 async def set_placement(alpha: Alpha, number: int, group: str | None) -> Replica:

@@ -16,7 +16,6 @@ import structlog
 
 from reside.alpha import lookups
 from reside.alpha.granting import direct
-from reside.alpha.granting.control_blocks import opened
 from reside.alpha.granting.sync import Grantee, sync_grants
 from reside.alpha.versions import sync_providers
 from reside.jazz import AccountId, ValueDeleted
@@ -49,7 +48,7 @@ async def delete_replica(alpha: Alpha, blocks: Blocks, record: ReplicaRecord) ->
         await alpha.lease.check()
     if not await alpha.sentinel.remove(replica.name):
         return False
-    for account in await _grantees(alpha, replica):
+    for account in list(alpha.data.direct_grants):
         await _revoke(alpha, replica, account, lambda grant: grant.replica == replica.id)
     async with alpha.transaction() as tx:
         await tx.run_exclusively(lambda: _forget(alpha, record))
@@ -58,30 +57,26 @@ async def delete_replica(alpha: Alpha, blocks: Blocks, record: ReplicaRecord) ->
     return True
 
 
-async def _grantees(alpha: Alpha, replica: Replica) -> set[str]:
-    """Return the accounts that the replica has granted permissions to."""
-    async with opened(alpha.node, replica.control_block) as block:
-        await block.refresh()
-        return {entry.ref.account for entry in block.permissions()}
-
-
 async def _revoke(alpha: Alpha, replica: Replica, account: str, concerns: Callable[[DirectGrant], bool]) -> None:
-    """Revoke the direct grants of an account that the deletion concerns."""
-    if account not in alpha.data.direct_grants:
-        return
+    """Revoke the direct grants of an account that the deletion concerns.
+
+    They are found in what Alpha has written. The control block may have any number of entries of a hostile replica.
+    """
     order = replica.deletion
     by = alpha.account if order is None else order.by
     decided = Decision(by=by, at=alpha.node.now_ms(), reason=f"replica {replica.name} was deleted")
 
-    async def write() -> None:
+    async def ended() -> list[DirectGrant]:
         found = (await direct.read_all(alpha.data, account)).values()
         update = {"status": "revoked", "decided": decided}
-        ended = [grant.model_copy(update=update) for grant in found if grant.status in _OPEN and concerns(grant)]
-        if ended:
-            await direct.write(alpha.data, account, *ended)
+        return [grant.model_copy(update=update) for grant in found if grant.status in _OPEN and concerns(grant)]
 
-    async with alpha.transaction() as tx:
-        await tx.run_exclusively(write)
+    async def write() -> None:
+        await direct.write(alpha.data, account, *await ended())
+
+    if await ended():
+        async with alpha.transaction() as tx:
+            await tx.run_exclusively(write)
 
 
 async def _forget(alpha: Alpha, record: ReplicaRecord) -> None:

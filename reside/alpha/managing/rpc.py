@@ -57,15 +57,13 @@ class DeleteBody(ReplicaBody):
 async def enable(alpha: Alpha, call: Call) -> Json:
     """Serve enable-replica."""
     body = parse(ReplicaBody, call)
-    await _require_manager(alpha, call, body.replica)
-    return _answer(await configure.set_enabled(alpha, body.replica, enabled=True))
+    return await _set_enabled(alpha, call, body.replica, enabled=True)
 
 
 async def disable(alpha: Alpha, call: Call) -> Json:
     """Serve disable-replica."""
     body = parse(ReplicaBody, call)
-    await _require_manager(alpha, call, body.replica)
-    return _answer(await configure.set_enabled(alpha, body.replica, enabled=False))
+    return await _set_enabled(alpha, call, body.replica, enabled=False)
 
 
 async def place(alpha: Alpha, call: Call) -> Json:
@@ -104,10 +102,18 @@ async def preview_deletion(alpha: Alpha, call: Call) -> Json:
 
 
 async def delete(alpha: Alpha, call: Call) -> Json:
-    """Serve delete-replica. It returns once the deletion is ordered."""
+    """Serve delete-replica. It returns once the deletion is ordered. An owner may not force it on other replicas."""
     body = parse(DeleteBody, call)
+    if body.force:
+        call.require(alpha_contract.MANAGE_REPLICAS)
     await _require_manager(alpha, call, body.replica)
     return _answer(await deletion.delete(alpha, body.replica, body.revision, call.account, force=body.force))
+
+
+async def _set_enabled(alpha: Alpha, call: Call, number: int, *, enabled: bool) -> Json:
+    await _require_manager(alpha, call, number)
+    is_manager = call.has(alpha_contract.MANAGE_REPLICAS)
+    return _answer(await configure.set_enabled(alpha, number, call.account, enabled=enabled, is_manager=is_manager))
 
 
 async def _require_manager(alpha: Alpha, call: Call, number: int) -> None:

@@ -106,6 +106,17 @@ async def test_dependants_refuse_a_deletion_unless_it_is_forced(
     assert "no replica implements" in str(request.error_message)
 
 
+async def test_only_a_manager_forces_a_deletion(
+    cluster: AlphaCluster, admin: Client, loaded: dict[str, Replica]
+) -> None:
+    """8d00e49: an owner could delete what replicas of others require."""
+    owner = await cluster.client("owner")
+    await admin.call("change-owner", {"replica": loaded["greeter"].id, "owner": owner.credentials.account_id})
+    with pytest.raises(NotAllowed, match="replica:manage:all"):
+        await order(owner, loaded["greeter"], force=True)
+    assert (await cluster.replica("greeter")).deletion is None
+
+
 async def test_an_outdated_preview_and_a_platform_replica_are_refused(
     cluster: AlphaCluster, admin: Client, loaded: dict[str, Replica]
 ) -> None:
@@ -152,7 +163,7 @@ async def test_while_it_is_deleted_a_replica_serves_no_new_requirement_and_is_no
     await is_gone(cluster, "greeter")
 
 
-STEPS = ("sync_providers", "sync_grants", "_grantees", "_forget", "_destroy_secret")
+STEPS = ("sync_providers", "sync_grants", "_revoke", "_forget", "_destroy_secret")
 
 
 @pytest.mark.parametrize("step", STEPS)

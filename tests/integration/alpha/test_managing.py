@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.eventually import eventually
 
+from reside.alpha import records
 from reside.model.errors import InvalidInput, NotAllowed
 
 if TYPE_CHECKING:
@@ -17,7 +18,16 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 INFO = {"name": "worker", "class": "long-running", "exclusive": False, "scalable": True}
-METHODS = ("enable-replica", "disable-replica", "place-replica", "change-owner", "refresh-replica")
+METHODS = (
+    "enable-replica",
+    "disable-replica",
+    "place-replica",
+    "scale-replica",
+    "change-owner",
+    "refresh-replica",
+    "preview-deletion",
+    "delete-replica",
+)
 
 
 @pytest.fixture
@@ -40,7 +50,9 @@ def body(method: str, replica: int, owner: Client) -> dict[str, Any]:
     more: dict[str, dict[str, Any]] = {
         "place-replica": {"placementGroup": "ssd"},
         "change-owner": {"owner": owner.credentials.account_id},
+        "scale-replica": {"pods": 2},
         "refresh-replica": {"digest": "0" * 64},
+        "delete-replica": {"revision": "0" * 64},
     }
     return {"replica": replica, **more.get(method, {})}
 
@@ -50,6 +62,27 @@ async def test_the_owner_disables_and_enables_a_replica(cluster: AlphaCluster, w
     await owner.call("disable-replica", {"replica": worker.id})
     await cluster.has_status("worker", "stopped")
     await owner.call("enable-replica", {"replica": worker.id})
+    await cluster.has_status("worker", "running")
+
+
+@pytest.mark.parametrize("by_call", [True, False])
+async def test_an_owner_can_not_enable_what_a_manager_has_disabled(
+    cluster: AlphaCluster, worker: Replica, admin: Client, owner: Client, by_call: bool
+) -> None:
+    """8d00e49: the owner of a replica that was disabled after an incident could start it again."""
+    if by_call:
+        await admin.call("disable-replica", {"replica": worker.id})
+    else:
+        record = await records.find_replica(cluster.alpha.data, worker.id)
+        assert record is not None
+        (await admin.node.load_map(record.management.id)).set("enabled", False)
+    await cluster.has_status("worker", "stopped")
+    with pytest.raises(NotAllowed, match="worker was disabled by another account"):
+        await owner.call("enable-replica", {"replica": worker.id})
+    with pytest.raises(NotAllowed, match="worker was disabled by another account"):
+        await owner.call("disable-replica", {"replica": worker.id})
+    await cluster.has_status("worker", "stopped")
+    await admin.call("enable-replica", {"replica": worker.id})
     await cluster.has_status("worker", "running")
 
 

@@ -53,6 +53,7 @@ def test_a_permission_can_not_hide_its_name_from_the_approver(screen: StringIO) 
     lines = [line.split() for line in screen.getvalue().splitlines()]
     assert ["new", "greet", *f"{SHOWN}\\n (x)".split()] in lines
     assert ["gone", "wave", "greeter", "(x)"] in lines
+    assert ["owner", "co_z"] in lines, "the owner may disable and delete the replica"
     assert r"""with {"to": "\u001b[2J[red]"}""" in screen.getvalue()
 
 
