@@ -19,6 +19,7 @@ from reside.alpha.app import started
 from reside.alpha.granting.control_blocks import opened
 from reside.alpha.loop import lead
 from reside.alpha.settings import AlphaSettings
+from reside.cli.loading import APPROVALS
 from reside.common.tls import trusted_authorities
 from reside.jazz import Credentials, Node
 from reside.model import constants
@@ -230,18 +231,19 @@ class Client:
         await self.call("approve-load-request", body)
         return await self.cluster_request(number, lambda r: r.version is not None)
 
-    async def approve_latest(self, number: int) -> LoadRequest:
+    async def approve_latest(self, number: int, **members: Any) -> LoadRequest:
         """Approve a request as the command does: look at it again if cluster state changed after its preview."""
-        for _ in range(3):
+        for _ in range(APPROVALS):
             try:
-                return await self.approve(number)
-            except Conflict:
-                continue
+                return await self.approve(number, **members)
+            except Conflict as error:
+                if "previewed again" not in str(error):
+                    raise
         raise AssertionError(f"request {number} was previewed again each time")
 
     async def load(self, image: str, **members: Any) -> LoadRequest:
         """Create a load request, approve it, and return it with its version."""
-        return await self.approve(await self.create(image, **members))
+        return await self.approve_latest(await self.create(image, **members))
 
 
 def alpha_settings(servers: Servers, credentials: Credentials, block: str) -> AlphaSettings:
