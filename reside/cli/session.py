@@ -7,7 +7,7 @@ Each call has its own token, which only Alpha accepts, and only for this call.
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -45,6 +45,8 @@ class Session:
     """Alpha's account."""
     endpoint: str
     http: httpx2.AsyncClient
+    instances: dict[str, str] = field(default_factory=dict)
+    """See `call_method`."""
 
     async def call(self, method: str, body: dict[str, Any]) -> Any:
         """Call a method of Alpha; wait while Alpha restarts.
@@ -61,6 +63,7 @@ class Session:
             path=rpc_path(ALPHA_NAME, ALPHA_CONTRACT, method),
             body=body,
             within_s=ALPHA_WITHIN_S,
+            instances=self.instances,
         )
 
 

@@ -6,6 +6,8 @@ from typing import Final
 
 LIVENESS_PATH: Final = "/healthz"
 READINESS_PATH: Final = "/readyz"
+INSTANCE_HEADER: Final = "reside-instance"
+"""Header of a call that names the process for which its token was made."""
 
 
 def replica_path(replica: str) -> str:
@@ -16,3 +18,13 @@ def replica_path(replica: str) -> str:
 def rpc_path(replica: str, contract: str, method: str) -> str:
     """Return the path of a method of a replica instance."""
     return f"{replica_path(replica)}rpc/{contract}/{method}"
+
+
+def signed_path(path: str, instance: str) -> str:
+    """Return what the token of a call signs as its path, so that one process of the receiver accepts it.
+
+    Args:
+        path: path of the call.
+        instance: the value of the header `INSTANCE_HEADER`.
+    """
+    return f"{path}#{instance}"

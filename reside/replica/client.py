@@ -1,7 +1,8 @@
 """Call a method of another replica over HTTP (docs/model.md, section 10).
 
 A call that its receiver has not handled is retried until a deadline: no connection was made, or the receiver says so
-(`refusals`). Each attempt has a request token of its own, since a token is valid for one request. A call that may have
+(`refusals`). Each attempt has a request token of its own, since a token is valid for one request and for one process of
+the receiver, which is unknown before the first call: then the receiver names it in its refusal. A call that may have
 been handled is not retried: the response was lost, a handler failed, or a proxy responded. Only the caller knows
 whether such a call may be repeated.
 """
@@ -9,14 +10,17 @@ whether such a call may be repeated.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
 import stamina
 
 from reside.jazz import now_ms, sign_request
+from reside.model.endpoints import INSTANCE_HEADER, signed_path
 from reside.model.errors import AnswerLost, NotReady, ResideError, from_wire
-from reside.replica.refusals import BY_CODE, NotServing
+from reside.replica.refusals import NotServing, OtherInstance
 
 if TYPE_CHECKING:
     from reside.jazz import AccountId, Credentials, Json
@@ -27,6 +31,9 @@ RETRY_WITHIN_S = 30.0
 """Seconds for which a call is retried. Shorter than the time for which a caller waits for a response, since a replica
 may make this call while it handles another one."""
 _LONGEST_PAUSE_S = 2.0
+_INSTANCES: Final = 32
+"""Processes of a receiver that one attempt tries to reach. Connections of one client mostly reach the same one."""
+_INSTANCE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
@@ -39,6 +46,7 @@ async def call_method(
     path: str,
     body: dict[str, Any],
     within_s: float = RETRY_WITHIN_S,
+    instances: dict[str, str] | None = None,
 ) -> Json:
     """Call one method.
 
@@ -50,6 +58,8 @@ async def call_method(
         path: see `reside.model.endpoints.rpc_path`.
         body: the JSON object to send.
         within_s: seconds after which a call that was not handled is no longer retried.
+        instances: endpoint → the process that the last call has reached, which is updated. None saves nothing, and
+            costs a request more.
 
     Raises:
         AnswerLost: the call was sent, but no response arrived: it may have been handled.
@@ -57,20 +67,14 @@ async def call_method(
         ResideError: the error that the receiver returned, as the class of its code.
     """
     content = json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
+    request = _Request(http, credentials, endpoint, receiver, path, content, {} if instances is None else instances)
     tries = stamina.retry_context(
         on=(*_NOT_SENT, NotServing), attempts=None, timeout=within_s, wait_max=_LONGEST_PAUSE_S, wait_jitter=0.5
     )
     try:
         async for attempt in tries:
             with attempt:
-                token = sign_request(
-                    credentials, receiver=receiver, method="POST", path=path, body=content, now_ms=now_ms()
-                )
-                headers = {"authorization": token, "content-type": "application/json"}
-                response = await http.post(
-                    f"{endpoint.rstrip('/')}{path}", content=content, headers=headers, timeout=TIMEOUT
-                )
-                answer = _parse_response(endpoint, response)
+                answer = await request.send()
     except NotServing as error:
         raise NotReady(
             str(error)
@@ -82,6 +86,41 @@ async def call_method(
             f"{endpoint} did not respond: {_described(error)}; the call may have been carried out"
         ) from error
     return answer
+
+
+@dataclass(frozen=True)
+class _Request:
+    """A call that can be sent any number of times."""
+
+    http: httpx2.AsyncClient
+    credentials: Credentials = field(repr=False)
+    endpoint: str
+    receiver: AccountId
+    path: str
+    content: bytes
+    instances: dict[str, str]
+
+    async def send(self) -> Json:
+        """Send the call to the process that receives it, and return the response."""
+        for _ in range(_INSTANCES):
+            try:
+                return _parse_response(self.endpoint, await self._post(self.instances.get(self.endpoint, "")))
+            except OtherInstance as error:
+                self.instances[self.endpoint] = error.instance
+        raise NotServing(f"{self.endpoint} is served by another process at each attempt: use fewer pods")
+
+    async def _post(self, instance: str) -> httpx2.Response:
+        token = sign_request(
+            self.credentials,
+            receiver=self.receiver,
+            method="POST",
+            path=signed_path(self.path, instance),
+            body=self.content,
+            now_ms=now_ms(),
+        )
+        headers = {"authorization": token, "content-type": "application/json", INSTANCE_HEADER: instance}
+        url = f"{self.endpoint.rstrip('/')}{self.path}"
+        return await self.http.post(url, content=self.content, headers=headers, timeout=TIMEOUT)
 
 
 def _described(error: httpx2.TransportError) -> str:
@@ -102,8 +141,13 @@ def _parse_response(endpoint: str, response: httpx2.Response) -> Json:
     error = data.get("error") if isinstance(data, dict) else None
     if isinstance(error, dict):
         code, message = str(error.get("code")), str(error.get("message"))
-        if response.status_code == httpx2.codes.SERVICE_UNAVAILABLE and code in BY_CODE:
-            raise BY_CODE[code](message)
+        if response.status_code == httpx2.codes.SERVICE_UNAVAILABLE and code == NotServing.code:
+            raise NotServing(message)
+        instance = data.get("instance")
+        if response.status_code == httpx2.codes.MISDIRECTED_REQUEST and code == OtherInstance.code:
+            if isinstance(instance, str) and _INSTANCE.fullmatch(instance):
+                raise OtherInstance(message, instance)
+            raise ResideError(f"{endpoint} does not name its process: is it a replica?")
         raise from_wire(code, message)
     if response.status_code in (
         httpx2.codes.BAD_GATEWAY,

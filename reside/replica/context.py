@@ -43,6 +43,8 @@ class Context:
     """The client for calls of peers."""
     data: dict[str, CoMap] = field(default_factory=dict)
     """Contract identity → that contract's data map."""
+    instances: dict[str, str] = field(default_factory=dict, repr=False)
+    """Endpoint of a peer → the process that the last call has reached (`reside.replica.client.call_method`)."""
 
     @property
     def name(self) -> str:
@@ -61,7 +63,7 @@ class Context:
         Raises:
             NotReady: a named replica has not published its profile yet.
         """
-        caller = Caller(self.node, self.credentials, self.http, self.settings.access_context)
+        caller = Caller(self.node, self.credentials, self.http, self.settings.access_context, self.instances)
         return await find_peers(caller, self.rcb.requirements(), contract_or_key)
 
     async def peer(self, contract_or_key: str) -> Peer:

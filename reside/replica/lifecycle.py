@@ -28,7 +28,6 @@ from reside.jazz import (
     JazzError,
     Node,
     RequestVerifier,
-    now_ms,
 )
 from reside.locks import LockService
 from reside.replica.app import build_app
@@ -59,7 +58,6 @@ _CONNECTIONS = httpx2.Limits(max_connections=64, max_keepalive_connections=16)
 @asynccontextmanager
 async def started(declaration: Declaration, settings: ReplicaSettings, *, serve: bool = True) -> AsyncIterator[Context]:
     """See `Replica.start`."""
-    began = now_ms()  # not the time when it is ready: a call that was signed before may arrive later
     health = Health()
     rpc = RpcServer(settings.replica_name, declaration)
     async with AsyncExitStack() as stack:
@@ -79,7 +77,8 @@ async def started(declaration: Declaration, settings: ReplicaSettings, *, serve:
         stack.push_async_callback(_flush, context)
         await stack.enter_async_context(in_background(permissions=partial(run_permission_loop, context, declaration)))
         if declaration.methods:
-            rpc.open(context, RequestVerifier(context.node.account_id, clock=context.node.now_ms, since_ms=began))
+            # Tokens for an earlier process are refused by its id, so none is refused by its time.
+            rpc.open(context, RequestVerifier(context.node.account_id, clock=context.node.now_ms, since_ms=0))
         stack.push_async_callback(http_server.aclose)  # runs first at the stop: no new calls, and those in progress end
         health.started = True
         _log.info(

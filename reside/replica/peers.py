@@ -28,6 +28,8 @@ class Caller:
     http: httpx2.AsyncClient
     access_context: Literal["internal", "external"]
     """Which endpoint of a peer to call (`ReplicaSettings.access_context`)."""
+    instances: dict[str, str] = field(default_factory=dict)
+    """See `call_method`."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Peer:
             path=rpc_path(self.name, self.contract, method),
             body=body,
             within_s=within_s,
+            instances=self.caller.instances,
         )
 
     async def data(self) -> CoMap:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -11,10 +12,11 @@ from starlette.responses import JSONResponse
 
 from reside.common.transience import is_transient, safe_text
 from reside.jazz import TokenRefused
+from reside.model.endpoints import INSTANCE_HEADER, signed_path
 from reside.model.errors import Conflict, InvalidInput, NotAllowed, NotReady, ResideError
 from reside.replica.call import Call
 from reside.replica.health import RPC_CALLS, RPC_SECONDS
-from reside.replica.refusals import NotServing, Restarted
+from reside.replica.refusals import NotServing, OtherInstance
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -51,12 +53,14 @@ class RpcServer:
         replica: name of the instance.
         context: None until the start sequence has reached serving; earlier calls are refused as not serving.
         verifier: authenticates the caller; None as long as `context` is.
+        instance: id of this process; tokens for others are refused.
     """
 
     replica: str
     declaration: Declaration
     context: Context | None = None
     verifier: RequestVerifier | None = None
+    instance: str = field(default_factory=lambda: secrets.token_urlsafe(12))
 
     def open(self, context: Context, verifier: RequestVerifier) -> None:
         """Start to handle calls."""
@@ -88,6 +92,8 @@ class RpcServer:
     async def _answer(self, request: Request, contract: str, method: str) -> Json:
         if self.context is None or self.verifier is None:
             raise NotServing(f"{self.replica} is starting: try again")
+        if request.headers.get(INSTANCE_HEADER) != self.instance:
+            raise OtherInstance(f"this is another process of {self.replica}: make a token for it", self.instance)
         content = await _read(request)
         account = await self._authenticate(self.verifier, request, content)
         if request.path_params["replica"] != self.replica:
@@ -100,11 +106,12 @@ class RpcServer:
     async def _authenticate(self, verifier: RequestVerifier, request: Request, content: bytes) -> AccountId:
         try:
             return await verifier.verify(
-                request.headers.get("authorization"), method=request.method, path=request.url.path, body=content
+                request.headers.get("authorization"),
+                method=request.method,
+                path=signed_path(request.url.path, self.instance),
+                body=content,
             )
         except TokenRefused as error:
-            if error.reason == "restarted":
-                raise Restarted(f"{self.replica} has just started: {error}") from error
             raise _Unauthenticated(str(error)) from None
 
 
@@ -132,6 +139,12 @@ def _refusal(error: ResideError) -> Response:
         status = 401
     elif isinstance(error, _NoSuchMethod):
         status = 404
+    elif isinstance(error, OtherInstance):
+        return JSONResponse(_body(error) | {"instance": error.instance}, 421)
     else:
         status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
-    return JSONResponse({"error": {"code": error.code, "message": str(error)}}, status)
+    return JSONResponse(_body(error), status)
+
+
+def _body(error: ResideError) -> dict[str, Any]:
+    return {"error": {"code": error.code, "message": str(error)}}

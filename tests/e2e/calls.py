@@ -13,9 +13,9 @@ from e2e.administrator import address, credentials
 
 from reside.common.tls import trusted_authorities
 from reside.jazz import AccountId, now_ms, sign_request
-from reside.model.endpoints import rpc_path
+from reside.model.endpoints import INSTANCE_HEADER, rpc_path, signed_path
 from reside.model.errors import NotAllowed, ResideError, from_wire
-from reside.replica.refusals import Restarted
+from reside.replica.refusals import OtherInstance
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -73,7 +73,7 @@ async def _one(greeter: _Greeter, outcome: Outcome) -> None:
 
 
 class _Greeter:
-    """A new connection for each call. Only a token that is older than the pod that receives it is replaced.
+    """A new connection for each call. Only a token that was made for another pod is replaced.
 
     Other retries would hide the effect of a rolling update.
     """
@@ -82,6 +82,7 @@ class _Greeter:
         self._who = who
         self._endpoint = f"http://{address(platform, 'greeter', 80)}"
         self._receiver = AccountId(platform.secret("greeter")["accountId"])
+        self._instance = ""
 
     async def call(self) -> dict[str, Any]:
         for _ in range(_TOKENS):
@@ -90,14 +91,22 @@ class _Greeter:
             if response.is_success:
                 assert isinstance(answer, dict)
                 return answer
-            if answer["error"]["code"] != Restarted.code:
+            if answer["error"]["code"] != OtherInstance.code:
                 break
+            self._instance = answer["instance"]
         raise from_wire(answer["error"]["code"], answer["error"]["message"])
 
     async def _post(self) -> httpx2.Response:
         path = rpc_path("greeter", GREETING, "greet")
         body = json.dumps({"name": "test"}).encode()
-        token = sign_request(self._who, receiver=self._receiver, method="POST", path=path, body=body, now_ms=now_ms())
-        headers = {"authorization": token, "content-type": "application/json"}
+        token = sign_request(
+            self._who,
+            receiver=self._receiver,
+            method="POST",
+            path=signed_path(path, self._instance),
+            body=body,
+            now_ms=now_ms(),
+        )
+        headers = {"authorization": token, "content-type": "application/json", INSTANCE_HEADER: self._instance}
         async with httpx2.AsyncClient(verify=trusted_authorities(), trust_env=False, timeout=10) as http:
             return await http.post(f"{self._endpoint}{path}", content=body, headers=headers)

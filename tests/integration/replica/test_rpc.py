@@ -12,7 +12,7 @@ from support.registry import free_port
 from support.replicas import GREETING, AlphaDouble, call, endpoint_of, greeting_contract
 
 from reside.jazz import AccountId, now_ms, sign_request
-from reside.model.endpoints import rpc_path
+from reside.model.endpoints import INSTANCE_HEADER, rpc_path, signed_path
 from reside.model.errors import Conflict, InvalidInput, NotAllowed, NotReady, ResideError
 from reside.model.permissions import Grant, PermissionRef
 from reside.replica import Call, Replica
@@ -111,17 +111,20 @@ async def test_tokens_are_valid_for_one_request_to_one_receiver(
 ) -> None:
     path = rpc_path("greeter", GREETING, "whoami")
     stranger = await alpha_double.account("stranger")
+    async with httpx2.AsyncClient(trust_env=False) as http:
+        instance = await instance_of(http, endpoint_of(greeter))
 
     def token(receiver: Any = greeter.node.account_id, body: bytes = b"{}", path: str = path) -> dict[str, str]:
+        path = signed_path(path, instance)
         signed = sign_request(client, receiver=receiver, method="POST", path=path, body=body, now_ms=now_ms())
-        return {"authorization": signed}
+        return {"authorization": signed, INSTANCE_HEADER: instance}
 
     async with httpx2.AsyncClient(base_url=endpoint_of(greeter), trust_env=False) as http:
         once = token()
         assert (await http.post(path, content=b"{}", headers=once)).status_code == 200
         refused = {
             "reused": await http.post(path, content=b"{}", headers=once),
-            "no token": await http.post(path, content=b"{}"),
+            "no token": await http.post(path, content=b"{}", headers={INSTANCE_HEADER: instance}),
             "other receiver": await http.post(path, content=b"{}", headers=token(stranger.account_id)),
             "other body": await http.post(path, content=b'{"a":1}', headers=token()),
             "other path": await http.post(path, content=b"{}", headers=token(path="/elsewhere")),
@@ -130,12 +133,51 @@ async def test_tokens_are_valid_for_one_request_to_one_receiver(
     assert {answer.json()["error"]["code"] for answer in refused.values()} == {"unauthenticated"}
 
 
+async def test_a_token_that_one_pod_has_accepted_is_refused_by_every_other_pod(
+    identity: Identity, client: Credentials
+) -> None:
+    """Whoever has read a call on its way can send it to any pod of the replica."""
+    path = rpc_path("greeter", GREETING, "whoami")
+    async with AsyncExitStack() as stack:
+        http = await stack.enter_async_context(httpx2.AsyncClient(trust_env=False))
+        pods = [f"http://127.0.0.1:{port}" for port in (free_port(), free_port(), free_port())]
+        for pod in pods:
+            placed = identity.settings.model_copy(update={"listen_port": int(pod.rpartition(":")[2])})
+            await stack.enter_async_context(build_greeter().start(placed))
+        first, *others = [await instance_of(http, pod) for pod in pods]
+        receiver = AccountId(identity.settings.account_id)
+        token = sign_request(
+            client, receiver=receiver, method="POST", path=signed_path(path, first), body=b"{}", now_ms=now_ms()
+        )
+
+        async def post(pod: str, instance: str) -> tuple[int, str | None]:
+            headers = {"authorization": token, INSTANCE_HEADER: instance}
+            answer = await http.post(f"{pod}{path}", content=b"{}", headers=headers)
+            return answer.status_code, None if answer.is_success else answer.json()["error"]["code"]
+
+        assert await post(pods[0], first) == (200, None)
+        for pod, instance in zip(pods[1:], others, strict=True):
+            assert await post(pod, first) == (421, "other-instance")
+            assert await post(pod, instance) == (401, "unauthenticated")
+
+
+async def instance_of(http: httpx2.AsyncClient, endpoint: str) -> str:
+    """Return the id of the process that serves at an address."""
+    answer = await http.post(f"{endpoint}{rpc_path('greeter', GREETING, 'whoami')}")
+    assert answer.status_code == 421
+    return str(answer.json()["instance"])
+
+
 async def test_bad_requests_are_refused_with_the_reason(greeter: Context, client: Credentials) -> None:
     async def post(path: str, body: bytes) -> tuple[int, str]:
         receiver = greeter.node.account_id
-        signed = sign_request(client, receiver=receiver, method="POST", path=path, body=body, now_ms=now_ms())
         async with httpx2.AsyncClient(base_url=endpoint_of(greeter), trust_env=False) as http:
-            answer = await http.post(path, content=body, headers={"authorization": signed})
+            instance = await instance_of(http, endpoint_of(greeter))
+            signed = sign_request(
+                client, receiver=receiver, method="POST", path=signed_path(path, instance), body=body, now_ms=now_ms()
+            )
+            headers = {"authorization": signed, INSTANCE_HEADER: instance}
+            answer = await http.post(path, content=body, headers=headers)
         return answer.status_code, answer.json()["error"]["message"]
 
     whoami = rpc_path("greeter", GREETING, "whoami")
@@ -186,7 +228,7 @@ async def whoami(
 async def test_a_receiver_that_restarts_between_the_token_and_the_call_is_called_with_a_new_token(
     placed: ReplicaSettings, client: Credentials
 ) -> None:
-    """The receiver refuses what was signed before it started, since it has lost the list of used tokens."""
+    """The receiver refuses what was signed for its predecessor, since it has lost the list of used tokens."""
     tokens: list[str] = []
     async with AsyncExitStack() as second, AsyncExitStack() as first:
         await first.enter_async_context(build_greeter().start(placed))

@@ -46,15 +46,17 @@ async def call_through(transport: httpx2.AsyncBaseTransport, **options: Any) -> 
 
 
 class Receiver:
-    """Returns the responses in order and repeats the last one; records the tokens of the requests."""
+    """Returns the responses in order and repeats the last one; records tokens and processes."""
 
     def __init__(self, *answers: httpx2.Response | Exception) -> None:
         self._answers = list(answers)
         self.tokens: list[str] = []
+        self.instances: list[str] = []
 
     def __call__(self, request: httpx2.Request) -> httpx2.Response:
         """Return the next response."""
         self.tokens.append(request.headers["authorization"])
+        self.instances.append(request.headers["reside-instance"])
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if isinstance(answer, Exception):
             raise answer
@@ -79,10 +81,9 @@ async def test_the_body_is_sent_as_json_to_the_methods_path() -> None:
     [
         httpx2.ConnectError("refused"),
         httpx2.ConnectTimeout("no answer to a SYN"),
-        refusal(503, "restarted"),
         refusal(503, "not-serving"),
     ],
-    ids=["refused connection", "connect timeout", "restarted", "not serving"],
+    ids=["refused connection", "connect timeout", "not serving"],
 )
 async def test_a_call_that_was_not_handled_is_retried_with_a_new_token(
     refused: httpx2.Response | Exception,
@@ -92,6 +93,35 @@ async def test_a_call_that_was_not_handled_is_retried_with_a_new_token(
     with stamina.set_testing(True, attempts=3):  # without the pauses
         assert await call(receiver) == "done"
     assert len(set(receiver.tokens)) == 3
+
+
+def misdirected(instance: object) -> httpx2.Response:
+    """Return the refusal of another process."""
+    error = {"code": "other-instance", "message": "said the peer"}
+    return httpx2.Response(421, json={"error": error, "instance": instance})
+
+
+async def test_a_call_that_reaches_another_process_is_signed_for_it_and_the_next_call_begins_with_it() -> None:
+    receiver = Receiver(misdirected("first"), misdirected("second"), httpx2.Response(200, json="done"))
+    instances: dict[str, str] = {}
+    assert await call(receiver, instances=instances) == "done"
+    assert receiver.instances == ["", "first", "second"]
+    assert len(set(receiver.tokens)) == 3
+    assert await call(receiver, instances=instances) == "done"
+    assert receiver.instances[3:] == ["second"]
+
+
+async def test_a_receiver_whose_process_changes_at_each_attempt_is_not_asked_for_ever() -> None:
+    receiver = Receiver(misdirected("again"))
+    with pytest.raises(NotReady, match="another process at each attempt"), stamina.set_testing(True, attempts=1):
+        await call(receiver)
+    assert len(receiver.tokens) == 32
+
+
+@pytest.mark.parametrize("instance", [None, 7, "two\r\nx-header: lines", "x" * 65])
+async def test_a_receiver_that_does_not_name_its_process_is_refused(instance: object) -> None:
+    with pytest.raises(ResideError, match="http://greeter/ does not name its process"):
+        await call(Receiver(misdirected(instance)))
 
 
 @pytest.mark.parametrize(
@@ -115,11 +145,11 @@ async def test_a_call_that_may_have_been_handled_is_not_repeated(lost: Exception
     [
         refusal(503, "not-ready"),
         refusal(500, "error"),
-        refusal(500, "restarted"),
+        refusal(500, "not-serving"),
         httpx2.Response(503, text="<html>"),
         httpx2.Response(502, text="<html>"),
     ],
-    ids=["not ready", "failed", "restarted with another status", "503 of a proxy", "502 of a proxy"],
+    ids=["not ready", "failed", "not serving with another status", "503 of a proxy", "502 of a proxy"],
 )
 async def test_a_response_that_may_come_from_a_handler_or_a_proxy_is_not_retried(answer: httpx2.Response) -> None:
     receiver = Receiver(answer)
@@ -132,7 +162,7 @@ async def test_a_response_that_may_come_from_a_handler_or_a_proxy_is_not_retried
     ("refused", "message"),
     [
         (httpx2.ConnectError("refused"), "http://greeter/ can't be reached: ConnectError refused"),
-        (refusal(503, "restarted"), "said the peer"),
+        (refusal(503, "not-serving"), "said the peer"),
     ],
 )
 async def test_after_the_deadline_the_caller_gets_the_last_refusal(
