@@ -13,6 +13,7 @@ import structlog
 from reside.alpha import contract, permissions, rpc
 from reside.alpha.data import make_data, open_data, with_managers
 from reside.alpha.granting import rpc as permission_rpc
+from reside.alpha.lock_access import root_user
 from reside.alpha.loop import lead
 from reside.alpha.managing import rpc as replica_rpc
 from reside.alpha.sentinel_client import SentinelClient
@@ -34,7 +35,7 @@ _log = structlog.get_logger(__name__)
 
 def replica() -> Replica:
     """Declare Alpha."""
-    alpha = Replica(contract.CONTRACT)
+    alpha = Replica(contract.CONTRACT, lock_user=root_user)
     alpha.data(ALPHA_CONTRACT)(_data)
     for name in permissions.GROUP_ROLES:
         revoked = permissions.manager_revoked if name == alpha_contract.MANAGE_REPLICAS else permissions.revoked

@@ -20,6 +20,7 @@ from reside.alpha.granting import control_blocks
 from reside.alpha.instances import InstanceAccount
 from reside.alpha.loading.approve import approve
 from reside.alpha.loading.create import create_request
+from reside.alpha.lock_access import give_access, root_user, user_of, users
 from reside.alpha.manifest import sentinel_grants
 from reside.jazz import AccountId, Node
 from reside.locks import LockService
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from reside.alpha.records import RequestRecord
     from reside.alpha.state import Alpha
     from reside.jazz import Credentials
+    from reside.locks import EtcdUser
     from reside.model.cluster import ClusterSettings
     from reside.model.stacks import K8sObject
 
@@ -71,9 +73,18 @@ async def prepare(
     async with Node(sync_server_url, sentinel_account) as node:
         await node.register(SENTINEL_NAME)
         await node.flush()
-    async with Node(sync_server_url, alpha) as node, LockService(etcd_hosts, holder="seed") as locks:
+
+    async def root() -> EtcdUser:
+        return root_user(alpha)
+
+    locking = LockService(etcd_hosts, space=alpha.account_id, user=root, holder="seed")
+    async with Node(sync_server_url, alpha) as node, locking as locks:
         public = (await node.register(ALPHA_NAME)).profile.group
         await node.flush()
+        if await node.find_unique_map(public.id, ROOT_NAME) is None:
+            # Later Alpha does it: then replicas may run that can't log in before it has added their users.
+            await users(alpha, locks).secure()
+            await users(alpha, locks).add(user_of(alpha, sentinel_account.account_id))
         async with locks.lock(f"{LOCK_PREFIX}{node.unique_map_id(public.id, ROOT_NAME)}") as held:
             data = await make_data(node, public)
             await held.check()
@@ -102,6 +113,8 @@ async def _make_system_blocks(data: AlphaData, credentials: dict[int, Credential
         data.node, made[ALPHA_ID], {SENTINEL_NAME: [credentials[SENTINEL_ID].account_id]}
     )
     await control_blocks.add_expected(data.node, made[SENTINEL_ID], sentinel_grants(grantee))
+    async with control_blocks.opened(data.node, made[SENTINEL_ID]) as block:
+        await give_access(data, block, user_of(credentials[ALPHA_ID], sentinel))
     return SystemBlocks(alpha=made[ALPHA_ID], sentinel=made[SENTINEL_ID])
 
 

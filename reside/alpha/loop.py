@@ -18,13 +18,13 @@ from reside.alpha.granting.sync import Grantee, sync_grants
 from reside.alpha.loading import again
 from reside.alpha.loading.expiry import expire, expires_in
 from reside.alpha.loading.validate import validate
+from reside.alpha.lock_access import leadership
 from reside.alpha.managing.deleting import delete_replica
 from reside.alpha.rollouts import reconcile_replica
 from reside.alpha.versions import create_version
 from reside.common.backoff import DEFAULT
 from reside.common.workqueue import WorkQueue
 from reside.jazz import fenced_writes
-from reside.model.constants import ALPHA_NAME
 from reside.replica.background import in_background
 
 if TYPE_CHECKING:
@@ -241,4 +241,4 @@ async def lead(alpha: Alpha) -> None:
         with fenced_writes(held.check_lease):
             await Loop(alpha).run()
 
-    await alpha.context.locks.leader(ALPHA_NAME).run(term)
+    await leadership(alpha).run(term)

@@ -12,6 +12,7 @@ import structlog
 from reside.alpha.endpoints import sync_endpoint
 from reside.alpha.granting.sync import Grantee, sync_grants
 from reside.alpha.health import next_deadline_s
+from reside.alpha.lock_access import sync_access
 from reside.alpha.rendering import render_replica, template_change
 from reside.alpha.rolling_back import roll_back
 from reside.alpha.status import changed_versions, newly_starting
@@ -41,6 +42,7 @@ async def reconcile_replica(alpha: Alpha, blocks: Blocks, record: ReplicaRecord)
     await sync_providers(alpha, record)
     await sync_grants(alpha, blocks, Grantee(record.value.account, record.value))
     await sync_endpoint(alpha, blocks, record.value)
+    await sync_access(alpha, blocks, record.value)
     await alpha.sentinel.open()  # raises before anything else is written
     replica = await _update_versions(alpha, record)
     if await roll_back(alpha, record, replica):

@@ -30,6 +30,8 @@ class Alpha:
     sentinel: SentinelClient
     lease: Held | None = None
     """The lease of the leader loop. A changed stack is declared only while it is held."""
+    lock_users: set[str] = field(default_factory=set)
+    """The users of etcd that exist, as the leader has seen them at the beginning of its term or added them."""
     registry_down_since: dict[int, float] = field(default_factory=dict)
     """Request id → time on the event loop's clock at which its registry became unavailable; empty in a new leader."""
 

@@ -2,6 +2,7 @@
 
     LockError
     ├── EtcdUnavailable  no etcd member responds, or none has a leader
+    │   └── UserRefused  etcd does not know the user, or its password
     ├── LockTimeout      another holder held the lock for longer than the caller waited
     └── LockLost         the lock is no longer held: guarded writes must not happen
 
@@ -26,6 +27,21 @@ class LockError(Exception):
 
 class EtcdUnavailable(LockError):
     """No etcd member gave a valid response."""
+
+
+class UserRefused(EtcdUnavailable):
+    """Etcd does not know the user, or it has another password. Alpha adds the users, so this may change.
+
+    Attributes:
+        user: name of the user.
+    """
+
+    def __init__(self, user: str) -> None:
+        super().__init__(
+            f"etcd refuses user {user}: Alpha has not added it yet, or the account of Alpha was replaced; "
+            "in this case delete the volume of etcd, which has nothing but locks"
+        )
+        self.user = user
 
 
 class LockTimeout(LockError):

@@ -25,8 +25,11 @@ class Held:
         lost: set once the lock may no longer be held; never cleared.
     """
 
-    def __init__(self, etcd: Etcd, key: str, revision: int, *, lease: int, ttl: int, renewed_at: float) -> None:
+    def __init__(
+        self, etcd: Etcd, key: str, revision: int, *, holder: str, lease: int, ttl: int, renewed_at: float
+    ) -> None:
         self._etcd = etcd
+        self._holder = holder
         self._ttl = ttl
         self._renewed_at = renewed_at
         self.lease = lease
@@ -69,6 +72,9 @@ class Held:
     async def keep_alive(self) -> None:
         """Renew the lease after every third of its time to live; return when the lock is lost.
 
+        Anybody who reaches etcd can renew any lease. So the key is written again, too, which only its user can do, and
+        waiters wait for no lock whose key is not (`LockService`).
+
         The time to live is counted from the moment before the last successful request was sent. So the lease never
         expires in etcd earlier than here.
         """
@@ -79,7 +85,7 @@ class Held:
             sent_at, deadline = loop.time(), self._renewed_at + self._ttl / 2
             try:
                 async with asyncio.timeout_at(deadline):
-                    alive = await self._etcd.keep_alive(self.lease, timeout=self._ttl / 12)
+                    alive = await self._renew(timeout=self._ttl / 12)
             except (EtcdUnavailable, TimeoutError) as error:
                 _log.warning("lock can't be renewed", key=self.key, error=str(error) or "no response")
                 if loop.time() >= deadline:
@@ -89,6 +95,12 @@ class Held:
             if not alive:
                 self.mark_lost("its lease expired")
             self._renewed_at, pause = sent_at, self._ttl / 3
+
+    async def _renew(self, *, timeout: float) -> bool:  # noqa: ASYNC109 - httpx2's own timeout
+        if not await self._etcd.keep_alive(self.lease, timeout=timeout):
+            return False
+        touched = await self._etcd.touch(self.key, self._holder, self.revision, self.lease, timeout=timeout)
+        return touched.succeeded
 
     def mark_lost(self, reason: str) -> None:
         """Mark the lock as lost; the first reason is kept."""

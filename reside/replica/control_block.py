@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 _EXTERNAL_ENDPOINT = "externalEndpoint"
+_LOCK_ACCESS = "lockAccess"
 _CANDIDATES = 16
 """Maps that are tried as a block's map of permissions. The first is the right one, unless a manager was hostile."""
 
@@ -122,6 +123,16 @@ class ControlBlock:
     def set_external_endpoint(self, url: str | None) -> None:
         """Write this address (for Alpha)."""
         self.root.set(_EXTERNAL_ENDPOINT, url)
+
+    @property
+    def lock_access(self) -> str | None:
+        """Id of the map with the replica's user of etcd; None: Alpha has not written it yet."""
+        found = self.root.get(_LOCK_ACCESS)
+        return found if isinstance(found, str) else None
+
+    def set_lock_access(self, map_id: str) -> None:
+        """Write the id of this map (for Alpha)."""
+        self.root.set(_LOCK_ACCESS, map_id)
 
     def permissions(self) -> tuple[ControlBlockPermission, ...]:
         """Return the permissions that are loaded; `refresh` loads new ones."""

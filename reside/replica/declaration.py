@@ -11,7 +11,8 @@ from reside.model.constants import MADE_AT_TOLERANCE_MS
 from reside.model.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from reside.jazz import CoMap, Json
+    from reside.jazz import CoMap, Credentials, Json
+    from reside.locks import EtcdUser
     from reside.model.manifest import ContractManifest
     from reside.model.permissions import Grant, PermissionRef
     from reside.replica.call import Call
@@ -23,6 +24,8 @@ PermissionHandler = Callable[["Context", "PermissionRef", "Grant"], Awaitable[No
 """Carries out one change of a permission. It must be idempotent: a replica may crash before it stores the result."""
 DataFactory = Callable[["Context"], Awaitable["CoMap"]]
 """Finds the data map of a contract, or creates and migrates it."""
+LockUser = Callable[["Credentials"], "EtcdUser"]
+"""Returns the user of etcd that a replica with these credentials is."""
 MainFunction = Callable[["Context"], Awaitable[None]]
 """The replica's own code."""
 
@@ -55,6 +58,7 @@ class Declaration:
     data: dict[str, DataFactory] = field(default_factory=dict)
     main: MainFunction | None = None
     writes: WritePolicy | None = STRICT_WRITES
+    lock_user: LockUser | None = None
 
     def implements(self, ref: PermissionRef) -> bool:
         """Return whether a contract of this replica has the permission."""

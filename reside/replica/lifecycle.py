@@ -36,6 +36,7 @@ from reside.replica.context import Context
 from reside.replica.control_block import ControlBlock
 from reside.replica.grants import run_permission_loop
 from reside.replica.health import Health
+from reside.replica.lock_access import find_user
 from reside.replica.profile import load_profile, publish_profile
 from reside.replica.rpc import RpcServer
 from reside.replica.serving import bind, serving
@@ -43,7 +44,7 @@ from reside.replica.serving import bind, serving
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator
 
-    from reside.jazz import CoMap, WritePolicy
+    from reside.jazz import CoMap
     from reside.replica.declaration import Declaration
     from reside.replica.settings import ReplicaSettings
 
@@ -68,7 +69,7 @@ async def started(declaration: Declaration, settings: ReplicaSettings, *, serve:
             if settings.internal_endpoint is None and settings.listen_port == 0:
                 endpoint = f"http://{settings.listen_host}:{listener.getsockname()[1]}"
             await http_server.enter_async_context(serving(build_app(health, rpc), listener))
-        context = await _connect(stack, settings, health, declaration.writes)
+        context = await _connect(stack, settings, health, declaration)
         async for attempt in _attempts():
             with attempt:
                 await _publish(context, declaration, endpoint)
@@ -89,20 +90,25 @@ async def started(declaration: Declaration, settings: ReplicaSettings, *, serve:
 
 
 async def _connect(
-    stack: AsyncExitStack, settings: ReplicaSettings, health: Health, writes: WritePolicy | None
+    stack: AsyncExitStack, settings: ReplicaSettings, health: Health, declaration: Declaration
 ) -> Context:
     """Log in, load the control block, connect to the locks (steps 2 and 3)."""
     credentials = _credentials(settings)
     async for attempt in _attempts():
         with attempt:
             async with AsyncExitStack() as one_try:
-                node = await one_try.enter_async_context(Node(settings.sync_server_url, credentials, policy=writes))
+                node = await one_try.enter_async_context(
+                    Node(settings.sync_server_url, credentials, policy=declaration.writes)
+                )
                 await node.login()
                 rcb = await ControlBlock.load(node, settings.control_block_id)
                 one_try.callback(rcb.close)
                 await stack.enter_async_context(one_try.pop_all())
     holder = f"{settings.replica_name} on {socket.gethostname()}"
-    locks = await stack.enter_async_context(LockService(settings.etcd_hosts, holder=holder))
+    user = partial(find_user, node, rcb, declaration.lock_user, credentials)
+    locks = await stack.enter_async_context(
+        LockService(settings.etcd_hosts, space=credentials.account_id, user=user, holder=holder)
+    )
     http = httpx2.AsyncClient(limits=_CONNECTIONS, verify=trusted_authorities(), trust_env=False)
     await stack.enter_async_context(http)
     return Context(

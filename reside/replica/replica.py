@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from reside.jazz import WritePolicy
     from reside.model.manifest import ContractManifest
     from reside.replica.context import Context
-    from reside.replica.declaration import DataFactory, MainFunction, MethodHandler, PermissionHandler
+    from reside.replica.declaration import DataFactory, LockUser, MainFunction, MethodHandler, PermissionHandler
     from reside.replica.settings import ReplicaSettings
 
 _Method = TypeVar("_Method", bound="MethodHandler")
@@ -31,10 +31,17 @@ class Replica:
         contracts: the manifests of the contracts that it implements.
         writes: writes that its Jazz node refuses although the roles allow them; None: none. By default, back-dated
             writes of removed members and writes dated in the future.
+        lock_user: the user with which it takes locks in etcd; None: the one that Alpha has put into its control block.
     """
 
-    def __init__(self, *contracts: ContractManifest, writes: WritePolicy | None = STRICT_WRITES) -> None:
-        self.declaration = Declaration(contracts={contract.identity: contract for contract in contracts}, writes=writes)
+    def __init__(
+        self,
+        *contracts: ContractManifest,
+        writes: WritePolicy | None = STRICT_WRITES,
+        lock_user: LockUser | None = None,
+    ) -> None:
+        implemented = {contract.identity: contract for contract in contracts}
+        self.declaration = Declaration(contracts=implemented, writes=writes, lock_user=lock_user)
 
     def method(self, contract_identity: str, name: str) -> Callable[[_Method], _Method]:
         """Decorate the coroutine function that handles an RPC method of a contract.

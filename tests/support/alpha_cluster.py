@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import httpx2
-from support.etcd import EtcdServer, etcd_server
+from support.etcd import EtcdServer, etcd_server, forget_users
 from support.eventually import eventually
 from support.fake_sentinel import Cluster, Orders, fake_sentinel
 from support.jazz_server import JazzServer, jazz_server
@@ -290,3 +290,4 @@ async def alpha_cluster(servers: Servers, *, leading: bool = True) -> AsyncItera
             yield cluster
         finally:
             await cluster.stop_leading()
+            await forget_users(servers.etcd, alpha_account)

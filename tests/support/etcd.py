@@ -14,10 +14,16 @@ from typing import TYPE_CHECKING
 import httpx2
 from support.eventually import eventually_sync
 
+from reside.alpha.lock_access import root_user
 from reside.common.tls import trusted_authorities
+from reside.locks.etcd import Etcd, encode
+from reside.locks.gateway import NOT_ENABLED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from reside.jazz import Credentials
+    from reside.locks import EtcdUser
 
 _READY_WITHIN_S = 30.0
 
@@ -69,6 +75,12 @@ class EtcdServer:
             self._process.wait()
             self._process = None
 
+    def lose_data(self) -> None:
+        """Kill the process and start it on an empty folder."""
+        self.kill()
+        shutil.rmtree(self._folder / "data")
+        self.start()
+
     def freeze(self) -> None:
         """Stop the process (SIGSTOP), so that it does not respond but its connections stay open."""
         if self._process is not None:
@@ -91,6 +103,23 @@ def etcd_server() -> Iterator[EtcdServer]:
     finally:
         server.kill()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+async def forget_users(server: EtcdServer, alpha: Credentials) -> None:
+    """Make etcd as it was before an Alpha used it, so that another Alpha can use it."""
+
+    async def root() -> EtcdUser:
+        return root_user(alpha)
+
+    client = Etcd([server.url], root)
+    try:
+        for path, body in (
+            ("/v3/kv/deleterange", {"key": encode("\0"), "range_end": encode("\0")}),
+            ("/v3/auth/disable", {}),
+        ):
+            await client.gateway.post(path, body, accept=[NOT_ENABLED])
+    finally:
+        await client.aclose()
 
 
 def _free_ports(count: int) -> list[int]:

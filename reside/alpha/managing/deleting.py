@@ -17,6 +17,7 @@ import structlog
 from reside.alpha import lookups
 from reside.alpha.granting import direct
 from reside.alpha.granting.sync import Grantee, sync_grants
+from reside.alpha.lock_access import withdraw_access
 from reside.alpha.versions import sync_providers
 from reside.jazz import AccountId, ValueDeleted
 from reside.model import lookup
@@ -50,6 +51,7 @@ async def delete_replica(alpha: Alpha, blocks: Blocks, record: ReplicaRecord) ->
         return False
     for account in list(alpha.data.direct_grants):
         await _revoke(alpha, replica, account, lambda grant: grant.replica == replica.id)
+    await withdraw_access(alpha, replica.account)
     async with alpha.transaction() as tx:
         await tx.run_exclusively(lambda: _forget(alpha, record))
     blocks.forget(replica.id)

@@ -101,8 +101,8 @@ async def test_nothing_stays_in_etcd_after_use(locks: LockService, etcd: EtcdSer
         await waiting
     await locks.aclose()
     client = Etcd([etcd.url])
-    keys = await client._post("/v3/kv/range", {"key": "AA==", "range_end": "AA=="})
-    leases = await client._post("/v3/lease/leases", {})
+    keys = await client.gateway.post("/v3/kv/range", {"key": "AA==", "range_end": "AA=="})
+    leases = await client.gateway.post("/v3/lease/leases", {})
     await client.aclose()
     assert keys.get("kvs", []) == []
     assert str(held.lease) not in [lease["ID"] for lease in leases.get("leases", [])]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from support.alpha_cluster import AlphaCluster, Orders, Servers, alpha_settings
+from support.etcd import forget_users
 from support.eventually import eventually
 from support.sentinel import get, new_namespace, settings
 
@@ -79,3 +80,4 @@ async def new_pair(cluster: ClusterInfo, servers: Servers, folder: Path) -> Asyn
             await alpha_cluster.stop_leading()
             sentinel.stop()
             await task
+            await forget_users(servers.etcd, alpha_account)

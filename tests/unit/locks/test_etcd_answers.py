@@ -54,7 +54,7 @@ async def test_a_member_that_has_no_leader_is_skipped() -> None:
         alone = request.url.host == "a"
         return httpx2.Response(503, text="etcdserver: no leader") if alone else httpx2.Response(200, json={"ID": "7"})
 
-    client = Etcd(["http://a", "http://b"], httpx2.MockTransport(answer))
+    client = Etcd(["http://a", "http://b"], transport=httpx2.MockTransport(answer))
     assert await client.grant(30) == 7
     assert await client.grant(30) == 7
     assert asked == ["a", "b", "b"]
@@ -62,7 +62,7 @@ async def test_a_member_that_has_no_leader_is_skipped() -> None:
 
 async def test_every_transaction_contains_a_read_so_that_a_stale_member_can_not_serve_it() -> None:
     gateway = Gateway()
-    client = Etcd(["http://b"], httpx2.MockTransport(gateway))
+    client = Etcd(["http://b"], transport=httpx2.MockTransport(gateway))
     await client.confirm("key", 5, 7)
     [(_, body)] = gateway.requests
     for branch in ("success", "failure"):
@@ -78,7 +78,7 @@ async def test_every_transaction_contains_a_read_so_that_a_stale_member_can_not_
     ],
 )
 async def test_an_unusable_response_counts_as_unavailable(answer: httpx2.Response, complaint: str) -> None:
-    client = Etcd(["http://a"], httpx2.MockTransport(lambda _: answer))
+    client = Etcd(["http://a"], transport=httpx2.MockTransport(lambda _: answer))
     with pytest.raises(EtcdUnavailable, match=complaint):
         await client.grant(30)
 
