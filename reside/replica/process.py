@@ -1,4 +1,8 @@
-"""A replica as a process: signals, graceful stop, exit codes."""
+"""A replica as a process: signals, graceful stop, exit codes.
+
+SIGTERM ends the listening at once. Kubernetes sends new connections to a pod for some time after it has decided to stop
+it, but it sends the signal later: the hook `preStop` of the pod waits (`reside.alpha.stacks.workload`).
+"""
 
 from __future__ import annotations
 
@@ -23,9 +27,6 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 
-DRAIN_S = 3.0
-"""Seconds between "not ready" and the end of serving. Kubernetes sends new connections to a pod for some time after it
-has asked the pod to stop."""
 EXIT_FAILED = 1
 EXIT_BAD_SETTINGS = 2
 
@@ -54,8 +55,6 @@ async def _work(declaration: Declaration, settings: ReplicaSettings) -> None:
         except asyncio.CancelledError:
             context.health.draining = True
             _log.info("stopping", replica=context.name)
-            if declaration.methods:
-                await asyncio.sleep(DRAIN_S)
             raise
 
 
