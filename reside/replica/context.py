@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from reside.model.constants import ALPHA_CONTRACT
 from reside.model.errors import NotReady
+from reside.replica.granted import ask_and_wait
 from reside.replica.peers import Caller, find_peers
 from reside.replica.transactions import open_transaction
 
@@ -76,6 +78,47 @@ class Context:
         if not found:
             raise NotReady(f"the control block of {self.name} names no replica for {contract_or_key} yet")
         return found[0]
+
+    async def ask(
+        self,
+        peer: Peer,
+        permission: str,
+        instance_id: str | None = None,
+        *,
+        params: dict[str, Any] | None = None,
+        reason: str = "",
+        within_s: float | None = None,
+    ) -> dict[str, Any]:
+        """Ask people for a permission of a peer that the manifest does not require, and wait until they have decided.
+
+        The manifest must require Alpha's contract. Asking again, also after a restart, continues to wait.
+
+        Args:
+            peer: the replica that would grant the permission.
+            permission: name of the permission in the peer's contract.
+            instance_id: id of the instance, for a permission that has instances.
+            params: params to ask for.
+            reason: why this replica needs the permission; people see it.
+            within_s: seconds to wait; None: without limit.
+
+        Returns:
+            the params with which the permission is granted.
+
+        Raises:
+            NotAllowed: people refused or revoked it; the message has their reason.
+            NotReady: nobody decided in time, or the manifest does not require Alpha's contract.
+            InvalidInput: the contract has no such permission.
+            Conflict: too many permissions of this replica wait for a decision.
+        """
+        return await ask_and_wait(
+            await self.peer(ALPHA_CONTRACT),
+            peer,
+            permission,
+            instance_id=instance_id,
+            params=params or {},
+            reason=reason,
+            within_s=within_s,
+        )
 
     def transaction(self, object_id: str) -> AbstractAsyncContextManager[Transaction]:
         """Open a transaction on an object: take its lock, bring values up to date, write only while the lock is held.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from reside.model.endpoints import rpc_path
 from reside.model.errors import InvalidInput, NotReady
 from reside.replica.client import RETRY_WITHIN_S, call_method
+from reside.replica.granted import find_granted, wait_until_granted
 from reside.replica.profile import load_profile
 
 if TYPE_CHECKING:
@@ -66,6 +67,29 @@ class Peer:
             within_s=within_s,
             instances=self.caller.instances,
         )
+
+    async def granted(self, permission: str, instance_id: str | None = None) -> dict[str, Any] | None:
+        """Return the params with which this peer has granted a permission to this replica; None: it has not.
+
+        Raises:
+            NotReady: the sync server does not respond.
+        """
+        return await find_granted(self, permission, instance_id)
+
+    async def until_granted(
+        self, permission: str, instance_id: str | None = None, *, within_s: float | None = None
+    ) -> dict[str, Any]:
+        """Wait until this peer has granted a permission to this replica, and return the params.
+
+        Args:
+            permission: name of the permission in the peer's contract.
+            instance_id: id of the instance, for a permission that has instances.
+            within_s: seconds to wait; None: without limit, for a oneshot replica that people let wait.
+
+        Raises:
+            NotReady: it was not granted in time.
+        """
+        return await wait_until_granted(self, permission, instance_id, within_s)
 
     async def data(self) -> CoMap:
         """Load the contract's data map of this peer.

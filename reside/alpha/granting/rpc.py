@@ -63,9 +63,10 @@ async def revoke(alpha: Alpha, call: Call) -> Json:
 
 
 async def ask(alpha: Alpha, call: Call) -> Json:
-    """Serve request-permission, for the account of the caller."""
+    """Serve request-permission, for the account of the caller, which may watch the map of its direct grants."""
     body = parse(PermissionBody, call)
-    return (await decide.ask(alpha, body.order(call.account), body.reason)).document()
+    stored = await decide.ask(alpha, body.order(call.account), body.reason)
+    return stored.document() | {alpha_contract.DIRECT_GRANTS: alpha.data.direct_grants[call.account]}
 
 
 async def explained(alpha: Alpha, call: Call) -> Json:
