@@ -20,6 +20,7 @@ from reside.alpha.loading.expiry import expire, expires_in
 from reside.alpha.loading.validate import validate
 from reside.alpha.lock_access import leadership
 from reside.alpha.managing.deleting import delete_replica
+from reside.alpha.metrics import OpenRequests, leading
 from reside.alpha.rollouts import reconcile_replica
 from reside.alpha.versions import create_version
 from reside.common.backoff import DEFAULT
@@ -59,6 +60,7 @@ class Loop:
         self._unreported: dict[str, int] = {}
         self._blocks = Blocks(alpha.data, self._grantee_changed)
         self._index: CoMap | None = None
+        self._counted = OpenRequests()
 
     async def run(self) -> None:
         """Handle everything that exists and every change, until cancelled or until an error."""
@@ -69,8 +71,9 @@ class Loop:
         self._queue.add(SCAN)
         self._queue.add(SENTINEL)
         try:
-            async with in_background(requests=self._requests.run):
-                await self._queue.run()
+            with leading(alpha=self._queue, requests=self._requests) as self._counted:
+                async with in_background(requests=self._requests.run):
+                    await self._queue.run()
         finally:
             for unsubscribe in self._subscriptions.values():
                 unsubscribe()
@@ -170,6 +173,7 @@ class Loop:
         if await self._expire(key, record):
             record = await records.find_request(self._alpha.data, number)
         request = record.value
+        self._counted.note(number, request.status if request.is_open else None)
         if request.status == "validating":
             self._open.add(number)
             await validate(self._alpha, number)
@@ -194,6 +198,7 @@ class Loop:
 
     async def _finish(self, number: int) -> None:
         """Release what a finished request holds: its previews, its place in the index, its subscription."""
+        self._counted.note(number, None)
         data = self._alpha.data
         await previews.withdraw(self._alpha, number)
         record = await records.find_request(data, number)

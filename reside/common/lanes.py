@@ -60,6 +60,10 @@ class Lanes:
         later = [due - now for due in self.waiting.values() if due > now]
         return min(later) if later and len(self.running) < self.limit else None
 
+    def oldest_s(self, now: float) -> float:
+        """Return the seconds for which a waiting key has been due; 0 if none is due."""
+        return max(0.0, now - min(self.waiting.values(), default=now))
+
     def done(self, key: str) -> None:
         """Note that `key` was handled, or failed and must wait for a change."""
         self.failures.pop(key, None)

@@ -46,11 +46,13 @@ class Statistics:
         waiting: keys that wait, including retries.
         running: keys that are being handled.
         failing: keys whose last attempt failed and that will be retried.
+        oldest_s: seconds for which a key has been due and not handled; 0: none is due.
     """
 
     waiting: int
     running: int
     failing: int
+    oldest_s: float
 
 
 def _own_lane(key: str) -> str:
@@ -90,7 +92,7 @@ class WorkQueue:
 
     def add(self, key: str, after: float = 0.0) -> None:
         """Queue `key`, due in `after` seconds; if it is being handled, it is handled again afterwards."""
-        self._lanes.add(key, self._now() + after if after else 0.0)
+        self._lanes.add(key, self._now() + after)
         self._update()
 
     @property
@@ -100,7 +102,8 @@ class WorkQueue:
 
     def statistics(self) -> Statistics:
         """Return the number of keys that wait, run and fail at this moment."""
-        return Statistics(len(self._lanes.waiting), len(self._lanes.running), len(self._lanes.failures))
+        lanes = self._lanes
+        return Statistics(len(lanes.waiting), len(lanes.running), len(lanes.failures), lanes.oldest_s(self._now()))
 
     async def wait_idle(self) -> None:
         """Wait until the queue is idle."""

@@ -40,6 +40,7 @@ from reside.replica.lock_access import find_user
 from reside.replica.profile import load_profile, publish_profile
 from reside.replica.rpc import RpcServer
 from reside.replica.serving import bind, serving
+from reside.replica.start_steps import START_TIMEOUT_S, StartSteps
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator
@@ -50,8 +51,8 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 
-START_TIMEOUT_S = 300.0
-"""Seconds for which a step waits for the sync server or etcd; then the process fails, and Kubernetes restarts it."""
+_RETRY_WITHIN_S = START_TIMEOUT_S - 30.0
+"""Seconds for which a step is retried. The last error is raised before the step's own deadline ends it without one."""
 _PEERS_WITHIN_S = 10.0
 _CONNECTIONS = httpx2.Limits(max_connections=64, max_keepalive_connections=16)
 
@@ -59,7 +60,7 @@ _CONNECTIONS = httpx2.Limits(max_connections=64, max_keepalive_connections=16)
 @asynccontextmanager
 async def started(declaration: Declaration, settings: ReplicaSettings, *, serve: bool = True) -> AsyncIterator[Context]:
     """See `Replica.start`."""
-    health = Health()
+    health, steps = Health(), StartSteps(settings.replica_name)
     rpc = RpcServer(settings.replica_name, declaration)
     async with AsyncExitStack() as stack:
         http_server = await stack.enter_async_context(AsyncExitStack())
@@ -69,12 +70,15 @@ async def started(declaration: Declaration, settings: ReplicaSettings, *, serve:
             if settings.internal_endpoint is None and settings.listen_port == 0:
                 endpoint = f"http://{settings.listen_host}:{listener.getsockname()[1]}"
             await http_server.enter_async_context(serving(build_app(health, rpc), listener))
-        context = await _connect(stack, settings, health, declaration)
-        async for attempt in _attempts():
-            with attempt:
-                await _publish(context, declaration, endpoint)
+        async with steps.step("log in and load the control block"):
+            context = await _connect(stack, settings, health, declaration)
+        async with steps.step("create and publish data"):
+            async for attempt in _attempts():
+                with attempt:
+                    await _publish(context, declaration, endpoint)
         stack.callback(context.rcb.on_change(partial(_publish_profile, context, declaration, endpoint)))
-        await _load_peer_profiles(context)
+        async with steps.step("load profiles of peers"):
+            await _load_peer_profiles(context)
         stack.push_async_callback(_flush, context)
         await stack.enter_async_context(in_background(permissions=partial(run_permission_loop, context, declaration)))
         if declaration.methods:
@@ -83,7 +87,11 @@ async def started(declaration: Declaration, settings: ReplicaSettings, *, serve:
         stack.push_async_callback(http_server.aclose)  # runs first at the stop: no new calls, and those in progress end
         health.started = True
         _log.info(
-            "started", replica=context.name, account=context.node.account_id, endpoint=endpoint if serve else None
+            "started",
+            replica=context.name,
+            account=context.node.account_id,
+            endpoint=endpoint if serve else None,
+            seconds=steps.seconds,
         )
         yield context
         health.started = False
@@ -125,7 +133,7 @@ async def _connect(
 
 def _attempts() -> AsyncIterable[stamina.Attempt]:
     """Return retried attempts, for a step of the start that needs the sync server or etcd."""
-    return stamina.retry_context(on=is_transient, attempts=None, timeout=START_TIMEOUT_S, wait_max=5.0)
+    return stamina.retry_context(on=is_transient, attempts=None, timeout=_RETRY_WITHIN_S, wait_max=5.0)
 
 
 def _credentials(settings: ReplicaSettings) -> Credentials:

@@ -30,6 +30,17 @@ def test_keys_of_one_lane_are_handled_one_after_another_and_others_meanwhile() -
     assert queue.take(0) == "a/2"
 
 
+def test_the_age_of_the_queue_is_that_of_the_key_that_has_been_due_for_the_longest_time() -> None:
+    queue = lanes(limit=1)
+    assert queue.oldest_s(9.0) == 0.0
+    queue.add("a/1", 5.0)
+    queue.add("b/1", 20.0)
+    assert queue.oldest_s(4.0) == 0.0
+    assert queue.oldest_s(9.0) == 4.0
+    assert queue.take(9.0) == "a/1"
+    assert queue.oldest_s(9.0) == 0.0
+
+
 def test_no_more_lanes_than_the_limit() -> None:
     queue = lanes(limit=1)
     queue.add("a/1")
