@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from reside.alpha.bodies import CO_ID, MAX_NAME, MAX_TEXT, Body, parse
+from reside.alpha.bodies import CO_ID, MAX_NAME, MAX_TEXT, Body
 from reside.alpha.granting import claim as claiming
 from reside.alpha.loading import approve as approving
 from reside.alpha.loading.create import create_request
 from reside.model import alpha_contract
+from reside.replica.typed_methods import parse_body
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
@@ -50,7 +51,7 @@ class ClaimBody(Body):
 async def create(alpha: Alpha, call: Call) -> Json:
     """Serve create-load-request: create a load request from the caller's spec."""
     call.require(alpha_contract.CREATE_REQUESTS)
-    body = parse(CreateBody, call)
+    body = parse_body(CreateBody, call)
     record = await create_request(alpha, body.spec, call.account)
     return {"id": record.value.id, "loadRequest": record.map.id}
 
@@ -58,7 +59,7 @@ async def create(alpha: Alpha, call: Call) -> Json:
 async def approve(alpha: Alpha, call: Call) -> Json:
     """Serve approve-load-request: approve a request at the revision that was previewed."""
     call.require(alpha_contract.APPROVE_REQUESTS)
-    body = parse(ApproveBody, call)
+    body = parse_body(ApproveBody, call)
     await approving.approve(alpha, body.id, body.revision, body.choices, body.name)
     return {"id": body.id}
 
@@ -66,14 +67,14 @@ async def approve(alpha: Alpha, call: Call) -> Json:
 async def reject(alpha: Alpha, call: Call) -> Json:
     """Serve reject-load-request."""
     call.require(alpha_contract.APPROVE_REQUESTS)
-    body = parse(RejectBody, call)
+    body = parse_body(RejectBody, call)
     await approving.reject(alpha, body.id, body.reason)
     return {"id": body.id}
 
 
 async def claim(alpha: Alpha, call: Call, code: SecretStr | None) -> Json:
     """Serve claim-super-admin; it needs the one-time code instead of a permission."""
-    body = parse(ClaimBody, call)
+    body = parse_body(ClaimBody, call)
     await claiming.claim(alpha, call.account, body.code, code)
     answer: dict[str, Any] = {"account": call.account}
     return answer

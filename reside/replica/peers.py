@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from reside.model.endpoints import rpc_path
 from reside.model.errors import InvalidInput, NotReady
 from reside.replica.client import RETRY_WITHIN_S, call_method
 from reside.replica.granted import find_granted, wait_until_granted
 from reside.replica.profile import load_profile
+from reside.replica.typed_methods import Model, dump, parse_response
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import httpx2
+    from pydantic import BaseModel
 
     from reside.jazz import AccountId, CoMap, Credentials, Json, Node
     from reside.replica.profile import Profile
@@ -43,30 +45,47 @@ class Peer:
     contract: str
     profile: Profile = field(repr=False)
 
-    async def call(self, method: str, body: dict[str, Any], *, within_s: float = RETRY_WITHIN_S) -> Json:
+    @overload
+    async def call(
+        self, method: str, body: dict[str, Any] | BaseModel, *, returns: None = None, within_s: float = RETRY_WITHIN_S
+    ) -> Json: ...
+    @overload
+    async def call(
+        self, method: str, body: dict[str, Any] | BaseModel, *, returns: type[Model], within_s: float = RETRY_WITHIN_S
+    ) -> Model: ...
+    async def call(
+        self,
+        method: str,
+        body: dict[str, Any] | BaseModel,
+        *,
+        returns: type[Model] | None = None,
+        within_s: float = RETRY_WITHIN_S,
+    ) -> Json | Model:
         """Call a method of the contract with this replica's account. The token is valid for this peer and body only.
 
         Args:
             method: name of the method.
-            body: the JSON object to send.
+            body: the JSON object to send, or a pydantic model of it.
+            returns: the pydantic model of the response; None: return it as JSON.
             within_s: seconds for which the call is retried while the peer can't be reached or is starting.
 
         Raises:
             AnswerLost: no response arrived; the peer may have handled the call.
             NotReady: the peer can't be reached or is not ready.
             NotAllowed: the peer has not granted what the method needs.
-            ResideError: any other error that the peer returned.
+            ResideError: any other error that the peer returned, or its response does not match `returns`.
         """
-        return await call_method(
+        answer = await call_method(
             self.caller.http,
             self.caller.credentials,
             endpoint=self.profile.endpoint(self.caller.access_context),
             receiver=self.account,
             path=rpc_path(self.name, self.contract, method),
-            body=body,
+            body=dump(body),
             within_s=within_s,
             instances=self.caller.instances,
         )
+        return answer if returns is None else parse_response(returns, answer, f"{self.name}.{method}")
 
     async def granted(self, permission: str, instance_id: str | None = None) -> dict[str, Any] | None:
         """Return the params with which this peer has granted a permission to this replica; None: it has not.

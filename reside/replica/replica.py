@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from reside.model.errors import InvalidInput
 from reside.replica.declaration import STRICT_WRITES, Declaration, PermissionHandlers
+from reside.replica.typed_methods import adapt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from contextlib import AbstractAsyncContextManager
 
     from reside.jazz import WritePolicy
     from reside.model.manifest import ContractManifest
     from reside.replica.context import Context
-    from reside.replica.declaration import DataFactory, LockUser, MainFunction, MethodHandler, PermissionHandler
+    from reside.replica.declaration import DataFactory, LockUser, MainFunction, PermissionHandler
     from reside.replica.settings import ReplicaSettings
 
-_Method = TypeVar("_Method", bound="MethodHandler")
+_Method = TypeVar("_Method", bound="Callable[..., Awaitable[Any]]")
 _Data = TypeVar("_Data", bound="DataFactory")
 _Main = TypeVar("_Main", bound="MainFunction")
 
@@ -46,8 +47,11 @@ class Replica:
     def method(self, contract_identity: str, name: str) -> Callable[[_Method], _Method]:
         """Decorate the coroutine function that handles an RPC method of a contract.
 
+        It takes the call, and may take the body as a pydantic model and return one (`reside.replica.typed_methods`).
+
         Raises:
-            InvalidInput: the replica does not implement the contract, or the method is unknown or declared twice.
+            InvalidInput: the replica does not implement the contract, the method is unknown or declared twice, or the
+                function takes other parameters.
         """
         if name not in self.declaration.contract(contract_identity).methods:
             raise InvalidInput(f"contract {contract_identity} has no method {name}")
@@ -55,7 +59,7 @@ class Replica:
             raise InvalidInput(f"method {name} of {contract_identity} is declared twice")
 
         def declare(handler: _Method) -> _Method:
-            self.declaration.methods[contract_identity, name] = handler
+            self.declaration.methods[contract_identity, name] = adapt(handler)
             return handler
 
         return declare

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from reside.replica import Call, Json, Replica, load_contract
+from pydantic import BaseModel
+
+from reside.replica import Call, Replica, load_contract
 
 CONTRACT = load_contract(Path(__file__).with_name("greeting.v1.yaml"))
 VERSION = 1
@@ -10,11 +12,24 @@ VERSION = 1
 greeter = Replica(CONTRACT)
 
 
+class Greet(BaseModel):
+    """Body of `greet`."""
+
+    name: str = "stranger"
+
+
+class Greeting(BaseModel):
+    """Response of `greet`."""
+
+    message: str
+    version: int
+
+
 @greeter.method(CONTRACT.identity, "greet")
-async def greet(call: Call) -> Json:
-    """Handle the method `greet`: `{name}` → `{message, version}`."""
+async def greet(call: Call, body: Greet) -> Greeting:
+    """Handle the method `greet`."""
     call.require("greet")
-    return {"message": f"Hello, {call.body.get('name', 'stranger')}", "version": VERSION}
+    return Greeting(message=f"Hello, {body.name}", version=VERSION)
 
 
 if __name__ == "__main__":

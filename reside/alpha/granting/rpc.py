@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from reside.alpha.bodies import CO_ID, MAX_NAME, MAX_TEXT, Body, parse
+from reside.alpha.bodies import CO_ID, MAX_NAME, MAX_TEXT, Body
 from reside.alpha.granting import decide, explain
 from reside.alpha.granting.decide import Order
 from reside.model import alpha_contract
+from reside.replica.typed_methods import parse_body
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -64,14 +65,14 @@ async def revoke(alpha: Alpha, call: Call) -> Json:
 
 async def ask(alpha: Alpha, call: Call) -> Json:
     """Serve request-permission, for the account of the caller, which may watch the map of its direct grants."""
-    body = parse(PermissionBody, call)
+    body = parse_body(PermissionBody, call)
     stored = await decide.ask(alpha, body.order(call.account), body.reason)
     return stored.document() | {alpha_contract.DIRECT_GRANTS: alpha.data.direct_grants[call.account]}
 
 
 async def explained(alpha: Alpha, call: Call) -> Json:
     """Serve explain-permission; every account may ask about its own permissions."""
-    body = parse(AccountPermissionBody, call)
+    body = parse_body(AccountPermissionBody, call)
     if body.account != call.account:
         call.require(alpha_contract.MANAGE_PERMISSIONS)
     return await explain.explain(alpha, body.order(body.account))
@@ -79,5 +80,5 @@ async def explained(alpha: Alpha, call: Call) -> Json:
 
 async def _decide(alpha: Alpha, call: Call, decided: _Decide) -> Json:
     call.require(alpha_contract.MANAGE_PERMISSIONS)
-    body = parse(AccountPermissionBody, call)
+    body = parse_body(AccountPermissionBody, call)
     return (await decided(alpha, body.order(body.account), call.account, body.reason)).document()

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from reside.alpha.bodies import CO_ID, Body, parse
+from reside.alpha.bodies import CO_ID, Body
 from reside.alpha.management import LABEL_VALUE, MAX_PODS
 from reside.alpha.managing import configure, deletion
 from reside.model import alpha_contract
+from reside.replica.typed_methods import parse_body
 
 if TYPE_CHECKING:
     from reside.alpha.state import Alpha
@@ -56,54 +57,54 @@ class DeleteBody(ReplicaBody):
 
 async def enable(alpha: Alpha, call: Call) -> Json:
     """Serve enable-replica."""
-    body = parse(ReplicaBody, call)
+    body = parse_body(ReplicaBody, call)
     return await _set_enabled(alpha, call, body.replica, enabled=True)
 
 
 async def disable(alpha: Alpha, call: Call) -> Json:
     """Serve disable-replica."""
-    body = parse(ReplicaBody, call)
+    body = parse_body(ReplicaBody, call)
     return await _set_enabled(alpha, call, body.replica, enabled=False)
 
 
 async def place(alpha: Alpha, call: Call) -> Json:
     """Serve place-replica. An owner may not choose nodes, because they may be reserved for other replicas."""
     call.require(alpha_contract.MANAGE_REPLICAS)
-    body = parse(PlaceBody, call)
+    body = parse_body(PlaceBody, call)
     return _answer(await configure.set_placement(alpha, body.replica, body.placement_group))
 
 
 async def scale(alpha: Alpha, call: Call) -> Json:
     """Serve scale-replica. An owner may not do it, because pods use the cluster's resources."""
     call.require(alpha_contract.MANAGE_REPLICAS)
-    body = parse(ScaleBody, call)
+    body = parse_body(ScaleBody, call)
     return _answer(await configure.set_pods(alpha, body.replica, body.pods))
 
 
 async def change_owner(alpha: Alpha, call: Call) -> Json:
     """Serve change-owner."""
-    body = parse(OwnerBody, call)
+    body = parse_body(OwnerBody, call)
     await _require_manager(alpha, call, body.replica)
     return _answer(await configure.set_owner(alpha, body.replica, body.owner))
 
 
 async def refresh(alpha: Alpha, call: Call) -> Json:
     """Serve refresh-replica."""
-    body = parse(RefreshBody, call)
+    body = parse_body(RefreshBody, call)
     await _require_manager(alpha, call, body.replica)
     return _answer(await configure.refresh_template(alpha, body.replica, body.digest))
 
 
 async def preview_deletion(alpha: Alpha, call: Call) -> Json:
     """Serve preview-deletion."""
-    body = parse(ReplicaBody, call)
+    body = parse_body(ReplicaBody, call)
     await _require_manager(alpha, call, body.replica)
     return (await deletion.preview(alpha, body.replica)).document()
 
 
 async def delete(alpha: Alpha, call: Call) -> Json:
     """Serve delete-replica. It returns once the deletion is ordered. An owner may not force it on other replicas."""
-    body = parse(DeleteBody, call)
+    body = parse_body(DeleteBody, call)
     if body.force:
         call.require(alpha_contract.MANAGE_REPLICAS)
     await _require_manager(alpha, call, body.replica)
