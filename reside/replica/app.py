@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -35,6 +36,7 @@ def build_app(health: Health, rpc: RpcServer) -> ASGIApp:
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
     async def call(request: Request) -> Response:
+        health.last_call_at = asyncio.get_running_loop().time()
         return await rpc(request)
 
     routes = [

@@ -30,6 +30,8 @@ class Health:
     """The start sequence is complete."""
     draining: bool = False
     """The process is stopping; it accepts no new work."""
+    last_call_at: float = float("-inf")
+    """When the last call arrived, on the event loop's clock."""
     checks: dict[str, Callable[[], bool]] = field(default_factory=dict)
     """Conditions of readiness of the replica's own code by name, e.g. `{"cache is warm": ...}`."""
 

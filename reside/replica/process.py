@@ -1,7 +1,8 @@
 """A replica as a process: signals, graceful stop, exit codes.
 
-SIGTERM ends the listening at once. Kubernetes sends new connections to a pod for some time after it has decided to stop
-it, but it sends the signal later: the hook `preStop` of the pod waits (`reside.alpha.stacks.workload`).
+Kubernetes sends new connections to a pod for some time after it has decided to stop it. The hook `preStop` of the pod
+delays SIGTERM for that (`reside.alpha.stacks.workload`); on a busy node it may take longer. So the process goes on
+until no call has arrived for a moment: a connection that is not accepted before the end is an error of its caller.
 """
 
 from __future__ import annotations
@@ -24,9 +25,14 @@ if TYPE_CHECKING:
 
     from reside.replica.context import Context
     from reside.replica.declaration import Declaration
+    from reside.replica.health import Health
 
 _log = structlog.get_logger(__name__)
 
+QUIET_S = 0.5
+"""Seconds without a new call after which a stopping process ends."""
+LONGEST_DRAIN_S = 5.0
+"""Seconds for which it takes calls at most."""
 EXIT_FAILED = 1
 EXIT_BAD_SETTINGS = 2
 
@@ -55,7 +61,19 @@ async def _work(declaration: Declaration, settings: ReplicaSettings) -> None:
         except asyncio.CancelledError:
             context.health.draining = True
             _log.info("stopping", replica=context.name)
+            await until_quiet(context.health)
             raise
+
+
+async def until_quiet(health: Health) -> None:
+    """Wait until no call has arrived for `QUIET_S`, for `LONGEST_DRAIN_S` at most."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + LONGEST_DRAIN_S
+    while loop.time() < deadline:
+        rest = health.last_call_at + QUIET_S - loop.time()
+        if rest <= 0:
+            return
+        await asyncio.sleep(rest)
 
 
 async def _main(declaration: Declaration, context: Context) -> None:

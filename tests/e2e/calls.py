@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 GREETING = "registry.reside.internal/reside/contracts/greeting.v1"
 Refused = NotAllowed
-_TOKENS = 3
+_TOKENS = 32
+"""As many processes as the client of the SDK tries to reach with one call."""
 
 
 @dataclass

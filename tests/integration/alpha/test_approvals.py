@@ -70,6 +70,7 @@ async def test_a_second_approval_before_the_first_is_carried_out_is_previewed_an
 ) -> None:
     digests = [await push(servers, "greeter", version) for version in (1, 2, 3)]
     await admin.load("examples/greeter:v1")
+    await cluster.has_status("greeter", "running")  # until then its previews are outdated by what it reports
     first, second = [await admin.create(f"examples/greeter:v{version}") for version in (2, 3)]
     seen = {number: (await admin.settled(number)).revision for number in (first, second)}
     await cluster.stop_leading()

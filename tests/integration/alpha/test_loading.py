@@ -147,6 +147,7 @@ async def test_removed_requirements_are_revoked_at_the_serving_replica_and_manua
     await push_caller(servers)
     await admin.load("examples/greeter:v1")
     await admin.load("examples/caller:v1")
+    await cluster.has_status("caller", "running")
     greeter, caller = await cluster.replica("greeter"), await cluster.replica("caller")
     by_hand = PermissionRef(caller.account, GREETING, "wave")
     await add_expected(cluster.alpha.node, greeter.control_block, {by_hand: Grant(granted=True)})
