@@ -70,9 +70,9 @@ def make_state_folder() -> Path:
     return state
 
 
-def backend_url() -> str:
-    """Return the URL of Pulumi's state, without attribute files: those are not written atomically."""
-    return f"file://{state_folder()}?metadata=skip"
+def backend_url(state: Path) -> str:
+    """Return the URL of Pulumi's state in a folder, without attribute files: those are not written atomically."""
+    return f"file://{state}?metadata=skip"
 
 
 def engine_environment(settings: BootstrapSettings, stack: str) -> dict[str, str]:
@@ -82,7 +82,7 @@ def engine_environment(settings: BootstrapSettings, stack: str) -> dict[str, str
     return {
         SETTINGS_FILE_VARIABLE: str(file),
         "PATH": os.pathsep.join([str(ROOT / ".venv/bin"), Toolchain.default().search]),
-        "PULUMI_BACKEND_URL": backend_url(),
+        "PULUMI_BACKEND_URL": backend_url(state_folder()),
         "PULUMI_CONFIG_PASSPHRASE": vault.bootstrap_passphrase(),
         "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER": "true",
         "PULUMI_SKIP_UPDATE_CHECK": "true",

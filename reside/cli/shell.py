@@ -32,7 +32,7 @@ def lines() -> list[str]:
     file = project.ROOT / "stacks/Pulumi.local.yaml"
     return [
         f'export PATH={":".join(shlex.quote(str(folder)) for folder in _folders())}:"$PATH"',
-        f"export PULUMI_BACKEND_URL={shlex.quote(project.backend_url())}",
+        f"export PULUMI_BACKEND_URL={shlex.quote(project.backend_url(project.state_folder()))}",
         "export PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER=true PULUMI_SKIP_UPDATE_CHECK=true",
         _passphrase(),
         _FUNCTION.format(file=shlex.quote(str(file)), salt=project.SALT),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.eventually import eventually_sync
 
+from reside.cli.project import backend_url
 from reside.seed import settings
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Program:
         self.environment = {
             **os.environ,
             settings.SETTINGS_VARIABLE: bootstrap.to_json(),
-            "PULUMI_BACKEND_URL": f"file://{self.state}",
+            "PULUMI_BACKEND_URL": backend_url(self.state),
             "PULUMI_CONFIG_PASSPHRASE": "test",
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "TMPDIR": scratch,
