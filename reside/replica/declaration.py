@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from reside.model.permissions import Grant, PermissionRef
     from reside.replica.call import Call
     from reside.replica.context import Context
+    from reside.replica.migrations import Migration
 
 MethodHandler = Callable[["Call"], Awaitable["Json"]]
 """Handles one RPC call; its return value is the body of the response."""
 PermissionHandler = Callable[["Context", "PermissionRef", "Grant"], Awaitable[None]]
 """Carries out one change of a permission. It must be idempotent: a replica may crash before it stores the result."""
 DataFactory = Callable[["Context"], Awaitable["CoMap"]]
-"""Finds the data map of a contract, or creates and migrates it."""
+"""Finds the data map of a contract, or creates it."""
 LockUser = Callable[["Credentials"], "EtcdUser"]
 """Returns the user of etcd that a replica with these credentials is."""
 MainFunction = Callable[["Context"], Awaitable[None]]
@@ -56,6 +57,7 @@ class Declaration:
     methods: dict[tuple[str, str], MethodHandler] = field(default_factory=dict)
     permissions: dict[tuple[str, str], PermissionHandlers] = field(default_factory=dict)
     data: dict[str, DataFactory] = field(default_factory=dict)
+    migrations: dict[str, dict[int, Migration]] = field(default_factory=dict)
     main: MainFunction | None = None
     writes: WritePolicy | None = STRICT_WRITES
     lock_user: LockUser | None = None

@@ -37,6 +37,7 @@ from reside.replica.control_block import ControlBlock
 from reside.replica.grants import run_permission_loop
 from reside.replica.health import Health
 from reside.replica.lock_access import find_user
+from reside.replica.migrations import check_migrations, migrate
 from reside.replica.profile import load_profile, publish_profile
 from reside.replica.rpc import RpcServer
 from reside.replica.serving import bind, serving
@@ -58,8 +59,14 @@ _CONNECTIONS = httpx2.Limits(max_connections=64, max_keepalive_connections=16)
 
 
 @asynccontextmanager
-async def started(declaration: Declaration, settings: ReplicaSettings, *, serve: bool = True) -> AsyncIterator[Context]:
+async def started(
+    declaration: Declaration,
+    settings: ReplicaSettings,
+    *,
+    serve: bool = True,
+) -> AsyncIterator[Context]:
     """See `Replica.start`."""
+    check_migrations(declaration)
     health, steps = Health(), StartSteps(settings.replica_name)
     rpc = RpcServer(settings.replica_name, declaration)
     async with AsyncExitStack() as stack:
@@ -98,7 +105,10 @@ async def started(declaration: Declaration, settings: ReplicaSettings, *, serve:
 
 
 async def _connect(
-    stack: AsyncExitStack, settings: ReplicaSettings, health: Health, declaration: Declaration
+    stack: AsyncExitStack,
+    settings: ReplicaSettings,
+    health: Health,
+    declaration: Declaration,
 ) -> Context:
     """Log in, load the control block, connect to the locks (steps 2 and 3)."""
     credentials = _credentials(settings)
@@ -148,7 +158,9 @@ def _credentials(settings: ReplicaSettings) -> Credentials:
 async def _publish(context: Context, declaration: Declaration, endpoint: str) -> None:
     """Create and migrate the data of the contracts, then publish the profile that points to it."""
     for identity, factory in declaration.data.items():
-        context.data[identity] = await factory(context)
+        data = await factory(context)
+        await migrate(context, identity, data, declaration.migrations.get(identity, {}))
+        context.data[identity] = data
     _publish_profile(context, declaration, endpoint)
     await context.node.flush()
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from reside.model.errors import InvalidInput
 from reside.replica.declaration import STRICT_WRITES, Declaration, PermissionHandlers
+from reside.replica.migrations import FIRST, Migration
 from reside.replica.typed_methods import adapt
 
 if TYPE_CHECKING:
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
     from reside.model.manifest import ContractManifest
     from reside.replica.context import Context
     from reside.replica.declaration import DataFactory, LockUser, MainFunction, PermissionHandler
+    from reside.replica.migrations import MigrationFunction
     from reside.replica.settings import ReplicaSettings
 
 _Method = TypeVar("_Method", bound="Callable[..., Awaitable[Any]]")
 _Data = TypeVar("_Data", bound="DataFactory")
+_Migration = TypeVar("_Migration", bound="MigrationFunction")
 _Main = TypeVar("_Main", bound="MainFunction")
 
 
@@ -85,9 +88,10 @@ class Replica:
         self.declaration.permissions[contract_identity, name] = PermissionHandlers(granted, revoked, updated)
 
     def data(self, contract_identity: str) -> Callable[[_Data], _Data]:
-        """Decorate the coroutine function that finds a contract's data map, or creates and migrates it.
+        """Decorate the coroutine function that finds a contract's data map, or creates it.
 
-        It runs at every start, so it must find what an earlier start has created (`ctx.node.unique_map`).
+        It runs at every start, so it must find what an earlier start has created (`ctx.node.unique_map`). What it
+        creates stays as it is; changes of its form are migrations.
 
         Raises:
             InvalidInput: the replica does not implement the contract.
@@ -97,6 +101,43 @@ class Replica:
         def declare(factory: _Data) -> _Data:
             self.declaration.data[contract_identity] = factory
             return factory
+
+        return declare
+
+    def migration(
+        self, contract_identity: str, version: int, *, readable_by: int = FIRST
+    ) -> Callable[[_Migration], _Migration]:
+        """Decorate the coroutine function that makes this version of a contract's data of the version before.
+
+        It runs once, at the first start of code that declares it, before the data is published; on new data, too. It
+        takes the context and the data map, and holds the lock of the map: it opens no transaction on it. It must be
+        idempotent, since it runs again if it was interrupted. See `reside.replica.migrations`.
+
+        Pods of older code may still use the data, or use it again after a rollback. So add what new code needs with one
+        version of the replica, and remove what old code needs with a later one.
+
+        Args:
+            contract_identity: identity of the contract.
+            version: 2 for the first migration, and so on.
+            readable_by: the oldest version of the data whose code can use it afterwards; older code is refused at its
+                start, which also refuses a rollback to it.
+
+        Raises:
+            InvalidInput: the replica does not implement the contract, or the version is declared twice or impossible.
+        """
+        self.declaration.contract(contract_identity)
+        declared = self.declaration.migrations.setdefault(contract_identity, {})
+        if version in declared:
+            raise InvalidInput(f"migration {version} of {contract_identity} is declared twice")
+        if version <= FIRST or not FIRST <= readable_by <= version:
+            raise InvalidInput(
+                f"migration {version} of {contract_identity}: versions begin with {FIRST + 1}, "
+                f"and readable_by is from {FIRST} to the version, not {readable_by}"
+            )
+
+        def declare(function: _Migration) -> _Migration:
+            declared[version] = Migration(function, readable_by)
+            return function
 
         return declare
 
