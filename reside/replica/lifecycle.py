@@ -64,6 +64,7 @@ async def started(
     settings: ReplicaSettings,
     *,
     serve: bool = True,
+    etcd: httpx2.AsyncBaseTransport | None = None,
 ) -> AsyncIterator[Context]:
     """See `Replica.start`."""
     check_migrations(declaration)
@@ -78,7 +79,7 @@ async def started(
                 endpoint = f"http://{settings.listen_host}:{listener.getsockname()[1]}"
             await http_server.enter_async_context(serving(build_app(health, rpc), listener))
         async with steps.step("log in and load the control block"):
-            context = await _connect(stack, settings, health, declaration)
+            context = await _connect(stack, settings, health, declaration, etcd)
         async with steps.step("create and publish data"):
             async for attempt in _attempts():
                 with attempt:
@@ -109,6 +110,7 @@ async def _connect(
     settings: ReplicaSettings,
     health: Health,
     declaration: Declaration,
+    etcd: httpx2.AsyncBaseTransport | None,
 ) -> Context:
     """Log in, load the control block, connect to the locks (steps 2 and 3)."""
     credentials = _credentials(settings)
@@ -125,7 +127,7 @@ async def _connect(
     holder = f"{settings.replica_name} on {socket.gethostname()}"
     user = partial(find_user, node, rcb, declaration.lock_user, credentials)
     locks = await stack.enter_async_context(
-        LockService(settings.etcd_hosts, space=credentials.account_id, user=user, holder=holder)
+        LockService(settings.etcd_hosts, space=credentials.account_id, user=user, holder=holder, transport=etcd)
     )
     http = httpx2.AsyncClient(limits=_CONNECTIONS, verify=trusted_authorities(), trust_env=False)
     await stack.enter_async_context(http)

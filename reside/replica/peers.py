@@ -133,8 +133,7 @@ async def find_peers(
         contract_or_key: as for `Context.peers`.
     """
     if "/" not in contract_or_key:
-        profiles = [await load_profile(caller.node, account) for account in requirements.get(contract_or_key, [])]
-        return [_peer(caller, profile, _only_contract(profile)) for profile in profiles]
+        return [await peer_of(caller, account) for account in requirements.get(contract_or_key, [])]
     peers, missing = [], None
     for account in dict.fromkeys(account for named in requirements.values() for account in named):
         try:
@@ -147,6 +146,17 @@ async def find_peers(
     if not peers and missing is not None:
         raise missing  # a peer whose profile can't be loaded yet may implement it
     return peers
+
+
+async def peer_of(caller: Caller, account: AccountId, contract: str | None = None) -> Peer:
+    """Return the replica with an account as a peer; without `contract`, of the only one that it implements.
+
+    Raises:
+        NotReady: it has not published its profile yet.
+        InvalidInput: it implements several contracts, and none is named.
+    """
+    profile = await load_profile(caller.node, account)
+    return _peer(caller, profile, contract or _only_contract(profile))
 
 
 def _peer(caller: Caller, profile: Profile, contract: str) -> Peer:

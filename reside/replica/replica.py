@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from contextlib import AbstractAsyncContextManager
 
+    import httpx2
+
     from reside.jazz import WritePolicy
     from reside.model.manifest import ContractManifest
     from reside.replica.context import Context
@@ -146,16 +148,19 @@ class Replica:
         self.declaration.main = function
         return function
 
-    def start(self, settings: ReplicaSettings, *, serve: bool = True) -> AbstractAsyncContextManager[Context]:
+    def start(
+        self, settings: ReplicaSettings, *, serve: bool = True, etcd: httpx2.AsyncBaseTransport | None = None
+    ) -> AbstractAsyncContextManager[Context]:
         """Run everything but `main` in the current event loop while the block is open; then stop gracefully.
 
         Args:
             settings: the replica's settings.
             serve: whether to serve HTTP: RPC, probes and metrics.
+            etcd: HTTP transport to etcd, such as that of `reside.testing`; None: the network.
         """
         from reside.replica.lifecycle import started  # noqa: PLC0415 - declaring needs no server, no Jazz
 
-        return started(self.declaration, settings, serve=serve)
+        return started(self.declaration, settings, serve=serve, etcd=etcd)
 
     async def run(self, settings: ReplicaSettings | None = None) -> None:
         """Start, run `main` (without one, serve until cancelled), and stop gracefully on SIGTERM.

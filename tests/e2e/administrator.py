@@ -6,11 +6,10 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from support.replicas import until
-
 from reside.jazz import Credentials, Node
 from reside.model.permissions import Grant
 from reside.replica.control_block import ControlBlock
+from reside.testing.alpha import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

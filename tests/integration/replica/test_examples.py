@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from support.eventually import eventually
 from support.registry import free_port
-from support.replicas import GREETING, AlphaDouble
+from support.replicas import GREETING, AlphaDouble, environment
 
 from reside.jazz import Node
 from reside.model.permissions import Grant, PermissionRef
@@ -71,9 +71,9 @@ async def last_result(reader: Node, caller: Identity, outcome: str, **members: A
 @asynccontextmanager
 async def example(name: str, identity: Identity, port: int) -> AsyncIterator[httpx2.AsyncClient]:
     """Yield a running example and a client of its HTTP port; stop it as Kubernetes does, with exit code 0."""
-    environment = {**identity.environment(port), "RESIDE_INTERNAL_ENDPOINT": f"http://127.0.0.1:{port}"}
+    variables = {**environment(identity, port), "RESIDE_INTERNAL_ENDPOINT": f"http://127.0.0.1:{port}"}
     process = await subprocess.create_subprocess_exec(
-        sys.executable, "-m", "main", cwd=EXAMPLES / name, env=environment, stdout=subprocess.PIPE
+        sys.executable, "-m", "main", cwd=EXAMPLES / name, env=variables, stdout=subprocess.PIPE
     )
     try:
         async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:

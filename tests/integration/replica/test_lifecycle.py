@@ -16,7 +16,7 @@ import httpx2
 import pytest
 from support.eventually import eventually
 from support.registry import free_port
-from support.replicas import GREETING, call, endpoint_of, greeting_contract
+from support.replicas import GREETING, call, endpoint_of, environment, greeting_contract
 
 from reside.jazz import CoMap, InvalidCredentials, Node
 from reside.locks import LockService
@@ -274,7 +274,7 @@ async def _start_and_fail(settings: ReplicaSettings) -> None:
 
 async def _launch(program: str, identity: Identity) -> subprocess.Process:
     return await subprocess.create_subprocess_exec(
-        sys.executable, program, cwd=ROOT, env=identity.environment(free_port()), stdout=subprocess.PIPE
+        sys.executable, program, cwd=ROOT, env=environment(identity, free_port()), stdout=subprocess.PIPE
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.replicas import GREETING, greeting_contract
+from support.replicas import GREETING, environment, greeting_contract
 
 from reside.jazz import JazzTimeout, Node, NotPermitted
 from reside.model.errors import Conflict, NotReady, ResideError
@@ -105,9 +105,9 @@ async def third(context, data):
 
 asyncio.run(replica.run(ReplicaSettings()))
 """
-    environment = identity.environment(0) | {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
+    variables = environment(identity, 0) | {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
     process = await subprocess.create_subprocess_exec(
-        sys.executable, "-c", program, env=environment, stdout=subprocess.PIPE
+        sys.executable, "-c", program, env=variables, stdout=subprocess.PIPE
     )
     assert process.stdout is not None
     async with asyncio.timeout(60):

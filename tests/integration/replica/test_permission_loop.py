@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 from support.eventually import eventually
 from support.jazz_nodes import until as changes_to
-from support.replicas import GREETING, AlphaDouble, greeting_contract, until
+from support.replicas import GREETING, AlphaDouble, greeting_contract
 
 from reside.jazz import Node
 from reside.model.lookup import granted_permissions
 from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef
 from reside.replica import Context, Replica
 from reside.replica.profile import load_profile
+from reside.testing.alpha import until
 
 if TYPE_CHECKING:
     from support.replicas import Identity
