@@ -121,7 +121,10 @@ class CoList(Ordered, Sequence[Json]):
         return [item.value for item in found] if isinstance(found, list) else found.value
 
     def __contains__(self, value: object) -> bool:
-        return value in self.as_list()
+        if not isinstance(value, str):
+            return value in self.as_list()
+        self._items()
+        return self._view.has_text(value)
 
     def __iter__(self) -> Iterator[Json]:
         return iter(self.as_list())

@@ -10,6 +10,7 @@ Invariants:
     rebuilt after large or unusual ones.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -63,6 +64,7 @@ class ListView:
         self._end: list[Item] = []
         self._latest = _NEVER
         self._flat: list[Item] | None = None
+        self._texts: Counter[str] | None = None
         self._hint = 0
         self._searches = 0
 
@@ -93,7 +95,15 @@ class ListView:
         """Return the visible items in order. The view owns the list: do not modify it."""
         if self._flat is None:
             self._flat = [item for root in (*self._start, *self._end) for item in _walk(root) if self._is_visible(item)]
+            self._texts = None
         return self._flat
+
+    def has_text(self, text: str) -> bool:
+        """Return whether a visible item is this text; from the second call on without a walk over the items."""
+        items = self.items()
+        if self._texts is None:
+            self._texts = Counter(item.value for item in items if isinstance(item.value, str))
+        return self._texts[text] > 0
 
     def _is_visible(self, item: Item) -> bool:
         return item.visible and item.key not in self._deleted
@@ -143,6 +153,7 @@ class ListView:
             self._flat = None
         elif self._flat is not None and self._is_visible(item):
             self._flat.append(item)
+            self._count(item, 1)
 
     def _show_beside(self, item: Item, neighbour: Item, *, after: bool) -> None:
         if self._flat is None or not self._is_visible(item):
@@ -153,6 +164,7 @@ class ListView:
         place = self._find(neighbour)
         if place is not None and self._flat is not None:
             self._flat.insert(place + after, item)
+            self._count(item, 1)
 
     def _hide(self, key: OpKey) -> None:
         item = self._items.get(key)
@@ -160,6 +172,11 @@ class ListView:
             place = self._find(item)
             if place is not None:
                 del self._flat[place]
+                self._count(item, -1)
+
+    def _count(self, item: Item, difference: int) -> None:
+        if self._texts is not None and isinstance(item.value, str):
+            self._texts[item.value] += difference
 
     def _find(self, item: Item) -> int | None:
         """Return the position of an item in the flat list. It is usually near the last one found."""

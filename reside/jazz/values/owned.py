@@ -78,6 +78,11 @@ class OwnedValue(Value):
         last = self._content.span().last
         return None if last is None else author(last)
 
+    @property
+    def transaction_count(self) -> int:
+        """The number of transactions in the value's log. To drop history, replace the value and delete this one."""
+        return len(self._core.transactions)
+
     def _refresh(self) -> int:
         """Update the content; return a number that grows with every change of the valid content."""
         self._content.refresh()

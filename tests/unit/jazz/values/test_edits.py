@@ -77,6 +77,9 @@ def test_a_list_is_edited_as_a_list(start: list[int], edits: list[_Edit]) -> Non
         for number, edit in enumerate(edits):
             _edit_list(value, model, edit, f"new {number}")
             assert value.as_list() == model
+            assert [n for n in range(number + 1) if f"new {n}" in value] == [
+                n for n in range(number + 1) if f"new {n}" in model
+            ]
         assert list(value) == model
         assert value[1:3] == model[1:3]
         assert len(value) == len(model)
