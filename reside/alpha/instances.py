@@ -159,7 +159,7 @@ async def _make(
 async def _index(data: AlphaData, replica: ReplicaRecord) -> None:
     value = replica.value
     await lookups.set_target(data, lookup.replica_by_name(value.name), replica.map.id)
-    await lookups.add_target(data, lookup.replicas_by_identity(value.identity), replica.map.id)
+    await lookups.add_target(data, lookup.replicas_by_identity(value.identity), replica.map.id, value.id)
     if data.replicas_by_account.get(value.account) != value.id:
         data.replicas_by_account.set(value.account, value.id)
     lookups.add_once(data.replicas, replica.map.id)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reside.alpha.data import AlphaData
-    from reside.jazz import CoList
+    from reside.jazz import CoList, CoMap
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,15 @@ async def find(data: AlphaData, name: str) -> str | None:
 
 
 async def find_all(data: AlphaData, name: str) -> list[str]:
-    """Return the ids of the values that the look-up `name` lists."""
+    """Return the ids of the values that the look-up `name` lists, those with the lowest numbers first."""
     found = await data.node.find_unique_map(data.public.id, name)
-    targets = None if found is None else found.get(TARGETS)
-    return [target for target in targets if isinstance(target, str)] if isinstance(targets, list) else []
+    return [] if found is None else listed(found)
+
+
+async def is_listed(data: AlphaData, name: str, target: str) -> bool:
+    """Return whether the look-up `name` lists `target`, without reading the others."""
+    found = await data.node.find_unique_map(data.public.id, name)
+    return found is not None and _lists(found, target)
 
 
 async def set_target(data: AlphaData, name: str, target: str) -> None:
@@ -63,23 +68,49 @@ async def clear(data: AlphaData, name: str, target: str) -> None:
 
 async def make_list(data: AlphaData, name: str) -> None:
     """Create the look-up `name` without values unless it exists, so that readers can watch it."""
-    await data.node.unique_map(data.public, name, {TARGETS: []})
+    await data.node.unique_map(data.public, name)
 
 
-async def add_target(data: AlphaData, name: str, target: str) -> None:
-    """Add `target` to the values that the look-up `name` lists, unless it is listed."""
-    lookup = await data.node.unique_map(data.public, name, {TARGETS: [target]})
-    targets = lookup.get(TARGETS) or []
-    if target not in targets:
-        lookup.set(TARGETS, [*targets, target])
+async def add_target(data: AlphaData, name: str, target: str, number: int) -> None:
+    """Add `target`, the value with this number, to those that the look-up `name` lists, unless it is listed."""
+    lookup = await data.node.unique_map(data.public, name)
+    _convert(lookup)
+    if target not in lookup:
+        lookup.set(target, number)
 
 
 async def remove_target(data: AlphaData, name: str, target: str) -> None:
     """Remove `target` from the values that the look-up `name` lists."""
     lookup = await data.node.find_unique_map(data.public.id, name)
-    targets = (lookup.get(TARGETS) if lookup is not None else None) or []
-    if lookup is not None and target in targets:
-        lookup.set(TARGETS, [other for other in targets if other != target])
+    if lookup is not None:
+        _convert(lookup)
+        if target in lookup:
+            lookup.delete(target)
+
+
+def listed(lookup: CoMap) -> list[str]:
+    """Return the ids of the values that a look-up lists, those with the lowest numbers first.
+
+    Each is a member, id → number. A look-up of an earlier release has the ids in one list, which the first change
+    replaces by members: so a change writes one entry, whatever the look-up lists.
+    """
+    members = lookup.as_dict()
+    numbers = {target: number for target, number in members.items() if type(number) is int}
+    return [*_earlier(lookup), *sorted(numbers, key=lambda target: numbers[target])]
+
+
+def _lists(lookup: CoMap, target: str) -> bool:
+    return target in lookup or target in _earlier(lookup)
+
+
+def _earlier(lookup: CoMap) -> list[str]:
+    targets = lookup.get(TARGETS)
+    return [target for target in targets if isinstance(target, str)] if isinstance(targets, list) else []
+
+
+def _convert(lookup: CoMap) -> None:
+    if TARGETS in lookup:
+        lookup.update(dict.fromkeys(_earlier(lookup), 0), unset=[TARGETS])
 
 
 async def reserve_id(data: AlphaData, by_id: Callable[[int], str], reservation: Reservation) -> int:
@@ -105,7 +136,7 @@ def confirm_id(data: AlphaData, reservation: Reservation, number: int) -> None:
 
 def add_once(values: CoList, value: str) -> None:
     """Append `value` to a list unless it contains it."""
-    if value not in values.as_list():
+    if value not in values:
         values.append(value)
 
 

@@ -19,6 +19,8 @@ from reside.model import lookup
 from reside.model.errors import LoadRefused
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from reside.alpha.records import ReplicaRecord, RequestRecord
     from reside.alpha.state import Alpha
     from reside.jazz import CoMap, Credentials
@@ -88,9 +90,15 @@ async def _version(
 async def _index_contracts(alpha: Alpha, replica: ReplicaRecord, version: ReplicaVersion) -> None:
     """Add the replica to the look-ups of this version's contracts; remove it from those of earlier versions only."""
     now = set(version.implementations.values())
-    for name, is_listed in (await _listings(alpha, replica.value, now)).items():
-        change = lookups.add_target if is_listed else lookups.remove_target
-        await change(alpha.data, name, replica.map.id)
+    await _set_listings(alpha, replica, await _listings(alpha, replica.value, now))
+
+
+async def _set_listings(alpha: Alpha, replica: ReplicaRecord, listings: Mapping[str, bool]) -> None:
+    for name, is_listed in listings.items():
+        if is_listed:
+            await lookups.add_target(alpha.data, name, replica.map.id, replica.value.id)
+        else:
+            await lookups.remove_target(alpha.data, name, replica.map.id)
 
 
 async def _listings(alpha: Alpha, replica: Replica, now: set[str]) -> dict[str, bool]:
@@ -107,9 +115,7 @@ async def sync_providers(alpha: Alpha, record: ReplicaRecord) -> None:
 
     async def write() -> None:
         present = await records.read_replica(alpha.data, record.map.id)
-        for name, is_listed in (await _wrong_listings(alpha, present)).items():
-            change = lookups.add_target if is_listed else lookups.remove_target
-            await change(alpha.data, name, record.map.id)
+        await _set_listings(alpha, present, await _wrong_listings(alpha, present))
 
     async with alpha.transaction() as tx:
         await tx.run_exclusively(write)
@@ -125,7 +131,7 @@ async def _wrong_listings(alpha: Alpha, record: ReplicaRecord) -> dict[str, bool
     return {
         name: is_listed
         for name, is_listed in (await _listings(alpha, replica, now)).items()
-        if (record.map.id in await lookups.find_all(alpha.data, name)) != is_listed
+        if await lookups.is_listed(alpha.data, name, record.map.id) != is_listed
     }
 
 

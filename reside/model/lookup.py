@@ -7,7 +7,7 @@ from typing import Final
 TARGET: Final = "target"
 """Member of a look-up: id of the entity that it points to."""
 TARGETS: Final = "targets"
-"""Member of a look-up that lists entities: their ids."""
+"""Member of a look-up of an earlier release that lists entities: their ids. Now each is a member, id → number."""
 CLAIMANT: Final = "claimant"
 """Member of a look-up by id: identifies the reservation of the id."""
 
@@ -30,6 +30,11 @@ def replicas_by_identity(identity: str) -> str:
 def replicas_by_contract(number: int) -> str:
     """Return the name of the look-up of the replicas that implement the contract with this id."""
     return f"replica.by-contract.{number}"
+
+
+def dependants_of_replica(number: int) -> str:
+    """Return the name of the look-up of the replicas that require the replica with this id."""
+    return f"dependants.of-replica.{number}"
 
 
 def contract_by_id(number: int) -> str:

@@ -31,20 +31,31 @@ _READY_WITHIN_S = 30.0
 class EtcdServer:
     """One etcd process.
 
+    Args:
+        folder: folder of its data and its log.
+        options: further options of the command.
+
     Attributes:
         url: its client address.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         binary = shutil.which("etcd")
         if binary is None:
             raise RuntimeError("no etcd on PATH: build the toolchain (tools/), it holds etcd")
         self._binary = binary
         self._folder = folder
+        self._options = options
         self._process: subprocess.Popen[bytes] | None = None
         client, peer = _free_ports(2)
         self.url = f"http://127.0.0.1:{client}"
         self._peer = f"http://127.0.0.1:{peer}"
+
+    @property
+    def pid(self) -> int:
+        """Process id of the running server."""
+        assert self._process is not None, "etcd does not run"
+        return self._process.pid
 
     def start(self) -> None:
         """Start the process and wait until it reports that it is healthy."""
@@ -53,6 +64,7 @@ class EtcdServer:
             *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),
             *("--listen-peer-urls", self._peer, "--initial-advertise-peer-urls", self._peer),
             *("--initial-cluster", f"test={self._peer}", "--unsafe-no-fsync"),
+            *self._options,
         ]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen([self._binary, *arguments], stdout=log, stderr=log)

@@ -94,9 +94,12 @@ class Cluster:
         self._pods: dict[str, int] = {}
         self._changed = asyncio.Event()
         self._watched: set[str] = set()
+        self._stacks: dict[str, str] = {}
+        self._dirty: set[str] = set()
 
     def process_again(self) -> None:
         """Process all stacks and previews again, because the test has changed the orders."""
+        self._stacks.clear()
         self._changed.set()
 
     async def run(self) -> None:
@@ -104,12 +107,15 @@ class Cluster:
         node, root = self._context.node, self._context.data[SENTINEL_CONTRACT]
         names = (DESIRED, PREVIEWS, REPORTS, PREVIEW_RESULTS)
         maps = {member: await node.load_map(root[member]) for member in names}
-        self._watch(maps[DESIRED])
-        self._watch(maps[PREVIEWS])
+        for member in (DESIRED, PREVIEWS):
+            maps[member].on_change(lambda _: self._changed.set())
         while True:
             self._changed.clear()
+            dirty, self._dirty = self._dirty, set()
             for name, target in list(maps[DESIRED].items()):
-                await self._apply(maps[REPORTS], name, await self._stack(target))
+                if name in dirty or self._stacks.get(name) != target:
+                    self._stacks[name] = target
+                    await self._apply(maps[REPORTS], name, await self._stack(target, name))
             for name in [name for name in maps[REPORTS] if name not in maps[DESIRED] and self._orders.reporting]:
                 maps[REPORTS].delete(name)
             for key, target in list(maps[PREVIEWS].items()):
@@ -117,15 +123,16 @@ class Cluster:
             await node.flush()
             await self._changed.wait()
 
-    def _watch(self, value: CoMap) -> None:
-        if value.id not in self._watched:
-            self._watched.add(value.id)
-            value.on_change(lambda _: self._changed.set())
-
-    async def _stack(self, target: str) -> DesiredStack:
+    async def _stack(self, target: str, name: str | None = None) -> DesiredStack:
         found = await self._context.node.load_map(target)
-        self._watch(found)
+        if name is not None and target not in self._watched:
+            self._watched.add(target)
+            found.on_change(lambda _: self._stack_changed(name))
         return DesiredStack.parse(found.as_dict())
+
+    def _stack_changed(self, name: str) -> None:
+        self._dirty.add(name)
+        self._changed.set()
 
     async def _preview(self, results: CoMap, key: str, stack: DesiredStack) -> None:
         if not self._orders.previewing or key in results:
