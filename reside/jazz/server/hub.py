@@ -13,7 +13,7 @@ from reside.jazz.errors import InvalidContent
 from reside.jazz.ids import is_co_id
 from reside.jazz.memory.covalue import Core
 from reside.jazz.server.admission import Admission
-from reside.jazz.server.peer import MAX_RECORDS, Peer
+from reside.jazz.server.peer import MAX_RECORDS, Peer, Task
 from reside.jazz.server.values import Values
 from reside.jazz.sync.messages import (
     content_pieces,
@@ -117,7 +117,8 @@ class Hub:
             peer.replace(peer.state(co_id), counts, header=header)
         else:
             peer.raise_counts(peer.state(co_id), counts, header=header)
-        peer.send("answer" if action == "load" else "content", co_id)
+        answer: Task = "answer" if header else "whole"
+        peer.send(answer if action == "load" else "content", co_id)
 
     def _follow(self, peer: Peer, co_id: str) -> None:
         peer.state(co_id)
@@ -129,7 +130,7 @@ class Hub:
 
     # Sending
 
-    def _messages(self, peer: Peer, task: str, co_id: str) -> Iterator[str]:
+    def _messages(self, peer: Peer, task: Task, co_id: str) -> Iterator[str]:
         core = self._values.find(co_id)
         if task == "load":
             if core is None:
@@ -142,6 +143,8 @@ class Hub:
         elif task == "acknowledge":
             yield self._known(peer, core)
         else:
+            if task == "whole":  # whatever was sent, and acknowledged, between the `load` and this answer
+                peer.replace(peer.state(co_id), {}, header=False)
             for needed in self._unsent(peer, core):
                 yield from self._delta(peer, needed)
             news = self._delta(peer, core)

@@ -12,8 +12,9 @@ from reside.jazz.ids import is_session_id
 from reside.jazz.server.holding import Holding
 from reside.jazz.sync.known_state import Counts, KnownState
 
-Task: TypeAlias = Literal["content", "answer", "acknowledge", "correct", "load"]
-"""What to send about a value: what is new; an answer to `load`; an acknowledgement; a correction; a request."""
+Task: TypeAlias = Literal["content", "answer", "whole", "acknowledge", "correct", "load"]
+"""What to send about a value: what is new; an answer to `load`; one to the `load` of a client that has nothing of it;
+an acknowledgement; a correction; a request."""
 
 MAX_RECORDS: Final = 1_000_000
 MAX_QUEUED: Final = 10_000

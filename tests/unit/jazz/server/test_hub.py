@@ -72,6 +72,19 @@ async def test_dependencies_are_sent_once_on_a_connection(line: Line, value: CoM
 
 
 @pytest.mark.anyio
+async def test_each_load_of_one_that_has_nothing_is_answered_with_content(line: Line, value: CoMap) -> None:
+    """A client that catches up asks for content that it has, and waits for it.
+
+    It waited for ever if it did so twice at once, or if its acknowledgement of earlier content came after the `load`.
+    """
+    (message,) = [item for item in line.load(value.id) if item["id"] == value.id]
+    counts = {session: len(batch["newTransactions"]) for session, batch in message["new"].items()}
+    whole = {"action": "load", "id": value.id, **NOTHING}
+    line.give(whole, whole, {"action": "known", "id": value.id, "header": True, "sessions": counts})
+    assert _actions(line.take()) == [("content", value.id)] * 2
+
+
+@pytest.mark.anyio
 async def test_a_load_of_one_that_has_all_is_answered_with_the_known_state(line: Line, value: CoMap) -> None:
     (message,) = [item for item in line.load(value.id) if item["id"] == value.id]
     counts = {session: len(batch["newTransactions"]) for session, batch in message["new"].items()}
