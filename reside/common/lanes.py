@@ -1,20 +1,39 @@
 """Decide which key of a work queue to handle next. Pure: uses neither a clock nor tasks.
 
-A key says only that something about it changed; its handler reads the current state. Keys of one lane are handled one
-after another; several lanes are handled in parallel, up to a limit. A key that is added several times while it waits is
-handled once; one that is added while it is handled is handled again afterwards. A failure delays a key with back-off;
-another `add` ends the delay.
+A key says only that something about it changed; its handler reads the current state. A key is handled in a lane, and
+the number of lanes is limited. A key that is added several times while it waits is handled once; one that is added
+while it is handled is handled again afterwards. A failure delays a key with back-off; another `add` ends the delay.
+
+A key that was added is *fresh*; one that waits because it failed is a *retry*. Fresh keys are handled first, and
+retries never take the last lane. So keys that fail again and again, however slowly, don't delay a change. Each call
+costs O(log n) for n waiting keys.
 """
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from heapq import heappop, heappush
+from itertools import count
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from reside.common.backoff import Backoff
+
+
+_OUTDATED_PER_KEY: Final = 4
+_FEW: Final = 64
+"""The heap is made anew when it is longer than that: outdated entries of keys that fail again and again fill it."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A key that waits: when it is due, and whether it is a retry."""
+
+    due: float
+    retry: bool = False
 
 
 @dataclass
@@ -22,67 +41,114 @@ class Lanes:
     """The keys that wait, the ones that are being handled, and the failures of each.
 
     Args:
-        lane_of: returns the lane of a key.
-        limit: number of lanes that are handled in parallel.
+        limit: number of lanes: keys that are handled in parallel.
         backoff: pauses after failures.
+        draw: returns a random number from 0 to 1 for the jitter of each pause.
     """
 
-    lane_of: Callable[[str], str]
     limit: int
     backoff: Backoff
-    waiting: dict[str, float] = field(default_factory=dict)
-    """Key → time when it is due, in the order of arrival."""
+    draw: Callable[[], float] = random.random
+    waiting: dict[str, Waiting] = field(default_factory=dict)
     running: set[str] = field(default_factory=set)
     failures: dict[str, int] = field(default_factory=dict)
     """Key → number of consecutive failures."""
     _again: dict[str, float] = field(default_factory=dict)
     """Key that was added while it is handled → time when it is due again."""
+    _times: list[tuple[float, int, str]] = field(default_factory=list)
+    """Heap of the times at which waiting keys become due. An entry is outdated if `waiting` has another time."""
+    _due: tuple[dict[str, None], dict[str, None]] = field(default_factory=lambda: ({}, {}))
+    """The keys that are due, in the order in which they became due: fresh ones and retries."""
+    _fresh: int = 0
+    """Number of fresh keys that wait."""
+    _numbers: Iterator[int] = field(default_factory=count)
 
     def add(self, key: str, due: float = 0.0) -> None:
         """Note that `key` must be handled, not before `due`."""
-        times = self._again if key in self.running else self.waiting
-        times[key] = min(times.get(key, due), due)
+        if key in self.running:
+            self._again[key] = min(self._again.get(key, due), due)
+            return
+        before = self.waiting.get(key)
+        if before is None or before.retry or before.due > due:
+            self._wait(key, Waiting(due if before is None else min(before.due, due)))
 
     def take(self, now: float) -> str | None:
-        """Return the next key to handle and mark it as running; None if no key is due."""
-        if len(self.running) >= self.limit:
+        """Return the next key to handle and mark it as running; None if no key is due or no lane is free."""
+        self._become_due(now)
+        free = self.limit - len(self.running)
+        fresh, retries = self._due
+        if free > 0 and fresh:
+            key = next(iter(fresh))
+        elif (free > 1 or (free and self.limit == 1)) and retries:
+            key = next(iter(retries))
+        else:
             return None
-        busy = {self.lane_of(key) for key in self.running}
-        for key, due in self.waiting.items():
-            if due <= now and self.lane_of(key) not in busy:
-                del self.waiting[key]
-                self.running.add(key)
-                return key
-        return None
+        self._forget(key)
+        self.running.add(key)
+        return key
 
     def next_due(self, now: float) -> float | None:
         """Return the seconds until a waiting key becomes due; None if all waiting keys are due, or none waits."""
-        later = [due - now for due in self.waiting.values() if due > now]
-        return min(later) if later and len(self.running) < self.limit else None
+        self._become_due(now)
+        return self._times[0][0] - now if self._times and len(self.running) < self.limit else None
 
     def oldest_s(self, now: float) -> float:
         """Return the seconds for which a waiting key has been due; 0 if none is due."""
-        return max(0.0, now - min(self.waiting.values(), default=now))
+        return max(0.0, now - min((entry.due for entry in self.waiting.values()), default=now))
 
     def done(self, key: str) -> None:
         """Note that `key` was handled, or failed and must wait for a change."""
         self.failures.pop(key, None)
         self._end(key)
 
-    def failed(self, key: str, now: float) -> float:
-        """Note that `key` failed and is to be retried; return the pause in seconds."""
-        count = self.failures[key] = self.failures.get(key, 0) + 1
-        pause = self.backoff.pause(count)
+    def failed(self, key: str, now: float, backoff: Backoff | None = None) -> float:
+        """Note that `key` failed and is to be retried; return the pause in seconds.
+
+        Args:
+            key: the key.
+            now: the current time.
+            backoff: the pauses after failures of this kind; None: those of the queue.
+        """
+        failures = self.failures[key] = self.failures.get(key, 0) + 1
+        pause = (backoff or self.backoff).pause(failures, self.draw())
         self._end(key)
-        self.add(key, now + pause)
+        if key not in self.waiting:
+            self._wait(key, Waiting(now + pause, retry=True))
         return pause
 
     @property
     def idle(self) -> bool:
         """Whether no key is being handled, and all waiting keys are retries."""
-        return not self.running and all(key in self.failures for key in self.waiting)
+        return not self.running and not self._fresh
 
     def _end(self, key: str) -> None:
         self.running.discard(key)
         if (due := self._again.pop(key, None)) is not None:
-            self.add(key, due)
+            self._wait(key, Waiting(due))
+
+    def _wait(self, key: str, entry: Waiting) -> None:
+        self._forget(key)
+        self.waiting[key] = entry
+        self._fresh += not entry.retry
+        heappush(self._times, (entry.due, next(self._numbers), key))
+        if len(self._times) > _OUTDATED_PER_KEY * len(self.waiting) + _FEW:
+            later = [(entry.due, next(self._numbers), key) for key, entry in self.waiting.items()]
+            self._times = sorted(each for each in later if each[2] not in self._due[self.waiting[each[2]].retry])
+
+    def _forget(self, key: str) -> None:
+        before = self.waiting.pop(key, None)
+        if before is not None:
+            self._fresh -= not before.retry
+            self._due[before.retry].pop(key, None)
+
+    def _become_due(self, now: float) -> None:
+        """Move the keys that are due by now out of the heap, and drop its outdated entries."""
+        while self._times:
+            due, _, key = self._times[0]
+            entry = self.waiting.get(key)
+            is_current = entry is not None and entry.due == due and key not in self._due[entry.retry]
+            if is_current and due > now:
+                return
+            heappop(self._times)
+            if entry is not None and is_current:
+                self._due[entry.retry][key] = None

@@ -1,8 +1,12 @@
 """Work queue: run a handler for keys. `reside.common.lanes` decides the order; the clock and the tasks are here.
 
-Level-triggered: the queue contains keys only, and a handler reads the current state of its key. Keys of one lane are
-handled one after another. After an error of a handler, the `Verdict` decides: retry with back-off, wait for a change of
-the key, or end the queue, and with it the process, because the error is a bug.
+Level-triggered: the queue contains keys only, and a handler reads the current state of its key. After an error of a
+handler, the `Verdict` decides: retry with back-off, wait for a change of the key, put the key off because the error is
+a bug, or end the queue, and with it the process.
+
+Invariant: an error of one key does not stop the others. What ends the queue: its cancellation (a lost lease, the end of
+the process), the verdict `RAISE`, and an error of the queue itself or of `judge`, after which its keys can't be relied
+on.
 """
 
 from __future__ import annotations
@@ -10,19 +14,29 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from reside.common.backoff import Backoff
 from reside.common.lanes import Lanes
-from reside.common.transience import is_expected, is_transient, safe_text
+from reside.common.texts import shown
+from reside.common.transience import is_expected, is_transient, place_of, safe_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from reside.common.backoff import Backoff
-
 _log = structlog.get_logger(__name__)
+
+PUT_OFF: Final = Backoff(first=1.0, longest=600.0, jitter=0.25)
+"""Pauses after unexpected errors. A bug that depends on timing passes soon; one that does not costs next to nothing."""
+
+_observers: list[Callable[[str], None]] = []
+
+
+def observe_bugs(observer: Callable[[str], None]) -> None:
+    """Call `observer` with the name of the queue at each unexpected error of a handler, in any queue."""
+    _observers.append(observer)
 
 
 class Verdict(Enum):
@@ -30,12 +44,13 @@ class Verdict(Enum):
 
     RETRY = "handle the key again, with back-off"
     WAIT = "wait until the key is added again"
+    PUT_OFF = "count a bug, and handle the key again after growing pauses"
     RAISE = "end the queue with the error"
 
 
 def judge(error: Exception) -> Verdict:
-    """Return the default verdict: retry after an expected error, end the queue after any other."""
-    return Verdict.RETRY if is_expected(error) else Verdict.RAISE
+    """Return the default verdict: retry after an expected error, put the key off after any other."""
+    return Verdict.RETRY if is_expected(error) else Verdict.PUT_OFF
 
 
 @dataclass(frozen=True)
@@ -55,20 +70,17 @@ class Statistics:
     oldest_s: float
 
 
-def _own_lane(key: str) -> str:
-    return key
-
-
 class WorkQueue:
     """Queue of keys and their handler.
 
     Args:
-        name: name of the queue, for logs and names of tasks.
+        name: name of the queue, for logs, metrics and names of tasks.
         handler: handles a key by its current state.
-        workers: number of lanes that are handled in parallel.
+        workers: number of keys that are handled in parallel.
         backoff: pauses after failures.
-        lane_of: returns the lane of a key; None: each key has its own.
         judge: returns what to do after an error of the handler.
+        attempts: consecutive failures after which a key waits for a change, unless the error is transient; None: no
+            limit.
     """
 
     def __init__(
@@ -78,13 +90,14 @@ class WorkQueue:
         *,
         workers: int,
         backoff: Backoff,
-        lane_of: Callable[[str], str] = _own_lane,
         judge: Callable[[Exception], Verdict] = judge,
+        attempts: int | None = None,
     ) -> None:
         self._name = name
         self._handler = handler
         self._judge = judge
-        self._lanes = Lanes(lane_of, workers, backoff)
+        self._attempts = attempts
+        self._lanes = Lanes(workers, backoff)
         self._changed = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -147,9 +160,11 @@ class WorkQueue:
     async def _handle(self, key: str) -> None:
         try:
             await self._handler(key)
-        except asyncio.CancelledError:
-            self._lanes.done(key)
-            raise
+        except asyncio.CancelledError as error:
+            if _is_cancelled():
+                self._lanes.done(key)
+                raise
+            self._failed(key, _Stopped(error), Verdict.PUT_OFF)
         except Exception as error:
             verdict = self._judge(error)
             if verdict is Verdict.RAISE:
@@ -160,15 +175,21 @@ class WorkQueue:
         self._update()
 
     def _failed(self, key: str, error: Exception, verdict: Verdict) -> None:
-        kind, message = type(error).__name__, safe_text(error)
-        if verdict is Verdict.WAIT:
+        attempt = self._lanes.failures.get(key, 0) + 1
+        is_bug = verdict is Verdict.PUT_OFF
+        facts = {"queue": self._name, "key": shown(key), "kind": type(error).__name__, "error": safe_text(error)}
+        if is_bug:
+            for observe in _observers:
+                observe(self._name)
+            facts["at"] = place_of(error)
+        is_last = self._attempts is not None and attempt >= self._attempts and not is_transient(error)
+        if verdict is Verdict.WAIT or is_last:
             self._lanes.done(key)
-            _log.warning("failed; waiting for a change", queue=self._name, key=key, kind=kind, error=message)
+            _log.warning("failed; waiting for a change", **facts, attempt=attempt)
             return
-        pause = self._lanes.failed(key, self._now())
-        attempt = self._lanes.failures[key]
-        log = _log.info if is_transient(error) else _log.warning
-        log("failed; retrying", queue=self._name, key=key, kind=kind, error=message, attempt=attempt, seconds=pause)
+        pause = self._lanes.failed(key, self._now(), PUT_OFF if is_bug else None)
+        log = _log.info if is_transient(error) else _log.error if is_bug else _log.warning
+        log("failed; retrying", **facts, attempt=attempt, seconds=pause)
 
     def _update(self) -> None:
         self._changed.set()
@@ -180,3 +201,16 @@ class WorkQueue:
     @staticmethod
     def _now() -> float:
         return asyncio.get_running_loop().time()
+
+
+class _Stopped(Exception):  # noqa: N818 - named after what happened
+    """A handler was cancelled, but the queue was not: what it waited for was cancelled by someone else."""
+
+    def __init__(self, error: asyncio.CancelledError) -> None:
+        super().__init__()
+        self.__traceback__ = error.__traceback__
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0

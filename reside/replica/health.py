@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import Counter, Gauge, Histogram
 
+from reside.common.workqueue import observe_bugs
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -20,6 +22,8 @@ RPC_SECONDS = Histogram("reside_rpc_seconds", "Time to handle an RPC call.", ["r
 GRANTS_FAILED = Counter("reside_grant_failures_total", "Failed runs of a permission's handler.", ["replica"])
 GRANTS_PENDING = Gauge("reside_grants_pending", "Permissions not yet as expected.", ["replica"])
 LAST_GRANTS_PASS = Gauge("reside_grants_last_pass_seconds", "Unix time of the last permission pass.", ["replica"])
+QUEUE_BUGS = Counter("reside_queue_bugs_total", "Unexpected errors of a work queue's handlers.", ["queue"])
+observe_bugs(lambda queue: QUEUE_BUGS.labels(queue).inc())
 
 
 @dataclass

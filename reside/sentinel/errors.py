@@ -15,6 +15,7 @@ stack.
 from __future__ import annotations
 
 from reside.common import workqueue
+from reside.common.transience import is_expected, place_of, safe_text
 from reside.common.workqueue import Verdict
 from reside.model.errors import Conflict, InvalidInput, NotReady
 
@@ -22,6 +23,16 @@ from reside.model.errors import Conflict, InvalidInput, NotReady
 def judge(error: Exception) -> Verdict:
     """Return what a queue of the Sentinel does after `error`."""
     return Verdict.WAIT if isinstance(error, InvalidInput) else workqueue.judge(error)
+
+
+def fault_text(error: Exception) -> str:
+    """Return what a report says about `error`; the text of an unexpected error is left out, as it may hold secrets."""
+    if is_expected(error):
+        return safe_text(error)
+    return (
+        f"unexpected {type(error).__name__} at {place_of(error)}, which is a bug of the Sentinel: other stacks are not "
+        "affected, and this one is tried again after growing pauses; change it, or report the bug"
+    )
 
 
 class ClusterUnavailable(NotReady):

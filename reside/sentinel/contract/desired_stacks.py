@@ -11,10 +11,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from reside.model.constants import MADE_AT_TOLERANCE_MS
+from reside.model.constants import MADE_AT_TOLERANCE_MS, TEARDOWN_MARKER
 from reside.model.errors import Conflict, InvalidInput, NotAllowed
 from reside.model.kinds import BY_KIND
 from reside.model.stacks import DesiredStack, object_key
+from reside.sentinel.contract.limits import check_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -73,6 +74,7 @@ def read_stack(name: str | None, entry: Edit, members: Mapping[str, Any], object
         InvalidInput: it is not a stack.
         NotAllowed: another account than the author of the entry wrote it.
     """
+    check_limits(members)
     stack = DesiredStack.parse(members)
     if not _STACK_NAME.fullmatch(stack.name) or stack.name != (name or stack.name):
         raise InvalidInput(
@@ -110,6 +112,8 @@ def _check_objects(stack: DesiredStack) -> None:
         version = BY_KIND[obj["kind"]].api_version
         if obj.get("apiVersion") != version:
             raise InvalidInput(f"stack {stack.name}: {key} must have apiVersion {version}, not {obj.get('apiVersion')}")
+        if key == TEARDOWN_MARKER:
+            raise InvalidInput(f"stack {stack.name}: {key} can't be declared, since it stops every apply: remove it")
         if key in seen:
             raise InvalidInput(f"stack {stack.name}: {key} is in the stack twice; remove one of them")
         seen.add(key)

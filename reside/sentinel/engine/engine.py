@@ -6,11 +6,10 @@ Each operation runs on a thread of its own. An engine belongs to one event loop.
 from __future__ import annotations
 
 import asyncio
-import traceback
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reside.common.transience import place_of
 from reside.sentinel.engine.errors import EngineBroken, EngineError, EngineUnavailable, StackLocked
 from reside.sentinel.engine.port import StackSpec
 from reside.sentinel.engine.stack_operations import Apply, Destroy, Preview
@@ -132,13 +131,7 @@ def _run_safely(operation: Operation) -> ChangeSet:
     except EngineError:
         raise
     except Exception as error:  # noqa: BLE001 - the edge of the package: all its errors are in errors.py
-        raise EngineBroken(f"a bug in the engine package: {type(error).__name__} at {_place(error)}") from None
-
-
-def _place(error: Exception) -> str:
-    """Return file and line where an error was raised, without any value."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{Path(last.filename).name}:{last.lineno}"
+        raise EngineBroken(f"a bug in the engine package: {type(error).__name__} at {place_of(error)}") from None
 
 
 def _create_runner(settings: EngineSettings) -> CommandRunner:

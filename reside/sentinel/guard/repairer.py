@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 import structlog
 from prometheus_client import Counter
 
+from reside.common.transience import safe_text
 from reside.common.workqueue import WorkQueue
 from reside.model.applied import as_applied
-from reside.model.constants import FIELD_MANAGER
-from reside.model.errors import NotReady
+from reside.model.constants import FIELD_MANAGER, TEARDOWN_MARKER
+from reside.model.errors import NotReady, ResideError
 from reside.model.stacks import object_key
 from reside.sentinel.backoff import REPAIR_BACKOFF, RepairLimiter
-from reside.sentinel.errors import ClusterUnavailable, ForeignObjects, judge
+from reside.sentinel.errors import ClusterUnavailable, ForeignObjects, fault_text, judge
 from reside.sentinel.guard.drift import ObjectState, decide, fingerprint, managers, taken_over
 from reside.sentinel.objects.identity import is_finished_job, is_ours, split_key
 from reside.sentinel.objects.live import reported
@@ -159,8 +160,8 @@ class DriftRepairer:
 
         try:
             return _Desired(stored.name, as_applied(filled(obj, value_of), self._api.namespace))
-        except NotReady as error:
-            return _Desired(stored.name, None, str(error))
+        except ResideError as error:
+            return _Desired(stored.name, None, safe_text(error))
 
     def _object_changed(self, key: str, before: K8sObject | None, live: K8sObject | None) -> None:
         """Handle a change of a live object."""
@@ -226,7 +227,7 @@ class DriftRepairer:
         stored = self._store.stacks.get(desired.stack) if desired else None
         if desired is None or stored is None or desired.stack in self._suspended or not self._cache.is_listed(key):
             return "leave"
-        if key in stored.leaving or self._cache.is_teardown:
+        if key in stored.leaving or key == TEARDOWN_MARKER or self._cache.is_teardown:
             return "leave"
         live = self._cache.get(key)
         verified = self._verified.get(key)
@@ -272,7 +273,7 @@ class DriftRepairer:
         is_early = attempts < _ATTEMPTS_BEFORE_REPORT and not isinstance(error, ForeignObjects)
         if isinstance(error, ClusterUnavailable) or is_early:
             return
-        self.problems[key] = str(error)
+        self.problems[key] = fault_text(error)
         self._notify(key)
 
     def _succeeded(self, key: str) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from reside.common.files import write_private
-from reside.model.errors import NotReady
+from reside.model.errors import InvalidInput, NotReady
 from reside.model.stacks import DesiredStack, K8sObject, object_key
 
 if TYPE_CHECKING:
@@ -163,10 +163,7 @@ def _read(path: Path) -> StoredStack | None:
         )
     except FileNotFoundError:
         return None  # the leader has just removed the stack
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-    ) as error:  # the leader writes the file again from Jazz; the other stacks must work
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, InvalidInput) as error:
+        # The leader writes the file again from Jazz; the other stacks must work.
         _log.error("ignoring unreadable stored stack", path=str(path), error=repr(error))
         return None

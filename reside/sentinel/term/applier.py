@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import structlog
 from prometheus_client import Histogram
 
-from reside.common.transience import is_expected
 from reside.model.constants import TEARDOWN_MARKER
 from reside.model.errors import NotAllowed, NotReady
 from reside.model.stacks import DesiredStack
@@ -58,12 +57,12 @@ class Applier:
         Raises:
             InvalidInput: the desired stack must be changed.
             ResideError, EngineError, JazzError, LockError: a retry may help.
+            Exception: a bug; it is reported, too.
         """
         try:
             await self._handle(name)
         except Exception as error:
-            if is_expected(error):
-                self._reporter.fail(name, error)
+            self._reporter.fail(name, error)
             raise
 
     def close(self) -> None:

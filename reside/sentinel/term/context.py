@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from reside.jazz import JazzError
 from reside.model.constants import SENTINEL_CONTRACT
-from reside.model.errors import NotReady
+from reside.model.errors import InvalidInput, NotReady
 from reside.model.permissions import PermissionRef
 from reside.model.stacks import OBJECTS
 from reside.policy import rules
@@ -75,10 +75,13 @@ class TermContext:
             NotAllowed: its objects were written by another account.
             NotReady: it can't be read now.
         """
+        what, target = f"stack {name or 'of a candidate'}", entry.value
+        if not isinstance(target, str):
+            raise InvalidInput(f"{what}: its entry is not the id of a map")
         try:
-            source = await self.replica.node.load_map(str(entry.value))
+            source = await self.replica.node.load_map(target)
         except JazzError as error:
-            raise NotReady(f"stack {name or 'of a candidate'}: {entry.value} can't be read: {error}") from error
+            raise NotReady(f"{what}: {target} can't be read: {error}") from error
         return source, read_stack(name, entry, source.as_dict(), source.edit(OBJECTS))
 
     def check(self, stack: DesiredStack) -> None:

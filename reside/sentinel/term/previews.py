@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reside.common.transience import is_transient
+from reside.common.transience import is_expected, is_transient
 from reside.model.errors import NotAllowed, ResideError
 from reside.model.sentinel_data import CANDIDATE
 from reside.model.stacks import StackPreview
 from reside.sentinel.contract.desired_stacks import check_rights, effective_edit
 from reside.sentinel.engine import EngineError, StackSpec
+from reside.sentinel.errors import fault_text
 from reside.sentinel.term.secret_values import resolve_for_preview
 
 if TYPE_CHECKING:
@@ -42,10 +43,19 @@ class Previewer:
                 results.delete(key)
             return
         found = results.get(key)
-        if isinstance(found, dict) and found.get(CANDIDATE) == entry.value:
+        if isinstance(found, dict) and found.get(CANDIDATE) == (entry.value if isinstance(entry.value, str) else None):
             return
-        preview = await self._preview(entry)
-        results.set(key, {**preview.document(), CANDIDATE: entry.value})
+        try:
+            preview = await self._preview(entry)
+        except Exception as error:
+            if not is_expected(error):
+                self._write(key, StackPreview("", "", error=fault_text(error)), entry)
+            raise
+        self._write(key, preview, entry)
+
+    def _write(self, key: str, preview: StackPreview, entry: Edit) -> None:
+        candidate = entry.value if isinstance(entry.value, str) else None
+        self._context.data.results.set(key, {**preview.document(), CANDIDATE: candidate})
 
     async def _preview(self, entry: Edit) -> StackPreview:
         try:

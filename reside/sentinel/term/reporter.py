@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from reside.common.transience import is_transient
 from reside.common.workqueue import WorkQueue
 from reside.sentinel.backoff import APPLY_BACKOFF
-from reside.sentinel.errors import judge
+from reside.sentinel.errors import fault_text, judge
 from reside.sentinel.objects.identity import stack_of
 from reside.sentinel.term.pod_counts import PodCounts
 from reside.sentinel.term.reports import Fault, StackState, compose, difference
@@ -59,7 +59,7 @@ class Reporter:
         if is_transient(error) and attempts < ATTEMPTS_BEFORE_REPORT:
             return
         failed = getattr(error, "object", None)
-        self.faults[name] = Fault(str(error), failed if isinstance(failed, str) else None)
+        self.faults[name] = Fault(fault_text(error), failed if isinstance(failed, str) else None)
         self.touch(name)
 
     def succeed(self, name: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from reside.common.texts import is_utf8
 from reside.jazz import JazzError, ValueDeleted
 from reside.model.sentinel_data import REFERENCED_VALUE
 from reside.sentinel.objects.secrets import all_references, filled, live_value
@@ -81,7 +82,9 @@ async def _look_up(node: Node, stack: DesiredStack) -> tuple[dict[str, str], dic
             continue
         if edit.by != stack.owner:
             _log.warning("ignoring secret value written by another account", of=stack.name, map=target, by=edit.by)
-        elif isinstance(edit.value, str):
+        elif not isinstance(edit.value, str) or not is_utf8(edit.value):
+            _log.warning("ignoring secret value that is not text in UTF-8", of=stack.name, map=target)
+        else:
             values[target] = edit.value
     return values, maps
 

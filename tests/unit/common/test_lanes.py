@@ -1,4 +1,4 @@
-"""The decisions of the work queue: coalescing, serial lanes, a limit, growing pauses."""
+"""The decisions of the work queue: coalescing, a limit, growing pauses, fresh keys before retries."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from reside.common.lanes import Lanes
 
 
 def lanes(limit: int = 2) -> Lanes:
-    """Lanes named by the part before the slash."""
-    return Lanes(lambda key: key.partition("/")[0], limit, Backoff(first=1.0, longest=4.0))
+    return Lanes(limit, Backoff(first=1.0, longest=4.0))
 
 
 def test_a_waiting_key_is_queued_once() -> None:
@@ -17,17 +16,6 @@ def test_a_waiting_key_is_queued_once() -> None:
     queue.add("a/1")
     assert queue.take(0) == "a/1"
     assert queue.take(0) is None
-
-
-def test_keys_of_one_lane_are_handled_one_after_another_and_others_meanwhile() -> None:
-    queue = lanes()
-    for key in ("a/1", "a/2", "b/1"):
-        queue.add(key)
-    assert queue.take(0) == "a/1"
-    assert queue.take(0) == "b/1"
-    assert queue.take(0) is None
-    queue.done("a/1")
-    assert queue.take(0) == "a/2"
 
 
 def test_the_age_of_the_queue_is_that_of_the_key_that_has_been_due_for_the_longest_time() -> None:
@@ -41,7 +29,7 @@ def test_the_age_of_the_queue_is_that_of_the_key_that_has_been_due_for_the_longe
     assert queue.oldest_s(9.0) == 0.0
 
 
-def test_no_more_lanes_than_the_limit() -> None:
+def test_no_more_keys_are_handled_than_there_are_lanes() -> None:
     queue = lanes(limit=1)
     queue.add("a/1")
     queue.add("b/1")
@@ -116,3 +104,66 @@ def test_a_queue_with_retries_only_is_idle() -> None:
     assert not queue.idle
     queue.failed("a/1", 0)
     assert queue.idle
+
+
+def test_fresh_keys_go_before_retries() -> None:
+    queue = lanes(limit=1)
+    queue.add("failing")
+    queue.take(0)
+    queue.failed("failing", 0)
+    queue.add("fresh", 2.0)
+    assert queue.take(2.0) == "fresh"
+    queue.done("fresh")
+    assert queue.take(2.0) == "failing"
+
+
+def test_retries_never_hold_the_last_lane() -> None:
+    queue = lanes(limit=3)
+    for key in ("a", "b", "c"):
+        queue.add(key)
+    for key in [queue.take(0) for _ in range(3)]:
+        queue.failed(str(key), 0)
+    assert [queue.take(9.0) for _ in range(3)] == ["a", "b", None]
+    assert queue.next_due(9.0) is None, "it waits for the end of a handler, not for a time"
+    queue.add("fresh", 9.0)
+    assert queue.take(9.0) == "fresh"
+
+
+def test_a_change_makes_a_retry_fresh_even_if_it_is_due_later() -> None:
+    queue = lanes()
+    queue.add("slow")
+    queue.add("failing")
+    for key in (queue.take(0), queue.take(0)):
+        queue.failed(str(key), 0)
+    assert queue.idle
+    queue.add("failing", 5.0)
+    assert not queue.idle
+    assert [queue.take(1.0), queue.take(1.0)] == ["failing", None]
+
+
+def test_clients_that_failed_together_do_not_retry_together() -> None:
+    draws = iter((0.0, 0.5, 1.0))
+    queue = Lanes(3, Backoff(first=1.0, longest=4.0, jitter=0.5), lambda: next(draws))
+    for key in ("a", "b", "c"):
+        queue.add(key)
+        queue.take(0)
+    assert [queue.failed(key, 0) for key in ("a", "b", "c")] == [1.0, 0.75, 0.5]
+
+
+def test_a_key_that_is_added_and_fails_for_ever_uses_no_more_memory() -> None:
+    queue = Lanes(1, Backoff(first=600.0, longest=600.0))
+    for second in range(2000):
+        queue.add("failing", second)
+        queue.take(second)
+        queue.failed("failing", second)
+    assert len(queue._times) < 100
+
+
+def test_a_key_is_found_among_thousands_that_are_not_due() -> None:
+    queue = lanes(limit=2)
+    for number in range(10_000):
+        queue.add(f"later/{number}", 100.0 + number)
+    queue.add("now")
+    assert queue.take(0) == "now"
+    assert queue.take(0) is None
+    assert queue.next_due(0) == 100.0

@@ -1,4 +1,4 @@
-"""The work queue: a key is handled by one task at a time, again after a failure, and a bug ends the queue."""
+"""The work queue: a key is handled by one task at a time, again after a failure, and a bug stops its key only."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from support.eventually import eventually
 
 from reside.common import workqueue
 from reside.common.backoff import Backoff
 from reside.common.workqueue import Statistics, Verdict, WorkQueue
-from reside.model.errors import InvalidInput, NotReady
+from reside.model.errors import Conflict, InvalidInput, NotReady
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -27,10 +28,10 @@ def queue_of(
     handle: Callable[[str], Awaitable[None]],
     *,
     workers: int = 2,
-    lane_of: Callable[[str], str] = lambda key: key,
     judge: Callable[[Exception], Verdict] = workqueue.judge,
+    attempts: int | None = None,
 ) -> WorkQueue:
-    return WorkQueue("test", handle, workers=workers, backoff=QUICK, lane_of=lane_of, judge=judge)
+    return WorkQueue("test", handle, workers=workers, backoff=QUICK, judge=judge, attempts=attempts)
 
 
 @asynccontextmanager
@@ -79,7 +80,7 @@ async def test_a_key_added_while_it_is_handled_is_handled_once_more_and_never_tw
     assert count == 2
 
 
-async def test_no_more_lanes_are_handled_at_once_than_there_are_workers() -> None:
+async def test_no_more_keys_are_handled_at_once_than_there_are_workers() -> None:
     inside, most = 0, 0
 
     async def handle(_key: str) -> None:
@@ -95,24 +96,6 @@ async def test_no_more_lanes_are_handled_at_once_than_there_are_workers() -> Non
     async with running(queue):
         await queue.wait_idle()
     assert most == 3
-
-
-async def test_keys_of_one_lane_are_handled_one_after_another() -> None:
-    inside: set[str] = set()
-
-    async def handle(key: str) -> None:
-        lane = key.partition("/")[0]
-        assert lane not in inside
-        inside.add(lane)
-        await asyncio.sleep(0)
-        inside.remove(lane)
-
-    queue = queue_of(handle, workers=4, lane_of=lambda key: key.partition("/")[0])
-    for key in ("a/1", "a/2", "b/1", "b/2"):
-        queue.add(key)
-    async with running(queue):
-        await queue.wait_idle()
-    assert not inside
 
 
 async def test_a_failed_key_is_retried_without_being_added() -> None:
@@ -213,11 +196,147 @@ async def test_draining_ends_what_runs_and_begins_nothing() -> None:
     assert handled == ["one"]
 
 
-async def test_a_bug_in_a_handler_ends_the_queue() -> None:
+@pytest.fixture
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the pauses after bugs short."""
+    monkeypatch.setattr(workqueue, "PUT_OFF", QUICK)
+
+
+@pytest.fixture
+def bugs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the names of the queues that had bugs."""
+    found: list[str] = []
+    monkeypatch.setattr(workqueue, "_observers", [found.append])
+    return found
+
+
+@pytest.mark.parametrize(
+    "bug",
+    [ZeroDivisionError(), RecursionError(), UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates"), KeyError("a")],
+    ids=lambda bug: type(bug).__name__,
+)
+@pytest.mark.usefixtures("quickly")
+async def test_a_bug_stops_its_key_only_which_is_counted_and_handled_again(bug: Exception, bugs: list[str]) -> None:
+    attempts: dict[str, int] = {}
+    again = asyncio.Event()
+
+    async def handle(key: str) -> None:
+        attempts[key] = attempts.get(key, 0) + 1
+        if key == "bad":
+            if attempts[key] == 3:
+                again.set()
+            raise bug
+
+    queue = queue_of(handle)
+    queue.add("bad")
+    queue.add("good")
+    async with running(queue):
+        await again.wait()
+        queue.add("good")
+        await queue.wait_idle()
+        await queue.drain()
+    assert attempts == {"bad": 3, "good": 2}
+    assert bugs == ["test"] * 3
+
+
+@pytest.mark.usefixtures("quickly")
+async def test_a_key_that_nobody_can_write_is_put_off_like_any_other() -> None:
+    done = asyncio.Event()
+
+    async def handle(key: str) -> None:
+        if key == "good":
+            done.set()
+        raise NotReady(f"{key}: not yet")
+
+    queue = queue_of(handle)
+    queue.add("\ud800")
+    queue.add("good")
+    async with running(queue):
+        await done.wait()
+        await queue.wait_idle()
+    assert queue.statistics().failing == 2
+
+
+async def test_a_key_whose_errors_do_not_pass_waits_for_a_change_in_the_end() -> None:
+    attempts = 0
+
+    async def handle(_key: str) -> None:
+        nonlocal attempts
+        attempts += 1
+        raise Conflict("never")
+
+    queue = queue_of(handle, attempts=3)
+    queue.add("a")
+    async with running(queue):
+        await eventually("the attempts", lambda: attempts == 3 and queue.statistics().waiting == 0)
+        queue.add("a")
+        await eventually("the attempts", lambda: attempts == 6)
+
+
+async def test_transient_errors_are_retried_beyond_the_limit_of_attempts() -> None:
+    attempts = 0
+
+    async def handle(_key: str) -> None:
+        nonlocal attempts
+        attempts += 1
+        raise NotReady("later")
+
+    queue = queue_of(handle, attempts=3)
+    queue.add("a")
+    async with running(queue):
+        await eventually("the attempts", lambda: attempts > 5)
+
+
+async def test_an_error_of_several_tasks_is_what_all_of_them_are(bugs: list[str]) -> None:
+    attempts = 0
+
+    async def handle(_key: str) -> None:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 1:
+            raise ExceptionGroup("unhandled errors in a TaskGroup", [NotReady("one"), NotReady("two")])
+
+    queue = queue_of(handle)
+    queue.add("a")
+    async with running(queue):
+        await eventually("the attempts", lambda: attempts == 2)
+    assert not bugs
+
+
+@pytest.mark.usefixtures("quickly")
+async def test_a_handler_that_someone_else_cancels_is_handled_again() -> None:
+    attempts = 0
+
+    async def handle(_key: str) -> None:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 1:
+            raise asyncio.CancelledError
+
+    queue = queue_of(handle)
+    queue.add("a")
+    async with running(queue):
+        await eventually("the attempts", lambda: attempts == 2)
+
+
+async def test_the_verdict_raise_ends_the_queue() -> None:
     async def handle(_key: str) -> None:
         raise ZeroDivisionError
 
-    queue = queue_of(handle)
+    queue = queue_of(handle, judge=lambda _: Verdict.RAISE)
+    queue.add("a")
+    with anyio.fail_after(10), pytest.raises(ZeroDivisionError):
+        await queue.run()
+
+
+async def test_an_error_of_the_queue_itself_ends_it() -> None:
+    async def handle(_key: str) -> None:
+        raise NotReady("not yet")
+
+    def judge(_: Exception) -> Verdict:
+        raise ZeroDivisionError
+
+    queue = queue_of(handle, judge=judge)
     queue.add("a")
     with anyio.fail_after(10), pytest.raises(ZeroDivisionError):
         await queue.run()

@@ -85,6 +85,7 @@ def test_a_stack_is_read() -> None:
             "annotations of ConfigMap/a",
         ),
         (members({**config_map("a"), "kind": "Secret", "data": "x"}), "data of Secret/a"),
+        (members(config_map("reside-teardown")), "ConfigMap/reside-teardown can't be declared"),
     ],
 )
 def test_an_invalid_stack_is_refused_with_the_reason(found: dict[str, Any], message: str) -> None:
