@@ -2,8 +2,8 @@
 
 Replicas are what loads would have left: three versions of which the last one runs, account, control block, look-ups,
 expected grants, the desired stack. One in ten is a hub with a contract of its own, which the nine after it require.
-They are written by Alpha's own functions, under no lock, because nothing else runs. The data is kept in a folder, so that
-another run, perhaps of other code, measures the same cluster.
+They are written by Alpha's own functions, under no lock, because nothing else runs. The data is kept in a folder, so
+that another run, perhaps of other code, measures the same cluster.
 """
 
 from __future__ import annotations
