@@ -51,6 +51,8 @@ def replica() -> Replica:
         alpha_contract.SCALE_REPLICA: replica_rpc.scale,
         alpha_contract.CHANGE_OWNER: replica_rpc.change_owner,
         alpha_contract.REFRESH_REPLICA: replica_rpc.refresh,
+        alpha_contract.PROMOTE_CANARY: replica_rpc.promote_canary,
+        alpha_contract.ABORT_CANARY: replica_rpc.abort_canary,
         alpha_contract.PREVIEW_DELETION: replica_rpc.preview_deletion,
         alpha_contract.DELETE_REPLICA: replica_rpc.delete,
         alpha_contract.GRANT_PERMISSION: permission_rpc.grant,

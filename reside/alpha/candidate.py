@@ -1,7 +1,7 @@
 """Candidates: the replica and the stack that result from a load request. Pure, except for what reads the current state.
 
-A candidate is rendered like any stack, with the new version as the current one. What a new instance does not have yet
-(account, control block) is a placeholder: it affects neither policy nor the list of changes.
+A candidate is rendered like any stack, with the new version as the current one, or as the canary. What a new instance
+does not have yet (account, control block) is a placeholder: it affects neither policy nor the list of changes.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from reside.alpha import records
+from reside.alpha.canary import check_canary
 from reside.alpha.rendering import render_replica
 from reside.model.entities import Replica, ReplicaVersion
 from reside.model.errors import LoadRefused
@@ -30,6 +31,7 @@ def version_of(approved: ApproveRequest, number: int, request: LoadRequest) -> R
         id=number,
         request=request.id,
         health=request.health,
+        canary_percent=request.canary_percent,
         image=request.image,
         digest=approved.digest,
         display_info=approved.display_info,
@@ -44,7 +46,12 @@ def next_version(replica: Replica | None) -> int:
 
 
 def with_version(approved: ApproveRequest, existing: Replica | None, request: LoadRequest) -> Replica:
-    """Return the replica as it will be after the load."""
+    """Return the replica as it will be after the load.
+
+    Raises:
+        LoadRefused: the replica has a canary, or can't have the one that the request asks for.
+    """
+    check_canary(approved, existing, request.canary_percent)
     version = version_of(approved, next_version(existing), request)
     if existing is None:
         return Replica(
@@ -57,19 +64,22 @@ def with_version(approved: ApproveRequest, existing: Replica | None, request: Lo
             current_version=version.id,
             versions=(version,),
         )
+    versions = (*existing.versions, version)
+    if request.canary_percent is not None:
+        return existing.model_copy(update={"canary": version.id, "versions": versions})
     management = existing.management.model_copy(update={"enabled": True})
-    update = {
-        "management": management,
-        "current_version": version.id,
-        "versions": (*existing.versions, version),
-    }
+    update = {"management": management, "current_version": version.id, "versions": versions}
     return existing.model_copy(update=update)
 
 
 async def candidate(
     alpha: Alpha, approved: ApproveRequest, existing: Replica | None, request: LoadRequest
 ) -> DesiredStack:
-    """Return the stack that an approve request leads to now."""
+    """Return the stack that an approve request leads to now.
+
+    Raises:
+        LoadRefused: see `with_version`.
+    """
     return await render_replica(alpha, with_version(approved, existing, request))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from reside.model.alpha_contract import (
+    ABORT_CANARY,
     APPROVE_LOAD_REQUEST,
     APPROVE_PERMISSION,
     APPROVE_REQUESTS,
@@ -22,6 +23,7 @@ from reside.model.alpha_contract import (
     MANAGE_REPLICAS,
     PLACE_REPLICA,
     PREVIEW_DELETION,
+    PROMOTE_CANARY,
     READ_REPLICAS,
     READ_REQUESTS,
     REFRESH_REPLICA,
@@ -68,6 +70,8 @@ CONTRACT: Final = ContractManifest(
         SCALE_REPLICA: ContractMethod(display_info=_text("Run a replica with a number of pods")),
         CHANGE_OWNER: ContractMethod(display_info=_text("Give a replica to another owner")),
         REFRESH_REPLICA: ContractMethod(display_info=_text("Roll out the current pod template of a replica")),
+        PROMOTE_CANARY: ContractMethod(display_info=_text("Make the canary of a replica the current version")),
+        ABORT_CANARY: ContractMethod(display_info=_text("Take the canary of a replica away")),
         PREVIEW_DELETION: ContractMethod(display_info=_text("Preview the deletion of a replica")),
         DELETE_REPLICA: ContractMethod(display_info=_text("Delete a replica")),
         GRANT_PERMISSION: ContractMethod(display_info=_text("Grant a permission to an account")),

@@ -3,6 +3,7 @@
 A version that should run and has never been healthy has a deadline. It counts from the first report of its workload, so
 a Sentinel that is down costs no version its time. After it the version has failed. The load request decided what then
 happens: the version stays, and may still become healthy, or the last healthy version before it becomes current again.
+A canary that has failed is always taken away (`reside.alpha.canary`).
 
 Invariants: a version that has been healthy once has no deadline any more; its later problems are Kubernetes' to solve.
 What was rolled back never becomes current again: only another load does.
@@ -53,7 +54,7 @@ def with_health(
     seen = version.model_copy(
         update={"status": status, "reason": reason, "starting_since": since, "was_healthy": was_healthy}
     )
-    if status not in _TRYING or remaining_ms(seen, now_ms) != 0:
+    if status not in _TRYING or not has_missed_deadline(seen, now_ms):
         return seen
     late = f"it was not healthy within {version.health.deadline_s} s: {problem or NOT_READY}"
     return seen.model_copy(update={"status": "error", "reason": late})
@@ -64,6 +65,11 @@ def remaining_ms(version: ReplicaVersion, now_ms: int) -> int | None:
     if version.starting_since is None:
         return None
     return max(0, version.starting_since + version.health.deadline_s * 1000 - now_ms)
+
+
+def has_missed_deadline(version: ReplicaVersion, now_ms: int) -> bool:
+    """Return whether a version has a deadline, and it has passed."""
+    return remaining_ms(version, now_ms) == 0
 
 
 def next_deadline_s(replica: Replica, now_ms: int) -> float | None:
@@ -79,7 +85,7 @@ def roll_back_target(replica: Replica, now_ms: int) -> ReplicaVersion | None:
     current = replica.version(replica.current_version)
     if current.rolled_back_to is not None:  # an Alpha died before it made that version current
         return replica.version(current.rolled_back_to)
-    has_failed = current.status == "error" and remaining_ms(current, now_ms) == 0
+    has_failed = current.status == "error" and has_missed_deadline(current, now_ms)
     if not has_failed or current.health.on_failure != "roll-back":
         return None
     healthy = [v for v in replica.versions if v.id < current.id and v.was_healthy and v.rolled_back_to is None]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from reside.alpha.canary import end_canary
 from reside.alpha.endpoints import sync_endpoint
 from reside.alpha.granting.sync import Grantee, sync_grants
 from reside.alpha.health import next_deadline_s
@@ -45,7 +46,7 @@ async def reconcile_replica(alpha: Alpha, blocks: Blocks, record: ReplicaRecord)
     await sync_access(alpha, blocks, record.value)
     await alpha.sentinel.open()  # raises before anything else is written
     replica = await _update_versions(alpha, record)
-    if await roll_back(alpha, record, replica):
+    if await roll_back(alpha, record, replica) or await end_canary(alpha, record, replica):
         return 0.0
     if replica is not record.value:
         await sync_grants(alpha, blocks, Grantee(replica.account, replica))

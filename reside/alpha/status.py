@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from reside.alpha.health import with_health
 from reside.alpha.stacks import system
+from reside.alpha.stacks.pods import pods_of
 from reside.alpha.stacks.rollout import rollout
 from reside.model.names import workload_name
 from reside.model.stacks import object_key
@@ -42,7 +43,7 @@ def changed_versions(
         found[version.id] = with_health(
             version,
             _status(replica, version, stack, report),
-            workload_problem(seen) or (report.error if version.id == replica.current_version else None),
+            workload_problem(seen) or (report.error if replica.is_wanted(version) else None),
             should_run=plan.get(version.id, False),
             is_tried=seen is not None and (seen.error is not None or _is_scaled_up(seen.live)),
             now_ms=now_ms,
@@ -51,16 +52,17 @@ def changed_versions(
 
 
 def newly_starting(replica: Replica, stack: DesiredStack) -> dict[int, VersionStatus]:
-    """Return `starting` for the current version if it is declared, but has not been reported.
+    """Return `starting` for the current version and the canary if they are declared, but have not been reported.
 
-    With this status the version counts as running for the rollout, so that the next version does not start beside it.
+    With this status a version counts as running for the rollout, so that the next version does not start beside it.
     """
-    if replica.current_version is None:
-        return {}
-    version = replica.version(replica.current_version)
+    return {v.id: "starting" for v in replica.versions if replica.is_wanted(v) and _is_new(replica, v, stack)}
+
+
+def _is_new(replica: Replica, version: ReplicaVersion, stack: DesiredStack) -> bool:
     declared = _declared(replica, version, stack)
     is_new = version.status == "unknown" or (version.status == "stopped" and _is_scaled_up(declared))
-    return {version.id: "starting"} if declared is not None and is_new else {}
+    return declared is not None and is_new
 
 
 def _key(replica: Replica, version: ReplicaVersion) -> str:
@@ -79,8 +81,14 @@ def _is_scaled_up(workload: K8sObject | None) -> bool:
     return workload is not None and spec.get("replicas") != 0 and not spec.get("suspend")
 
 
+def _has_too_few(replica: Replica, version: ReplicaVersion, workload: K8sObject | None) -> bool:
+    """Return whether a live Deployment does not have all the pods that a version should have now."""
+    spec = (workload or {}).get("spec") or {}
+    return replica.info.kind != "oneshot" and spec.get("replicas", 1) < pods_of(replica, version)
+
+
 def _status(replica: Replica, version: ReplicaVersion, stack: DesiredStack, report: StackReport) -> VersionStatus:
-    current = version.id == replica.current_version
+    wanted = replica.is_wanted(version)
     key = _key(replica, version)
     seen = report.objects.get(key)
     if version.status == "completed":
@@ -89,10 +97,12 @@ def _status(replica: Replica, version: ReplicaVersion, stack: DesiredStack, repo
         return version.status  # its object is deleted, but its pods still run
     declared = _declared(replica, version, stack)
     if seen is not None:
-        status = version_status(seen, current=current)
-        is_behind = current and status in ("stopping", "stopped") and _is_scaled_up(declared)
-        return "starting" if is_behind else status
+        status = version_status(seen, current=wanted)
+        if wanted and status in ("stopping", "stopped") and _is_scaled_up(declared):
+            return "starting"
+        # So a version that gets more pods replaces no other one before it has them.
+        return "degraded" if wanted and status == "running" and _has_too_few(replica, version, seen.live) else status
     if declared is not None:
-        return "error" if current and report.error else version.status
+        return "error" if wanted and report.error else version.status
     applied = report.revision == stack.revision
-    return "stopped" if applied and not (current and version.status == "unknown") else version.status
+    return "stopped" if applied and not (wanted and version.status == "unknown") else version.status

@@ -60,7 +60,8 @@ async def _create(alpha: Alpha, number: int, prepared: Credentials | None) -> No
     replica = await instance_of(alpha, record, approved, prepared)
     version = await _version(alpha, record, replica, approved)
     replica = await records.read_replica(alpha.data, replica.map.id)
-    await _index_contracts(alpha, replica, version)
+    if version.canary_percent is None:
+        await _index_contracts(alpha, replica, version)
     _switch(replica, version)
     await alpha.node.flush()
     record.map.set("version", version.id)
@@ -136,9 +137,16 @@ async def _wrong_listings(alpha: Alpha, record: ReplicaRecord) -> dict[str, bool
 
 
 def _switch(replica: ReplicaRecord, version: ReplicaVersion) -> None:
-    """Make the version the current one, and enable the replica; do nothing if it was rolled back in the meantime."""
+    """Make the version the current one, and enable the replica; or make the version the canary.
+
+    Do nothing if it was rolled back, promoted or aborted in the meantime.
+    """
     current = replica.value.current_version
     if version.rolled_back_to is not None or (current is not None and current >= version.id):
+        return
+    if version.canary_percent is not None:
+        if replica.value.canary != version.id:
+            replica.map.set("canary", version.id)
         return
     if not replica.value.management.enabled:
         replica.management.set("enabled", True)

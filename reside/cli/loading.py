@@ -173,7 +173,7 @@ async def follow_version(
     Raises:
         NotReady: it does not run in time, and Alpha has not said why.
         Conflict: another version replaced it.
-        ResideError: it failed and was rolled back.
+        ResideError: it failed and was rolled back, or aborted if it is a canary.
     """
     last = "not created"
     seconds = health.deadline_s + GRACE_S
@@ -183,6 +183,7 @@ async def follow_version(
                 row = next((row for row in rows if row["name"] == name), None)
                 if row is not None:
                     _check_not_rolled_back(row, version)
+                    row = row_of_canary(row, version)
                 if row is None or (row["version"] or 0) < version:
                     continue
                 if row["version"] > version:
@@ -204,15 +205,23 @@ async def follow_version(
 def _check_not_rolled_back(row: Row, version: int) -> None:
     for found in row["versions"]:
         if found["id"] == version and found["rolledBackTo"] is not None:
-            raise ResideError(
-                f"version {version} of {row['name']} was rolled back to version {found['rolledBackTo']}: "
-                f"{found['reason']}"
-            )
+            how = "was rolled back to" if found["canaryPercent"] is None else "was a canary and was aborted beside"
+            why = f": {found['reason']}" if found["reason"] else ""
+            raise ResideError(f"version {version} of {row['name']} {how} version {found['rolledBackTo']}{why}")
+
+
+def row_of_canary(row: Row, version: int) -> Row:
+    """Return the row of a replica as if this version were the current one, if it is the canary."""
+    if row["canary"] != version:
+        return row
+    found = next(found for found in row["versions"] if found["id"] == version)
+    return row | {"version": version, "status": found["status"], "reason": found["reason"]}
 
 
 def is_finished(row: Row, health: HealthPolicy) -> bool:
     """Return whether a load is finished: the version runs, completed (a oneshot) or failed, and is not rolled back."""
-    if row["status"] == "error" and health.on_failure == "roll-back" and row["class"] != "oneshot":
+    replaced = health.on_failure == "roll-back" or row.get("canary") is not None
+    if row["status"] == "error" and replaced and row["class"] != "oneshot":
         earlier = (version for version in row["versions"] if version["id"] < row["version"])
         return not any(version["wasHealthy"] for version in earlier)
     return row["status"] in ("completed", "error") or (row["status"] == "running" and row["class"] != "oneshot")
@@ -264,7 +273,12 @@ def _head(request: LoadRequest, content: ApproveRequest) -> list[tuple[str, Any]
         ("implements", ", ".join(content.implementations.values()) or "none"),
         ("owner", request.owner),
         ("health", _health(request.health)),
+        *([] if request.canary_percent is None else [("canary", _canary(request.canary_percent))]),
     ]
+
+
+def _canary(percent: int) -> str:
+    return f"{percent} % of the pods, rounded down, but at least one; the current version keeps the others"
 
 
 def _health(health: HealthPolicy) -> str:

@@ -14,12 +14,14 @@ from reside.cli.prompt import confirm
 from reside.cli.replicas import ReplicaView
 from reside.cli.session import Session, open_session
 from reside.model.alpha_contract import (
+    ABORT_CANARY,
     CHANGE_OWNER,
     DELETE_REPLICA,
     DISABLE_REPLICA,
     ENABLE_REPLICA,
     PLACE_REPLICA,
     PREVIEW_DELETION,
+    PROMOTE_CANARY,
     REFRESH_REPLICA,
     SCALE_REPLICA,
 )
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
 app = typer.Typer()
+canary = typer.Typer(
+    no_args_is_help=True, help="The version that runs beside the current one: promote, abort. `load --canary` makes it."
+)
+app.add_typer(canary, name="canary")
 
 DELETED_S: Final = 300.0
 """Seconds to wait for the end of a deletion."""
@@ -116,6 +122,32 @@ def refresh(
             return True
 
     _say(f"{name} is refreshed" if asyncio.run(run()) else f"the pod template of {name} is up to date")
+
+
+@canary.command("promote")
+def promote(name: Name, *, context: ContextName = None) -> None:
+    """Make the canary of a replica the current version. The old version serves until all pods of the new one do."""
+    version = _end_canary(context, name, PROMOTE_CANARY)
+    _say(f"version {version} of {name} is the current one; the version before stops when its pods are ready")
+
+
+@canary.command("abort")
+def abort(name: Name, *, context: ContextName = None) -> None:
+    """Take the canary of a replica away, with the permissions that it alone has."""
+    version = _end_canary(context, name, ABORT_CANARY)
+    _say(f"version {version} of {name} is aborted")
+
+
+def _end_canary(context: str | None, name: str, method: str) -> int:
+    async def run() -> int:
+        async with _session(context) as (session, names):
+            row = names.replica(name)
+            if row["canary"] is None:
+                raise Conflict(f"{name} has no canary: load one with `reside replica load IMAGE --canary PERCENT`")
+            await session.call(method, {"replica": row["id"], "version": row["canary"]})
+            return int(row["canary"])
+
+    return asyncio.run(run())
 
 
 @app.command("delete")

@@ -23,7 +23,7 @@ from reside.model.errors import InvalidInput, ResideError
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Replicas: load, list, roll back, enable, disable, place, scale, refresh, give away, delete.",
+    help="Replicas: load, list, roll back, canary, enable, disable, place, scale, refresh, give away, delete.",
 )
 app.add_typer(managing.app)
 
@@ -80,7 +80,7 @@ def earlier_image(row: Row, version: int | None) -> str:
     digests = {v["id"]: v["digest"] for v in earlier}
     if not digests:
         raise InvalidInput(f"replica {row['name']} has no earlier version than {row['version']}")
-    healthy = [v["id"] for v in earlier if v["wasHealthy"]]
+    healthy = [v["id"] for v in earlier if v["wasHealthy"] and v["rolledBackTo"] is None]
     if version is None and not healthy:
         raise InvalidInput(f"no earlier version of {row['name']} was healthy: choose one with --version")
     if version is not None and version not in digests:

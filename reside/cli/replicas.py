@@ -20,16 +20,27 @@ SETTLE_S = 0.1
 Row = dict[str, Any]
 
 
-def note(current: ReplicaVersion | None, versions: Collection[ReplicaVersion]) -> str | None:
+def note(
+    current: ReplicaVersion | None, versions: Collection[ReplicaVersion], canary: ReplicaVersion | None = None
+) -> str | None:
     """Return what an operator should know about a replica besides its status; None if there is nothing."""
     if current is None:
         return None
     if current.reason is not None:
         return current.reason
+    if canary is not None:
+        why = f" ({canary.reason})" if canary.reason else ""
+        return f"canary: version {canary.id} is {canary.status}{why}, with {canary.canary_percent} % of the pods"
     last = max(versions, key=lambda version: version.id)
     if last.rolled_back_to is not None:
-        return f"version {last.id} was rolled back: {last.reason}"
+        return ended(last)
     return "outdated pod template: reside replica refresh" if current.template_change else None
+
+
+def ended(version: ReplicaVersion) -> str:
+    """Return how a version ended that was rolled back, or that was a canary and was aborted."""
+    how = "was rolled back" if version.canary_percent is None else "was a canary and was aborted"
+    return f"version {version.id} {how}" + (f": {version.reason}" if version.reason else "")
 
 
 def _version(version: ReplicaVersion) -> Row:
@@ -39,6 +50,7 @@ def _version(version: ReplicaVersion) -> Row:
         "digest": version.digest,
         "reason": version.reason,
         "wasHealthy": version.was_healthy,
+        "canaryPercent": version.canary_percent,
         "rolledBackTo": version.rolled_back_to,
     }
 
@@ -75,6 +87,9 @@ class ReplicaView:
         parsed = {v.id: v for v in (ReplicaVersion.model_validate(version.as_dict()) for version in versions)}
         number = replica.get("currentVersion")
         current = parsed.get(number) if isinstance(number, int) else None
+        canary = parsed.get(replica.get("canary") or 0)
+        if canary is not None and canary.rolled_back_to is not None:
+            canary = None
         identity = str(replica.get("identity"))
         return {
             "id": replica.get("id"),
@@ -88,7 +103,8 @@ class ReplicaView:
             "account": replica.get("account"),
             "owner": replica.get("owner"),
             "implements": sorted(current.implementations.values()) if current else [],
-            "note": note(current, parsed.values()),
+            "canary": None if canary is None else canary.id,
+            "note": note(current, parsed.values(), canary),
             "reason": current.reason if current else None,
             "templateChange": current.template_change.document() if current and current.template_change else None,
             "versions": [_version(version) for version in parsed.values()],

@@ -35,6 +35,9 @@ class SpecOptions:
     on_failure: Annotated[OnFailure, typer.Option(help="What happens to a version that is not healthy in time.")] = (
         OnFailure.stay
     )
+    canary: Annotated[
+        int | None, typer.Option(min=1, max=99, help="Run it beside the current version, with this percentage of pods.")
+    ] = None
 
     def spec(self, image: str) -> LoadRequestSpec:
         """Return the spec of the load request for an image.
@@ -48,5 +51,10 @@ class SpecOptions:
         except ValidationError as error:
             raise InvalidInput(f"--health-deadline and --min-ready: {describe_faults(error, 'options')}") from None
         return LoadRequestSpec(
-            image=image, name=self.name, replica_id=self.replica_id, owner_id=self.owner_id, health=health
+            image=image,
+            name=self.name,
+            replica_id=self.replica_id,
+            owner_id=self.owner_id,
+            health=health,
+            canary_percent=self.canary,
         )

@@ -6,7 +6,7 @@ they are read, so other code never gets a malformed one.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
@@ -17,6 +17,8 @@ from reside.model.status import VersionStatus
 LoadRequestStatus = Literal["validating", "invalid", "requires-approval", "rejected", "approved"]
 PermissionStatus = Literal["pending", "approved", "rejected"]
 DirectGrantStatus = Literal["pending", "approved", "rejected", "revoked"]
+CanaryPercent = Annotated[int | None, Field(ge=1, le=99)]
+"""Share of the pods that a canary gets; None for a version that is no canary."""
 
 
 class Entity(BaseModel):
@@ -146,13 +148,17 @@ class ApproveRequest(Entity):
 
 
 class LoadRequestSpec(Entity):
-    """The spec of a load request: a map that a client writes once."""
+    """The spec of a load request: a map that a client writes once.
+
+    `canary_percent` asks for a canary that gets this share of the pods.
+    """
 
     image: str
     name: str | None = None
     replica_id: int | None = None
     owner_id: str | None = None
     health: HealthPolicy = Field(default_factory=HealthPolicy)
+    canary_percent: CanaryPercent = None
 
 
 class LoadRequest(Entity):
@@ -170,6 +176,7 @@ class LoadRequest(Entity):
     requested_name: str | None = None
     existing_replica: int | None = None
     health: HealthPolicy = Field(default_factory=HealthPolicy)
+    canary_percent: CanaryPercent = None
     approve_request: ApproveRequest | None = None
     preview: dict[str, Any] | None = None
     revision: str | None = None
@@ -196,8 +203,9 @@ class ReplicaVersion(Entity):
     """One version of a replica, from 1.
 
     `request` is the id of the load request that created it, `reason` why it does not run, `template_change` what the
-    pod template that Alpha renders now would change. `reside.alpha.health` writes `starting_since` (ms since 1970),
-    `was_healthy` and `rolled_back_to` (id of the version that became current again).
+    pod template that Alpha renders now would change. `reside.alpha.health` writes `starting_since` (ms since 1970) and
+    `was_healthy`. `canary_percent` is set if it was loaded as a canary. `rolled_back_to` is the id of the version that
+    became current again, or that stayed current when this canary was aborted.
     """
 
     id: int
@@ -207,6 +215,7 @@ class ReplicaVersion(Entity):
     health: HealthPolicy = Field(default_factory=HealthPolicy)
     starting_since: int | None = None
     was_healthy: bool = False
+    canary_percent: CanaryPercent = None
     rolled_back_to: int | None = None
     image: str
     digest: str
@@ -228,8 +237,8 @@ class Replica(Entity):
     """An instance with its versions.
 
     `owner` is the account of the person that it belongs to, `disabled_by` the account whose call disabled it last,
-    `current_version` the id of the current version, `template`
-    the digest of the pod template that was asked for last, `deletion` who has ordered its deletion.
+    `current_version` the id of the current version, `canary` that of the version that runs beside it, `template` the
+    digest of the pod template that was asked for last, `deletion` who has ordered its deletion.
     """
 
     id: int
@@ -245,6 +254,7 @@ class Replica(Entity):
     template: str | None = None
     deletion: Decision | None = None
     current_version: int | None = None
+    canary: int | None = None
     versions: tuple[ReplicaVersion, ...] = ()
 
     def version(self, number: int) -> ReplicaVersion:
@@ -253,3 +263,14 @@ class Replica(Entity):
             if version.id == number:
                 return version
         raise KeyError(number)
+
+    @property
+    def canary_version(self) -> ReplicaVersion | None:
+        """The canary; None if there is none, or if it is aborted and the member `canary` was not removed yet."""
+        found = (version for version in self.versions if version.id == self.canary and version.rolled_back_to is None)
+        return next(found, None)
+
+    def is_wanted(self, version: ReplicaVersion) -> bool:
+        """Return whether a version is the current one or the canary."""
+        is_canary = version.id == self.canary and version.rolled_back_to is None
+        return version.id == self.current_version or is_canary

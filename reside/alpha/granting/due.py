@@ -22,14 +22,14 @@ GrantsByReplica = dict[int, dict[PermissionRef, Grant]]
 
 
 def holding(replica: Replica) -> tuple[ReplicaVersion, ...]:
-    """Return the versions whose requirements apply now, the earliest first: the current one and those that run.
+    """Return the versions whose requirements apply now, the earliest first.
 
-    None apply to a replica that is being deleted.
+    These are the current one, the canary, and those that run; none apply to a replica that is being deleted.
     """
     if replica.deletion is not None:
         return ()
     versions = sorted(replica.versions, key=lambda version: version.id)
-    return tuple(v for v in versions if v.id == replica.current_version or v.status not in GONE)
+    return tuple(v for v in versions if replica.is_wanted(v) or v.status not in GONE)
 
 
 def due_grants(replica: Replica) -> GrantsByReplica:

@@ -60,7 +60,7 @@ async def _look_up(alpha: Alpha, identity: str) -> CoMap | None:
 async def request_again(alpha: Alpha, replica: Replica) -> None:
     """Create a load request if the open requirements would have other replicas now; do nothing if it was created."""
     changed = {key: ids async for key, ids in _changed(alpha, replica)}
-    if not changed or replica.current_version is None:
+    if not changed or replica.current_version is None or replica.canary is not None:
         return
     version = replica.version(replica.current_version)
     if await turns.holder_of(alpha.data, lookup.load_turn_of_replica(replica.id)) is not None:

@@ -95,5 +95,6 @@ async def _make(data: AlphaData, number: int, spec_id: str, spec: LoadRequestSpe
         "requestedName": spec.name,
         "existingReplica": spec.replica_id,
         "health": spec.health.document(),
+        "canaryPercent": spec.canary_percent,
     }
     return group.create_map({key: value for key, value in members.items() if value is not None})

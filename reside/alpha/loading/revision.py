@@ -32,6 +32,7 @@ def approval_revision(
         "image": request.image,
         "owner": request.owner,
         "health": request.health.document(),
+        "canary": request.canary_percent,
         "replica": None if existing is None else existing.id,
         "name": approved.name,
         "identity": approved.identity,

@@ -1,1 +1,1 @@
-"""Managing replicas: enable, disable, place, scale, give to another owner, refresh the pod template, delete."""
+"""Managing replicas: enable, disable, place, scale, give away, refresh, promote or abort a canary, delete."""

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from reside.alpha.bodies import CO_ID, Body
 from reside.alpha.management import LABEL_VALUE, MAX_PODS
-from reside.alpha.managing import configure, deletion
+from reside.alpha.managing import canary, configure, deletion
 from reside.model import alpha_contract
 from reside.replica.typed_methods import parse_body
 
@@ -46,6 +46,12 @@ class RefreshBody(ReplicaBody):
     """Body of refresh-replica; `digest` is the SHA-256 (hex) of the pod template."""
 
     digest: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
+class CanaryBody(ReplicaBody):
+    """Body of promote-canary and abort-canary; `version` is the id of the canary."""
+
+    version: int
 
 
 class DeleteBody(ReplicaBody):
@@ -93,6 +99,20 @@ async def refresh(alpha: Alpha, call: Call) -> Json:
     body = parse_body(RefreshBody, call)
     await _require_manager(alpha, call, body.replica)
     return _answer(await configure.refresh_template(alpha, body.replica, body.digest))
+
+
+async def promote_canary(alpha: Alpha, call: Call) -> Json:
+    """Serve promote-canary. The approval of its load request covers the promotion."""
+    body = parse_body(CanaryBody, call)
+    await _require_manager(alpha, call, body.replica)
+    return _answer(await canary.promote(alpha, body.replica, body.version))
+
+
+async def abort_canary(alpha: Alpha, call: Call) -> Json:
+    """Serve abort-canary."""
+    body = parse_body(CanaryBody, call)
+    await _require_manager(alpha, call, body.replica)
+    return _answer(await canary.abort(alpha, body.replica, body.version))
 
 
 async def preview_deletion(alpha: Alpha, call: Call) -> Json:

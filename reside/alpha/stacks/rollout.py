@@ -4,11 +4,13 @@ It depends on the current statuses only and keeps no state:
 
 * scalable: old versions keep running until the current one is up; then they stop;
 * not scalable: old versions stop immediately, and the current one starts when all of them have stopped;
+* the canary runs beside the current version, whatever the status of either is;
 * disabled: all versions stop;
+* a version that was rolled back, or a canary that was aborted, stops immediately;
 * an old version that has stopped, or has failed and is not needed, has no workload.
 
 Invariants: the current version always has a workload; the rollout never runs two versions of a replica that is not
-scalable.
+scalable, which has no canary.
 """
 
 from __future__ import annotations
@@ -36,15 +38,14 @@ def rollout(replica: Replica) -> Rollout:
     if replica.current_version is None:
         return {}
     current = replica.version(replica.current_version)
-    remaining = [v for v in replica.versions if v.id != current.id and v.status not in GONE]
-    if not replica.management.enabled:
-        return _down(remaining) | {current.id: False}
-    if not replica.info.scalable:
-        return _down(remaining) | {current.id: not remaining}
-    if current.status in UP:
-        return _down(remaining) | {current.id: True}
+    old = [v for v in replica.versions if not replica.is_wanted(v) and v.status not in GONE]
+    enabled, scalable = replica.management.enabled, replica.info.scalable
+    replaced = not enabled or not scalable or current.status in UP
+    kept = [] if replaced else [version for version in old if version.rolled_back_to is None]
+    plan = _down(version for version in old if version not in kept)
     # A version that is stopping is not started again, even if the current one becomes degraded.
-    return {version.id: version.status != "stopping" for version in remaining} | {current.id: True}
+    plan |= {version.id: version.status != "stopping" for version in kept}
+    return plan | {v.id: enabled and (scalable or not old) for v in replica.versions if replica.is_wanted(v)}
 
 
 def _down(versions: Iterable[ReplicaVersion]) -> Rollout:

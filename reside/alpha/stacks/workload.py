@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from reside.alpha.stacks import system
+from reside.alpha.stacks.pods import pods_of
 from reside.model import constants
 from reside.model.endpoints import LIVENESS_PATH, READINESS_PATH
 from reside.model.names import workload_name
@@ -87,8 +88,7 @@ def render_workload(workload: Workload, cluster: ClusterSettings) -> K8sObject:
 
 def _pods(workload: Workload) -> int:
     """Return the number of pods of a Deployment."""
-    replica = workload.replica
-    return (replica.management.pods if replica.info.scalable else 1) if workload.runs else 0
+    return pods_of(workload.replica, workload.version) if workload.runs else 0
 
 
 def suspended(job: K8sObject, *, suspend: bool) -> K8sObject:

@@ -25,6 +25,8 @@ METHODS = (
     "scale-replica",
     "change-owner",
     "refresh-replica",
+    "promote-canary",
+    "abort-canary",
     "preview-deletion",
     "delete-replica",
 )
@@ -52,6 +54,8 @@ def body(method: str, replica: int, owner: Client) -> dict[str, Any]:
         "change-owner": {"owner": owner.credentials.account_id},
         "scale-replica": {"pods": 2},
         "refresh-replica": {"digest": "0" * 64},
+        "promote-canary": {"version": 1},
+        "abort-canary": {"version": 1},
         "delete-replica": {"revision": "0" * 64},
     }
     return {"replica": replica, **more.get(method, {})}

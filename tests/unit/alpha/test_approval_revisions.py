@@ -66,12 +66,14 @@ def test_it_changes_with_what_is_granted(changed: ApproveRequest) -> None:
     assert approval_revision(REQUEST, changed, None, STACK) != BEFORE
 
 
-def test_it_changes_with_the_stack_the_replica_the_owner_and_the_health_policy() -> None:
+def test_it_changes_with_the_stack_the_replica_the_owner_the_health_policy_and_the_share_of_a_canary() -> None:
     assert approval_revision(REQUEST, approved(), None, OTHER_STACK) != BEFORE
     assert approval_revision(REQUEST, approved(), replica("running"), STACK) != BEFORE
     assert approval_revision(REQUEST.model_copy(update={"owner": "co_zOther"}), approved(), None, STACK) != BEFORE
     policy = HealthPolicy(on_failure="roll-back")
     assert approval_revision(REQUEST.model_copy(update={"health": policy}), approved(), None, STACK) != BEFORE
+    canary = REQUEST.model_copy(update={"canary_percent": 25})
+    assert approval_revision(canary, approved(), None, STACK) != BEFORE
 
 
 def test_it_does_not_change_with_what_grants_nothing() -> None:

@@ -12,9 +12,17 @@ from reside.model.entities import HealthPolicy
 from reside.model.errors import InvalidInput
 
 
-def row(*digests: str, current: int | None = None, broken: tuple[int, ...] = ()) -> dict[str, Any]:
+def row(
+    *digests: str, current: int | None = None, broken: tuple[int, ...] = (), aborted: tuple[int, ...] = ()
+) -> dict[str, Any]:
     versions = [
-        {"id": number, "status": "stopped", "digest": digest, "wasHealthy": number not in broken}
+        {
+            "id": number,
+            "status": "stopped",
+            "digest": digest,
+            "wasHealthy": number not in broken,
+            "rolledBackTo": 1 if number in aborted else None,
+        }
         for number, digest in enumerate(digests, 1)
     ]
     identity = "registry.example.org/greeter"
@@ -27,6 +35,11 @@ def test_the_last_healthy_version_before_the_current_one_unless_another_is_named
     assert earlier_image(row("a", "b", "c"), None) == "registry.example.org/greeter@b"
     assert earlier_image(row("a", "b", "c"), 1) == "registry.example.org/greeter@a"
     assert earlier_image(row("a", "b", "c", current=2), None) == "registry.example.org/greeter@a"
+
+
+def test_an_aborted_canary_is_chosen_only_by_its_number() -> None:
+    assert earlier_image(row("a", "b", "c", aborted=(2,)), None) == "registry.example.org/greeter@a"
+    assert earlier_image(row("a", "b", "c", aborted=(2,)), 2) == "registry.example.org/greeter@b"
 
 
 @pytest.mark.parametrize("wanted", [3, 4, 0, -1])

@@ -60,6 +60,8 @@ FROZEN_IN_ALPHAS_CONTRACT = {
     "SCALE_REPLICA": "scale-replica",
     "CHANGE_OWNER": "change-owner",
     "REFRESH_REPLICA": "refresh-replica",
+    "PROMOTE_CANARY": "promote-canary",
+    "ABORT_CANARY": "abort-canary",
     "PREVIEW_DELETION": "preview-deletion",
     "DELETE_REPLICA": "delete-replica",
     "GRANT_PERMISSION": "grant-permission",
