@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from reside.model.entities import Replica, ReplicaVersion
     from reside.model.status import VersionStatus
 
-NOT_READY: Final = "its pods have not become ready (they are being created, or their readiness probe fails)"
-"""The reason of a version whose pods Kubernetes reports no problem of."""
+NOT_READY: Final = "its pods have not become ready"
+"""The reason of a version whose pods Kubernetes reports no problem of: they are still being created, for example."""
 _TRYING: Final[frozenset[VersionStatus]] = frozenset({"starting", "degraded", "error"})
 _WITHOUT_REASON: Final[frozenset[VersionStatus]] = frozenset({"completed", "stopping", "stopped"})
 

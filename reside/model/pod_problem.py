@@ -1,13 +1,15 @@
-"""What keeps a pod from running, in the words of Kubernetes. Pure.
+"""What keeps a pod from running or from being ready, in the words of Kubernetes. Pure.
 
 The text changes as rarely as possible, because each change is stored: it contains no pod name, back-off or attempt. A
 container that is restarting has one text, whether it waits, runs or has just ended. Messages that a program of the pod
-writes are omitted, because they may contain secrets.
+writes are omitted, because they may contain secrets. So of the event about a failing probe, which may quote the
+program's response, only the probe, the HTTP status and known causes are kept.
 """
 
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -20,6 +22,20 @@ _PULL: Final = frozenset({"ErrImagePull", "ImagePullBackOff"})
 _BACK_OFF: Final = re.compile(r'^Back-off pulling image "[^"]*"(: ErrImagePull: )?')
 _LONGEST: Final = 300
 """Characters of a message that are kept."""
+UNHEALTHY: Final = "Unhealthy"
+"""The reason of an event about a failing probe."""
+STEADY_S: Final = 5
+"""Seconds after which a failing probe is a problem. The probes of each pod fail while its program starts."""
+_PROBE: Final = re.compile(r"(Startup|Readiness|Liveness) probe (failed|errored)\b")
+_STATUS: Final = re.compile(r": HTTP probe failed with statuscode: (\d{3})$")
+_CAUSES: Final = {
+    "connection refused": "connection refused",
+    "context deadline exceeded": "timeout",
+    "Client.Timeout exceeded": "timeout",
+    "no route to host": "no route to host",
+    "connection reset by peer": "connection reset by peer",
+}
+"""What the kubelet's HTTP client says → what is reported."""
 
 
 def pod_problem(pod: Mapping[str, Any]) -> str | None:
@@ -33,6 +49,30 @@ def pod_problem(pod: Mapping[str, Any]) -> str | None:
     found = [text for container in containers for text in _container(container)]
     found += [text for condition in status.get("conditions") or () for text in _unscheduled(condition)]
     return found[0] if found else None
+
+
+def failing_probe(event: Mapping[str, Any]) -> str | None:
+    """Return the problem of a pod whose probe has been failing for `STEADY_S`, as `Unhealthy: …`; None if it has not.
+
+    Args:
+        event: an event about the pod, as the Kubernetes API serves it; the kubelet counts equal ones.
+    """
+    message = event.get("message") or ""
+    probe = _PROBE.match(message)
+    if event.get("reason") != UNHEALTHY or probe is None or _seconds(event) < STEADY_S:
+        return None
+    status = _STATUS.search(message)
+    causes = [said for text, said in _CAUSES.items() if text in message]
+    why = f"HTTP status {status[1]}" if status else next(iter(causes), None)
+    return f"{UNHEALTHY}: {probe[0]}" + (f": {why}" if why else "")
+
+
+def _seconds(event: Mapping[str, Any]) -> float:
+    """Return the time between the first and the last occurrence of an event."""
+    first, last = event.get("firstTimestamp"), event.get("lastTimestamp")
+    if not isinstance(first, str) or not isinstance(last, str):
+        return 0
+    return (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds()
 
 
 def _container(status: Mapping[str, Any]) -> Iterator[str]:

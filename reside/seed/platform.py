@@ -119,7 +119,7 @@ def sentinel_volume(settings: BootstrapSettings) -> Document:
 
 
 def sentinel_rules() -> list[Document]:
-    """Return the Sentinel's RBAC rules: manage exactly the kinds that a stack may contain, and read pods."""
+    """Return the Sentinel's RBAC rules: manage exactly the kinds that a stack may contain, and read pods and events."""
     groups: dict[str, list[str]] = {}
     for kind in KINDS:
         group = kind.api_version.rpartition("/")[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +11,7 @@ import anyio
 import pytest
 from e2e.calls import steady_calls
 from e2e.images import running
+from e2e.pod_processes import main_pid
 from support.eventually import eventually_sync
 
 if TYPE_CHECKING:
@@ -67,7 +70,8 @@ def test_a_version_that_never_gets_ready_stays_until_it_is_replaced(platform: Pl
     before = greeter(platform)
     done = load_broken(platform, NEVER_READY)
     assert done.returncode == 1
-    assert "it was not healthy within 15 s: its pods have not become ready" in " ".join(done.stderr.split())
+    why = "it was not healthy within 15 s: Unhealthy: Startup probe failed: connection refused"
+    assert why in " ".join(done.stderr.split())
     row = greeter(platform)
     assert (row["status"], row["version"]) == ("error", row["versions"][-1]["id"])
     statuses = {version["id"]: version["status"] for version in row["versions"]}
@@ -90,3 +94,21 @@ def test_a_replica_is_scaled_and_disabled_and_enabled(platform: Platform) -> Non
     eventually_sync("readiness", lambda: len(platform.ready_pods("greeter")) == 2, within=60)
     platform.reside("replica", "scale", "greeter", "1")
     eventually_sync("one pod", lambda: len(platform.objects_of("greeter", "Pod")) == 1, within=90)
+
+
+def test_a_version_with_one_of_two_pods_ready_is_degraded_and_says_which_probe_fails(platform: Platform) -> None:
+    platform.reside("replica", "scale", "greeter", "2")
+    first, _ = eventually_sync(
+        "two ready pods", lambda: platform.ready_pods("greeter"), lambda pods: len(pods) == 2, within=90
+    )
+    pid = main_pid(first["metadata"]["uid"], b"python")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        row = eventually_sync(
+            "a reason", lambda: greeter(platform), lambda row: row["status"] == "degraded" and row["reason"], within=60
+        )
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert row["reason"].endswith("probe failed: timeout"), row["reason"]
+    row = eventually_sync("its end", lambda: greeter(platform), lambda row: row["status"] == "running", within=60)
+    assert row["reason"] is None

@@ -1,7 +1,8 @@
 """The Kubernetes API as the Sentinel uses it, over lightkube: objects are plain dicts, errors are ours.
 
-Invariants: there is one field manager; every list and watch is limited to our namespace and our managed-by label; an
-error contains only the message of the API's response, truncated and masked.
+Invariants: there is one field manager; every list and watch is limited to our namespace, and there to our managed-by
+label or to events about failing probes, which have no labels; an error contains only the message of the API's response,
+truncated and masked.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from lightkube.types import CascadeType, PatchType
 from reside.common.masking import mask
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
 from reside.model.errors import InvalidInput
-from reside.model.kinds import BY_KIND, KINDS, POD, Kind
+from reside.model.kinds import BY_KIND, EVENT, KINDS, POD, Kind
+from reside.model.pod_problem import UNHEALTHY
 from reside.sentinel.errors import ClusterRefused, ClusterUnavailable
 from reside.sentinel.objects.identity import metadata, split_key
 from reside.sentinel.objects.masking import secret_values
@@ -46,7 +48,12 @@ def _resource(kind: Kind) -> Any:
     return type(kind.kind, (GenericNamespacedResource,), {"_api_info": info})
 
 
-_RESOURCES: Final[dict[str, Any]] = {kind.kind: _resource(kind) for kind in (*KINDS, POD)}
+_RESOURCES: Final[dict[str, Any]] = {kind.kind: _resource(kind) for kind in (*KINDS, POD, EVENT)}
+
+
+def _selection(kind: Kind) -> dict[str, Any]:
+    """Return the selectors for all objects of a kind that concern us."""
+    return {"fields": {"type": "Warning", "reason": UNHEALTHY}} if kind is EVENT else {"labels": _OURS}
 
 
 @contextmanager
@@ -97,7 +104,7 @@ class KubernetesApi:
     async def list_all(self, kind: Kind) -> tuple[list[K8sObject], str]:
         """Return all our objects of a kind, and the resource version to watch from."""
         with _translate_errors(f"list {kind.plural}"):
-            found = self._client.list(_RESOURCES[kind.kind], namespace=self.namespace, labels=_OURS)
+            found = self._client.list(_RESOURCES[kind.kind], namespace=self.namespace, **_selection(kind))
             objects = [_plain(item, kind) async for item in found]
             return objects, found.resourceVersion
 
@@ -113,9 +120,9 @@ class KubernetesApi:
             async for event, item in self._client.watch(
                 _RESOURCES[kind.kind],
                 namespace=self.namespace,
-                labels=_OURS,
                 resource_version=version,
                 server_timeout=_SERVER_TIMEOUT_S,
+                **_selection(kind),
             ):
                 yield event, _plain(item, kind)
 

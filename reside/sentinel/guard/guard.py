@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reside.model.kinds import KINDS, POD
+from reside.model.kinds import EVENT, KINDS, POD
 from reside.sentinel.guard.api import connect
 from reside.sentinel.guard.authority import Authority
 from reside.sentinel.guard.cache import ObjectCache
-from reside.sentinel.guard.pods import PodCache
+from reside.sentinel.guard.pods import FailingProbes, PodCache
 from reside.sentinel.guard.repairer import DriftRepairer
 from reside.sentinel.guard.watch import follow
 from reside.sentinel.store.stacks import StackStore
@@ -63,6 +63,7 @@ async def run_guard(settings: GuardSettings) -> AsyncIterator[Guard]:
                 tasks.create_task(follow(api, guard.cache, kind), name=f"watch {kind.plural}") for kind in KINDS
             ]
             running.append(tasks.create_task(follow(api, guard.pods, POD), name="watch pods"))
+            running.append(tasks.create_task(follow(api, FailingProbes(guard.pods), EVENT), name="watch events"))
             try:
                 yield guard
             finally:

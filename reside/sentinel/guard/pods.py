@@ -3,6 +3,9 @@
 A Deployment that is scaled to 0 does not count pods that are still terminating, and Kubernetes before 1.35 reports
 those only with a feature gate. So whether a version has stopped follows from the pods themselves. A pod whose
 containers have all ended (`Succeeded`, `Failed`) may be listed for a long time and does not count.
+
+Which probe of a pod fails, and why, is known from events only (`FailingProbes`). It is the problem of the pod until the
+pod is ready or ends, unless the pod itself has another one.
 """
 
 from __future__ import annotations
@@ -11,8 +14,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from reside.model.constants import REPLICA_LABEL, VERSION_LABEL
+from reside.model.kinds import POD
 from reside.model.names import workload_name
-from reside.model.pod_problem import pod_problem
+from reside.model.pod_problem import failing_probe, pod_problem
 from reside.sentinel.objects.identity import metadata, stack_of
 
 if TYPE_CHECKING:
@@ -28,6 +32,14 @@ class _Pod(NamedTuple):
     stack: str
     workload: str
     problem: str | None
+    """What keeps it from running, as its status says it."""
+    probe: str | None = None
+    """Its failing probe."""
+
+    @property
+    def reported(self) -> str | None:
+        """What is reported of it."""
+        return self.problem or self.probe
 
 
 class PodCache:
@@ -38,6 +50,8 @@ class PodCache:
 
     def __init__(self) -> None:
         self._pods: dict[str, _Pod] = {}
+        self._unready: set[str] = set()
+        self._probes: dict[str, str] = {}
         self._counts: Counter[str] = Counter()
         self._problems: dict[str, Counter[str]] = {}
         self._listeners: list[Callable[[str], None]] = []
@@ -63,14 +77,34 @@ class PodCache:
 
     def replace(self, _kind: Kind, objects: Iterable[K8sObject]) -> None:
         """Replace all pods."""
-        found = {uid: pod for live in objects if (uid := _uid(live)) and (pod := _pod(live)) is not None}
+        found = {_uid(live): live for live in objects}
         self.is_listed = True
-        for uid in self._pods.keys() | found.keys():
-            self._put(uid, found.get(uid))
+        for uid in self._pods.keys() | self._probes.keys() | found.keys():
+            self._see(uid, found.get(uid))
 
     def note(self, event: str, live: K8sObject) -> None:
         """Update the cache from one event of a watch."""
-        self._put(_uid(live), None if event == "DELETED" else _pod(live))
+        self._see(_uid(live), None if event == "DELETED" else live)
+
+    def note_failing_probe(self, uid: str, failure: str) -> None:
+        """Note that a probe of a pod fails. Ignore a pod that is ready, that ends, or that does not exist."""
+        if self.is_listed and uid not in self._unready:
+            return
+        self._probes[uid] = failure
+        pod = self._pods.get(uid)
+        if pod is not None:
+            self._put(uid, pod._replace(probe=failure))
+
+    def _see(self, uid: str, live: K8sObject | None) -> None:
+        """Update one pod; what its probes did is forgotten when it is ready, ends or is gone."""
+        pod = None if live is None else _pod(live)
+        if live is None or pod is None or _is_ready(live) or "deletionTimestamp" in metadata(live):
+            self._unready.discard(uid)
+            self._probes.pop(uid, None)
+        else:
+            self._unready.add(uid)
+            pod = pod._replace(probe=self._probes.get(uid))
+        self._put(uid, pod)
 
     def _put(self, uid: str, pod: _Pod | None) -> None:
         before = self._pods.pop(uid, None)
@@ -88,17 +122,40 @@ class PodCache:
         self._counts[pod.workload] += difference
         if not self._counts[pod.workload]:
             del self._counts[pod.workload]
-        if pod.problem is not None:
+        if pod.reported is not None:
             problems = self._problems.setdefault(pod.workload, Counter())
-            problems[pod.problem] += difference
-            if not problems[pod.problem]:
-                del problems[pod.problem]
+            problems[pod.reported] += difference
+            if not problems[pod.reported]:
+                del problems[pod.reported]
             if not problems:
                 del self._problems[pod.workload]
 
     def _notify(self, stack: str) -> None:
         for listener in list(self._listeners):
             listener(stack)
+
+
+class FailingProbes:
+    """Passes what events say about failing probes on to the pods. It keeps nothing itself."""
+
+    def __init__(self, pods: PodCache) -> None:
+        self._pods = pods
+
+    def replace(self, _kind: Kind, objects: Iterable[K8sObject]) -> None:
+        """Pass all events on, the latest last."""
+        for live in sorted(objects, key=lambda event: str(event.get("lastTimestamp"))):
+            self.note("ADDED", live)
+
+    def note(self, event: str, live: K8sObject) -> None:
+        """Pass an event on. Kubernetes deletes old events, which says nothing about the pod."""
+        failure, pod = failing_probe(live), live.get("involvedObject") or {}
+        if event != "DELETED" and failure is not None and pod.get("kind") == POD.kind:
+            self._pods.note_failing_probe(str(pod.get("uid")), failure)
+
+
+def _is_ready(live: K8sObject) -> bool:
+    conditions = (live.get("status") or {}).get("conditions") or ()
+    return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
 
 
 def _uid(live: K8sObject) -> str:

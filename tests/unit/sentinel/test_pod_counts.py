@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from reside.model.constants import REPLICA_LABEL, STACK_LABEL, VERSION_LABEL
-from reside.model.kinds import POD
+from reside.model.kinds import EVENT, POD
 from reside.sentinel.guard.cache import ObjectCache
-from reside.sentinel.guard.pods import PodCache
+from reside.sentinel.guard.pods import FailingProbes, PodCache
 from reside.sentinel.term.pod_counts import PodCounts
 
 pytestmark = pytest.mark.anyio
@@ -66,6 +66,54 @@ def test_the_problem_of_a_workload_is_that_of_any_of_its_pods(pods: PodCache) ->
     assert pods.problem(KEY) == "ImagePullBackOff"
     pods.note("DELETED", pod("b"))
     assert pods.problem(KEY) is None
+
+
+def probe_event(uid: str, message: str = "Readiness probe failed: HTTP probe failed with statuscode: 503") -> Any:
+    times = {"firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": "2026-01-01T00:01:00Z"}
+    return {"reason": "Unhealthy", "involvedObject": {"kind": "Pod", "uid": uid}, "message": message} | times
+
+
+FAILS = "Unhealthy: Readiness probe failed: HTTP status 503"
+READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def test_a_failing_probe_is_the_problem_of_its_pod_until_that_is_ready_or_gone(pods: PodCache) -> None:
+    heard: list[str] = []
+    pods.listen(heard.append)
+    probes = FailingProbes(pods)
+    for uid in ("a", "a", "b", "unknown"):
+        probes.note("MODIFIED", probe_event(uid))
+    assert (pods.problem(KEY), heard) == (FAILS, ["caller", "caller"])
+    pods.note("MODIFIED", pod("a") | {"status": READY})
+    probes.note("MODIFIED", probe_event("a"))
+    assert pods.problem(KEY) == FAILS
+    probes.note("DELETED", probe_event("b"))
+    assert pods.problem(KEY) == FAILS, "Kubernetes keeps events for an hour only"
+    ending = pod("b")
+    ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:02:00Z"
+    pods.note("MODIFIED", ending)
+    assert (pods.problem(KEY), pods.count(KEY)) == (None, 2)
+    pods.note("MODIFIED", pod("a"))
+    assert pods.problem(KEY) is None, "what its probes did before it was ready does not count"
+
+
+def test_another_problem_of_a_pod_counts_more_than_its_failing_probe(pods: PodCache) -> None:
+    FailingProbes(pods).note("ADDED", probe_event("a"))
+    waiting = {"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff"}}}]}
+    pods.note("MODIFIED", pod("a") | {"status": waiting})
+    assert pods.problem(KEY) == "ImagePullBackOff"
+    pods.note("MODIFIED", pod("a"))
+    assert pods.problem(KEY) == FAILS
+
+
+def test_events_that_are_listed_before_the_pods_count_for_pods_that_exist() -> None:
+    cache = PodCache()
+    earlier = probe_event("a", "Startup probe failed: connection refused") | {"lastTimestamp": "2026-01-01T00:00:30Z"}
+    FailingProbes(cache).replace(EVENT, [probe_event("a"), earlier, probe_event("gone")])
+    cache.replace(POD, [pod("a")])
+    assert (cache.problem(KEY), cache.count(KEY)) == (FAILS, 1)
+    cache.replace(POD, [pod("gone")])
+    assert cache.problem(KEY) is None, "nothing is kept of a pod that did not exist"
 
 
 def test_the_number_is_not_known_before_the_first_list() -> None:
