@@ -70,6 +70,18 @@ def test_a_non_scalable_replica_never_runs_two_versions(statuses: list[VersionSt
     assert plan[current] is not bool(alive)
 
 
+@given(st.lists(st.sampled_from(STATUSES), min_size=2, max_size=5), st.data())
+def test_the_current_version_and_the_canary_always_run(statuses: list[VersionStatus], data: st.DataObject) -> None:
+    canary = data.draw(st.integers(2, len(statuses)))
+    current = data.draw(st.integers(1, canary - 1))
+    with_canary = replica(*statuses, current=current, canary=canary)
+    plan = rollout(with_canary)
+    assert plan[current] is plan[canary] is True
+    others = {number: runs for number, runs in plan.items() if number != canary}
+    without = rollout(with_canary.model_copy(update={"canary": None}))
+    assert others == {number: runs for number, runs in without.items() if number != canary}
+
+
 @given(st.lists(st.sampled_from(STATUSES), min_size=1, max_size=5), st.data())
 def test_a_scalable_replica_keeps_old_versions_until_the_current_one_serves(
     statuses: list[VersionStatus], data: st.DataObject
