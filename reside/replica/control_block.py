@@ -1,7 +1,8 @@
 """Control blocks in Jazz: a live reader, and the writes of Alpha and of the replica (docs/model.md, section 3).
 
 A block is a map with a map of permissions, which has one map for each permission. Alpha writes the member `expected` of
-a permission, the replica writes `current`, so neither overwrites the other.
+a permission, the replica writes `current`, so neither overwrites the other. The map of a permission has a computable
+id, so that of two who create it at the same time neither replaces the other's.
 
 Invariants: Jazz validates that the author of a value may write it, and this module validates its shape; an entry whose
 key does not equal its members is ignored. Only values that the block's own group owns count: otherwise a former manager
@@ -30,6 +31,8 @@ _log = structlog.get_logger(__name__)
 
 _EXTERNAL_ENDPOINT = "externalEndpoint"
 _LOCK_ACCESS = "lockAccess"
+_ENTRY_PREFIX = "permission:"
+"""The unique name of an entry is this prefix and the key of the permission."""
 _CANDIDATES = 16
 """Maps that are tried as a block's map of permissions. The first is the right one, unless a manager was hostile."""
 
@@ -203,10 +206,9 @@ class ControlBlock:
             _log.warning("permission of another group is ignored", control_block=self.id, key=key, entry=entry.id)
 
     async def set_expected(self, ref: PermissionRef, grant: Grant) -> None:
-        """Write the expected grant of a permission, if it differs (for Alpha).
+        """Write the expected grant of a permission, if it differs; create the entry if it does not exist.
 
-        Creates the entry if it does not exist. If two processes may do so at the same time, hold the transaction of the
-        block.
+        For Alpha, and for accounts with `rcb:manage:all`: they may create an entry at the same time.
         """
         await self.refresh_entry(ref.key)
         entry = self.find(ref)
@@ -214,9 +216,15 @@ class ControlBlock:
             if entry.expected != grant:
                 self._entries[ref.key].set("expected", grant.document())
             return
-        made = self.root.group.create_map(_document(ref, grant))
+        name = f"{_ENTRY_PREFIX}{ref.key}"
+        made = await self._node.upsert_unique_map(self.root.group, name, _document(ref, grant))
         self._permissions.set(ref.key, made.id)
         self._add(ref.key, made)
+
+    def expected_by(self, ref: PermissionRef) -> str | None:
+        """Return the account that wrote the expected grant of a permission last; None if the entry does not exist."""
+        edit = self._entries[ref.key].edit("expected") if self._known(ref.key) else None
+        return None if edit is None else edit.by
 
     def set_current(self, ref: PermissionRef, grant: Grant) -> None:
         """Write the current grant of a permission (for the replica).

@@ -1,17 +1,14 @@
-"""The control blocks that a leader has open: each is loaded once, and a change of a grantee's entry is reported.
-
-Only the entries that are asked for are loaded (`ControlBlock.refresh_entry`), so the size of a block does not matter.
-"""
+"""The control blocks that a leader has open."""
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
 from reside.alpha import lookups
 from reside.model import lookup
 from reside.replica import ControlBlock
+from reside.replica.open_blocks import OpenBlocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +16,7 @@ if TYPE_CHECKING:
     from reside.alpha.data import AlphaData
 
 
-class Blocks:
+class Blocks(OpenBlocks):
     """The open control blocks of one term.
 
     Args:
@@ -28,39 +25,9 @@ class Blocks:
     """
 
     def __init__(self, data: AlphaData, changed: Callable[[str], None]) -> None:
-        self._data = data
-        self._changed = changed
-        self._open: dict[int, ControlBlock] = {}
-        self._opening = asyncio.Lock()
+        super().__init__(partial(_load, data), changed)
 
-    async def find(self, number: int) -> ControlBlock | None:
-        """Return the control block of the replica with this id; None if it does not exist.
 
-        Raises:
-            NotReady: it has no readable content yet.
-        """
-        async with self._opening:
-            if number not in self._open:
-                target = await lookups.find(self._data, lookup.rcb_by_id(number))
-                if target is None:
-                    return None
-                block = await ControlBlock.open(self._data.node, target)
-                block.on_change(partial(self._report, block))
-                self._open[number] = block
-            return self._open[number]
-
-    def forget(self, number: int) -> None:
-        """Unsubscribe from the block of a replica that was deleted."""
-        block = self._open.pop(number, None)
-        if block is not None:
-            block.close()
-
-    def close(self) -> None:
-        """Unsubscribe from all blocks."""
-        for block in self._open.values():
-            block.close()
-        self._open.clear()
-
-    def _report(self, block: ControlBlock) -> None:
-        for account in block.take_changed_accounts():
-            self._changed(account)
+async def _load(data: AlphaData, number: int) -> ControlBlock | None:
+    target = await lookups.find(data, lookup.rcb_by_id(number))
+    return None if target is None else await ControlBlock.open(data.node, target)

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 from reside.alpha import contracts, records
 from reside.alpha.contract import PACKAGED
 from reside.alpha.granting import direct
-from reside.alpha.granting.checks import check_permission
 from reside.alpha.granting.sync import sync_account
 from reside.model.constants import ALPHA_CONTRACT
 from reside.model.entities import Decision, DirectGrant
 from reside.model.errors import Conflict, InvalidInput, NotAllowed
 from reside.model.manifest import RequiredPermission
+from reside.model.permission_checks import check_permission
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

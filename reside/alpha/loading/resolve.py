@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from reside.alpha.granting.checks import check_permission
 from reside.alpha.loading.difference import difference
 from reside.alpha.loading.placeholders import replica_values, substitute
 from reside.model.entities import ApproveRequest, GrantedPermission, ReplicaChoice, Requirement
 from reside.model.errors import LoadRefused
 from reside.model.manifest import ReplicaManifest
+from reside.model.permission_checks import check_permission
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
