@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from support.alpha_cluster import AlphaCluster
 
     from reside.alpha.state import Alpha
+    from reside.replica import Context
 
 
 class Death(BaseException):
@@ -24,8 +25,8 @@ class Death(BaseException):
 
 
 @contextmanager
-def death_at(alpha: Alpha, point: int) -> Iterator[asyncio.Event]:
-    """Make Alpha's node fail at its `point`-th write from now on, and set the event then."""
+def death_at(alpha: Alpha | Context, point: int) -> Iterator[asyncio.Event]:
+    """Make the node of Alpha or of another replica fail at its `point`-th write from now on, and set the event then."""
     host, count, dead = alpha.node._host, 0, asyncio.Event()
     real_private, real_group = host.write_private, host.write_trusting
 
