@@ -25,6 +25,7 @@ _SUBCOMMANDS: Final = {
     "replica": "reside.cli.replica",
     "request": "reside.cli.requests",
     "permission": "reside.cli.permissions",
+    "user": "reside.cli.users",
     "local": "reside.local.cli",
     "build": "reside.cli.build",
 }

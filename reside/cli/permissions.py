@@ -170,7 +170,7 @@ def explained(found: dict[str, Any]) -> Iterable[str]:
             why = f": {decided['reason']}" if decided.get("reason") else ""
             yield f"{source['status']} ({source['type']}) by {decided.get('by')} at {_time(decided.get('at'))}{why}"
     if expected.get("granted") and not found["sources"]:
-        yield "written into the control block by an account with rcb:manage:all"
+        yield "written into the control block by an account with rcb:manage:all, such as the user manager"
 
 
 @app.command("list")

@@ -14,6 +14,10 @@ from reside.model.constants import RESIDE_REGISTRY
 from reside.model.entities import Decision, Entity
 
 USER_MANAGER_CONTRACT: Final = f"{RESIDE_REGISTRY}/reside/contracts/user-manager.v1"
+USER_MANAGER_IDENTITY: Final = f"{RESIDE_REGISTRY}/reside/replicas/user-manager"
+
+USERS: Final = "users"
+"""Member of the data map: id of a map, account → User."""
 
 READ_USERS: Final = "user:read:all"
 MANAGE_USERS: Final = "user:manage:all"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reside.jazz import CoId
 from reside.model.errors import InvalidInput
 from reside.model.permissions import PermissionRef
-from reside.users.contract import PermissionSet, User
+from reside.users.contract import USERS, PermissionSet, User
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 ROOT_NAME: Final = "user-manager.v1"
 READERS_GROUP: Final = "usersGroup"
-USERS: Final = "users"
-"""A map: account → User."""
 _SETS: Final = "sets"
 """A map: name → PermissionSet."""
 _WRITTEN: Final = "written"

@@ -18,9 +18,8 @@ from reside.alpha.granting.control_blocks import opened
 from reside.model.entities import Decision
 from reside.model.errors import Conflict, InvalidInput, LoadRefused, NotAllowed
 from reside.model.permissions import Grant, PermissionRef
-from reside.users.contract import READ_USERS, USER_MANAGER_CONTRACT, Permission, PermissionSet, User
+from reside.users.contract import READ_USERS, USER_MANAGER_CONTRACT, USERS, Permission, PermissionSet, User
 from reside.users.manager import open_manager
-from reside.users.store import USERS
 
 if TYPE_CHECKING:
     from support.alpha_cluster import AlphaCluster, Client

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from reside.cli.grantees import Names, parse_params
+from reside.cli.grantees import Names, find_user_manager, parse_params
 from reside.cli.permissions import explained
+from reside.cli.users import permission_of
 from reside.model.errors import InvalidInput
+from reside.users.contract import USER_MANAGER_CONTRACT, USER_MANAGER_IDENTITY
 
 GREETER, CALLER, ME = "co_zGreeter111", "co_zCaLLer1111", "co_zMe11111111"
 NAMES = Names(
@@ -31,6 +33,33 @@ def test_an_account_is_named_by_replica_by_own_account_or_by_id() -> None:
         NAMES.account("nobody")
     with pytest.raises(InvalidInput, match="name the account by its id"):
         NAMES.account("caller")
+
+
+def test_an_account_is_named_as_a_user_too() -> None:
+    names = Names(NAMES.replicas, NAMES.own, {"ada": "co_zAda1111111", "my-user": ME, "greeter": "co_zEve1111111"})
+    assert names.account("ada") == "co_zAda1111111"
+    assert [names.name_of(account) for account in ("co_zAda1111111", ME, GREETER)] == ["ada", "my-user", "greeter"]
+    with pytest.raises(InvalidInput, match="name the account by its id"):
+        names.account("greeter")
+
+
+def test_only_the_shipped_user_manager_gives_names_to_accounts() -> None:
+    """A replica of another identity that implements its contract could call an attacker by the name of a user."""
+    rows = [
+        {"name": "impostor", "identity": "registry.example/users", "implements": [USER_MANAGER_CONTRACT]},
+        {"name": "um", "identity": USER_MANAGER_IDENTITY, "implements": [USER_MANAGER_CONTRACT]},
+    ]
+    assert find_user_manager(rows[:1]) is None
+    assert find_user_manager(rows) == rows[1]
+
+
+def test_a_permission_for_a_user_is_named_by_replica_and_permission() -> None:
+    greet = {"replica": 3, "contract": "r/greeting.v1", "permission": "greet:a"}
+    assert permission_of(NAMES, "greeter/greet:a") == greet | {"params": {}}
+    assert permission_of(NAMES, 'greeter/greet:a={"x":"="}') == greet | {"params": {"x": "="}}
+    for text in ("greeter", "/greet", "greeter/", "greeter/greet={"):
+        with pytest.raises(InvalidInput):
+            permission_of(NAMES, text)
 
 
 def test_the_contract_is_needed_only_if_there_are_several() -> None:

@@ -38,6 +38,7 @@ def test_the_image_contains_its_program_and_its_contract() -> None:
 def test_it_requires_what_it_needs_of_alpha_and_nothing_else() -> None:
     manifest = read_source(FOLDER, "latest").manifest
     assert isinstance(manifest, ReplicaManifest)
+    assert manifest.identity == names.USER_MANAGER_IDENTITY
     assert [i.identity for i in manifest.implementations.values()] == [names.USER_MANAGER_CONTRACT]
     (requirement,) = manifest.requirements.values()
     assert requirement.identity == ALPHA_CONTRACT
