@@ -36,6 +36,7 @@ from reside.model.alpha_contract import (
 from reside.model.constants import ALPHA_CONTRACT, SENTINEL_CONTRACT
 from reside.model.kinds import KINDS
 from reside.model.manifest import ContractManifest, ContractMethod, ContractPermission, DisplayText
+from reside.model.sentinel_data import CONFIRM
 
 
 def _text(title: str) -> dict[str, DisplayText]:
@@ -90,6 +91,7 @@ def _sentinel() -> ContractManifest:
         for kind in KINDS
         for verb, name in (("Read", kind.read), ("Declare", kind.manage))
     }
+    permissions[CONFIRM] = ContractPermission(display_info=_text("Confirm deletions"))
     return ContractManifest(type="contract", identity=SENTINEL_CONTRACT, permissions=permissions)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reside.cli import claim, config, output, project, shell
+from reside.cli import claim, config, output, project, pruning, shell
 from reside.cli.accounts import create_account
 from reside.cli.cluster_options import ClusterOptions, Kubeconfig, KubeContext, LocalName, default_local
 from reside.cli.progress import Steps
@@ -20,7 +20,8 @@ from reside.seed.rendering import render
 if TYPE_CHECKING:
     from pathlib import Path
 
-app = typer.Typer(no_args_is_help=True, help="Clusters: bootstrap, describe, claim super admin.")
+app = typer.Typer(no_args_is_help=True, help="Clusters: bootstrap, describe, claim super admin, confirm deletions.")
+app.command("prune")(pruning.prune)
 
 LOCAL = "local"
 DEFAULT_ACCOUNT = "admin"

@@ -13,6 +13,8 @@ VERSION_LABEL: Final = "reside.io/version"
 STACK_LABEL: Final = "reside.io/stack"
 PLACEMENT_GROUP_LABEL: Final = "reside.io/placement-group"
 SECRET_REFERENCES_ANNOTATION: Final = "reside.io/secret-references"
+KEEP_ANNOTATION: Final = "reside.io/keep"
+"""With the value `true`, the Sentinel neither deletes nor replaces the object."""
 
 SEED_ID: Final = 0
 ALPHA_ID: Final = 1

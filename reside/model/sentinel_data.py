@@ -21,16 +21,35 @@ REPORTS: Final = "reports"
 """Map of stack name → id of the map of the stack's report."""
 PREVIEW_RESULTS: Final = "previewResults"
 """Map of preview key → result."""
+HELD: Final = "pruneHeld"
+"""Map of what is in no stack and waits for a confirmation of its deletion."""
+CONFIRMED: Final = "pruneConfirmed"
+"""Map in which accounts with the permission `prune:confirm` confirm deletions."""
 DECLARERS_GROUP: Final = "declarersGroup"
 """Id of the group that owns `desired` and `previews`; its writers are the accounts that may declare stacks."""
 REPORTS_GROUP: Final = "reportsGroup"
 """Id of the group that owns `reports` and `previewResults`; its readers may read what the Sentinel reports."""
+OPERATORS_GROUP: Final = "operatorsGroup"
+"""Id of the group that owns `pruneConfirmed`; its writers are the accounts that may confirm deletions."""
 
-MAPS_BY_GROUP: Final = {DECLARERS_GROUP: (DESIRED, PREVIEWS), REPORTS_GROUP: (REPORTS, PREVIEW_RESULTS)}
+MAPS_BY_GROUP: Final = {
+    DECLARERS_GROUP: (DESIRED, PREVIEWS),
+    REPORTS_GROUP: (REPORTS, PREVIEW_RESULTS, HELD),
+    OPERATORS_GROUP: (CONFIRMED,),
+}
 """Member of the root map that names a group → members that name the maps of this group."""
 
 CANDIDATE: Final = "candidate"
 """Member of a result in `previewResults`: id of the map that was previewed."""
+
+CONFIRM: Final = "prune:confirm"
+"""Name of the permission to confirm deletions."""
+HELD_OBJECTS: Final = "objects"
+"""Member of `pruneHeld`: list of `{object, uid}`."""
+HELD_REASONS: Final = "reasons"
+"""Member of `pruneHeld`: why they are not deleted; list of texts."""
+CONFIRMED_UIDS: Final = "uids"
+"""Member of `pruneConfirmed`: uids of objects to delete. All assignments of it count, not only the last one."""
 
 REFERENCED_VALUE: Final = "value"
 """Member of a map that a secret reference names: the value. It counts only if the stack's owner wrote it."""

@@ -6,22 +6,25 @@ their order does not matter.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from reside.jazz import AccountId
-from reside.model.constants import SENTINEL_CONTRACT
+from reside.model.constants import MADE_AT_TOLERANCE_MS, SENTINEL_CONTRACT
 from reside.model.kinds import KINDS
+from reside.model.sentinel_data import CONFIRM
 from reside.sentinel.contract.data import open_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from reside.jazz import Group, Role
+    from reside.jazz import Edit, Group, Role
     from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef
     from reside.replica import Context
+    from reside.sentinel.contract.desired_stacks import Rights
 
 _MANAGE: Final = frozenset(kind.manage for kind in KINDS)
-HANDLED: Final = tuple(name for kind in KINDS for name in (kind.read, kind.manage))
+HANDLED: Final = (*(name for kind in KINDS for name in (kind.read, kind.manage)), CONFIRM)
 
 
 def granted_names(permissions: Iterable[ControlBlockPermission], account: str) -> frozenset[str]:
@@ -33,9 +36,34 @@ def granted_names(permissions: Iterable[ControlBlockPermission], account: str) -
     )
 
 
-def roles(names: frozenset[str]) -> tuple[Role | None, Role | None]:
-    """Return the roles of an account with these permissions: in the declarers' group, and in the readers' group."""
-    return ("writer" if names & _MANAGE else None), ("reader" if names else None)
+def confirmed_uids(history: Iterable[Edit], rights: Rights) -> frozenset[str]:
+    """Return the uids of the objects whose deletion was confirmed by accounts that may do so now.
+
+    Args:
+        history: all assignments of the member `uids` in `pruneConfirmed`.
+        rights: who may confirm.
+    """
+    lists = [
+        edit.value
+        for edit in history
+        if not edit.deleted and edit.at <= rights.now_ms + MADE_AT_TOLERANCE_MS and rights.granted(edit.by, CONFIRM)
+    ]
+    return frozenset(uid for uids in lists if isinstance(uids, list) for uid in uids if isinstance(uid, str))
+
+
+class Roles(NamedTuple):
+    """The roles of an account in the groups that own our data; None: it is no member."""
+
+    declarers: Role | None
+    readers: Role | None
+    operators: Role | None
+
+
+def roles(names: frozenset[str]) -> Roles:
+    """Return the roles of an account with these permissions."""
+    return Roles(
+        "writer" if names & _MANAGE else None, "reader" if names else None, "writer" if CONFIRM in names else None
+    )
 
 
 async def changed(context: Context, ref: PermissionRef, grant: Grant) -> None:
@@ -43,11 +71,11 @@ async def changed(context: Context, ref: PermissionRef, grant: Grant) -> None:
     names = granted_names(context.rcb.permissions_of(ref.account), ref.account)
     names = names | {ref.name} if grant.granted else names - {ref.name}
     data = await open_data(context)
-    declares, reads = roles(names)
+    due = roles(names)
     # One at a time, because two concurrent removals would each reveal a new key to the other member.
     async with context.transaction(f"members/{data.declarers.id}") as tx:
-        await tx.run_exclusively(lambda: _set_role(data.declarers, AccountId(ref.account), declares))
-        await tx.run_exclusively(lambda: _set_role(data.readers, AccountId(ref.account), reads))
+        for group, role in zip((data.declarers, data.readers, data.operators), due, strict=True):
+            await tx.run_exclusively(partial(_set_role, group, AccountId(ref.account), role))
 
 
 async def _set_role(group: Group, account: AccountId, role: Role | None) -> None:

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from reside.jazz import CoMap, Group
     from reside.replica import Context
 
-_TITLES: Final = {names.DECLARERS_GROUP: "declarers", names.REPORTS_GROUP: "reports"}
+_TITLES: Final = {
+    names.DECLARERS_GROUP: "declarers",
+    names.REPORTS_GROUP: "reports",
+    names.OPERATORS_GROUP: "operators",
+}
 """Display names of the groups, for inspection tools."""
 
 
@@ -29,10 +33,14 @@ class SentinelData:
     """Owner of what other accounts write; its writers are the accounts that may declare."""
     readers: Group
     """Owner of the reports; its readers are the accounts that may read or declare."""
+    operators: Group
+    """Owner of the confirmations; its writers are the accounts that may confirm deletions."""
     desired: CoMap
     previews: CoMap
     reports: CoMap
     results: CoMap
+    held: CoMap
+    confirmed: CoMap
 
     @property
     def careful(self) -> bool:
@@ -71,8 +79,11 @@ async def open_data(context: Context) -> SentinelData:
         root=root,
         declarers=await node.load_group(root[names.DECLARERS_GROUP]),
         readers=await node.load_group(root[names.REPORTS_GROUP]),
+        operators=await node.load_group(root[names.OPERATORS_GROUP]),
         desired=await node.load_map(root[names.DESIRED]),
         previews=await node.load_map(root[names.PREVIEWS]),
         reports=await node.load_map(root[names.REPORTS]),
         results=await node.load_map(root[names.PREVIEW_RESULTS]),
+        held=await node.load_map(root[names.HELD]),
+        confirmed=await node.load_map(root[names.CONFIRMED]),
     )

@@ -1,4 +1,7 @@
-"""Manifest of the contract `kubernetes-sentinel.v1`: each kind of object has a permission to read and one to manage."""
+"""Manifest of the contract `kubernetes-sentinel.v1`.
+
+Each kind of object has a permission to read and one to manage; one more confirms deletions.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.kinds import KINDS
 from reside.model.manifest import ContractManifest, ContractPermission, DisplayText
+from reside.model.sentinel_data import CONFIRM
 
 if TYPE_CHECKING:
     from reside.model.kinds import Kind
@@ -32,6 +36,7 @@ CONTRACT: Final = ContractManifest(
             description="Applies declared Kubernetes objects and reports what is live.",
         )
     },
-    permissions={name: permission for kind in KINDS for name, permission in _pair(kind).items()},
+    permissions={name: permission for kind in KINDS for name, permission in _pair(kind).items()}
+    | {CONFIRM: _permission("Confirm deletions", "Confirm that objects which are in no stack are deleted.")},
 )
 """It has permissions only, because clients declare stacks and read reports as data in Jazz."""

@@ -155,14 +155,20 @@ class KubernetesApi:
                 _RESOURCES[kind], name, operations, namespace=self.namespace, patch_type=PatchType.JSON
             )
 
-    async def delete(self, key: str) -> None:
-        """Delete an object and its dependents; succeed if it does not exist."""
+    async def delete(self, key: str, uid: str) -> None:
+        """Delete an object and its dependents; succeed if it does not exist.
+
+        Raises:
+            ClusterRefused: the object has another uid (409), among others.
+        """
         kind, name = split_key(key)
+        client: Any = self._client._client  # noqa: SLF001 - lightkube's own delete sends no preconditions
+        request = client.prepare_request("delete", _RESOURCES[kind], name=name, namespace=self.namespace)
+        request.data = {"preconditions": {"uid": uid}, "propagationPolicy": CascadeType.BACKGROUND.value}
         try:
             with _translate_errors(f"delete {key}"):
-                await self._client.delete(
-                    _RESOURCES[kind], name, namespace=self.namespace, cascade=CascadeType.BACKGROUND
-                )
+                response = await client.send(client.build_adapter_request(request))
+                client.handle_response("delete", response, request)
         except ClusterRefused as error:
             if error.status != HTTPStatus.NOT_FOUND:
                 raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, STACK_LABEL
+from reside.model.constants import FIELD_MANAGER, KEEP_ANNOTATION, MANAGED_BY_LABEL, STACK_LABEL
 from reside.model.stacks import object_key
 
 if TYPE_CHECKING:
@@ -37,6 +37,11 @@ def stack_of(live: K8sObject) -> str | None:
     """Return the stack's name in the object's label; None if there is none."""
     name = (metadata(live).get("labels") or {}).get(STACK_LABEL)
     return name if isinstance(name, str) else None
+
+
+def is_kept(obj: K8sObject) -> bool:
+    """Return whether the object's annotation protects it from being deleted or replaced."""
+    return (metadata(obj).get("annotations") or {}).get(KEEP_ANNOTATION) == "true"
 
 
 def is_owned(live: K8sObject) -> bool:

@@ -82,6 +82,7 @@ class StackStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.prune_record = folder.parent / "prune.json"
         self.stacks: dict[str, StoredStack] = {}
         self.load()
 

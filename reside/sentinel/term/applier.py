@@ -48,8 +48,8 @@ class Applier:
         self._watched: dict[str, dict[str, Callable[[], None]]] = {}
         self._resolved: dict[str, set[tuple[str, str]]] = {}
         """Stack → (owner, map) of the secret values that the vault keeps for it, even before it is applied."""
-        self.unread: set[str] = set()
-        """Stacks that could not be read and are not stored, so that their objects are unknown."""
+        self._accepted: set[str] = set()
+        """Stacks whose latest desired stack was read and passed all checks in this term."""
 
     async def handle(self, name: str) -> None:
         """Make the live objects of a stack equal to its present desired stack.
@@ -65,6 +65,11 @@ class Applier:
             self._reporter.fail(name, error)
             raise
 
+    def unaccepted(self) -> frozenset[str]:
+        """Return the stacks that are desired or stored and not accepted, so that objects of theirs may be unknown."""
+        known = {*self._context.data.desired.keys(), *self._context.guard.store.stacks}
+        return frozenset(known - self._accepted)
+
     def close(self) -> None:
         """Unsubscribe."""
         for name in list(self._watched):
@@ -72,6 +77,7 @@ class Applier:
 
     async def _handle(self, name: str) -> None:
         entry = self._context.entry(name)
+        self._accepted.discard(name)
         if entry is not None and entry.deleted:
             await self._remove(name)
             return
@@ -81,16 +87,11 @@ class Applier:
                     f"stack {name}: no account that wrote it has a permission to declare objects: grant one"
                 )
             return
-        try:
-            source, stack = await self._context.read(name, entry)
-        except NotReady:
-            if name not in self._context.guard.store.stacks:
-                self.unread.add(name)
-            raise
-        self.unread.discard(name)
+        source, stack = await self._context.read(name, entry)
         self._watch(name, {source.id: source})
         self._reporter.set_desired(stack)
         self._context.check(stack)
+        self._accepted.add(name)
         objects, values = await resolve(self._context.replica.node, self._context.guard, stack)
         self._resolved[name] = _values_of(stack)
         self._watch(name, {source.id: source, **values})
@@ -135,7 +136,6 @@ class Applier:
             _log.info("removed", of=name)
             kept = [_values_of(stored) for stored in guard.store.stacks.values()]
             guard.vault.keep_only(set().union(*kept, *self._resolved.values()))
-        self.unread.discard(name)
         self._watch(name, {})
         self._reporter.remove(name)
 

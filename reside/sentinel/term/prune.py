@@ -1,42 +1,42 @@
 """Delete live objects that carry our label and are in no stack. Careful mode turns this off.
 
-Invariant: an object is deleted only if every desired stack was read, and neither a desired nor a stored stack contains
-it. Objects that another object controls are left to Kubernetes' garbage collection.
+`reside.sentinel.term.prune_plan` decides. What it holds back is published in the Sentinel's data, logged and counted;
+accounts with the permission `prune:confirm` confirm it by the uids of the objects. So a confirmation never counts for
+an object that was not shown, nor for a later object of the same name.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import time
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
+from prometheus_client import Gauge
 
 from reside.common.workqueue import WorkQueue
+from reside.model.sentinel_data import CONFIRMED_UIDS, HELD_OBJECTS, HELD_REASONS
 from reside.model.stacks import object_key
 from reside.sentinel.backoff import CONNECT_BACKOFF
-from reside.sentinel.objects.identity import is_being_deleted, is_owned
+from reside.sentinel.contract.access import confirmed_uids
+from reside.sentinel.store.prune_record import PruneRecord, read_record, write_record
+from reside.sentinel.term.prune_plan import WINDOW_S, PruneState, plan
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Iterator
 
     from reside.model.stacks import K8sObject
     from reside.sentinel.term.applier import Applier
     from reside.sentinel.term.context import TermContext
+    from reside.sentinel.term.prune_plan import PrunePlan
     from reside.sentinel.term.reporter import Reporter
 
 _log = structlog.get_logger(__name__)
 
-_LAST: Final = ("ServiceAccount", "Role", "RoleBinding")
-"""Kinds that are deleted last, because a pod that is being deleted may still use them."""
+HELD = Gauge("reside_sentinel_prune_held_objects", "Unknown objects that wait for a confirmation of their deletion.")
+UNACCEPTED = Gauge("reside_sentinel_unaccepted_stacks", "Entries of `desired` that were not read and accepted.")
+
 _ALL: Final = "unknown objects"
 """The queue's only key: each pass examines all objects."""
-
-
-def unknown(live: Mapping[str, K8sObject], known: Collection[str]) -> list[str]:
-    """Return the keys of the live objects to delete, in the order of their deletion."""
-    found = [
-        key for key, seen in live.items() if key not in known and not is_owned(seen) and not is_being_deleted(seen)
-    ]
-    return sorted(found, key=lambda key: (key.startswith(_LAST), key))
 
 
 class Pruner:
@@ -45,7 +45,7 @@ class Pruner:
     Args:
         context: the parts of the term.
         stacks: the queue of stacks; nothing is deleted while it is busy.
-        applier: knows which stacks could not be read.
+        applier: knows which stacks were accepted.
         reporter: knows the desired stacks.
     """
 
@@ -54,11 +54,13 @@ class Pruner:
         self._stacks = stacks
         self._applier = applier
         self._reporter = reporter
+        self._record = self._begin()
         self._queue = WorkQueue("prune", self._prune, workers=1, backoff=CONNECT_BACKOFF)
         self.wake()
         self._unlisten = (
             context.guard.cache.listen(lambda _key, _before, _live: self.wake()),
             context.data.root.on_change(lambda _: self.wake()),
+            context.data.confirmed.on_change(lambda _: self.wake()),
         )
 
     def wake(self) -> None:
@@ -74,21 +76,89 @@ class Pruner:
         """Delete unknown objects until cancelled."""
         await self._queue.run()
 
+    def _begin(self) -> PruneRecord:
+        """Return the volume's record. A volume without one is established if it has stacks, or careful mode is on.
+
+        Careful mode ends by a decision (the hand-over of the bootstrap), and an earlier version has left no record.
+        """
+        guard = self._context.guard
+        record = read_record(guard.store.prune_record)
+        if record is None:
+            record = PruneRecord(established=bool(guard.store.stacks) or self._is_careful())
+            write_record(guard.store.prune_record, record)
+        return record
+
+    def _is_careful(self) -> bool:
+        return self._context.data.careful or getattr(self._context.replica.settings, "careful", None) is True
+
     async def _prune(self, _: str) -> None:
-        await self._context.guard.cache.ready.wait()
+        cache = self._context.guard.cache
+        await cache.ready.wait()
         await self._stacks.wait_idle()
-        careful = self._context.data.careful or getattr(self._context.replica.settings, "careful", None) is True
-        if careful or self._applier.unread or self._context.guard.cache.is_teardown:
+        unaccepted = self._applier.unaccepted()
+        UNACCEPTED.set(len(unaccepted))
+        if self._is_careful() or cache.is_teardown:
+            self._publish((), ())
             return
-        for key in unknown(self._context.guard.cache.objects, self._known()):
+        found = plan(self._state(unaccepted))
+        self._publish(tuple(each._asdict() for each in found.held), found.reasons)
+        await self._delete(found)
+        if not (found.confirmed or found.allowed or found.held or unaccepted or self._record.established):
+            self._store(PruneRecord(established=True))
+
+    async def _delete(self, found: PrunePlan) -> None:
+        for unknown in (*found.confirmed, *found.allowed):
             if not self._stacks.idle:
                 self.wake()
                 return
             await self._context.lease.check()
-            _log.info("deleting object that is in no stack", object=key)
-            await self._context.guard.api.delete(key)
+            _log.info(
+                "deleting object that is in no stack", object=unknown.object, confirmed=unknown in found.confirmed
+            )
+            if unknown in found.allowed:
+                self._store(PruneRecord(self._record.established, (*self._recent(), time.time())))
+            await self._context.guard.api.delete(unknown.object, uid=unknown.uid)
+        if found.confirmed and not found.held and not self._record.established:
+            self._store(PruneRecord(established=True))
 
-    def _known(self) -> set[str]:
-        stored = self._context.guard.store.stacks.values()
-        known = {key for stack in stored for key in stack.keys() | stack.pending | stack.leaving}
-        return known | {key for stack in self._reporter.desired.values() for key in map(object_key, stack.objects)}
+    def _state(self, unaccepted: frozenset[str]) -> PruneState:
+        context = self._context
+        known = dict(self._known())
+        return PruneState(
+            live=context.guard.cache.objects,
+            known=known,
+            stateful_sets=[obj for obj in known.values() if obj is not None and obj["kind"] == "StatefulSet"],
+            unaccepted=unaccepted,
+            established=self._record.established,
+            recent=len(self._recent()),
+            confirmed=confirmed_uids(context.data.confirmed.history(CONFIRMED_UIDS), context.rights()),
+        )
+
+    def _known(self) -> Iterator[tuple[str, K8sObject | None]]:
+        """Yield the objects of stored and desired stacks; None: it is only known that there is one."""
+        for stored in self._context.guard.store.stacks.values():
+            yield from dict.fromkeys(stored.pending | stored.leaving).items()
+            yield from stored.by_key().items()
+        for stack in self._reporter.desired.values():
+            yield from ((object_key(obj), obj) for obj in stack.objects)
+
+    def _recent(self) -> tuple[float, ...]:
+        """Return when objects were deleted without a confirmation, within the window."""
+        now = time.time()
+        return tuple(at for at in self._record.deleted if abs(now - at) < WINDOW_S)
+
+    def _store(self, record: PruneRecord) -> None:
+        write_record(self._context.guard.store.prune_record, record)
+        self._record = record
+
+    def _publish(self, objects: tuple[dict[str, str], ...], reasons: tuple[str, ...]) -> None:
+        """Publish what waits for a confirmation, and why."""
+        HELD.set(len(objects))
+        target = self._context.data.held
+        document: dict[str, Any] = {HELD_OBJECTS: list(objects), HELD_REASONS: list(reasons)}
+        if target.as_dict() == document or not (objects or HELD_OBJECTS in target):
+            return
+        target.update(document)
+        if objects:
+            names = [each["object"] for each in objects]
+            _log.warning("objects are in no stack; confirm with `reside cluster prune`", objects=names, reasons=reasons)

@@ -1,12 +1,14 @@
 """A setup for the whole Sentinel: a control plane, a sync server, etcd, and an account that declares stacks."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from support.declarer import Declarer, declarer
+from support.eventually import eventually
 from support.replicas import AlphaDouble, Identity, Servers, run_alpha_double
 from support.sentinel import settings
 
@@ -15,7 +17,7 @@ from reside.local import ClusterInfo
 from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.kinds import BY_KIND
 from reside.model.permissions import Grant, PermissionRef
-from reside.model.sentinel_data import CAREFUL
+from reside.model.sentinel_data import CAREFUL, CONFIRM, HELD
 from reside.sentinel.app import Sentinel
 from reside.sentinel.settings import SentinelSettings
 
@@ -61,6 +63,26 @@ class Setup:
             root = await node.load_map(account.profile["contracts"][SENTINEL_CONTRACT])
             root.set(CAREFUL, value)
             await node.flush()
+
+    @asynccontextmanager
+    async def operator(self) -> AsyncIterator[Node]:
+        """Yield a node of an account that may confirm deletions."""
+        credentials: Credentials = await self.alpha_double.account("operator")
+        ref, grant = PermissionRef(credentials.account_id, SENTINEL_CONTRACT, CONFIRM), Grant(granted=True)
+        await self.alpha_double.expect(self.identity, ref, grant)
+        await self.alpha_double.until_current(self.identity, ref, grant)
+        async with Node(self.settings.sync_server_url, credentials) as node:
+            await node.login()
+            yield node
+
+    async def held(self, holds: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+        """Wait until `holds` is true of what the Sentinel publishes as held, and return it."""
+        async with Node(self.settings.sync_server_url, self.identity.credentials) as node:
+            account = await node.login()
+            root = await node.load_map(account.profile["contracts"][SENTINEL_CONTRACT])
+            held = await node.load_map(root[HELD])
+            found: dict[str, Any] = await eventually("held objects", held.as_dict, holds, within=60)
+            return found
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Sentinel]:

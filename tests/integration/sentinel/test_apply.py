@@ -11,8 +11,10 @@ from integration.sentinel.setup import Setup
 from support.eventually import eventually
 from support.sentinel import config_map, get, kubectl, metadata, service, workload
 
+from reside.cli.pruning import HeldObjects, confirm_deletion, open_maps
 from reside.local import ClusterInfo
 from reside.model.constants import SECRET_REFERENCES_ANNOTATION
+from reside.model.errors import NotAllowed
 from reside.model.kinds import BY_KIND
 from reside.seed import platform
 
@@ -171,7 +173,7 @@ async def test_previews_report_changes_violations_and_refusals(cluster: ClusterI
 
 
 async def test_unknown_objects_are_deleted_except_in_careful_mode(cluster: ClusterInfo, setup: Setup) -> None:
-    """Careful mode is on at first. Objects of a refused stack count as known, foreign ones are ignored."""
+    """Careful mode is on at first. While a stack is refused, nothing is deleted; foreign objects are ignored."""
     for manifest in (config_map("stray", x="1"), config_map("wanted", x="1")):
         await asyncio.to_thread(kubectl, cluster, "-n", setup.namespace, "apply", "-f", "-", stdin=json.dumps(manifest))
     await asyncio.to_thread(kubectl, cluster, "-n", setup.namespace, "create", "configmap", "foreign")
@@ -182,8 +184,12 @@ async def test_unknown_objects_are_deleted_except_in_careful_mode(cluster: Clust
         refused["spec"]["template"]["spec"]["hostNetwork"] = True
         await alpha.declare("refused", config_map("wanted", x="1"), refused)
         await alpha.report("refused", lambda now: now.get("error"))
-        assert await live(cluster, setup, "ConfigMap/stray")
         await setup.careful(False)
+        held = await setup.held(lambda found: found.get("objects"))
+        assert [each["object"] for each in held["objects"]] == ["ConfigMap/stray"]
+        assert "refused" in held["reasons"][0]
+        assert await live(cluster, setup, "ConfigMap/stray")
+        await alpha.applied(await alpha.declare("refused", config_map("wanted", "refused", x="1")))
         await eventually(
             "the end of the stray object",
             lambda: live(cluster, setup, "ConfigMap/stray"),
@@ -191,6 +197,40 @@ async def test_unknown_objects_are_deleted_except_in_careful_mode(cluster: Clust
         )
         for name in ("a", "wanted", "foreign"):
             assert await live(cluster, setup, f"ConfigMap/{name}")
+
+
+async def test_a_sentinel_that_lost_its_volume_deletes_what_an_operator_confirms(
+    cluster: ClusterInfo, setup: Setup, tmp_path: Path
+) -> None:
+    """The permission of the stack's owner is not current: nobody owns its objects. Each of them stays."""
+    async with setup.running():
+        alpha = await setup.alpha()
+        await alpha.applied(await alpha.declare("mine", claim("jazz", "mine"), config_map("a", "mine", x="1")))
+        await setup.careful(False)
+        async with setup.other("ConfigMap") as other:
+            await other.applied(await other.declare("theirs", config_map("b", "theirs", x="1")))
+            await setup.grant(other.node.account_id, "ConfigMap", granted=False)
+    (tmp_path / "new").mkdir()
+    lost = replace(setup, settings=setup.settings.model_copy(update={"state_dir": tmp_path / "new"}))
+    async with lost.running():
+        held = await setup.held(lambda found: found.get("objects"))
+        assert [each["object"] for each in held["objects"]] == ["ConfigMap/b"]
+        assert "theirs" in held["reasons"][0]
+        assert "volume was empty" in held["reasons"][1]
+        async with setup.operator() as node:
+            maps = await open_maps(node, setup.identity.credentials.account_id)
+            await confirm_deletion(node, *maps, HeldObjects.parse(held))
+        await eventually("the deletion", lambda: live(cluster, setup, "ConfigMap/b"), lambda found: found is None)
+        for key in ("PersistentVolumeClaim/jazz", "ConfigMap/a"):
+            assert await live(cluster, setup, key)
+        async with setup.other("ConfigMap") as other:
+            with pytest.raises(NotAllowed, match="prune:confirm"):
+                await open_maps(other.node, setup.identity.credentials.account_id)
+
+
+def claim(name: str, stack: str = "demo") -> dict[str, Any]:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata(name, stack), "spec": spec}
 
 
 async def test_the_role_that_the_bootstrap_creates_is_sufficient(cluster: ClusterInfo, setup: Setup) -> None:
@@ -215,8 +255,8 @@ async def test_the_role_that_the_bootstrap_creates_is_sufficient(cluster: Cluste
             lambda: live(cluster, setup, "ConfigMap/a"),
             lambda found: found is not None and found["data"] == {"x": "1"},
         )
-        await alpha.applied(await alpha.declare("demo"))
-        await alpha.report("demo", lambda now: not [key for key in now if "/" in key])
+        alpha.desired.delete("demo")
+        await eventually("the end of the stack", lambda: "demo" not in alpha.reports)
 
 
 async def _kubeconfig(cluster: ClusterInfo, setup: Setup) -> Path:

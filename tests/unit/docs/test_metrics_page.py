@@ -18,6 +18,7 @@ MODULES = (
     "reside.sentinel.guard.repairer",
     "reside.sentinel.guard.watch",
     "reside.sentinel.term.applier",
+    "reside.sentinel.term.prune",
 )
 
 

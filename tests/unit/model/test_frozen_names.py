@@ -16,6 +16,7 @@ FROZEN = {
     "STACK_LABEL": "reside.io/stack",
     "PLACEMENT_GROUP_LABEL": "reside.io/placement-group",
     "SECRET_REFERENCES_ANNOTATION": "reside.io/secret-references",
+    "KEEP_ANNOTATION": "reside.io/keep",
     "MADE_AT_TOLERANCE_MS": 60_000,
     "SEED_NAME": "seed",
     "ALPHA_NAME": "alpha",

@@ -12,7 +12,7 @@ import pytest
 from pydantic import SecretStr
 
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, SECRET_REFERENCES_ANNOTATION, TEARDOWN_MARKER
-from reside.model.errors import NotReady
+from reside.model.errors import Conflict, InvalidInput, NotAllowed, NotReady
 from reside.model.stacks import DesiredStack
 from reside.sentinel.engine import ChangeSet, StackSpec
 from reside.sentinel.guard.cache import ObjectCache
@@ -52,12 +52,14 @@ class FakeTermContext:
     def __init__(self, folder: Path) -> None:
         self.declared: dict[str, DesiredStack] = {}
         self.destroyed: list[str] = []
+        self.refusal: Exception | None = None
         self.applying, self.may_end = asyncio.Event(), asyncio.Event()
         self.engine: Any = self
         self.lease: Any = SimpleNamespace(check=self._nothing)
         self.replica = SimpleNamespace(node=SimpleNamespace(load_map=self._load))
         self.store, self.vault = StackStore(folder / "stacks"), Vault(folder / "vault.json", SecretStr("x"))
         self.cache = ObjectCache()
+        self.data = SimpleNamespace(desired=self.declared)
         repairer = SimpleNamespace(suspended=self._suspended)
         self.guard = SimpleNamespace(store=self.store, vault=self.vault, cache=self.cache, repairer=repairer)
 
@@ -70,7 +72,9 @@ class FakeTermContext:
         return Value(f"co_zstack-{name}"), self.declared[name]
 
     def check(self, _: DesiredStack) -> None:
-        """Accept every stack."""
+        """Accept every stack, unless the test refuses it."""
+        if self.refusal is not None:
+            raise self.refusal
 
     async def check_adoption(self, _: Any) -> None:
         """Find no conflicting owner."""
@@ -155,3 +159,24 @@ async def test_an_emptied_secret_value_is_not_replaced_by_its_earlier_value(tmp_
     context.may_end.set()
     await applier_on(context).handle("demo")
     assert context.vault.get(OWNER, "co_zempty") == ""
+
+
+@pytest.mark.parametrize(
+    "refusal", [NotAllowed("no permission"), InvalidInput("bad"), NotReady("later"), Conflict("x")]
+)
+async def test_a_stack_is_accepted_only_while_its_latest_declaration_is(tmp_path: Path, refusal: Exception) -> None:
+    """Also one that is stored and was accepted before, for whatever reason it is refused now."""
+    context = FakeTermContext(tmp_path)
+    context.may_end.set()
+    context.declared["demo"] = DesiredStack("demo", OWNER, (secret("a"),))
+    applier = applier_on(context)
+    assert applier.unaccepted() == {"demo"}
+    await applier.handle("demo")
+    assert applier.unaccepted() == frozenset()
+    context.refusal = refusal
+    with pytest.raises(type(refusal)):
+        await applier.handle("demo")
+    assert applier.unaccepted() == {"demo"}
+    del context.declared["demo"]
+    await applier.handle("demo")
+    assert applier.unaccepted() == frozenset()

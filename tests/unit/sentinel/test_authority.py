@@ -1,5 +1,6 @@
 """Which edit of an entry counts, and which stacks may be changed."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from reside.jazz import Edit, SessionId
 from reside.model.errors import Conflict, InvalidInput, NotAllowed
 from reside.model.permissions import ControlBlockPermission, Grant, PermissionRef
 from reside.model.stacks import DesiredStack
-from reside.sentinel.contract.access import granted_names, roles
+from reside.sentinel.contract.access import confirmed_uids, granted_names, roles
 from reside.sentinel.contract.desired_stacks import Rights, check_rights, effective_edit, read_stack
 from reside.sentinel.contract.manifest import CONTRACT
 
@@ -145,12 +146,28 @@ def test_only_what_is_in_force_counts_as_granted() -> None:
 
 
 def test_manage_permissions_allow_writing_and_reading_and_read_permissions_reading() -> None:
-    assert roles(frozenset({"job:manage:all"})) == ("writer", "reader")
-    assert roles(frozenset({"job:read:all"})) == (None, "reader")
-    assert roles(frozenset()) == (None, None)
+    assert roles(frozenset({"job:manage:all"})) == ("writer", "reader", None)
+    assert roles(frozenset({"job:read:all"})) == (None, "reader", None)
+    assert roles(frozenset({"prune:confirm"})) == (None, "reader", "writer")
+    assert roles(frozenset()) == (None, None, None)
 
 
-def test_the_contract_has_a_pair_of_permissions_for_each_kind_and_no_methods() -> None:
-    assert len(CONTRACT.permissions) == 24
-    assert {"stateful-set:manage:all", "persistent-volume-claim:read:all"} <= CONTRACT.permissions.keys()
+def test_a_confirmation_counts_while_its_author_may_confirm_and_is_not_of_the_future() -> None:
+    def confirm(by: str, *uids: Any, at: int = 0, deleted: bool = False) -> Any:
+        return SimpleNamespace(by=by, value=list(uids), at=at, deleted=deleted)
+
+    history = [confirm(ALPHA, "a", 1), confirm(OTHER, "b"), confirm(ALPHA, "c", at=60_002), confirm(ALPHA, "d")]
+    history += [confirm(ALPHA, "e", deleted=True), SimpleNamespace(by=ALPHA, value="f", at=0, deleted=False)]
+    held = Rights(lambda account, name: (account, name) == (ALPHA, "prune:confirm"), lambda _: None, 1)
+    assert confirmed_uids(history, held) == {"a", "d"}
+    assert confirmed_uids(history, Rights(lambda *_: False, lambda _: None, 1)) == frozenset()
+
+
+def test_the_contract_has_a_pair_of_permissions_for_each_kind_one_to_confirm_and_no_methods() -> None:
+    assert len(CONTRACT.permissions) == 25
+    assert {
+        "stateful-set:manage:all",
+        "persistent-volume-claim:read:all",
+        "prune:confirm",
+    } <= CONTRACT.permissions.keys()
     assert not CONTRACT.methods

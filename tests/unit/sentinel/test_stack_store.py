@@ -1,4 +1,4 @@
-"""Stored stacks during an apply, reports from desired and live state, unknown objects, and the authority."""
+"""Stored stacks during an apply, reports from desired and live state, and the authority."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,6 @@ from reside.model.errors import NotReady
 from reside.model.stacks import DesiredStack
 from reside.sentinel.guard.authority import Authority
 from reside.sentinel.store.stacks import StackStore, StoredStack
-from reside.sentinel.term.prune import unknown
 from reside.sentinel.term.reports import Fault, StackState, compose, difference
 
 OWNER = "co_zowner"
@@ -168,24 +167,6 @@ def test_only_differences_are_written() -> None:
     assert difference(desired, desired) == ({}, [])
     assert difference({**desired, "error": "x", "ConfigMap/old": {}}, desired) == ({"error": None}, ["ConfigMap/old"])
     assert difference({}, desired) == (desired, [])
-
-
-# Unknown objects
-
-
-def test_unknown_objects_are_in_no_stack_and_have_no_controller() -> None:
-    owned = config_map("owned")
-    owned["metadata"]["ownerReferences"] = [{"controller": True, "kind": "StatefulSet"}]
-    going = config_map("going")
-    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    live = {
-        "Role/seed": config_map("seed"),
-        "ConfigMap/known": config_map("known"),
-        "ConfigMap/owned": owned,
-        "ConfigMap/going": going,
-        "ConfigMap/stray": config_map("stray"),
-    }
-    assert unknown(live, {"ConfigMap/known"}) == ["ConfigMap/stray", "Role/seed"]
 
 
 # The authority
