@@ -98,8 +98,13 @@ class TermContext:
 
     def violations(self, stack: DesiredStack) -> tuple[str, ...]:
         """Return one sentence for each policy violation of a stack."""
-        found = rules.check(stack.objects, rules.Context(self.guard.api.namespace))
-        return tuple(str(violation) for violation in found)
+        trusted = self.is_alpha(stack.owner)
+        context = rules.Context(self.guard.api.namespace, stack=stack.name, trusted=trusted)
+        return tuple(str(violation) for violation in rules.check(stack.objects, context))
+
+    def is_alpha(self, account: str) -> bool:
+        """Return whether an account is Alpha's: it administers our control block, which others can only write."""
+        return self.replica.rcb.root.group.role_of(account) == "admin"
 
     async def check_adoption(self, objects: tuple[K8sObject, ...]) -> None:
         """Check that no object of the stack exists already as an object that is not ours.

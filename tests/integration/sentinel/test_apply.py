@@ -83,7 +83,9 @@ async def test_secret_references_are_filled_in_and_survive_the_values_deletion(
         assert text == "very-secret-value co_zaccount"
 
         async with setup.other("Secret") as thief:
-            await thief.declare("thief", secret("loot", value.id, "thief"))
+            loot = secret("loot", value.id, "thief")
+            del loot["stringData"]
+            await thief.declare("thief", loot)
             refused = await thief.report("thief", lambda now: now.get("error"))
             assert "no value" in refused["error"]
     files = [path for path in setup.settings.state_dir.rglob("*") if path.is_file()]
@@ -148,6 +150,28 @@ async def test_a_stack_that_breaks_a_rule_is_refused_as_a_whole(cluster: Cluster
         alpha.desired.delete("withdrawn")
         await eventually("the end of the report", lambda: "withdrawn" not in alpha.reports)
         assert (await alpha.applied(await alpha.declare("demo", config_map("a", x="1"))))["error"] is None
+
+
+async def test_an_account_other_than_alpha_uses_objects_of_its_own_stack_only(
+    cluster: ClusterInfo, setup: Setup
+) -> None:
+    """Alpha may declare values in plain text and names of the platform; nobody's pods use Secrets of others."""
+    async with setup.running():
+        alpha = await setup.alpha()
+        plain = secret("alpha", "co_znone", "alpha")
+        plain["metadata"]["annotations"] = {}
+        await alpha.applied(await alpha.declare("alpha", plain))
+        async with setup.other("Deployment", "Secret") as other:
+            thief = workload("Deployment", "thief", "mine")
+            source = {"secretKeyRef": {"name": "alpha", "key": "accountId"}}
+            thief["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "LOOT", "valueFrom": source}]
+            await other.declare("mine", thief)
+            refused = await other.report("mine", lambda now: now.get("error"))
+            assert "Deployment/thief breaks own-references: Secret/alpha is used" in refused["error"]
+            result = await other.ask("preview", "mine", thief, plain)
+            assert any("Secret/alpha breaks no-secret-values" in each for each in result["violations"])
+            assert any("Secret/alpha breaks reserved-names" in each for each in result["violations"])
+        assert await live(cluster, setup, "Deployment/thief") is None
 
 
 async def test_previews_report_changes_violations_and_refusals(cluster: ClusterInfo, setup: Setup) -> None:
@@ -282,7 +306,7 @@ def _one_of_each_other_kind() -> list[dict[str, Any]]:
     rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]
     subjects = [{"kind": "ServiceAccount", "name": "web"}]
     backend = {"service": {"name": "web", "port": {"number": 80}}}
-    path = {"path": "/", "pathType": "Prefix", "backend": backend}
+    path = {"path": "/replicas/demo/", "pathType": "Prefix", "backend": backend}
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
     specs: list[tuple[str, dict[str, Any]]] = [
         ("ServiceAccount", {}),

@@ -189,9 +189,11 @@ def test_the_sentinel_has_its_account_its_volume_and_its_passphrase() -> None:
 @pytest.mark.parametrize("identity", [GREETER, constants.ALPHA_IDENTITY, constants.SENTINEL_IDENTITY])
 @pytest.mark.parametrize("kind", ["long-running", "oneshot"])
 def test_rendered_objects_obey_the_policy(identity: str, kind: str) -> None:
-    subject = replica("running-outdated", "starting", kind=kind, identity=identity)
+    name = identity.rpartition("/")[2]
+    subject = replica("running-outdated", "starting", kind=kind, identity=identity, name=name)
     stack = render(subject, DOMAIN, owner=OWNER, serving={GREETING})
-    assert list(rules.check(stack.objects, rules.Context(CLUSTER.namespace))) == []
+    context = rules.Context(CLUSTER.namespace, stack=stack.name, trusted=True)
+    assert list(rules.check(stack.objects, context)) == []
 
 
 def test_a_job_has_few_retries_and_no_restarts_in_place() -> None:

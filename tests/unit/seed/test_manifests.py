@@ -38,6 +38,14 @@ def test_everything_is_within_policy(objects: list[dict[str, Any]]) -> None:
     assert rules.check(objects, rules.Context("ns")) == []
 
 
+def test_the_platform_is_a_stack_that_alpha_alone_may_declare() -> None:
+    assert rules.check(PLATFORM, rules.Context("ns", stack="platform", trusted=True)) == []
+    assert {found.rule for found in rules.check(PLATFORM, rules.Context("ns", stack="platform"))} == {
+        "narrow-roles",
+        "reserved-names",
+    }
+
+
 @pytest.mark.parametrize("objects", [PLATFORM, SEED])
 def test_everything_carries_the_label_and_the_namespace(objects: list[dict[str, Any]]) -> None:
     for found in objects:
