@@ -24,6 +24,7 @@ _APPS: Final = ("apps", "v1")
 _NAMESPACED: Final = {
     "ConfigMap": _CORE,
     "Deployment": _APPS,
+    "PersistentVolumeClaim": _CORE,
     "Ingress": ("networking.k8s.io", "v1"),
     "Job": ("batch", "v1"),
     "Pod": _CORE,

@@ -1,8 +1,9 @@
-"""Refuses to adopt existing objects that are not ours.
+"""Refuses to adopt existing objects that are not ours, or not of this stack.
 
 The provider's create is an upsert and would take over any object silently. So before an apply each desired object is
 looked up. A live object without our managed-by label is refused, with the name of its manager. An object with our
-label, which exists after a lost state or an earlier bootstrap, is adopted.
+label, which exists after a lost state or an earlier bootstrap, is adopted, unless its label `reside.io/stack` names a
+stack of another owner. So it stays with its stack even if the volume, which knows that, is lost.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import anyio
 
-from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
+from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, STACK_LABEL
 from reside.model.stacks import K8sObject, object_key
 
 Live = Mapping[str, Any]
@@ -28,26 +29,40 @@ class ForeignObject:
     Attributes:
         object: `Kind/name`.
         manager: the name of the manager.
+        stack: the stack that its label names, if it is managed by us and belongs to that one.
     """
 
     object: str
     manager: str
+    stack: str | None = None
 
     def __str__(self) -> str:
+        if self.stack is not None:
+            return (
+                f"{self.object} exists and belongs to the stack {self.stack}, by its label {STACK_LABEL}: use another "
+                "name, or delete the object"
+            )
         return (
             f"{self.object} exists and is managed by {self.manager}: delete it, "
             f"or give it the label {MANAGED_BY_LABEL}: {FIELD_MANAGER} to let the Sentinel adopt it"
         )
 
 
-def foreign(desired: K8sObject, live: Live | None) -> ForeignObject | None:
-    """Return why `live` must not be adopted, or None if it does not exist or is ours."""
+def foreign(desired: K8sObject, live: Live | None, is_own: Callable[[str], bool]) -> ForeignObject | None:
+    """Return why `live` must not be adopted, or None if it does not exist or is ours.
+
+    Args:
+        desired: the desired object.
+        live: the live object of its name.
+        is_own: returns whether objects with the label of this stack may be adopted.
+    """
     if live is None:
         return None
-    metadata = live.get("metadata") or {}
-    if (metadata.get("labels") or {}).get(MANAGED_BY_LABEL) == FIELD_MANAGER:
-        return None
-    return ForeignObject(object_key(desired), manager_of(live))
+    labels = (live.get("metadata") or {}).get("labels") or {}
+    if labels.get(MANAGED_BY_LABEL) != FIELD_MANAGER:
+        return ForeignObject(object_key(desired), manager_of(live))
+    stack = labels.get(STACK_LABEL)
+    return None if stack is None or is_own(stack) else ForeignObject(object_key(desired), FIELD_MANAGER, stack)
 
 
 def manager_of(live: Live) -> str:
@@ -60,7 +75,9 @@ def manager_of(live: Live) -> str:
     return str((metadata.get("labels") or {}).get(MANAGED_BY_LABEL) or "an unknown manager")
 
 
-async def check_adoption(objects: Iterable[K8sObject], get_live: GetLive) -> list[ForeignObject]:
+async def check_adoption(
+    objects: Iterable[K8sObject], get_live: GetLive, is_own: Callable[[str], bool]
+) -> list[ForeignObject]:
     """Look up all objects concurrently, and return those that must not be adopted, in the order of the objects."""
     desired = list(objects)
     found: list[Live | None] = [None] * len(desired)
@@ -71,5 +88,5 @@ async def check_adoption(objects: Iterable[K8sObject], get_live: GetLive) -> lis
     async with anyio.create_task_group() as group:
         for index in range(len(desired)):
             group.start_soon(look_up, index)
-    refused = (foreign(each, live) for each, live in zip(desired, found, strict=True))
+    refused = (foreign(each, live, is_own) for each, live in zip(desired, found, strict=True))
     return [each for each in refused if each is not None]

@@ -58,6 +58,10 @@ class StoredStack:
         """Return `Kind/name` of every object."""
         return frozenset(object_key(obj) for obj in self.objects)
 
+    def held(self) -> frozenset[str]:
+        """Return `Kind/name` of every object that the stack contains, changes or deletes."""
+        return self.keys() | self.pending | self.leaving
+
     def during_apply(self, desired: DesiredStack) -> StoredStack:
         """Return this stack as it is stored while `desired` is being applied."""
         before, after = self.by_key(), {object_key(obj): obj for obj in desired.objects}
@@ -123,8 +127,11 @@ class StackStore:
         self.stacks.pop(name, None)
 
     def holder(self, key: str) -> str | None:
-        """Return the name of the stack that contains the object `Kind/name`."""
-        return next((stored.name for stored in self.stacks.values() if key in stored.keys()), None)  # noqa: SIM118 - not a dict
+        """Return the name of the stack that holds the object `Kind/name`.
+
+        A stack holds an object from the moment its apply begins until it is deleted, whether the apply succeeds or not.
+        """
+        return next((stored.name for stored in self.stacks.values() if key in stored.held()), None)
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.json"

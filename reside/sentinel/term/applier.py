@@ -108,10 +108,11 @@ class Applier:
             guard.store.save(StoredStack(stack.name, stack.owner).after_apply(stack))
             return
         self._refuse_teardown()
-        await self._context.check_adoption(objects)
+        await self._context.check_adoption(stack, objects)
         async with self._context.stack_lock(stack.name):
             await self._context.lease.check()
             with guard.repairer.suspended(stack.name):
+                self._context.check_held(stack)
                 before = guard.store.stacks.get(stack.name) or StoredStack(stack.name, stack.owner)
                 guard.store.save(before.during_apply(stack))
                 self._reporter.touch(stack.name)

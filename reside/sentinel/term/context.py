@@ -15,6 +15,7 @@ from reside.policy import rules
 from reside.sentinel.contract.desired_stacks import Rights, check_rights, effective_edit, read_stack
 from reside.sentinel.engine import check_adoption
 from reside.sentinel.errors import ForeignObjects, PolicyViolated
+from reside.sentinel.objects.identity import is_being_deleted, is_kept, stack_of
 
 if TYPE_CHECKING:
     from reside.jazz import CoMap, Edit
@@ -90,11 +91,23 @@ class TermContext:
         Raises:
             NotAllowed: a permission is missing.
             Conflict: an object belongs to another stack.
+            InvalidInput: the stack is empty in place of one with objects.
             PolicyViolated: the stack violates rules.
         """
         check_rights(stack, self.rights())
+        self.check_filled(stack)
         if broken := self.violations(stack):
             raise PolicyViolated(broken)
+
+    def check_held(self, stack: DesiredStack) -> None:
+        """Check again, right before the apply is stored, that the stack may have its objects.
+
+        Another stack may have begun to apply an object of the same name since `check`.
+
+        Raises:
+            NotAllowed, Conflict: as `check`.
+        """
+        check_rights(stack, self.rights())
 
     def violations(self, stack: DesiredStack) -> tuple[str, ...]:
         """Return one sentence for each policy violation of a stack."""
@@ -106,8 +119,33 @@ class TermContext:
         """Return whether an account is Alpha's: it administers our control block, which others can only write."""
         return self.replica.rcb.root.group.role_of(account) == "admin"
 
-    async def check_adoption(self, objects: tuple[K8sObject, ...]) -> None:
-        """Check that no object of the stack exists already as an object that is not ours.
+    def check_filled(self, stack: DesiredStack) -> None:
+        """Check that a stack without objects does not take the place of one with objects.
+
+        Raises:
+            InvalidInput: it does. What is lost by accident (a list that could not be read) looks the same.
+        """
+        if stack.objects:
+            return
+        stored = self.guard.store.stacks.get(stack.name)
+        held = set(stored.held()) if stored else set()
+        held |= {
+            key
+            for key, seen in self.guard.cache.objects.items()
+            if stack_of(seen) == stack.name and not (is_kept(seen) or is_being_deleted(seen))
+        }
+        if held:
+            raise InvalidInput(
+                f"stack {stack.name} is declared without objects, but has {len(held)}, such as {min(held)}: delete its "
+                "entry in `desired` to remove them"
+            )
+
+    async def check_adoption(self, stack: DesiredStack, objects: tuple[K8sObject, ...]) -> None:
+        """Check that no object of the stack exists already as an object that is not ours, or of another owner's stack.
+
+        Args:
+            stack: the stack.
+            objects: its objects, with the values of secret references.
 
         Raises:
             ForeignObjects: such objects exist.
@@ -116,5 +154,8 @@ class TermContext:
         async def live(obj: K8sObject) -> K8sObject | None:
             return await self.guard.api.get(f"{obj['kind']}/{obj['metadata']['name']}")
 
-        if refused := await check_adoption(objects, live):
+        def is_own(name: str) -> bool:
+            return name == stack.name or self.owner(name) == stack.owner
+
+        if refused := await check_adoption(objects, live, is_own):
             raise ForeignObjects("; ".join(str(refusal) for refusal in refused))

@@ -67,6 +67,7 @@ class Previewer:
         result = StackPreview(stack.name, stack.revision, violations=self._context.violations(stack))
         try:
             check_rights(stack, self._context.rights())
+            self._context.check_filled(stack)
             self._check_owner(stack)
             if result.violations:
                 return result
@@ -78,7 +79,7 @@ class Previewer:
 
     async def _changes(self, stack: DesiredStack, result: StackPreview) -> StackPreview:
         objects = await resolve_for_preview(self._context.replica.node, self._context.guard, stack)
-        await self._context.check_adoption(objects)
+        await self._context.check_adoption(stack, objects)
         async with self._context.stack_lock(stack.name):
             done = await self._context.engine.preview(StackSpec(stack.name, objects))
         return replace(result, changes=done.changes)

@@ -145,7 +145,8 @@ async def test_a_foreign_object_is_refused_with_its_manager_and_ours_is_not(benc
         text = bench.kubectl("get", manifest["kind"], name, *flags)
         return json.loads(text) if text.strip() else None
 
-    refused = await check_adoption([config_map("ours"), config_map("theirs"), config_map("new")], get_live)
+    wanted = [config_map("ours"), config_map("theirs"), config_map("new")]
+    refused = await check_adoption(wanted, get_live, lambda name: name == "demo")
     assert [refusal.object for refusal in refused] == ["ConfigMap/theirs"]
     assert "delete it, or give it the label" in str(refused[0])
     assert refused[0].manager == "somebody"

@@ -104,9 +104,26 @@ async def test_an_author_without_the_permission_is_refused(cluster: ClusterInfo,
 
 
 async def test_no_account_changes_or_deletes_the_stack_of_another(cluster: ClusterInfo, setup: Setup) -> None:
-    """Writes to another account's entry do not count, and an object cannot be in two stacks."""
+    """Writes to another account's entry do not count, and an object cannot be in two stacks.
+
+    It belongs to a stack from the beginning of its first apply, which fails here, and by its label.
+    """
+    stray = config_map("stray", "gone", x="1")
+    await asyncio.to_thread(kubectl, cluster, "-n", setup.namespace, "apply", "-f", "-", stdin=json.dumps(stray))
     async with setup.running():
         alpha = await setup.alpha()
+        await alpha.declare("demo", config_map("a", x="1"), config_map("Capital", x="1"))
+        await alpha.report("demo", lambda now: now.get("error"))
+        async with setup.other("ConfigMap") as other:
+            await other.declare("theirs", config_map("a", "theirs", x="3"))
+            report = await other.report("theirs", lambda now: now.get("error"))
+            assert "belongs to the stack demo" in report["error"]
+            await other.declare("theirs", config_map("stray", "theirs", x="3"))
+            report = await other.report("theirs", lambda now: "ConfigMap/stray" in (now.get("error") or ""))
+            assert "belongs to the stack gone, by its label" in report["error"]
+        await alpha.declare("demo")
+        report = await alpha.report("demo", lambda now: "without objects" in (now.get("error") or ""))
+        assert "delete its entry" in report["error"]
         await alpha.applied(await alpha.declare("demo", config_map("a", x="1")))
         async with setup.other("ConfigMap") as other:
             await other.declare("demo", config_map("a", x="2"))
@@ -198,7 +215,7 @@ async def test_previews_report_changes_violations_and_refusals(cluster: ClusterI
 
 async def test_unknown_objects_are_deleted_except_in_careful_mode(cluster: ClusterInfo, setup: Setup) -> None:
     """Careful mode is on at first. While a stack is refused, nothing is deleted; foreign objects are ignored."""
-    for manifest in (config_map("stray", x="1"), config_map("wanted", x="1")):
+    for manifest in (config_map("stray", x="1"), config_map("wanted", "refused", x="1")):
         await asyncio.to_thread(kubectl, cluster, "-n", setup.namespace, "apply", "-f", "-", stdin=json.dumps(manifest))
     await asyncio.to_thread(kubectl, cluster, "-n", setup.namespace, "create", "configmap", "foreign")
     async with setup.running():
@@ -206,7 +223,7 @@ async def test_unknown_objects_are_deleted_except_in_careful_mode(cluster: Clust
         await alpha.applied(await alpha.declare("demo", config_map("a", x="1")))
         refused = workload("Deployment", "web")
         refused["spec"]["template"]["spec"]["hostNetwork"] = True
-        await alpha.declare("refused", config_map("wanted", x="1"), refused)
+        await alpha.declare("refused", config_map("wanted", "refused", x="1"), refused)
         await alpha.report("refused", lambda now: now.get("error"))
         await setup.careful(False)
         held = await setup.held(lambda found: found.get("objects"))

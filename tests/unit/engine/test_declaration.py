@@ -72,14 +72,26 @@ def live(labels: dict[str, str] | None = None, **managers: str) -> dict[str, Any
     return {"metadata": {"name": "a", "labels": labels, "managedFields": fields}}
 
 
+def is_own(stack: str) -> bool:
+    return stack == "demo"
+
+
 def test_missing_and_own_objects_may_be_adopted() -> None:
-    assert foreign(DESIRED, None) is None
-    assert foreign(DESIRED, live(LABELS, kubectl="2026-01-01")) is None
+    assert foreign(DESIRED, None, is_own) is None
+    assert foreign(DESIRED, live(LABELS, kubectl="2026-01-01"), is_own) is None
+
+
+@pytest.mark.parametrize(("stack", "adopted"), [("demo", True), ("other", False), ("", False)])
+def test_an_object_with_the_label_of_a_stack_is_adopted_by_stacks_of_its_owner(stack: str, adopted: bool) -> None:
+    refused = foreign(DESIRED, live({**LABELS, "reside.io/stack": stack}), is_own)
+    assert (refused is None) == adopted
+    if refused is not None:
+        assert f"belongs to the stack {stack}" in str(refused)
 
 
 @pytest.mark.parametrize("labels", [None, {}, {"app.kubernetes.io/managed-by": "Helm"}])
 def test_a_live_object_without_our_label_is_refused(labels: dict[str, str] | None) -> None:
-    assert foreign(DESIRED, live(labels, helm="2026-01-01")) == ForeignObject("ConfigMap/a", "helm")
+    assert foreign(DESIRED, live(labels, helm="2026-01-01"), is_own) == ForeignObject("ConfigMap/a", "helm")
 
 
 def test_the_manager_is_the_last_writer_of_anything_but_the_status() -> None:
@@ -98,7 +110,8 @@ async def test_check_adoption_looks_at_every_object_and_keeps_their_order() -> N
     async def get_live(desired: dict[str, Any]) -> dict[str, Any] | None:
         return None if desired["metadata"]["name"] == "b" else live(None, somebody="2026-01-01")
 
-    assert [refusal.object for refusal in await check_adoption(desired, get_live)] == ["ConfigMap/a", "ConfigMap/c"]
+    refused = await check_adoption(desired, get_live, is_own)
+    assert [refusal.object for refusal in refused] == ["ConfigMap/a", "ConfigMap/c"]
 
 
 def test_the_declaration_names_stack_provider_and_what_workloads_come_after() -> None:

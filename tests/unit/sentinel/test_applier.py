@@ -53,6 +53,7 @@ class FakeTermContext:
         self.declared: dict[str, DesiredStack] = {}
         self.destroyed: list[str] = []
         self.refusal: Exception | None = None
+        self.taken: Exception | None = None
         self.applying, self.may_end = asyncio.Event(), asyncio.Event()
         self.engine: Any = self
         self.lease: Any = SimpleNamespace(check=self._nothing)
@@ -76,8 +77,13 @@ class FakeTermContext:
         if self.refusal is not None:
             raise self.refusal
 
-    async def check_adoption(self, _: Any) -> None:
+    async def check_adoption(self, *_: Any) -> None:
         """Find no conflicting owner."""
+
+    def check_held(self, _: DesiredStack) -> None:
+        """Find no other holder, unless another stack was faster."""
+        if self.taken is not None:
+            raise self.taken
 
     @asynccontextmanager
     async def stack_lock(self, _: str) -> AsyncIterator[None]:
@@ -180,3 +186,15 @@ async def test_a_stack_is_accepted_only_while_its_latest_declaration_is(tmp_path
     del context.declared["demo"]
     await applier.handle("demo")
     assert applier.unaccepted() == frozenset()
+
+
+async def test_a_stack_whose_object_another_one_has_begun_to_apply_in_the_meantime_is_not_applied(
+    tmp_path: Path,
+) -> None:
+    context = FakeTermContext(tmp_path)
+    context.declared["demo"] = DesiredStack("demo", OWNER, (secret("a"),))
+    context.taken = Conflict("Secret/a belongs to the stack other")
+    with pytest.raises(Conflict):
+        await applier_on(context).handle("demo")
+    assert not context.applying.is_set()
+    assert "demo" not in context.store.stacks

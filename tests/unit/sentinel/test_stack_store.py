@@ -74,9 +74,22 @@ def test_the_stack_store_survives_a_restart_and_a_broken_file(tmp_path: Path) ->
     again = StackStore(tmp_path / "stacks")
     assert again.stacks == {"demo": kept}
     assert again.holder("ConfigMap/a") == "demo"
+    assert again.holder("ConfigMap/b") == "demo"
     assert again.holder("ConfigMap/else") is None
     again.remove("demo")
     assert StackStore(tmp_path / "stacks").stacks == {}
+
+
+def test_a_stack_holds_its_objects_from_the_moment_its_first_apply_begins(tmp_path: Path) -> None:
+    """Also if that apply fails, and until what it deletes is deleted."""
+    store = StackStore(tmp_path)
+    first = StoredStack("demo", OWNER).during_apply(stack(config_map("new")))
+    store.save(first)
+    assert store.holder("ConfigMap/new") == "demo"
+    store.save(first.after_apply(stack(config_map("new"))).during_apply(stack(config_map("other"))))
+    assert store.holder("ConfigMap/new") == "demo"
+    store.save(store.stacks["demo"].after_apply(stack(config_map("other"))))
+    assert store.holder("ConfigMap/new") is None
 
 
 # Reports
