@@ -88,7 +88,11 @@ async def started(
         async with steps.step("load profiles of peers"):
             await _load_peer_profiles(context)
         stack.push_async_callback(_flush, context)
-        await stack.enter_async_context(in_background(permissions=partial(run_permission_loop, context, declaration)))
+        await stack.enter_async_context(
+            in_background(
+                permissions=partial(run_permission_loop, context, declaration), node=context.node.until_closed
+            )
+        )
         if declaration.methods:
             # Tokens for an earlier process are refused by its id, so none is refused by its time.
             rpc.open(context, RequestVerifier(context.node.account_id, clock=context.node.now_ms, since_ms=0))

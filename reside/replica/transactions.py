@@ -11,7 +11,8 @@ which reads and decides → the lock's fencing revision is confirmed → the sta
 
 Invariants: if the body raises or the lock is lost, nothing staged is written. The staged writes are synchronous, so
 nothing runs between the confirmation and the last of them. The lock is released only after the sync server has
-acknowledged the writes.
+acknowledged the writes, also those of a procedure that raises. If it does not acknowledge them in time, the lock counts
+as lost: the next holder has not seen them, so the node does not send them any more (`reside.jazz.fenced_writes`).
 """
 
 from __future__ import annotations
@@ -74,10 +75,11 @@ class Transaction:
             LockLost: the procedure was not started, and nothing staged was written.
         """
         await self._confirm_and_write()
-        with fenced_writes(self.held.check_lease):
-            result = await procedure()
-        await self._node.flush()
-        return result
+        try:
+            with fenced_writes(self.held.check_lease):
+                return await procedure()
+        finally:
+            await self._flush()
 
     async def commit(self) -> None:
         """Confirm the lock, write what is staged, and wait for the sync server. Called at the end of the block.
@@ -87,7 +89,17 @@ class Transaction:
         """
         if self._staged:
             await self._confirm_and_write()
+            await self._flush()
+
+    async def _flush(self) -> None:
+        """Wait until the sync server has acknowledged all writes, unless the lock is lost."""
+        if self.held.lost.is_set():
+            return
+        try:
             await self._node.flush()
+        except BaseException as error:
+            self.held.mark_lost(f"its writes were not acknowledged: {error!r}")
+            raise
 
     async def _confirm_and_write(self) -> None:
         await self.held.check()

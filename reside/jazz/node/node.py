@@ -6,7 +6,7 @@ Values are kept in memory, written locally first, and synced in the background. 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, NoReturn, Self, TypeVar
 
 from reside.jazz.errors import InvalidCredentials, ValueDeleted, ValueNotFound
 from reside.jazz.groups.account import Account, Credentials
@@ -110,6 +110,14 @@ class Node:
         Unflushed writes are lost, unless a local store keeps them: then the next node sends them.
         """
         await self._runtime.close()
+
+    async def until_closed(self) -> NoReturn:
+        """Wait until the node ends, and raise the error that says why.
+
+        A node ends when it is closed; when its URL is malformed, or its local store fails; or when it has written under
+        a fence (`fenced_writes`) that does not let it send the writes any more.
+        """
+        await self._runtime.until_closed()
 
     def now_ms(self) -> int:
         """Return the time of the node's clock in ms since the epoch."""

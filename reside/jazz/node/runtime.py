@@ -6,7 +6,7 @@ are saved and sent, watchers are woken and the writes they make are sent as well
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from reside.jazz.disk import RestoringInParts, StorePersistence
 from reside.jazz.errors import (
@@ -72,7 +72,7 @@ class Runtime:
         self._store.guard = self.guard
         self._watches = Watches()
         self._turn = Turn(self._end_turn)
-        self._exchange = Exchange(self._store, on_acknowledged=self._acknowledged)
+        self._exchange = Exchange(self._store, on_acknowledged=self._acknowledged, on_too_late=self._too_late)
         self._servers = Servers(
             urls,
             self._exchange,
@@ -95,6 +95,7 @@ class Runtime:
             check_open=self.check_open,
         )
         self._unsaved = False
+        self._ended = asyncio.Event()
         self._evict_beyond = _EVICT_BEYOND
         self._runner: asyncio.Task[None] | None = None
         self._opened = False
@@ -143,6 +144,12 @@ class Runtime:
         """
         if self._end is not None:
             raise self._end
+
+    async def until_closed(self) -> NoReturn:
+        """Wait until the node ends, and raise its error; see `Node.until_closed`."""
+        await self._ended.wait()
+        self.check_open()
+        raise AssertionError("a node that has ended is not open")
 
     @property
     def connected(self) -> bool:
@@ -266,10 +273,17 @@ class Runtime:
             closed.__cause__ = error
             self._finish(closed)
 
+    def _too_late(self, error: Exception) -> None:
+        """End the node, because it has written what a fence does not let it send any more."""
+        closed = NodeClosed(f"writes were not sent in time: {error}; the node is closed, start again with a new one")
+        closed.__cause__ = error
+        self._finish(closed)
+
     def _finish(self, end: JazzError) -> None:
         """End the node: every pending operation raises `end`."""
         if self._end is None:
             self._end = end
+        self._ended.set()
         self._servers.end(self._end)
         self._waiters.end(self._end)
         self._watches.close(self._end)

@@ -2,19 +2,26 @@
 
 A lock can be lost between two writes, for example while the process is stopped. A check that runs before each of them
 refuses those that come too late. A fence applies to the task that enters it and to the tasks that it starts.
+
+A write that was made in time can still be sent too late: the process may be stopped, or without a connection, between
+the write and its sending. So the checks run again before the write is sent (`Exchange.may_send`).
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final
+from typing import Final, TypeAlias
 
-_CHECKS: Final[ContextVar[tuple[Callable[[], None], ...]]] = ContextVar("reside.jazz.fences", default=())
+Checks: TypeAlias = tuple[Callable[[], None], ...]
+_CHECKS: Final[ContextVar[Checks]] = ContextVar("reside.jazz.fences", default=())
 
 
 @contextmanager
 def fenced_writes(check: Callable[[], None]) -> Iterator[None]:
     """Call `check` before each write while the block is open; the write does not happen if it raises.
+
+    It is called again before the writes are sent, which may be after the block. If it raises then, the node ends: what
+    it has in memory must not reach the server any more.
 
     Fences may be nested: all checks run, the outermost first.
 
@@ -28,7 +35,9 @@ def fenced_writes(check: Callable[[], None]) -> Iterator[None]:
         _CHECKS.reset(token)
 
 
-def check_fences() -> None:
-    """Raise the error of the first fence of this task that refuses writes."""
-    for check in _CHECKS.get():
+def check_fences() -> Checks:
+    """Raise the error of the first fence of this task that refuses writes; return all of its checks."""
+    checks = _CHECKS.get()
+    for check in checks:
         check()
+    return checks

@@ -17,7 +17,7 @@ from reside.jazz.errors import InvalidContent, InvalidState, NotPermitted
 from reside.jazz.ids import EVERYONE, CoId, Json, SessionId, author_of
 from reside.jazz.memory.covalue import Core
 from reside.jazz.memory.store import Store
-from reside.jazz.operations.fence import check_fences
+from reside.jazz.operations.fence import Checks, check_fences
 from reside.jazz.rules.deletion import deletion_meta
 from reside.jazz.rules.group_state import WRITERS, GroupState
 from reside.jazz.rules.keys import current_key_id, find_secret
@@ -120,7 +120,7 @@ class Writer:
             NotPermitted: the account may not write to values of this owner.
         """
         self._check_open()
-        check_fences()
+        checks = check_fences()
         if header.owner is not None:
             self.owner_state(header.co_id, header.owner)
         core = self._store.core(header.co_id)
@@ -129,7 +129,7 @@ class Writer:
         if self._store.guard is not None:
             self._store.guard.created(core)
         self._exchange.created(core)
-        self._begin(core)
+        self._begin(core, checks)
         return core
 
     def trusting(
@@ -331,8 +331,8 @@ class Writer:
 
     def _append(self, core: Core, transaction: Transaction) -> None:
         self._check_open()
-        check_fences()
-        self._begin(core)
+        checks = check_fences()
+        self._begin(core, checks)
         log = core.log(transaction.session)
         log.append_own(transaction)
         invite_agent = self._invite_agents.get(transaction.session)
@@ -344,7 +344,7 @@ class Writer:
         if self._unsent > _MAX_UNSENT_CHARACTERS:
             self.send()
 
-    def _begin(self, core: Core) -> None:
+    def _begin(self, core: Core, checks: Checks) -> None:
         if self._last is not core:
             if core.co_id in self._open:
                 self.send()
@@ -353,6 +353,8 @@ class Writer:
             if len(self._open) == 1:
                 self._schedule_send()
         self._exchange.unacknowledged[core.co_id] = None
+        if checks:
+            self._exchange.fence(core, checks)
 
     def _schedule_send(self) -> None:
         loop = asyncio.get_running_loop()

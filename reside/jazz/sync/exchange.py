@@ -5,7 +5,7 @@ arrives from one server, is sent to the others. A write is acknowledged once eve
 every connected server has answered that it does not have it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from reside.jazz.ids import SessionId
@@ -22,6 +22,7 @@ class Exchange:
     Args:
         store: the values.
         on_acknowledged: called with an unacknowledged value of which the servers acknowledged more.
+        on_too_late: called with the error of a fence that refuses what was written to a value and not sent yet.
 
     Attributes:
         own_sessions: the sessions that this node writes.
@@ -29,9 +30,13 @@ class Exchange:
         receiver: verifies batches and adds them to the logs.
     """
 
-    def __init__(self, store: Store, *, on_acknowledged: Callable[[Core], None]) -> None:
+    def __init__(
+        self, store: Store, *, on_acknowledged: Callable[[Core], None], on_too_late: Callable[[Exception], None]
+    ) -> None:
         self._store = store
         self._on_acknowledged = on_acknowledged
+        self._on_too_late = on_too_late
+        self._fences: dict[str, dict[Callable[[], None], None]] = {}
         self._syncs: Final[list[Sync]] = []
         self.own_sessions: set[str] = set()
         self.unacknowledged: dict[str, None] = {}
@@ -74,6 +79,20 @@ class Exchange:
         """Request a value from every connected server; see `Sync.request`."""
         for sync in self._syncs:
             sync.request(core, again=again)
+
+    def fence(self, core: Core, checks: Iterable[Callable[[], None]]) -> None:
+        """Note the checks of what was written to a value; they apply until all servers have acknowledged it."""
+        self._fences.setdefault(core.co_id, {}).update(dict.fromkeys(checks))
+
+    def may_send(self, core: Core) -> bool:
+        """Return whether what was written here to a value may still be sent; if not, the node ends."""
+        try:
+            for check in self._fences.get(core.co_id, ()):
+                check()
+        except Exception as error:  # noqa: BLE001 - whatever a fence raises
+            self._on_too_late(error)
+            return False
+        return True
 
     def forget(self, core: Core) -> None:
         """Drop the records of a value that is evicted."""
@@ -119,6 +138,7 @@ class Exchange:
         if core.co_id in self.unacknowledged:
             if core.header_acknowledged and all(log.acknowledged >= len(log.transactions) for log in logs):
                 del self.unacknowledged[core.co_id]
+                self._fences.pop(core.co_id, None)
             self._on_acknowledged(core)
 
     def lacks(self, core: Core) -> None:

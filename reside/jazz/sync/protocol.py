@@ -52,6 +52,9 @@ class SyncHost(Protocol):
     def sign(self, core: Core) -> None:
         """Sign what this node wrote to a value."""
 
+    def may_send(self, core: Core) -> bool:
+        """Return whether what was written here to a value may be sent."""
+
     def confirmed(self, core: Core) -> None:
         """Note that a server confirmed more of a value."""
 
@@ -350,6 +353,8 @@ class Sync:
         with_header = not known.header
         counts = core.counts()
         if not with_header and not any(count > known.has(session) for session, count in counts.items()):
+            return False
+        if not self._host.may_send(core):
             return False
         self._host.sign(core)
         for text in content_pieces(core, known, with_header=with_header):

@@ -18,7 +18,7 @@ from support.eventually import eventually
 from support.registry import free_port
 from support.replicas import GREETING, call, endpoint_of, environment, greeting_contract
 
-from reside.jazz import CoMap, InvalidCredentials, Node
+from reside.jazz import CoMap, InvalidCredentials, Node, NodeClosed, fenced_writes
 from reside.locks import LockService
 from reside.model.errors import InvalidInput, NotAllowed
 from reside.model.permissions import Grant, PermissionRef
@@ -71,6 +71,28 @@ async def test_a_start_publishes_profile_and_data_and_a_second_start_writes_noth
     async with build_greeter().start(settings) as context:
         assert context.data[GREETING].id == data
         assert len(context.node.account.profile.history("endpoints")) == 1
+
+
+async def test_a_replica_ends_when_its_node_may_not_send_what_it_has_written(identity: Identity) -> None:
+    """Its memory has writes that must not reach the server any more: only a new process starts without them."""
+    lost: list[str] = []
+
+    def check() -> None:
+        if lost:
+            raise ValueError("the lock is lost")
+
+    async def write_and_wait(context: Context) -> None:
+        with fenced_writes(check):
+            context.data[GREETING].set("schema", 2)
+        lost.append("now")
+        async with asyncio.timeout(30):
+            await asyncio.Event().wait()
+
+    with pytest.raises(NodeClosed, match="writes were not sent in time: the lock is lost"):
+        async with build_greeter().start(identity.settings) as context:
+            await write_and_wait(context)
+    async with build_greeter().start(identity.settings) as context:
+        assert context.data[GREETING]["schema"] == 1
 
 
 async def test_the_external_endpoint_in_the_control_block_is_published_without_a_restart(

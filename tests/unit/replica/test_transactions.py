@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from reside.jazz import JazzTimeout
 from reside.locks import LockLost
 from reside.replica.transactions import Transaction
 
@@ -17,20 +19,28 @@ class Recorder:
 
     def __init__(self) -> None:
         self.calls: list[str] = []
-        self.lost = False
+        self.lost = asyncio.Event()
+        self.answers = True
 
     async def check(self) -> None:
         """Confirm the lock, unless the test lost it."""
         self.calls.append("check")
-        if self.lost:
+        if self.lost.is_set():
             raise LockLost("reside/transaction/co_z", "the test took it")
 
     def check_lease(self) -> None:
         """Accept every write."""
 
+    def mark_lost(self, reason: str) -> None:
+        """Note that the lock is lost."""
+        self.calls.append(f"lost: {reason}")
+        self.lost.set()
+
     async def flush(self) -> None:
-        """Wait for the sync server."""
+        """Wait for the sync server, unless the test has stopped it."""
         self.calls.append("flush")
+        if not self.answers:
+            raise JazzTimeout("no answer")
 
 
 @pytest.fixture
@@ -80,8 +90,38 @@ async def test_a_procedure_does_not_start_without_the_lock(recorder: Recorder, t
     async def procedure() -> None:
         recorder.calls.append("procedure")
 
-    recorder.lost = True
+    recorder.lost.set()
     tx.stage(lambda: recorder.calls.append("write"))
+    with pytest.raises(LockLost):
+        await tx.run_exclusively(procedure)
+    assert recorder.calls == ["check"]
+
+
+async def test_what_a_procedure_has_written_before_its_error_is_acknowledged_before_the_lock_is_released(
+    recorder: Recorder, tx: Transaction
+) -> None:
+    async def procedure() -> None:
+        raise ValueError("of the procedure")
+
+    with pytest.raises(ValueError, match="of the procedure"):
+        await tx.run_exclusively(procedure)
+    assert recorder.calls == ["check", "flush"]
+
+
+async def test_a_lock_whose_writes_are_not_acknowledged_counts_as_lost(recorder: Recorder, tx: Transaction) -> None:
+    """The next holder does not see these writes, so the node must not send them any more."""
+    recorder.answers = False
+    tx.stage(lambda: recorder.calls.append("write"))
+    with pytest.raises(JazzTimeout):
+        await tx.commit()
+    assert recorder.calls[-1].startswith("lost: its writes were not acknowledged")
+
+
+async def test_writes_under_a_lost_lock_are_not_waited_for(recorder: Recorder, tx: Transaction) -> None:
+    async def procedure() -> None:
+        recorder.lost.set()
+        raise LockLost("reside/transaction/co_z", "the test took it")
+
     with pytest.raises(LockLost):
         await tx.run_exclusively(procedure)
     assert recorder.calls == ["check"]

@@ -26,7 +26,7 @@ class _Server:
         self.heard: list[Any] = []
         self._connection = node.connections[place]
         self._answers: list[str] = []
-        self._sync = Exchange(self.store, on_acknowledged=lambda _: None).add(
+        self._sync = Exchange(self.store, on_acknowledged=lambda _: None, on_too_late=lambda _: None).add(
             self._answers.append, self._answers.append, on_full_load=lambda _: None
         )
         self._sync.connected = True

@@ -1,11 +1,11 @@
-"""Fenced writes: a check that raises refuses a write before anything of it exists."""
+"""Fenced writes: a check that raises refuses a write before anything of it exists, and before it is sent."""
 
 import asyncio
 
 import pytest
-from support.jazz_controlled_nodes import DetachedNode
+from support.jazz_controlled_nodes import DetachedNode, exchange
 
-from reside.jazz import fenced_writes
+from reside.jazz import CoMap, NodeClosed, fenced_writes
 
 pytestmark = pytest.mark.anyio
 
@@ -72,3 +72,56 @@ async def test_a_fence_applies_to_the_task_and_those_that_it_starts_only(writer:
             await inside
     await outside
     assert value.as_dict() == {"outside": 1}
+
+
+@pytest.fixture
+async def value(writer: DetachedNode, hub: DetachedNode) -> CoMap:
+    """Return a map that the server has."""
+    made = writer.create_group().create_map({"a": 1})
+    await exchange(hub, writer)
+    return made
+
+
+def _sent(node: DetachedNode) -> list[str]:
+    return [message["id"] for message in node.take() if message["action"] == "content"]
+
+
+async def test_a_write_that_its_fence_refuses_before_it_is_sent_ends_the_node(
+    writer: DetachedNode, value: CoMap, fence: Fence
+) -> None:
+    """A paused process woke up, and sent what it had written before: two load requests got one id."""
+    with fenced_writes(fence.check):
+        value.set("a", 2)
+    fence.closed = True
+    assert _sent(writer) == []
+    with pytest.raises(NodeClosed, match="writes were not sent in time: too late"):
+        value.set("a", 3)
+    with pytest.raises(NodeClosed, match="too late"):
+        await writer.until_closed()
+
+
+async def test_a_write_that_is_not_acknowledged_is_not_sent_again_after_its_fence_refuses_it(
+    writer: DetachedNode, hub: DetachedNode, value: CoMap, fence: Fence
+) -> None:
+    with fenced_writes(fence.check):
+        value.set("a", 2)
+    assert _sent(writer) == [value.id]
+    fence.closed = True
+    writer.connect()
+    for _ in range(3):
+        hub.give(*writer.take())
+        writer.give(*hub.take())
+    assert hub.find(value.id) is None or _sent(writer) == []
+    with pytest.raises(NodeClosed, match="too late"):
+        await writer.until_closed()
+
+
+async def test_a_fence_no_longer_matters_once_the_write_is_acknowledged(
+    writer: DetachedNode, hub: DetachedNode, value: CoMap, fence: Fence
+) -> None:
+    with fenced_writes(fence.check):
+        value.set("a", 2)
+    await exchange(hub, writer)
+    fence.closed = True
+    value.set("a", 3)
+    assert _sent(writer) == [value.id]
