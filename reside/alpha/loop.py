@@ -23,6 +23,7 @@ from reside.alpha.managing.deleting import delete_replica
 from reside.alpha.metrics import OpenRequests, leading
 from reside.alpha.rollouts import reconcile_replica
 from reside.alpha.versions import create_version
+from reside.common import tracing
 from reside.common.backoff import DEFAULT
 from reside.common.workqueue import WorkQueue
 from reside.jazz import fenced_writes
@@ -30,11 +31,13 @@ from reside.replica.background import in_background
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from reside.alpha.records import ReplicaRecord, RequestRecord
     from reside.alpha.state import Alpha
     from reside.jazz import CoMap, Value
     from reside.locks import Held
+    from reside.model.entities import LoadRequest
 
 _log = structlog.get_logger(__name__)
 SCAN, SENTINEL, SETTINGS, DELETION = "scan", "sentinel", "settings", "deletion"
@@ -176,11 +179,13 @@ class Loop:
         self._counted.note(number, request.status if request.is_open else None)
         if request.status == "validating":
             self._open.add(number)
-            await validate(self._alpha, number)
+            with _step("validate a load request", request):
+                await validate(self._alpha, number)
             return
         self._open.discard(number)
         if request.status == "approved" and request.version is None:
-            await create_version(self._alpha, number)
+            with _step("create a version", request):
+                await create_version(self._alpha, number)
             request = (await records.find_request(self._alpha.data, number)).value
             if request.target_replica is not None:
                 self._queue.add(f"replica/{request.target_replica}")
@@ -236,6 +241,11 @@ class Loop:
         unsubscribe = self._subscriptions.pop(value.id, None)
         if unsubscribe is not None:
             unsubscribe()
+
+
+def _step(name: str, request: LoadRequest) -> AbstractContextManager[tracing.Span]:
+    """Return the span of a step of a load, in the trace of the call that made the request."""
+    return tracing.step(name, request.traceparent, {"reside.load_request": request.id})
 
 
 async def lead(alpha: Alpha) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from reside.alpha import records
 from reside.alpha.canary import end_canary
 from reside.alpha.endpoints import sync_endpoint
 from reside.alpha.granting.sync import Grantee, sync_grants
@@ -18,6 +19,7 @@ from reside.alpha.rendering import render_replica, template_change
 from reside.alpha.rolling_back import roll_back
 from reside.alpha.status import changed_versions, newly_starting
 from reside.alpha.versions import sync_providers
+from reside.common import tracing
 from reside.jazz import ValueDeleted
 from reside.model.constants import AGENT_SECRET_KEY
 
@@ -54,7 +56,7 @@ async def reconcile_replica(alpha: Alpha, blocks: Blocks, record: ReplicaRecord)
     if stack.objects:
         for version, status in newly_starting(replica, stack).items():
             record.versions[version].set("status", status)
-        await _declare(alpha, stack)
+        await _declare(alpha, replica, stack)
     _write_template_change(record, replica, template_change(alpha, replica, stack))
     return next_deadline_s(replica, alpha.node.now_ms())
 
@@ -98,12 +100,24 @@ def with_versions(replica: Replica, changed: dict[int, ReplicaVersion]) -> Repli
     return replica.model_copy(update={"versions": versions})
 
 
-async def _declare(alpha: Alpha, stack: DesiredStack) -> None:
+async def _declare(alpha: Alpha, replica: Replica, stack: DesiredStack) -> None:
     """Declare a stack. A stack that has changed is declared only while this Alpha leads."""
     last = await alpha.sentinel.read_desired(stack.name)
-    if alpha.lease is not None and (last is None or last.revision != stack.revision):
-        await alpha.lease.check()
-    await alpha.sentinel.declare(stack)
+    if last is not None and last.revision == stack.revision:
+        await alpha.sentinel.declare(stack)
+        return
+    with tracing.step("declare a stack", await _cause(alpha, replica), {"reside.stack": stack.name}):
+        if alpha.lease is not None:
+            await alpha.lease.check()
+        await alpha.sentinel.declare(stack)
+
+
+async def _cause(alpha: Alpha, replica: Replica) -> str | None:
+    """Return the trace of the load whose version is rolled out; None if the current version was healthy already."""
+    current = next((version for version in replica.versions if version.id == replica.current_version), None)
+    if current is None or current.request is None or current.was_healthy:
+        return None
+    return (await records.find_request(alpha.data, current.request)).value.traceparent
 
 
 async def _delete_agent_secret(alpha: Alpha, record: ReplicaRecord, report: StackReport) -> None:

@@ -6,9 +6,11 @@ Alpha's desired stacks are maps in its own group `stacks`. The Sentinel's data n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from reside.common.traceparent import TRACEPARENT
+from reside.common.tracing import current
 from reside.model import sentinel_data
 from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.errors import InvalidInput, NotReady
@@ -146,11 +148,14 @@ class SentinelClient:
             await self._data.node.flush()
 
     async def _write(self, name: str, stack: DesiredStack) -> CoMap:
-        """Write a stack into Alpha's group `stacks` under a unique name, all members in one transaction."""
-        members = stack.document()
+        """Write a stack into Alpha's group `stacks` under a unique name, all members in one transaction.
+
+        A stack that has changed gets the trace of this change, for the Sentinel's spans.
+        """
+        members = replace(stack, traceparent=current()).document()
         found = await self._data.node.unique_map(self._data.stacks_group, name, members)
         if found.get("revision") != stack.revision or found.get(OBJECTS) != members[OBJECTS]:
-            found.update(members)
+            found.update(members, unset=() if TRACEPARENT in members else (TRACEPARENT,))
         return found
 
 

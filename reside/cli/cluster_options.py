@@ -56,6 +56,10 @@ class ClusterOptions:
         float | None,
         typer.Option(help="Hours after which an undecided load request expires; 24 if not given."),
     ] = None
+    traces_endpoint: Annotated[
+        str | None,
+        typer.Option(help="Address to which pods send traces by OTLP over HTTP; none are sent if not given."),
+    ] = None
     registry_mirror: Annotated[
         list[str] | None, typer.Option(help="HOST=ADDRESS: address of a registry host's mirror (plain HTTP).")
     ] = None
@@ -83,6 +87,7 @@ class ClusterOptions:
             "jazz_mode": self.jazz_mode,
             "allowed_registries": self.allowed_registry,
             "request_expiry_hours": self.request_expiry_hours,
+            "traces_endpoint": self.traces_endpoint,
         }
         data |= {member: value for member, value in chosen.items() if value is not None}
         if local is not None:

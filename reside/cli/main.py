@@ -5,6 +5,7 @@ Exit codes: 0 success, 1 refused or failed, 2 invalid usage, 130 interrupted.
 
 from __future__ import annotations
 
+import logging
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
@@ -14,6 +15,7 @@ import structlog
 import typer
 
 from reside.cli import output
+from reside.common import tracing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +67,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        command(given)(args=given)
+        app = command(given)
+        with tracing.span(name_of(app, given)):
+            app(args=given)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
@@ -75,6 +79,17 @@ def run(arguments: Sequence[str] | None = None) -> int:
         output.fail(one_line(error))
         return 1
     return 0
+
+
+def name_of(app: typer.Typer, arguments: Sequence[str]) -> str:
+    """Return the command that the arguments name, without options and values: its name in traces."""
+    names, found = ["reside"], typer.main.get_command(app)
+    for argument in arguments:
+        if not isinstance(found, typer.core.TyperGroup) or argument not in found.commands:
+            break
+        names.append(argument)
+        found = found.commands[argument]
+    return " ".join(names)
 
 
 def one_line(error: Exception) -> str:
@@ -88,7 +103,12 @@ def main() -> None:
     """Run the `reside` script. Logs go to standard error, because standard output is for results."""
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     stamina.instrumentation.set_on_retry_hooks([])  # do not log retries: the error of the last attempt is printed
-    sys.exit(run())
+    logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # one message at the end is enough
+    tracing.enable("reside")
+    code = run()
+    if not tracing.disable():
+        output.warn("not all spans could be sent to the address in OTEL_EXPORTER_OTLP_ENDPOINT")
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -69,6 +69,11 @@ def fail(message: str) -> None:
     errors.print(line, highlight=False, soft_wrap=True)
 
 
+def warn(message: str) -> None:
+    """Print a warning to standard error in one line."""
+    errors.print(Text.assemble(("warning:", "bold yellow"), " ", printable(message)), highlight=False, soft_wrap=True)
+
+
 def printable(text: str) -> str:
     """Return the text with each unprintable character replaced by its escape sequence."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

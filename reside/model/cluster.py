@@ -7,7 +7,8 @@ variables (`reside.alpha.stacks.system`), which apply until they are stored.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 from pydantic.alias_generators import to_camel
@@ -17,6 +18,9 @@ from reside.model.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+_PLAIN_URL: Final = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?")
 
 
 class ClusterSettings(BaseModel):
@@ -43,6 +47,12 @@ class ClusterSettings(BaseModel):
     request_expiry_hours: float = Field(default=24.0, gt=0, le=24 * 365)
     """Hours after which a load request that nobody has decided expires."""
 
+    traces_endpoint: str | None = None
+    """Address to which pods send traces by OTLP over HTTP, e.g. `http://collector.observability:4318`; None: nowhere.
+
+    Everybody can read it, so it contains no credentials.
+    """
+
     @field_validator("allowed_registries", mode="before")
     @classmethod
     def _separated(cls, hosts: object) -> object:
@@ -52,6 +62,13 @@ class ClusterSettings(BaseModel):
     @classmethod
     def _with_scheme(cls, mirrors: dict[str, str]) -> dict[str, str]:
         return {host: address if "://" in address else f"http://{address}" for host, address in mirrors.items()}
+
+    @field_validator("traces_endpoint")
+    @classmethod
+    def _without_credentials(cls, endpoint: str | None) -> str | None:
+        if endpoint is not None and not _PLAIN_URL.fullmatch(endpoint):
+            raise ValueError("must be http://HOST:PORT or https://HOST, without user, query and fragment")
+        return endpoint
 
     @model_validator(mode="after")
     def _domain_needs_issuer(self) -> ClusterSettings:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
+from reside.common import traceparent
 from reside.model.manifest import DisplayInfo, ReplicaInfo
 from reside.model.status import VersionStatus
 
@@ -166,7 +167,8 @@ class LoadRequest(Entity):
 
     `digest` is set when the image is first resolved, `target_replica` when Alpha starts to create the version of an
     approved request, and `version` when the version is complete. `revision` is what an approver names
-    (`reside.alpha.loading.revision`); it is set together with `preview`.
+    (`reside.alpha.loading.revision`); it is set together with `preview`. `traceparent` is the context of the call that
+    made the request, for traces; it decides nothing.
     """
 
     id: int
@@ -185,6 +187,12 @@ class LoadRequest(Entity):
     digest: str | None = None
     target_replica: int | None = None
     version: int | None = None
+    traceparent: str | None = None
+
+    @field_validator("traceparent", mode="before")
+    @classmethod
+    def _is_traceparent(cls, value: Any) -> str | None:
+        return traceparent.parse(value)
 
     @property
     def is_open(self) -> bool:

@@ -15,6 +15,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard, get_args
 
+from reside.common import traceparent
 from reside.model.errors import InvalidInput
 from reside.model.kinds import BY_KIND
 
@@ -56,6 +57,8 @@ class DesiredStack:
     name: str
     owner: str
     objects: tuple[K8sObject, ...]
+    traceparent: str | None = field(default=None, compare=False)
+    """Context of the trace that declared it. It is not a part of the revision, and decides nothing."""
 
     @property
     def revision(self) -> str:
@@ -69,7 +72,8 @@ class DesiredStack:
 
     def document(self) -> dict[str, Any]:
         """Return the members of the stack's map in Jazz."""
-        return {"name": self.name, "owner": self.owner, "revision": self.revision, OBJECTS: list(self.objects)}
+        members = {"name": self.name, "owner": self.owner, "revision": self.revision, OBJECTS: list(self.objects)}
+        return members if self.traceparent is None else {**members, traceparent.TRACEPARENT: self.traceparent}
 
     @staticmethod
     def parse(data: Mapping[str, Any]) -> DesiredStack:
@@ -87,7 +91,7 @@ class DesiredStack:
             if not isinstance(obj.get("metadata"), dict) or not isinstance(obj.get("kind"), str):
                 raise InvalidInput(f"{what}: member {OBJECTS} contains an object that has no metadata or no kind")
             object_key(obj)
-        return DesiredStack(name, owner, tuple(objects))
+        return DesiredStack(name, owner, tuple(objects), traceparent.parse(data.get(traceparent.TRACEPARENT)))
 
 
 @dataclass(frozen=True)

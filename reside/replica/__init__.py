@@ -13,6 +13,7 @@ Invariants: importing a replica's code has no side effects; a permission is in f
 replica's own control block grants it; a transaction writes nothing after its lock was lost.
 """
 
+from reside.common.tracing import span
 from reside.jazz import Json
 from reside.replica.call import Call
 from reside.replica.context import Context
@@ -35,4 +36,5 @@ __all__ = [
     "ReplicaSettings",
     "Transaction",
     "load_contract",
+    "span",
 ]

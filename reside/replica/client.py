@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx2
 import stamina
 
+from reside.common import tracing
+from reside.common.traceparent import TRACEPARENT
 from reside.jazz import now_ms, sign_request
 from reside.model.endpoints import INSTANCE_HEADER, signed_path
 from reside.model.errors import AnswerLost, NotReady, ResideError, from_wire
@@ -72,9 +74,10 @@ async def call_method(
         on=(*_NOT_SENT, NotServing), attempts=None, timeout=within_s, wait_max=_LONGEST_PAUSE_S, wait_jitter=0.5
     )
     try:
-        async for attempt in tries:
-            with attempt:
-                answer = await request.send()
+        with tracing.span(f"call {path.rpartition('/')[2]}", "client", attributes={"url.path": path}):
+            async for attempt in tries:
+                with attempt:
+                    answer = await request.send()
     except NotServing as error:
         raise NotReady(
             str(error)
@@ -119,6 +122,8 @@ class _Request:
             now_ms=now_ms(),
         )
         headers = {"authorization": token, "content-type": "application/json", INSTANCE_HEADER: instance}
+        if (traceparent := tracing.current()) is not None:
+            headers[TRACEPARENT] = traceparent
         url = f"{self.endpoint.rstrip('/')}{self.path}"
         return await self.http.post(url, content=self.content, headers=headers, timeout=TIMEOUT)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 import structlog
 from pydantic import ValidationError
 
+from reside.common import tracing
 from reside.replica.lifecycle import started
 from reside.replica.logs import configure_logs
 from reside.replica.settings import ReplicaSettings, environment_faults
@@ -104,9 +105,12 @@ def launch(declaration: Declaration, settings_type: type[ReplicaSettings] | None
         sys.stderr.write(f"the environment of this replica is invalid: {environment_faults(error)}\n")
         sys.exit(EXIT_BAD_SETTINGS)
     configure_logs(settings.replica_name)
+    tracing.enable(settings.replica_name)
     try:
         asyncio.run(run(declaration, settings))
     except Exception:  # noqa: BLE001 - the outermost handler: log as JSON what Python would print
         _log.exception("replica failed")
         sys.exit(EXIT_FAILED)
+    finally:
+        tracing.disable()
     sys.exit(0)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import secrets
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from starlette.responses import JSONResponse
 
+from reside.common import tracing
+from reside.common.traceparent import TRACEPARENT, parse
 from reside.common.transience import is_transient, safe_text
 from reside.jazz import TokenRefused
 from reside.model.endpoints import INSTANCE_HEADER, signed_path
@@ -19,6 +21,8 @@ from reside.replica.health import RPC_CALLS, RPC_SECONDS
 from reside.replica.refusals import NotServing, OtherInstance
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 MAX_BODY_BYTES = 1 << 20
+_FAILED: Final = 500
+"""The first status of errors that are not the caller's."""
 _STATUS: tuple[tuple[type[ResideError], int], ...] = (
     (InvalidInput, 400),
     (NotAllowed, 403),
@@ -71,8 +77,11 @@ class RpcServer:
         contract, method = request.path_params["contract"], request.path_params["method"]
         known = (contract, method) in self.declaration.methods
         labels = (self.replica, contract if known else "unknown", method if known else "unknown")
-        with RPC_SECONDS.labels(*labels).time():
+        with RPC_SECONDS.labels(*labels).time(), _span(request, *labels) as span:
             response = await self._respond(request, contract, method)
+            span.set("http.response.status_code", response.status_code)
+            if response.status_code >= _FAILED:
+                span.fail(str(response.status_code))
         RPC_CALLS.labels(*labels, str(response.status_code)).inc()
         return response
 
@@ -113,6 +122,13 @@ class RpcServer:
             )
         except TokenRefused as error:
             raise _Unauthenticated(str(error)) from None
+
+
+def _span(request: Request, replica: str, contract: str, method: str) -> AbstractContextManager[tracing.Span]:
+    """Return the span of a call, as a part of the caller's trace if it sends one."""
+    parent = parse(request.headers.get(TRACEPARENT))
+    attributes: tracing.Attributes = {"reside.replica": replica, "reside.contract": contract, "reside.method": method}
+    return tracing.span(f"handle {method}", "server", parent=parent, attributes=attributes)
 
 
 async def _read(request: Request) -> bytes:

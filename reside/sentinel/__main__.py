@@ -9,6 +9,7 @@ import sys
 import structlog
 from pydantic import ValidationError
 
+from reside.common import tracing
 from reside.model.errors import ResideError
 from reside.replica.logs import configure_logs
 from reside.replica.process import EXIT_BAD_SETTINGS, EXIT_FAILED
@@ -35,6 +36,7 @@ def main() -> int:
         sys.stderr.write(f"the Sentinel's environment is incomplete: {environment_faults(error)}\n")
         return EXIT_BAD_SETTINGS
     configure_logs(settings.replica_name)
+    tracing.enable(settings.replica_name)
     try:
         asyncio.run(run(settings))
     except ResideError as error:
@@ -43,6 +45,8 @@ def main() -> int:
     except Exception:  # noqa: BLE001 - the outermost edge: log as JSON what Python would print
         _log.exception("the Sentinel failed")
         return EXIT_FAILED
+    finally:
+        tracing.disable()
     return 0
 
 

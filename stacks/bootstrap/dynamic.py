@@ -128,6 +128,7 @@ class LoadedProvider(StepProvider):
         "default_placement_group",
         "allowed_registries",
         "request_expiry_hours",
+        "traces_endpoint",
     )
 
     def run(self, settings: BootstrapSettings) -> dict[str, Any]:

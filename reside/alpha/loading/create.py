@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from reside.alpha import lookups, open_requests, records
 from reside.alpha.lookups import Reservation
+from reside.common.traceparent import TRACEPARENT
+from reside.common.tracing import current
 from reside.jazz import AccountId, InvalidContent, InvalidState, ValueNotFound, WrongKind
 from reside.model import lookup
 from reside.model.entities import LoadRequestSpec
@@ -96,5 +98,6 @@ async def _make(data: AlphaData, number: int, spec_id: str, spec: LoadRequestSpe
         "existingReplica": spec.replica_id,
         "health": spec.health.document(),
         "canaryPercent": spec.canary_percent,
+        TRACEPARENT: current(),
     }
     return group.create_map({key: value for key, value in members.items() if value is not None})

@@ -15,6 +15,7 @@ from reside.alpha.loading import naming, resolve, turns
 from reside.alpha.loading.resolve import ClusterState
 from reside.alpha.loading.revision import approval_revision
 from reside.alpha.previews import preview
+from reside.common import tracing
 from reside.model.errors import InvalidInput, LoadRefused, NotReady
 from reside.registry import ImageReference, RegistryError, RegistryUnavailable
 
@@ -51,8 +52,9 @@ async def validate(alpha: Alpha, number: int) -> None:
 async def _resolve(alpha: Alpha, request: LoadRequest) -> ApproveRequest:
     """Read the image and its contracts, choose a name, and store the result in the request."""
     try:
-        async with asyncio.timeout(FETCH_TIMEOUT_S):
-            digest, manifest, fetched = await _fetch(alpha, request)
+        with tracing.step("read an image", tracing.current()):
+            async with asyncio.timeout(FETCH_TIMEOUT_S):
+                digest, manifest, fetched = await _fetch(alpha, request)
     except RegistryUnavailable as error:
         raise _unavailable_error(alpha, request.id, error) from None
     except TimeoutError:

@@ -156,7 +156,7 @@ def _probe(path: str, *, period: int, failures: int) -> dict[str, Any]:
 
 def _environment(replica: Replica, cluster: ClusterSettings) -> list[dict[str, Any]]:
     """Return the environment of a replica; the kubelet reads the credentials from the Secret."""
-    external = cluster.external_url
+    external, traces = cluster.external_url, cluster.traces_endpoint
     plain = {
         "RESIDE_REPLICA_NAME": replica.name,
         "RESIDE_CONTROL_BLOCK_ID": replica.control_block,
@@ -164,7 +164,9 @@ def _environment(replica: Replica, cluster: ClusterSettings) -> list[dict[str, A
         "RESIDE_ETCD_HOSTS": constants.ETCD_URL,
         "RESIDE_ACCESS_CONTEXT": "internal",
         "RESIDE_LISTEN_PORT": str(constants.LISTEN_PORT),
-    } | ({"RESIDE_EXTERNAL_ENDPOINT": external} if external else {})
+    }
+    plain |= {"RESIDE_EXTERNAL_ENDPOINT": external} if external else {}
+    plain |= {"OTEL_EXPORTER_OTLP_ENDPOINT": traces} if traces else {}
     return [
         system.secret_env("RESIDE_ACCOUNT_ID", replica.name, constants.ACCOUNT_ID_KEY),
         system.secret_env("RESIDE_AGENT_SECRET", replica.name, constants.AGENT_SECRET_KEY),

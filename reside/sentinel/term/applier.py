@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 from prometheus_client import Histogram
 
+from reside.common.tracing import step
 from reside.model.constants import TEARDOWN_MARKER
 from reside.model.errors import NotAllowed, NotReady
 from reside.model.stacks import DesiredStack
@@ -116,7 +117,7 @@ class Applier:
                 before = guard.store.stacks.get(stack.name) or StoredStack(stack.name, stack.owner)
                 guard.store.save(before.during_apply(stack))
                 self._reporter.touch(stack.name)
-                with APPLY_SECONDS.time():
+                with APPLY_SECONDS.time(), step("apply a stack", stack.traceparent, {"reside.stack": stack.name}):
                     done = await self._context.engine.apply(StackSpec(stack.name, objects))
                 guard.store.save(guard.store.stacks[stack.name].after_apply(stack))
         changed = [f"{change.action} {change.object}" for change in done.changed]

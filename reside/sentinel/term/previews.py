@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from reside.common.tracing import step
 from reside.common.transience import is_expected, is_transient
 from reside.model.errors import NotAllowed, ResideError
 from reside.model.sentinel_data import CANDIDATE
@@ -81,7 +82,8 @@ class Previewer:
         objects = await resolve_for_preview(self._context.replica.node, self._context.guard, stack)
         await self._context.check_adoption(stack, objects)
         async with self._context.stack_lock(stack.name):
-            done = await self._context.engine.preview(StackSpec(stack.name, objects))
+            with step("preview a stack", stack.traceparent, {"reside.stack": stack.name}):
+                done = await self._context.engine.preview(StackSpec(stack.name, objects))
         return replace(result, changes=done.changes)
 
     def _check_owner(self, stack: DesiredStack) -> None:

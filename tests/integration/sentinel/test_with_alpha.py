@@ -12,7 +12,9 @@ from support.alpha_cluster import Servers, run_servers
 from support.deleted_values import is_deleted
 from support.eventually import eventually
 from support.sentinel import kubectl
+from support.traces import Receiver, receiver, recording
 
+from reside.common import tracing
 from reside.local import ClusterInfo
 
 pytestmark = pytest.mark.anyio
@@ -30,8 +32,19 @@ async def pair(cluster: ClusterInfo, servers: Servers, tmp_path: Path) -> AsyncI
         yield made
 
 
-async def test_an_approved_image_becomes_live_objects_that_are_kept(pair: Pair, servers: Servers) -> None:
-    """Preview, approval, Secret with the account's secret, Deployment; deleted objects are restored."""
+@pytest.fixture
+def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
+    with receiver() as running, recording(running, monkeypatch):
+        yield running
+
+
+async def test_an_approved_image_becomes_live_objects_that_are_kept(
+    pair: Pair, servers: Servers, collector: Receiver
+) -> None:
+    """Preview, approval, Secret with the account's secret, Deployment; deleted objects are restored.
+
+    What the Sentinel does for the load is in the trace of the call that asked for it.
+    """
     greeting = "registry.reside.internal/contracts/greeting.v1"
     await servers.push("contracts/greeting.v1", type="contract", permissions={"greet": {}}, methods={"greet": {}})
     about = {"name": "greeter", "class": "long-running", "exclusive": True, "scalable": True}
@@ -40,7 +53,8 @@ async def test_an_approved_image_becomes_live_objects_that_are_kept(pair: Pair, 
         image = f"examples/greeter:v{version}"
         await servers.push(image, type="replica", info=about, implementations=implements)
     admin = await pair.alpha.admin()
-    number = await admin.create("examples/greeter:v1")
+    with tracing.span("the command"):
+        number = await admin.create("examples/greeter:v1")
     request = await admin.settled(number)
     assert request.preview is not None, request.error_message
     assert {(change["object"], change["action"]) for change in request.preview["changes"]} == {
@@ -51,6 +65,9 @@ async def test_an_approved_image_becomes_live_objects_that_are_kept(pair: Pair, 
     await admin.approve(number)
     deployment = await pair.wait("Deployment/greeter-1")
     secret = await pair.wait("Secret/greeter")
+    by_sentinel = {"preview a stack", "apply a stack"}
+    await asyncio.to_thread(collector.wait, lambda seen: {span.name for span in seen} >= by_sentinel)
+    assert {collector.trace_of(name) for name in by_sentinel} == {collector.trace_of("the command")}
     assert base64.b64decode(secret["data"]["agentSecret"]).startswith(b"sealerSecret_z")
     replica = await pair.alpha.replica("greeter")
     assert replica.agent_secret is not None

@@ -112,6 +112,12 @@ def test_the_environment_is_that_of_the_model() -> None:
     }
 
 
+def test_pods_get_the_address_for_traces_if_the_cluster_has_one() -> None:
+    cluster = CLUSTER.model_copy(update={"traces_endpoint": "http://collector:4318"})
+    found = environment(rendered(replica("unknown"), cluster), "Deployment/greeter-1")
+    assert found["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://collector:4318"
+
+
 @pytest.mark.parametrize("kind", ["long-running", "oneshot"])
 def test_pods_are_unprivileged_and_without_service_links_or_api_token(kind: str) -> None:
     key = "Deployment/greeter-1" if kind == "long-running" else "Job/greeter-1"

@@ -62,6 +62,7 @@ def test_alpha_reads_from_its_pod_what_the_bootstrap_was_given(monkeypatch: pyte
         registry_mirrors={"registry.reside.internal": "10.0.0.1:5000"},
         allowed_registries=("registry.reside.internal", "ghcr.io"),
         request_expiry_hours=2.5,
+        traces_endpoint="http://collector:4318",
     )
     assert all(getattr(cluster, member) for member in ClusterSettings.model_fields)
     assert list(cluster_env(cluster)) == [
@@ -71,6 +72,7 @@ def test_alpha_reads_from_its_pod_what_the_bootstrap_was_given(monkeypatch: pyte
         "RESIDE_REGISTRY_MIRRORS",
         "RESIDE_ALLOWED_REGISTRIES",
         "RESIDE_REQUEST_EXPIRY_HOURS",
+        "RESIDE_TRACES_ENDPOINT",
     ]
     assert read(monkeypatch, **cluster_env(cluster)).cluster() == cluster
 

@@ -70,6 +70,7 @@ def test_every_setting_can_be_in_the_stack_under_its_name_in_camel_case(tmp_path
         "jazzMode": "open",
         "allowedRegistries": "ghcr.io, registry.example.org",
         "requestExpiryHours": "1.5",
+        "tracesEndpoint": "http://collector:4318",
         "deadline": "60",
     }
     found = settings.from_stack(config.get, tmp_path)
