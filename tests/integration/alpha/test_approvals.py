@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from support.alpha_cluster import HOST
 
-from reside.model.errors import Conflict
+from reside.alpha import lookups
+from reside.model import lookup
+from reside.model.errors import Conflict, InvalidInput
 
 if TYPE_CHECKING:
     from support.alpha_cluster import AlphaCluster, Client, Servers
@@ -101,3 +103,30 @@ async def test_two_new_instances_of_one_exclusive_identity_are_approved_one_afte
     assert len(await cluster.names()) == 1
     (replica,) = [await cluster.replica(name) for name in (await cluster.names()).values()]
     assert [version.request for version in replica.versions] == [first, second]
+
+
+async def test_an_update_keeps_the_name_of_its_instance(cluster: AlphaCluster, servers: Servers, admin: Client) -> None:
+    for version in (1, 2):
+        await push(servers, "greeter", version)
+    await admin.load("examples/greeter:v1")
+    await cluster.has_status("greeter", "running")
+    number = await admin.create("examples/greeter:v2")
+    with pytest.raises(InvalidInput, match="updates replica greeter, which keeps its name"):
+        await admin.approve(number, name="hello")
+    assert (await admin.settled(number)).status == "requires-approval"
+
+
+async def test_an_approved_load_that_can_not_be_carried_out_becomes_invalid_with_the_reason(
+    cluster: AlphaCluster, servers: Servers, admin: Client
+) -> None:
+    """Its name was taken after the approval, although open requests hold their names."""
+    await push(servers, "greeter", 1)
+    number = await admin.create("examples/greeter:v1")
+    revision = (await admin.settled(number)).revision
+    await cluster.stop_leading()
+    await admin.call("approve-load-request", {"id": number, "revision": revision})
+    await lookups.set_target(cluster.alpha.data, lookup.replica_by_name("greeter"), "co_zAnotherReplica")
+    cluster.lead()
+    done = await admin.cluster_request(number, lambda r: r.status != "approved")
+    assert (done.status, done.version) == ("invalid", None)
+    assert done.error_message == "the name greeter has been taken in the meantime: create a new load request"

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 from unit.alpha.entities import GREETING, replica
 
 from reside.alpha.granting.claim import super_admin_orders
-from reside.alpha.granting.due import due_grants, due_requirements, expected_grants, grants_ever_expected
-from reside.model.entities import GrantedPermission, ReplicaChoice, Requirement
+from reside.alpha.granting.due import (
+    due_grants,
+    due_requirements,
+    expected_grants,
+    grants_ever_expected,
+    with_direct_grants,
+)
+from reside.model.entities import DirectGrant, DirectGrantStatus, GrantedPermission, ReplicaChoice, Requirement
 from reside.model.permissions import Grant, PermissionRef
 
 if TYPE_CHECKING:
@@ -90,6 +96,24 @@ def test_replicas_in_use_come_before_those_of_the_next_version() -> None:
     assert both == {"a": [ONE.account, TWO.account], "b": [ONE.account]}
     after = due_requirements(with_requirements(replica("stopped", "running"), *choices))
     assert after == {"a": [TWO.account], "b": [ONE.account]}
+
+
+def test_the_params_of_a_direct_grant_replace_those_of_a_version_while_it_is_approved() -> None:
+    subject = replica("running")
+    required = [{"a": requirement(GrantedPermission(permission="room", params={"a": 1}))}]
+    room, wave = (PermissionRef(subject.account, GREETING, name) for name in ("room", "wave"))
+    due = due_grants(with_requirements(subject, *required))
+    grants = {
+        status: [
+            DirectGrant(status=status, replica=3, contract=GREETING, permission=name, params={"a": 2})
+            for name in ("room", "wave")
+        ]
+        for status in get_args(DirectGrantStatus)
+    }
+    direct = Grant(granted=True, params={"a": 2})
+    assert with_direct_grants(due, subject.account, grants.pop("approved")) == {3: {room: direct, wave: direct}}
+    for others in grants.values():
+        assert with_direct_grants(due, subject.account, others) == due
 
 
 def test_the_super_admin_gets_six_permissions_and_not_every_control_block() -> None:

@@ -1,4 +1,4 @@
-"""Every rule in docs/loading.md and docs/permissions.md names a test that exists."""
+"""Every rule in docs/loading.md, docs/permissions.md and docs/lessons.md names a test that exists."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 ROOT: Final = Path(__file__).parents[3]
+PAGES: Final = ("loading.md", "permissions.md", "lessons.md")
 _ROW: Final = re.compile(r"^\| (?!rule|---)(.+?) \| (.+?) \|$", re.MULTILINE)
 _TEST: Final = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
 
@@ -18,7 +19,7 @@ def rows(page: str) -> list[tuple[str, str]]:
     return _ROW.findall((ROOT / "docs" / page).read_text())
 
 
-@pytest.mark.parametrize("page", ["loading.md", "permissions.md"])
+@pytest.mark.parametrize("page", PAGES)
 def test_every_rule_names_a_test_that_exists(page: str) -> None:
     found = rows(page)
     assert len(found) > 20
@@ -29,7 +30,14 @@ def test_every_rule_names_a_test_that_exists(page: str) -> None:
         assert re.search(rf"^(async )?def {name}\(", (ROOT / "tests" / path).read_text(), re.MULTILINE), cell
 
 
-@pytest.mark.parametrize("page", ["loading.md", "permissions.md"])
+def test_every_fault_of_the_first_implementation_is_followed_by_what_holds_now() -> None:
+    faults = (ROOT / "docs" / "lessons.md").read_text().split("\n## ")[1:]
+    assert len(faults) == 9
+    for fault in faults:
+        assert _ROW.search(fault), fault
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_no_rule_is_there_twice(page: str) -> None:
     rules = [rule for rule, _ in rows(page)]
     assert len(rules) == len(set(rules))

@@ -199,7 +199,8 @@ def test_a_pods_kubeconfig_names_the_rotating_token_by_its_path(tmp_path: Path, 
     file = tmp_path / "kubeconfig"
     write_kubeconfig(file, "reside", {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": "443"})
     config = json.loads(file.read_text())
-    assert config["clusters"][0]["cluster"]["server"] == server
+    authority = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
+    assert config["clusters"][0]["cluster"] == {"server": server, "certificate-authority": authority}
     assert config["users"][0]["user"] == {"tokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token"}
 
 
