@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,32 @@ def main_pid(pod_uid: str, program: bytes = b"-m\0reside.") -> int:
         except (FileNotFoundError, ProcessLookupError):
             continue  # ended while we looked
     raise AssertionError(f"no process of pod {pod_uid}")
+
+
+def kill(platform: Platform, *replicas: str) -> None:
+    """Kill (SIGKILL) the processes of the ready pods of replicas."""
+    for pod in [pod for name in replicas for pod in platform.ready_pods(name)]:
+        os.kill(main_pid(pod["metadata"]["uid"]), signal.SIGKILL)
+
+
+@contextmanager
+def killed_again_and_again(pod_uid: str, program: bytes) -> Iterator[None]:
+    """Kill the process of a pod that runs `program` whenever there is one, while the block is open."""
+    ended = threading.Event()
+
+    def run() -> None:
+        while not ended.is_set():
+            with suppress(AssertionError, ProcessLookupError):
+                os.kill(main_pid(pod_uid, program), signal.SIGKILL)
+            ended.wait(0.5)
+
+    killing = threading.Thread(target=run, name=f"kill {pod_uid}")
+    killing.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        killing.join()
 
 
 @contextmanager

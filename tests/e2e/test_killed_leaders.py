@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 from e2e.administrator import address
-from e2e.pod_processes import main_pid
+from e2e.calls import steady_calls
+from e2e.images import touched
+from e2e.load_requests import approve, number_in
+from e2e.pod_processes import kill
 from support.eventually import eventually_sync
 
 from reside.alpha.lock_access import root_user
@@ -56,14 +58,8 @@ def _transactions(platform: Platform) -> list[str]:
 def test_a_load_survives_a_kill(platform: Platform, victim: str) -> None:
     name = f"crash-{victim.rsplit('-', maxsplit=1)[-1]}"
     image = platform.build("examples/replicas/report", "v1")
-    pods = platform.ready_pods(victim)
     requests = len([n for n in platform.replicas() if n.startswith(name)])
-
-    def kill() -> None:
-        for pod in pods:
-            os.kill(main_pid(pod["metadata"]["uid"]), signal.SIGKILL)
-
-    rest = platform.load_and_disturb(image, name, kill)
+    rest = platform.load_and_disturb(image, name, lambda: kill(platform, victim))
     assert "version 1 is completed" in rest, rest
     assert platform.replicas()[name]["status"] == "completed"
     assert requests == 0
@@ -71,3 +67,37 @@ def test_a_load_survives_a_kill(platform: Platform, victim: str) -> None:
     assert len(platform.objects_of(name, "Job")) == 1
     eventually_sync("no lock", lambda: not _transactions(platform), within=60)
     eventually_sync(f"{victim}'s return", lambda: platform.ready_pods(victim), within=90)
+
+
+def test_a_rollout_survives_kills_after_its_approval_and_while_it_runs(platform: Platform) -> None:
+    """Alpha dies when it has responded to the approval, the Sentinel when the new version starts. No call fails."""
+    if "caller" not in platform.replicas():
+        platform.load(platform.build("examples/replicas/caller", "v1"))
+    before = platform.replicas()["greeter"]
+    version = before["version"] + 1
+    image = touched(platform, before["image"])
+    number = number_in(platform.reside("request", "create", image, "--replica-id", str(before["id"])).stdout)
+
+    def roll_out() -> None:
+        approve(platform, number)
+        kill(platform, "alpha")
+        eventually_sync("the new version's start", lambda: platform.get("Deployment", f"greeter-{version}"), within=120)
+        kill(platform, "kubernetes-sentinel")
+        eventually_sync("its end", lambda: _running(platform, "greeter") == [version], within=180)
+
+    async def scenario() -> list[str]:
+        async with steady_calls(platform, a_second=5) as outcome:
+            await anyio.to_thread.run_sync(roll_out)
+        return outcome.failures
+
+    assert anyio.run(scenario) == []
+    row = platform.replicas()["greeter"]
+    assert (row["version"], row["status"]) == (version, "running")
+    eventually_sync("the Deployment alone", lambda: len(platform.objects_of("greeter", "Deployment")) == 1, within=60)
+    eventually_sync("no lock", lambda: not _transactions(platform), within=60)
+
+
+def _running(platform: Platform, name: str) -> list[int]:
+    """Return the versions of a replica that have pods."""
+    pods = platform.objects_of(name, "Pod")
+    return sorted({int(pod["metadata"]["labels"]["reside.io/version"]) for pod in pods})

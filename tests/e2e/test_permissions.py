@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.eventually import eventually_sync
 
+from reside.cli.cluster import DEFAULT_ACCOUNT
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from support.platform import Platform
 
 pytestmark = pytest.mark.timeout(1200)
@@ -67,6 +71,41 @@ def test_bad_input_is_named(platform: Platform, user: str) -> None:
     ):
         refused = platform.reside("permission", "grant", *arguments, check=False)
         assert (refused.returncode, text in refused.stderr) == (1, True), refused.stderr
+
+
+@pytest.fixture(scope="module")
+def user_manager(platform: Platform) -> Iterator[None]:
+    """Build and load the user manager as docs/images.md says; its operator may manage users."""
+    platform.build("replicas/user-manager/user-manager.v1", "latest")
+    shown = platform.load(platform.build("replicas/user-manager", "v1")).stdout
+    assert "rcb:manage:all" in shown
+    (me,) = {account for name, account in platform.accounts().items() if name == DEFAULT_ACCOUNT}
+    for permission in ("user:manage:all", "user:read:all"):
+        platform.reside("permission", "grant", me, "user-manager", permission)
+    yield
+    platform.reside("replica", "delete", "user-manager", "--auto-approve")
+
+
+@pytest.mark.usefixtures("user_manager")
+def test_a_user_gets_a_set_of_permissions_by_name_and_loses_it(platform: Platform, user: str) -> None:
+    eventually_sync(
+        "a user", lambda: platform.reside("user", "add", "ada", user, check=False).returncode == 0, within=60
+    )
+    platform.reside("user", "define", "on-call", "greeter/greet", "alpha/replica:read:all")
+    platform.reside("user", "grant", "ada", "on-call", "--reason", "this week")
+    eventually_sync("the grant", lambda: explained(platform, "ada", *GREET)["inForce"])
+    rows = json.loads(platform.reside("user", "permissions", "ada", "--output", "json").stdout)
+    assert [(row["permission"], row["source"]) for row in rows] == [
+        ("greeter/greet", "set on-call"),
+        ("alpha/replica:read:all", "set on-call"),
+    ]
+    platform.reside("permission", "grant", user, *GREET)
+    assert "ada" in platform.reside("permission", "list").stdout
+    platform.reside("permission", "clear", "ada")
+    platform.reside("user", "remove", "ada")
+    eventually_sync("the end", lambda: not explained(platform, user, *GREET)["inForce"])
+    assert "on-call" in platform.reside("user", "sets").stdout
+    assert "ada" not in platform.reside("user", "list").stdout
 
 
 def test_a_lost_super_admin_is_replaced_by_whoever_can_write_the_secret(platform: Platform) -> None:
