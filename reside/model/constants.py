@@ -15,6 +15,8 @@ PLACEMENT_GROUP_LABEL: Final = "reside.io/placement-group"
 SECRET_REFERENCES_ANNOTATION: Final = "reside.io/secret-references"
 KEEP_ANNOTATION: Final = "reside.io/keep"
 """With the value `true`, the Sentinel neither deletes nor replaces the object."""
+REPLACE_ANNOTATION: Final = "reside.io/replace"
+"""With the value `true`, an object is deleted and created anew for a change that Kubernetes does not allow."""
 
 SEED_ID: Final = 0
 ALPHA_ID: Final = 1

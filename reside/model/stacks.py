@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 K8sObject = dict[str, Any]
 ObjectStatus = Literal["requested", "updated", "error"]
-ChangeAction = Literal["create", "update", "delete", "same"]
+ChangeAction = Literal["create", "update", "replace", "delete", "same"]
 
 OBJECTS: Final = "objects"
 """Member of a desired stack's map: the objects. The account that wrote it is the author of the stack."""
@@ -141,7 +141,10 @@ class ObjectReport:
 
 @dataclass(frozen=True)
 class ObjectChange:
-    """What an apply would do, or did, to one object; `paths` are the changed members of an update."""
+    """What an apply would do, or did, to one object.
+
+    `replace` deletes it and creates it anew. `paths` are the changed members of an update or a replacement.
+    """
 
     object: str
     action: ChangeAction

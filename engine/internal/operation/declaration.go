@@ -60,6 +60,10 @@ type declaredResource struct {
 	Custom bool
 	// After are the indexes of the resources that must exist before this one.
 	After []index
+	// Retain reports whether what the resource represents stays when the resource is deleted or replaced.
+	Retain bool
+	// Replace reports whether the resource may be replaced if the provider wants that, see steady.go.
+	Replace bool
 }
 
 // index is the index of a resource in the declaration.
@@ -96,6 +100,7 @@ func (r *declaredResource) UnmarshalJSON(text []byte) error {
 	return unmarshalMembers(text, map[string]any{
 		"type": &r.Type, "name": &r.Name, "version": &r.Version, "inputs": &r.Inputs, "secrets": &r.Secrets,
 		"parent": &r.Parent, "provider": &r.Provider, "custom": &r.Custom, "after": &r.After,
+		"retain": &r.Retain, "replace": &r.Replace,
 	})
 }
 
@@ -275,6 +280,9 @@ func (r *declaredResource) request(
 		AcceptResources:         true,
 		SupportsPartialValues:   true,
 		SupportsResultReporting: true,
+	}
+	if r.Retain {
+		request.RetainOnDelete = &r.Retain
 	}
 	if r.Parent != noResource {
 		request.Parent = responses[r.Parent].Urn

@@ -127,9 +127,10 @@ func (u *update) perform(
 		if err != nil {
 			return nil, err
 		}
-		base = program.factory(base)
+		u.options.Engine.HostFactory = program.steady(lease.HostFactory(program.factory(base)))
+	} else {
+		u.options.Engine.HostFactory = lease.HostFactory(base)
 	}
-	u.options.Engine.HostFactory = lease.HostFactory(base)
 
 	shown := &runs{update: u}
 	if u.kind != apitype.PreviewUpdate && !u.options.PreviewOnly {

@@ -102,7 +102,10 @@ def check_rights(stack: DesiredStack, rights: Rights) -> None:
     for key in map(object_key, stack.objects):
         holder = rights.holder(key)
         if holder not in (None, stack.name):
-            raise Conflict(f"{key} belongs to the stack {holder}; use another name in stack {stack.name}")
+            raise Conflict(
+                f"{key} belongs to the stack {holder}; use another name in stack {stack.name}, or, if both stacks are "
+                "yours, remove it from the other one, and it moves"
+            )
 
 
 def _check_objects(stack: DesiredStack) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from reside.resident.sessions import KILL_SECONDS, end_session
 from reside.sentinel.engine.errors import EngineUnavailable
 from reside.sentinel.engine.program_host import ProgramHost
-from reside.sentinel.engine.runner import CommandResult
+from reside.sentinel.engine.runner import CommandResult, Unguarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -47,7 +47,9 @@ class CliRunner:
         self._environment = {**os.environ, **environment, "PULUMI_AUTOMATION_API": "true"}
 
     def start(self, arguments: Sequence[str], cwd: Path, program: Program | None = None) -> CliCommand:
-        """Start a process; see `CommandRunner.start`."""
+        """Start a process; see `CommandRunner.start`. It replaces whatever the provider wants to replace."""
+        if program is not None and program.guarded:
+            raise Unguarded
         client = [f"--client={self._program_host().serve(program)}"] if program else []
         self._slots.acquire()
         try:

@@ -40,6 +40,9 @@ class DeclaredResource(_Strict):
         provider: the index of the provider, or `NONE`.
         custom: whether a provider manages the resource; false for the stack.
         after: the indexes of the resources that must exist before this one.
+        retain: whether what the resource represents stays when the resource is deleted or replaced.
+        replace: whether the resource may be deleted and created anew if the provider wants that for a change; else it
+            is updated, and the update fails if it is impossible.
     """
 
     type: str
@@ -51,6 +54,8 @@ class DeclaredResource(_Strict):
     provider: int
     custom: bool
     after: tuple[int, ...]
+    retain: bool
+    replace: bool
 
     @model_validator(mode="after")
     def _secrets_are_inputs(self) -> Self:

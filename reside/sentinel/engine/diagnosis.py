@@ -39,6 +39,14 @@ _UNREACHABLE = re.compile(
 )
 _LOCKED = re.compile(r"the stack is currently locked by")
 _PASSPHRASE = re.compile(r"incorrect passphrase|passphrase must be set|failed to decrypt|message authentication failed")
+REPLACE_CURE: Final = (
+    'declare it under another name, or set the annotation reside.io/replace: "true" to have it deleted and created anew'
+)
+"""What to do if Kubernetes does not allow a change of an object."""
+_IMMUTABLE = re.compile(
+    r"immutable|Forbidden: updates to|cannot change roleRef|may not change once set|can not be unset", re.IGNORECASE
+)
+"""How the API server refuses such a change."""
 _ANNOUNCEMENT = re.compile(r"(update|preview|destroy) failed|.*returned an unhandled exception.*")
 _NOISE = re.compile(
     r"\d+ errors? occurred:"
@@ -86,7 +94,8 @@ def _object_error(complaints: Sequence[Complaint], secrets: Sequence[str]) -> En
             return _conflict(conflict, complaint, secrets)
     for complaint in complaints:
         if complaint.object:
-            return ApplyRejected(_short(complaint.message, secrets), complaint.object)
+            cure = f"; {REPLACE_CURE}" if _IMMUTABLE.search(complaint.message) else ""
+            return ApplyRejected(_short(complaint.message, secrets) + cure, complaint.object)
     return None
 
 

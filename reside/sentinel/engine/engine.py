@@ -54,9 +54,9 @@ class PulumiEngine:
         """Make the cluster contain exactly the objects of the stack; see `StackEngine.apply`."""
         return await self._run(Apply, stack)
 
-    async def destroy(self, name: str) -> ChangeSet:
+    async def destroy(self, name: str, released: frozenset[str] = frozenset()) -> ChangeSet:
         """Delete a stack and its objects; see `StackEngine.destroy`."""
-        return await self._run(Destroy, StackSpec(name, ()))
+        return await self._run(Destroy, StackSpec(name, (), released))
 
     async def stop(self) -> None:
         """Stop all operations; those that have not ended after 25 s are killed."""

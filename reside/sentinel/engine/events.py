@@ -16,10 +16,12 @@ _ACTIONS: Final[dict[str, ChangeAction]] = {
     "create": "create",
     "update": "update",
     "delete": "delete",
-    "replace": "update",
-    "create-replacement": "update",
-    "delete-replaced": "update",
+    "replace": "replace",
+    "create-replacement": "replace",
+    "delete-replaced": "replace",
 }
+_WHOLE: Final = ("update", "replace")
+"""Changes of an object that exists before and after."""
 _STEPS: Final = ("resourcePreEvent", "resOutputsEvent", "resOpFailedEvent")
 """Events about a resource: before a step, after it, and after its failure."""
 _INTERNAL = ("__fieldManager", "__initialApiVersion")
@@ -60,12 +62,12 @@ class EventReader:
 
     def _step(self, metadata: dict[str, Any]) -> None:
         name, action = object_of(metadata["urn"]), _ACTIONS.get(metadata["op"])
-        if name is None or action is None:
-            return
+        if name is None or action is None or (action == "delete" and (metadata.get("old") or {}).get("retainOnDelete")):
+            return  # an object that is retained stays as it is
         before = self._changes.get(name)
-        if before is not None and before.action == "update" and action != "update":
-            action = "update"  # the steps of a replacement are one change
-        paths = _paths(metadata) if action == "update" else ()
+        if before is not None and before.action in _WHOLE:
+            action = before.action  # the steps of a replacement are one change
+        paths = _paths(metadata) if action in _WHOLE else ()
         self._changes[name] = ObjectChange(name, action, paths or (before.paths if before else ()))
 
     def _diagnostic(self, diagnostic: dict[str, Any]) -> None:

@@ -26,10 +26,12 @@ class StackSpec:
     Attributes:
         name: the name of the stack.
         objects: complete objects; Secrets have their values, so the repr does not show them.
+        released: `Kind/name` of objects that the stack gives to another one: they are forgotten, and not deleted.
     """
 
     name: str
     objects: tuple[K8sObject, ...] = field(repr=False)
+    released: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,20 @@ class StackEngine(Protocol):
         ...
 
     async def apply(self, stack: StackSpec) -> ChangeSet:
-        """Make the cluster contain exactly the objects of the stack; objects no longer in the stack are deleted."""
+        """Make the cluster contain exactly the objects of the stack; objects no longer in the stack are deleted.
+
+        Objects that the stack retains or releases are not deleted. A change that Kubernetes does not allow is an error,
+        unless the object may be replaced (`resources.may_be_replaced`).
+        """
         ...
 
-    async def destroy(self, name: str) -> ChangeSet:
-        """Delete all objects of a stack and the stack itself; a stack that does not exist is not an error."""
+    async def destroy(self, name: str, released: frozenset[str] = frozenset()) -> ChangeSet:
+        """Delete all objects of a stack and the stack itself; a stack that does not exist is not an error.
+
+        Args:
+            name: the name of the stack.
+            released: see `StackSpec`.
+        """
         ...
 
     async def stop(self) -> None:

@@ -74,6 +74,8 @@ def request(resource: DeclaredResource, others: Mapping[int, Any]) -> resource_p
         supportsPartialValues=True,
         supportsResultReporting=True,
     )
+    if resource.retain:
+        found.retainOnDelete = True
     if resource.parent != NONE:
         found.parent = others[resource.parent].urn
     if resource.provider != NONE:

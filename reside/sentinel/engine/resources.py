@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from reside.model.applied import as_applied, token
+from reside.model.constants import REPLACE_ANNOTATION
 from reside.sentinel.engine.declaration import NONE, STACK_TYPE, Declaration, DeclaredResource
 from reside.sentinel.engine.settings import PROJECT
+from reside.sentinel.objects.identity import is_kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -73,6 +75,15 @@ def _inputs(provider: ProviderSettings) -> dict[str, Any]:
     return {**inputs, "context": provider.context} if provider.context else inputs
 
 
+def may_be_replaced(obj: K8sObject) -> bool:
+    """Return whether an object may be deleted and created anew for a change that Kubernetes does not allow.
+
+    A Job has nothing to lose, and its template can't be changed otherwise.
+    """
+    annotations = (obj.get("metadata") or {}).get("annotations") or {}
+    return not is_kept(obj) and (obj.get("kind") == "Job" or annotations.get(REPLACE_ANNOTATION) == "true")
+
+
 def _object(applied: K8sObject, version: str, after: Sequence[int] = ()) -> DeclaredResource:
     inputs = {name: value for name, value in applied.items() if value is not None}
     return _resource(
@@ -84,6 +95,8 @@ def _object(applied: K8sObject, version: str, after: Sequence[int] = ()) -> Decl
         parent=_STACK,
         provider=_PROVIDER,
         after=after,
+        retain=is_kept(applied),
+        replace=may_be_replaced(applied),
     )
 
 
@@ -98,6 +111,8 @@ def _resource(
     provider: int = NONE,
     custom: bool = True,
     after: Sequence[int] = (),
+    retain: bool = False,
+    replace: bool = True,
 ) -> DeclaredResource:
     return DeclaredResource(
         type=kind,
@@ -109,4 +124,6 @@ def _resource(
         provider=provider,
         custom=custom,
         after=tuple(after),
+        retain=retain,
+        replace=replace,
     )

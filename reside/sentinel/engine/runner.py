@@ -21,10 +21,17 @@ class Program:
     Attributes:
         stack: name of the stack.
         document: the encoded declaration (see `declaration`); it holds the values of Secrets.
+        guarded: whether the runner itself must prevent that a resource is replaced which the declaration does not
+            allow to be replaced.
     """
 
     stack: str
     document: str = field(repr=False)
+    guarded: bool = True
+
+
+class Unguarded(Exception):  # noqa: N818 - not an error, see `CommandRunner.start`
+    """The runner can't prevent replacements; the caller must find out before what would be replaced."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,7 @@ class CommandRunner(Protocol):
 
         Raises:
             EngineUnavailable: the command cannot be started now.
+            Unguarded: the program must be guarded, and what runs the command can't do that.
         """
         ...
 

@@ -15,9 +15,11 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from reside.common.files import write_private
+from reside.sentinel.engine.events import object_of
 from reside.sentinel.engine.settings import PROJECT
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from reside.sentinel.engine.settings import EngineSettings
@@ -119,3 +121,27 @@ def without_pending(deployment: dict[str, Any]) -> dict[str, Any] | None:
     if not inner.get("pending_operations"):
         return None
     return {**deployment, "deployment": {key: value for key, value in inner.items() if key != "pending_operations"}}
+
+
+def without_objects(deployment: dict[str, Any], released: Collection[str]) -> dict[str, Any] | None:
+    """Return an exported state without these objects (`Kind/name`), or None if it has none of them."""
+    inner = deployment.get("deployment") or {}
+    resources = inner.get("resources") or []
+    forgotten = {found["urn"] for found in resources if object_of(found["urn"]) in released}
+    if not forgotten:
+        return None
+    kept = [_without(found, forgotten) for found in resources if found["urn"] not in forgotten]
+    return {**deployment, "deployment": {**inner, "resources": kept}}
+
+
+def _without(resource: dict[str, Any], forgotten: Collection[str]) -> dict[str, Any]:
+    """Return a resource of a state that does not refer to these URNs."""
+    found = dict(resource)
+    if "dependencies" in found:
+        found["dependencies"] = [urn for urn in found["dependencies"] if urn not in forgotten]
+    if "propertyDependencies" in found:
+        found["propertyDependencies"] = {
+            name: [urn for urn in urns or () if urn not in forgotten]
+            for name, urns in found["propertyDependencies"].items()
+        }
+    return found

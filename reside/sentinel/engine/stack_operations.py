@@ -11,18 +11,21 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from reside.model.constants import PROVIDER_VERSION
-from reside.sentinel.engine.diagnosis import diagnose
+from reside.model.stacks import object_key
+from reside.sentinel.engine.diagnosis import REPLACE_CURE, diagnose
 from reside.sentinel.engine.errors import ApplyRejected, EngineBroken, EngineUnavailable
 from reside.sentinel.engine.event_pipe import EventPipe
 from reside.sentinel.engine.events import EventReader
 from reside.sentinel.engine.operation import Operation
 from reside.sentinel.engine.port import ChangeSet, StackSpec
-from reside.sentinel.engine.resources import ProviderSettings, declare_stack
-from reside.sentinel.engine.runner import Program
-from reside.sentinel.engine.stack_files import StackFiles, without_pending
+from reside.sentinel.engine.resources import ProviderSettings, declare_stack, may_be_replaced
+from reside.sentinel.engine.runner import Program, Unguarded
+from reside.sentinel.engine.stack_files import StackFiles, without_objects, without_pending
 from reside.sentinel.objects.masking import secret_values
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from reside.sentinel.engine.runner import CommandResult, CommandRunner
     from reside.sentinel.engine.settings import EngineSettings
 
@@ -46,13 +49,24 @@ class StackOperation(Operation):
         self._stack = stack
         self._files = StackFiles(settings, stack.name)
 
-    def _change(self, *command: str) -> ChangeSet:
-        """Run the main command of the operation, and return what it changed."""
+    def _change(self, *command: str, guarded: bool = False) -> ChangeSet:
+        """Run the main command of the operation, and return what it changed.
+
+        Raises:
+            Unguarded: the command must be guarded, and the runner can't do that; it was not run.
+        """
         began = time.monotonic()
         flags = self._prepare()
+        interrupted = self._files.interrupted
         self._files.mark_running()
         reader = EventReader()
-        result = self._run_program([*command, *flags, *_QUIET, "--stack", self._stack.name], reader)
+        arguments = [*command, *flags, *_QUIET, "--stack", self._stack.name]
+        try:
+            result = self._run_program(arguments, reader, guarded=guarded)
+        except Unguarded:
+            if not interrupted:
+                self._files.mark_ended()
+            raise
         if result.code >= 0:
             self._files.mark_ended()
         if result.code > 0 and self.stopped:
@@ -73,27 +87,48 @@ class StackOperation(Operation):
             self._run_plain("stack", "init", name, "--secrets-provider", "passphrase", "--no-select")
             files.keep_salt()
         elif files.interrupted:
-            self._remove_pending()
+            self._edit_state(without_pending)
+            self._release()
             return ["--refresh"]
+        else:
+            self._release()
         return []
 
-    def _remove_pending(self) -> None:
+    def _release(self) -> None:
+        """Forget the objects that the stack gives to another one."""
+        if self._stack.released:
+            self._edit_state(lambda state: without_objects(state, self._stack.released))
+
+    def _edit_state(self, edit: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
+        """Replace the state by what `edit` returns; None leaves it as it is."""
         name = self._stack.name
-        exported = json.loads(self._run_plain("stack", "export", "--stack", name).stdout)
-        repaired = without_pending(exported)
-        if repaired is not None:
-            file = self._files.workspace / "repaired.json"
-            file.write_text(json.dumps(repaired), encoding="utf-8")
+        edited = edit(json.loads(self._run_plain("stack", "export", "--stack", name).stdout))
+        if edited is not None:
+            file = self._files.workspace / "edited.json"
+            file.write_text(json.dumps(edited), encoding="utf-8")
             self._run_plain("stack", "import", "--stack", name, "--file", str(file))
             file.unlink()
 
-    def _run_program(self, arguments: list[str], reader: EventReader) -> CommandResult:
+    def _refuse_replacements(self, planned: ChangeSet) -> ChangeSet:
+        """Return a preview, if it replaces only what may be replaced.
+
+        Raises:
+            ApplyRejected: it replaces another object.
+        """
+        allowed = {object_key(obj) for obj in self._stack.objects if may_be_replaced(obj)}
+        for change in planned.changes:
+            if change.action == "replace" and change.object not in allowed:
+                paths = ", ".join(change.paths) or "the object"
+                raise ApplyRejected(f"{paths} can't be changed: {REPLACE_CURE}", change.object)
+        return planned
+
+    def _run_program(self, arguments: list[str], reader: EventReader, *, guarded: bool) -> CommandResult:
         """Run a command with the declaration of the stack; its events go to the reader."""
         provider = ProviderSettings(PROVIDER_VERSION, self._settings.namespace, self._settings.context)
         declaration = declare_stack(self._stack.name, self._stack.objects, provider)
         pipe = EventPipe(self._files.events, lambda event: self._receive(event, reader))
         flags = ["--exec-kind", "auto.inline", "--event-log", str(pipe.path)]
-        program = Program(self._stack.name, declaration.encode())
+        program = Program(self._stack.name, declaration.encode(), guarded)
         try:
             result = self._execute([*arguments, *flags], self._files.workspace, program)
         finally:
@@ -128,7 +163,7 @@ class Preview(StackOperation):
         """Run the preview; the files of a stack that did not exist are removed."""
         existed = self._files.exists
         try:
-            return self._change("preview")
+            return self._refuse_replacements(self._change("preview"))
         finally:
             if not existed:
                 self._files.remove()
@@ -151,7 +186,12 @@ class Apply(StackOperation):
             return self._up()
 
     def _up(self) -> ChangeSet:
-        return self._change("up", "--yes", "--skip-preview")
+        up = ("up", "--yes", "--skip-preview")
+        try:
+            return self._change(*up, guarded=True)
+        except Unguarded:
+            self._refuse_replacements(self._change("preview"))
+            return self._change(*up)
 
 
 class Destroy(StackOperation):

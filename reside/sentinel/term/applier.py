@@ -18,6 +18,7 @@ from reside.model.stacks import DesiredStack
 from reside.sentinel.engine import StackSpec
 from reside.sentinel.objects.secrets import all_references
 from reside.sentinel.store.stacks import StoredStack
+from reside.sentinel.term.moves import Moves
 from reside.sentinel.term.secret_values import resolve
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Applier:
         self._watched: dict[str, dict[str, Callable[[], None]]] = {}
         self._resolved: dict[str, set[tuple[str, str]]] = {}
         """Stack → (owner, map) of the secret values that the vault keeps for it, even before it is applied."""
+        self._moves = Moves(context)
         self._accepted: set[str] = set()
         """Stacks whose latest desired stack was read and passed all checks in this term."""
 
@@ -65,6 +67,8 @@ class Applier:
         except Exception as error:
             self._reporter.fail(name, error)
             raise
+        finally:
+            self._moves.examined(name)
 
     def unaccepted(self) -> frozenset[str]:
         """Return the stacks that are desired or stored and not accepted, so that objects of theirs may be unknown."""
@@ -90,6 +94,7 @@ class Applier:
             return
         source, stack = await self._context.read(name, entry)
         self._watch(name, {source.id: source})
+        self._moves.read(name, source)
         self._reporter.set_desired(stack)
         self._context.check(stack)
         self._accepted.add(name)
@@ -115,11 +120,14 @@ class Applier:
             with guard.repairer.suspended(stack.name):
                 self._context.check_held(stack)
                 before = guard.store.stacks.get(stack.name) or StoredStack(stack.name, stack.owner)
-                guard.store.save(before.during_apply(stack))
+                during = before.during_apply(stack)
+                moved = self._moves.of(stack.name, stack.owner, during.leaving)
+                guard.store.save(during)
                 self._reporter.touch(stack.name)
                 with APPLY_SECONDS.time(), step("apply a stack", stack.traceparent, {"reside.stack": stack.name}):
-                    done = await self._context.engine.apply(StackSpec(stack.name, objects))
+                    done = await self._context.engine.apply(StackSpec(stack.name, objects, frozenset(moved)))
                 guard.store.save(guard.store.stacks[stack.name].after_apply(stack))
+        self._announce(stack.name, moved)
         changed = [f"{change.action} {change.object}" for change in done.changed]
         _log.info("applied", of=stack.name, revision=stack.revision[:12], changes=changed, seconds=done.seconds)
 
@@ -132,14 +140,25 @@ class Applier:
                 await self._context.lease.check()
                 with guard.repairer.suspended(name):
                     before = guard.store.stacks[name]
-                    guard.store.save(before.during_apply(DesiredStack(name, before.owner, ())))
-                    await self._context.engine.destroy(name)
+                    during = before.during_apply(DesiredStack(name, before.owner, ()))
+                    moved = self._moves.of(name, before.owner, during.leaving)
+                    guard.store.save(during)
+                    await self._context.engine.destroy(name, frozenset(moved))
                     guard.store.remove(name)
             _log.info("removed", of=name)
+            self._announce(name, moved)
             kept = [_values_of(stored) for stored in guard.store.stacks.values()]
             guard.vault.keep_only(set().union(*kept, *self._resolved.values()))
         self._watch(name, {})
+        self._moves.forget(name)
         self._reporter.remove(name)
+
+    def _announce(self, name: str, moved: dict[str, str]) -> None:
+        """Let the stacks that declare objects which have left this one adopt them."""
+        for key, other in moved.items():
+            _log.info("object moves to another stack", object=key, of=name, to=other)
+        for other in set(moved.values()):
+            self._changed(other)
 
     def _refuse_teardown(self) -> None:
         """Check that the cluster is not being destroyed.

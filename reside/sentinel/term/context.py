@@ -155,7 +155,10 @@ class TermContext:
             return await self.guard.api.get(f"{obj['kind']}/{obj['metadata']['name']}")
 
         def is_own(name: str) -> bool:
-            return name == stack.name or self.owner(name) == stack.owner
+            if name == stack.name or self.owner(name) == stack.owner:
+                return True
+            entry = self.entry(name)  # of a stack that was removed after the object moved from it
+            return entry is not None and entry.by == stack.owner
 
         if refused := await check_adoption(objects, live, is_own):
             raise ForeignObjects("; ".join(str(refusal) for refusal in refused))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from integration.engine.progress import Progress
 from integration.engine.running import Bench, actions, new_bench, secret, stack
-from support.sentinel import config_map, service, workload
+from support.sentinel import config_map, metadata, service, workload
 
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL
-from reside.sentinel.engine import StackLocked
+from reside.sentinel.engine import ApplyRejected, StackLocked, StackSpec
 
 if TYPE_CHECKING:
     from reside.local import ClusterInfo
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 
+RBAC = "rbac.authorization.k8s.io"
 WEB = workload("Deployment", "web", replicas=0)
 
 
@@ -67,19 +68,90 @@ async def test_config_maps_and_secrets_change_in_place_and_lose_keys(bench: Benc
     assert [x and set(x["data"]) for x in after] == [{"x"}, {"one"}]
 
 
-async def test_a_change_that_kubernetes_forbids_replaces_the_object(bench: Bench) -> None:
-    job = workload("Job", "once")
-    await bench.engine.apply(stack(job))
-    before = bench.live("Job/once")
+def uid(bench: Bench, key: str) -> str:
+    live = bench.live(key)
+    assert live is not None
+    return str(live["metadata"]["uid"])
+
+
+def role_binding(name: str, role: str, **annotations: str) -> dict[str, Any]:
+    names = {f"reside.io/{key}": value for key, value in annotations.items()}
+    return {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": metadata(name, **names),
+        "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": name}],
+    }
+
+
+async def test_a_change_that_kubernetes_forbids_replaces_jobs_and_what_is_annotated(bench: Bench) -> None:
+    await bench.engine.apply(stack(workload("Job", "once"), role_binding("a", "one", replace="true")))
+    before = [uid(bench, key) for key in ("Job/once", "RoleBinding/a")]
     other = workload("Job", "once")
     other["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "A", "value": "2"}]
-    changed = await bench.engine.apply(stack(other))
-    assert actions(changed) == {"Job/once": "update"}
-    assert any("env" in path for path in changed.changes[0].paths)
-    after = bench.live("Job/once")
-    assert before is not None
-    assert after is not None
-    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    wanted = stack(other, role_binding("a", "two", replace="true"))
+    previewed = await bench.engine.preview(wanted)
+    assert [uid(bench, key) for key in ("Job/once", "RoleBinding/a")] == before
+    changed = await bench.engine.apply(wanted)
+    assert actions(changed) == actions(previewed) == {"Job/once": "replace", "RoleBinding/a": "replace"}
+    paths = {change.object: change.paths for change in changed.changes}
+    assert any("env" in path for path in paths["Job/once"])
+    assert any("roleRef" in path for path in paths["RoleBinding/a"])
+    after = [uid(bench, key) for key in ("Job/once", "RoleBinding/a")]
+    assert not set(before) & set(after)
+
+
+async def test_no_other_object_is_replaced_and_the_error_has_path_and_cure(bench: Bench) -> None:
+    """A volume claim would lose its data; the other changes of the stack take effect once the cause is corrected."""
+
+    def objects(storage_class: str, x: str) -> StackSpec:
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
+        spec["storageClassName"] = storage_class
+        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata("data"), "spec": spec}
+        return stack(claim, config_map("a", x=x))
+
+    await bench.engine.apply(objects("slow", "1"))
+    before = uid(bench, "PersistentVolumeClaim/data")
+    for operation in (bench.engine.preview, bench.engine.apply):
+        with pytest.raises(ApplyRejected) as caught:
+            await operation(objects("fast", "2"))
+        assert caught.value.object == "PersistentVolumeClaim/data"
+        assert "spec" in caught.value.message
+        assert "reside.io/replace" in caught.value.message
+        assert uid(bench, "PersistentVolumeClaim/data") == before
+    assert actions(await bench.engine.apply(objects("slow", "3")))["PersistentVolumeClaim/data"] in ("same", "update")
+    assert uid(bench, "PersistentVolumeClaim/data") == before
+    assert (bench.live("ConfigMap/a") or {})["data"] == {"x": "3"}
+
+
+async def test_an_object_with_the_annotation_keep_is_neither_deleted_nor_replaced(bench: Bench) -> None:
+    kept = config_map("kept", x="1")
+    kept["metadata"]["annotations"] = {"reside.io/keep": "true"}
+    await bench.engine.apply(stack(kept, config_map("a"), role_binding("b", "one", keep="true", replace="true")))
+    before = uid(bench, "RoleBinding/b")
+    with pytest.raises(ApplyRejected, match="roleRef"):
+        await bench.engine.apply(stack(kept, config_map("a"), role_binding("b", "two", keep="true", replace="true")))
+    assert uid(bench, "RoleBinding/b") == before
+    assert actions(await bench.engine.apply(stack(config_map("a"))))["ConfigMap/a"] == "same"
+    assert bench.live("ConfigMap/kept")
+    assert uid(bench, "RoleBinding/b") == before
+    await bench.engine.apply(stack(config_map("a"), kept))
+    await bench.engine.destroy("demo")
+    assert bench.live("ConfigMap/kept")
+    assert bench.live("ConfigMap/a") is None
+
+
+async def test_a_released_object_stays_and_another_stack_adopts_it(bench: Bench) -> None:
+    await bench.engine.apply(stack(config_map("a"), config_map("b"), WEB))
+    before = uid(bench, "ConfigMap/b")
+    remaining = StackSpec("demo", (config_map("a"), WEB), frozenset({"ConfigMap/b"}))
+    assert actions(await bench.engine.apply(remaining)) == {"ConfigMap/a": "same", "Deployment/web": "same"}
+    assert actions(await bench.engine.apply(stack(config_map("b"), name="other"))) == {"ConfigMap/b": "create"}
+    assert uid(bench, "ConfigMap/b") == before
+    await bench.engine.destroy("demo", frozenset({"ConfigMap/a"}))
+    assert bench.live("ConfigMap/a")
+    assert bench.live("Deployment/web") is None
 
 
 async def test_preview_shows_what_apply_does_and_changes_nothing(bench: Bench) -> None:

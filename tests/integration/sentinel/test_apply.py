@@ -115,11 +115,11 @@ async def test_no_account_changes_or_deletes_the_stack_of_another(cluster: Clust
         await alpha.declare("demo", config_map("a", x="1"), config_map("Capital", x="1"))
         await alpha.report("demo", lambda now: now.get("error"))
         async with setup.other("ConfigMap") as other:
-            await other.declare("theirs", config_map("a", "theirs", x="3"))
-            report = await other.report("theirs", lambda now: now.get("error"))
+            await other.declare("first", config_map("a", "first", x="3"))
+            report = await other.report("first", lambda now: now.get("error"))
             assert "belongs to the stack demo" in report["error"]
-            await other.declare("theirs", config_map("stray", "theirs", x="3"))
-            report = await other.report("theirs", lambda now: "ConfigMap/stray" in (now.get("error") or ""))
+            await other.declare("first", config_map("stray", "first", x="3"))
+            report = await other.report("first", lambda now: "ConfigMap/stray" in (now.get("error") or ""))
             assert "belongs to the stack gone, by its label" in report["error"]
         await alpha.declare("demo")
         report = await alpha.report("demo", lambda now: "without objects" in (now.get("error") or ""))
@@ -133,6 +133,27 @@ async def test_no_account_changes_or_deletes_the_stack_of_another(cluster: Clust
             assert "belongs to the stack demo" in report["error"]
             await alpha.applied(await alpha.declare("demo", config_map("a", x="4"), config_map("b", x="1")))
             assert (await live(cluster, setup, "ConfigMap/a") or {})["data"] == {"x": "4"}
+
+
+async def test_an_object_moves_to_another_stack_of_its_owner_without_being_deleted(
+    cluster: ClusterInfo, setup: Setup
+) -> None:
+    """Also if its old stack is removed."""
+    async with setup.running():
+        alpha = await setup.alpha()
+        await alpha.applied(await alpha.declare("old", *[config_map(name, "old", x="1") for name in "abc"]))
+        before = [(await live(cluster, setup, f"ConfigMap/{name}") or {})["metadata"]["uid"] for name in "bc"]
+        new = await alpha.declare("new", config_map("b", "new", x="2"))
+        await alpha.report("new", lambda now: now.get("error"))
+        await alpha.declare("old", config_map("a", "old", x="1"), config_map("c", "old", x="1"))
+        await alpha.applied(new)
+        new = await alpha.declare("new", config_map("b", "new", x="2"), config_map("c", "new", x="2"))
+        await alpha.report("new", lambda now: now.get("error"))
+        alpha.desired.delete("old")
+        await alpha.applied(new)
+        after = [(await live(cluster, setup, f"ConfigMap/{name}") or {})["metadata"]["uid"] for name in "bc"]
+        assert after == before
+        assert await live(cluster, setup, "ConfigMap/a") is None
 
 
 async def test_an_existing_foreign_object_is_refused_until_it_is_handed_over(

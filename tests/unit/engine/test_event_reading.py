@@ -25,7 +25,7 @@ from reside.sentinel.engine.errors import (
 from reside.sentinel.engine.events import Complaint, EventReader, object_of
 from reside.sentinel.engine.in_cluster import write_kubeconfig
 from reside.sentinel.engine.settings import EngineSettings
-from reside.sentinel.engine.stack_files import StackFiles, without_pending
+from reside.sentinel.engine.stack_files import StackFiles, without_objects, without_pending
 from reside.sentinel.objects.masking import secret_values
 
 if TYPE_CHECKING:
@@ -62,13 +62,21 @@ def test_a_step_is_one_change(op: str) -> None:
     assert [(c.object, c.action) for c in reader.changes] == [("ConfigMap/a", op)]
 
 
-def test_a_replacement_is_one_update_with_its_paths() -> None:
+def test_a_replacement_is_one_change_with_its_paths() -> None:
     reader = EventReader()
     diff = {"spec.template": {"kind": "update"}, "__fieldManager": {"kind": "update"}}
     for op in ("delete-replaced", "replace", "create-replacement"):
         reader.read(step("resourcePreEvent", op, detailedDiff=diff if op == "replace" else None))
         reader.read(step("resOutputsEvent", op))
-    assert reader.changes == (ObjectChange("ConfigMap/a", "update", ("spec.template",)),)
+    assert reader.changes == (ObjectChange("ConfigMap/a", "replace", ("spec.template",)),)
+
+
+def test_an_object_that_is_retained_is_not_deleted() -> None:
+    reader = EventReader()
+    reader.read(step("resourcePreEvent", "delete", old={"retainOnDelete": True}))
+    assert reader.changes == ()
+    reader.read(step("resourcePreEvent", "delete", old={"retainOnDelete": False}))
+    assert [change.action for change in reader.changes] == ["delete"]
 
 
 def test_other_resources_and_other_events_are_left_out() -> None:
@@ -118,6 +126,23 @@ def test_a_conflict_names_object_manager_and_fields() -> None:
     assert isinstance(error, ApplyConflict)
     assert (error.object, error.manager) == ("ConfigMap/a", "other")
     assert ".data.x - .data.y" in str(error)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        'Deployment.apps "web" is invalid: spec.selector: Invalid value: {}: field is immutable',
+        'PersistentVolumeClaim "a" is invalid: spec: Forbidden: spec is immutable after creation',
+        'StatefulSet.apps "s" is invalid: spec: Forbidden: updates to statefulset spec for fields other than x',
+        'RoleBinding "a" is invalid: roleRef: Invalid value: {}: cannot change roleRef',
+        'Service "a" is invalid: spec.clusterIPs[0]: Invalid value: ["None"]: may not change once set',
+    ],
+)
+def test_a_change_that_kubernetes_forbids_is_refused_with_the_cure(refusal: str) -> None:
+    error = diagnose(255, [Complaint("X/a", refusal + " word" * 200)], "", ())
+    assert isinstance(error, ApplyRejected)
+    assert refusal[:60] in error.message
+    assert "reside.io/replace" in error.message
 
 
 def test_messages_are_truncated_and_masked() -> None:
@@ -207,3 +232,25 @@ def test_a_pods_kubeconfig_names_the_rotating_token_by_its_path(tmp_path: Path, 
 def test_a_missing_kubeconfig_outside_of_a_pod_is_reported_with_the_cure(tmp_path: Path) -> None:
     with pytest.raises(EngineBroken, match="RESIDE_KUBECONFIG"):
         write_kubeconfig(tmp_path / "kubeconfig", "reside", {})
+
+
+def test_a_released_object_is_forgotten_with_all_references_to_it() -> None:
+    def urn(kind: str, name: str) -> str:
+        return f"urn:pulumi:demo::reside::pulumi:pulumi:Stack$kubernetes:{kind}::{name}"
+
+    config, claim = urn("core/v1:ConfigMap", "a"), urn("core/v1:PersistentVolumeClaim", "data")
+    web = {
+        "urn": urn("apps/v1:Deployment", "web"),
+        "dependencies": [config, claim],
+        "propertyDependencies": {"spec": [claim]},
+    }
+    state = {"version": 3, "deployment": {"manifest": {}, "resources": [{"urn": config}, {"urn": claim}, web]}}
+    assert without_objects(state, {"PersistentVolumeClaim/data"}) == {
+        "version": 3,
+        "deployment": {
+            "manifest": {},
+            "resources": [{"urn": config}, web | {"dependencies": [config], "propertyDependencies": {"spec": []}}],
+        },
+    }
+    assert without_objects(state, {"Secret/a"}) is None
+    assert without_objects({}, {"Secret/a"}) is None

@@ -17,6 +17,7 @@ FROZEN = {
     "PLACEMENT_GROUP_LABEL": "reside.io/placement-group",
     "SECRET_REFERENCES_ANNOTATION": "reside.io/secret-references",
     "KEEP_ANNOTATION": "reside.io/keep",
+    "REPLACE_ANNOTATION": "reside.io/replace",
     "MADE_AT_TOLERANCE_MS": 60_000,
     "SEED_NAME": "seed",
     "ALPHA_NAME": "alpha",

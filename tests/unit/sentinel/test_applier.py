@@ -19,6 +19,7 @@ from reside.sentinel.guard.cache import ObjectCache
 from reside.sentinel.store.stacks import StackStore, StoredStack
 from reside.sentinel.store.vault import Vault
 from reside.sentinel.term.applier import Applier
+from reside.sentinel.term.moves import _keys
 
 pytestmark = pytest.mark.anyio
 OWNER = "co_zowner"
@@ -46,31 +47,65 @@ class Value:
         return lambda: None
 
 
+class Source(Value):
+    """The map of a declared stack, with its present objects."""
+
+    def __init__(self, context: "FakeTermContext", name: str) -> None:
+        super().__init__(f"co_zstack-{name}")
+        self._context, self._name = context, name
+
+    def edit(self, _: str) -> Any:
+        """Return its last edit."""
+        return SimpleNamespace(by=self._context.authors.get(self._name, OWNER))
+
+    def get(self, _: str) -> Any:
+        """Return its objects."""
+        found = self._context.declared.get(self._name)
+        return list(found.objects) if found else None
+
+
+class Desired:
+    """The map `desired`."""
+
+    def __init__(self, context: "FakeTermContext") -> None:
+        self._context = context
+
+    def keys(self) -> Any:
+        """Return the names of the declared stacks."""
+        return self._context.declared.keys()
+
+    def edit(self, name: str) -> Any:
+        """Return the last edit of an entry."""
+        return self._context.entry(name)
+
+
 class FakeTermContext:
     """What the applier uses of a term: a real volume and a real vault; other parts record their calls."""
 
     def __init__(self, folder: Path) -> None:
         self.declared: dict[str, DesiredStack] = {}
+        self.authors: dict[str, str] = {}
         self.destroyed: list[str] = []
         self.refusal: Exception | None = None
         self.taken: Exception | None = None
+        self.released: frozenset[str] = frozenset()
         self.applying, self.may_end = asyncio.Event(), asyncio.Event()
         self.engine: Any = self
         self.lease: Any = SimpleNamespace(check=self._nothing)
         self.replica = SimpleNamespace(node=SimpleNamespace(load_map=self._load))
         self.store, self.vault = StackStore(folder / "stacks"), Vault(folder / "vault.json", SecretStr("x"))
         self.cache = ObjectCache()
-        self.data = SimpleNamespace(desired=self.declared)
+        self.data = SimpleNamespace(desired=Desired(self))
         repairer = SimpleNamespace(suspended=self._suspended)
         self.guard = SimpleNamespace(store=self.store, vault=self.vault, cache=self.cache, repairer=repairer)
 
     def entry(self, name: str) -> Any:
-        """Record that the object is deleted unless it is declared."""
-        return SimpleNamespace(deleted=name not in self.declared)
+        """Return the edit of the owner: a deletion unless the stack is declared."""
+        return SimpleNamespace(deleted=name not in self.declared, by=self.authors.get(name, OWNER))
 
     async def read(self, name: str, _: Any) -> tuple[Value, DesiredStack]:
         """Return the declared stack."""
-        return Value(f"co_zstack-{name}"), self.declared[name]
+        return Source(self, name), self.declared[name]
 
     def check(self, _: DesiredStack) -> None:
         """Accept every stack, unless the test refuses it."""
@@ -90,15 +125,17 @@ class FakeTermContext:
         """Let no other work wait."""
         yield
 
-    async def apply(self, _: StackSpec) -> ChangeSet:
+    async def apply(self, spec: StackSpec) -> ChangeSet:
         """Apply until `may_end` is set."""
         self.applying.set()
+        self.released |= spec.released
         await self.may_end.wait()
         return ChangeSet((), 0.0)
 
-    async def destroy(self, name: str) -> ChangeSet:
+    async def destroy(self, name: str, released: frozenset[str] = frozenset()) -> ChangeSet:
         """Destroy, as the engine does."""
         self.destroyed.append(name)
+        self.released |= released
         return ChangeSet((), 0.0)
 
     async def _nothing(self) -> None:
@@ -119,8 +156,8 @@ class Silent:
         return lambda *_: None
 
 
-def applier_on(context: FakeTermContext) -> Applier:
-    return Applier(context, Silent(), lambda _: None)  # type: ignore[arg-type]  # fakes
+def applier_on(context: FakeTermContext, changed: Any = lambda _: None) -> Applier:
+    return Applier(context, Silent(), changed)  # type: ignore[arg-type]  # fakes
 
 
 def stored(name: str, *objects: dict[str, Any]) -> StoredStack:
@@ -198,3 +235,68 @@ async def test_a_stack_whose_object_another_one_has_begun_to_apply_in_the_meanti
         await applier_on(context).handle("demo")
     assert not context.applying.is_set()
     assert "demo" not in context.store.stacks
+
+
+def declare(context: FakeTermContext, name: str, *objects: dict[str, Any]) -> None:
+    context.declared[name] = DesiredStack(name, OWNER, objects)
+
+
+@pytest.mark.parametrize("removed", [False, True])
+async def test_an_object_that_moves_to_another_stack_of_its_owner_is_not_deleted(tmp_path: Path, removed: bool) -> None:
+    """The other stack is told that it may adopt the object now."""
+    context, told = FakeTermContext(tmp_path), []
+    context.may_end.set()
+    applier = applier_on(context, told.append)
+    declare(context, "old", secret("a"), secret("b"))
+    await applier.handle("old")
+    declare(context, "new", secret("b"))
+    context.taken = Conflict("it belongs to the stack old")
+    with pytest.raises(Conflict):
+        await applier.handle("new")
+    context.taken = None
+    if removed:
+        del context.declared["old"]
+    else:
+        declare(context, "old", secret("a"))
+    await applier.handle("old")
+    assert context.released == {"Secret/b"}
+    assert told == ["new"]
+
+
+async def test_a_stack_deletes_nothing_before_the_other_stacks_of_its_owner_were_read(tmp_path: Path) -> None:
+    context = FakeTermContext(tmp_path)
+    context.may_end.set()
+    applier = applier_on(context)
+    declare(context, "old", secret("a"), secret("b"))
+    await applier.handle("old")
+    declare(context, "new", secret("b"))
+    declare(context, "old", secret("a"))
+    with pytest.raises(NotReady, match="stack new, which may take them, is not read yet"):
+        await applier.handle("old")
+    assert context.store.stacks["old"].settled
+    await applier.handle("new")
+    await applier.handle("old")
+    assert context.released == {"Secret/b"}
+
+
+async def test_an_object_that_another_account_declares_does_not_move(tmp_path: Path) -> None:
+    context = FakeTermContext(tmp_path)
+    context.may_end.set()
+    applier = applier_on(context)
+    declare(context, "old", secret("a"), secret("b"))
+    await applier.handle("old")
+    context.authors["theirs"] = "co_zother"
+    declare(context, "theirs", secret("b"))
+    declare(context, "unread", secret("b"))
+    context.authors["unread"] = "co_zother"
+    await applier.handle("theirs")
+    declare(context, "old", secret("a"))
+    await applier.handle("old")
+    assert context.released == frozenset()
+
+
+@pytest.mark.parametrize(
+    "objects", [None, 1, "x", [1, None, {}, {"metadata": 1}, {"kind": [], "metadata": {"name": {}}}]]
+)
+def test_declared_objects_of_any_shape_are_read(objects: Any) -> None:
+    assert all(isinstance(key, str) for key in _keys(objects))

@@ -1,0 +1,82 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/pulumi/pulumi/pkg/v3/resource/plugin"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+)
+
+// asking answers each Diff with one response.
+type asking struct {
+	plugin.Provider
+	response plugin.DiffResponse
+	err      error
+}
+
+func (a asking) Diff(context.Context, plugin.DiffRequest) (plugin.DiffResponse, error) {
+	return a.response, a.err
+}
+
+func replacement() plugin.DiffResponse {
+	return plugin.DiffResult{
+		Changes: plugin.DiffSome, ReplaceKeys: []resource.PropertyKey{"spec"}, DeleteBeforeReplace: true,
+		ChangedKeys: []resource.PropertyKey{"spec"},
+		DetailedDiff: map[string]plugin.PropertyDiff{
+			"spec.selector": {Kind: plugin.DiffUpdateReplace, InputDiff: true},
+			"spec.a":        {Kind: plugin.DiffAddReplace},
+			"spec.b":        {Kind: plugin.DiffDeleteReplace},
+			"data":          {Kind: plugin.DiffUpdate},
+		},
+	}
+}
+
+func diffOf(t *testing.T, replace bool, urn resource.URN) plugin.DiffResponse {
+	t.Helper()
+	program := &declaration{Resources: []declaredResource{
+		{Type: stackType, Name: "reside-demo", Replace: true},
+		{Type: "kubernetes:apps/v1:Deployment", Name: "web", Replace: replace},
+	}}
+	found, err := (&steadyProvider{asking{response: replacement()}, program}).Diff(
+		context.Background(), plugin.DiffRequest{URN: urn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+const webURN = "urn:pulumi:demo::reside::pulumi:pulumi:Stack$kubernetes:apps/v1:Deployment::web"
+
+func TestAResourceThatMayNotBeReplacedIsUpdated(t *testing.T) {
+	found := diffOf(t, false, webURN)
+	if found.Replace() || found.DeleteBeforeReplace || found.Changes != plugin.DiffSome {
+		t.Errorf("expected an update, got %+v", found)
+	}
+	if kind := found.DetailedDiff["spec.selector"]; kind.Kind != plugin.DiffUpdate || !kind.InputDiff {
+		t.Errorf("expected an update of an input, got %+v", kind)
+	}
+	if len(found.DetailedDiff) != 4 || len(found.ChangedKeys) != 1 {
+		t.Errorf("expected the same paths, got %+v", found)
+	}
+}
+
+func TestAResourceThatMayBeReplacedIsReplaced(t *testing.T) {
+	if found := diffOf(t, true, webURN); !found.Replace() || !found.DeleteBeforeReplace {
+		t.Errorf("expected a replacement, got %+v", found)
+	}
+}
+
+func TestAResourceOfAnotherTypeIsNotTheOneOfTheProgram(t *testing.T) {
+	if found := diffOf(t, true, "urn:pulumi:demo::reside::kubernetes:apps/v1:StatefulSet::web"); found.Replace() {
+		t.Errorf("expected an update, got %+v", found)
+	}
+}
+
+func TestAnErrorOfTheProviderStays(t *testing.T) {
+	provider := &steadyProvider{asking{err: errors.New("broken")}, &declaration{}}
+	if _, err := provider.Diff(context.Background(), plugin.DiffRequest{URN: webURN}); err == nil {
+		t.Error("expected the error")
+	}
+}

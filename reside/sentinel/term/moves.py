@@ -1,0 +1,79 @@
+"""Objects that move from one stack to another one of the same owner: the first forgets them, the second adopts them.
+
+Otherwise the first would delete them, with their data, and the second create them anew. The owner declares an object in
+its new stack before it removes it from the old one. So a stack deletes objects only after every entry of its owner was
+read once in this term, and it looks at what these stacks declare at that moment.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reside.model.errors import NotReady
+from reside.model.stacks import OBJECTS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from reside.jazz import CoMap
+    from reside.sentinel.term.context import TermContext
+
+
+class Moves:
+    """Knows in which stacks objects are declared, during one term."""
+
+    def __init__(self, context: TermContext) -> None:
+        self._context = context
+        self._examined: set[str] = set()
+        self._sources: dict[str, CoMap] = {}
+
+    def examined(self, stack: str) -> None:
+        """Note that an attempt to read a stack has ended."""
+        self._examined.add(stack)
+
+    def read(self, stack: str, source: CoMap) -> None:
+        """Note the map of a stack."""
+        self._sources[stack] = source
+        self._examined.add(stack)
+
+    def forget(self, stack: str) -> None:
+        """Note that a stack was removed."""
+        self._sources.pop(stack, None)
+
+    def of(self, stack: str, owner: str, leaving: Collection[str]) -> dict[str, str]:
+        """Return those of the objects that leave a stack which another stack of its owner declares, and that stack.
+
+        Raises:
+            NotReady: another stack of the owner was not read yet.
+        """
+        if not leaving:
+            return {}
+        self._check_examined(stack, owner)
+        found: dict[str, str] = {}
+        for other, source in self._sources.items():
+            if other != stack and self._is_of(other, source, owner):
+                found |= dict.fromkeys(_keys(source.get(OBJECTS)).intersection(leaving), other)
+        return found
+
+    def _check_examined(self, stack: str, owner: str) -> None:
+        desired = self._context.data.desired
+        for other in desired.keys() - self._examined - {stack}:
+            edit = desired.edit(other)
+            if edit is not None and edit.by == owner:
+                raise NotReady(
+                    f"stack {stack}: objects leave it, and stack {other}, which may take them, is not read yet"
+                )
+
+    def _is_of(self, stack: str, source: CoMap, owner: str) -> bool:
+        entry, objects = self._context.entry(stack), source.edit(OBJECTS)
+        authors = (entry.by if entry and not entry.deleted else None, objects.by if objects else None)
+        return authors == (owner, owner)
+
+
+def _keys(objects: Any) -> set[str]:
+    """Return `Kind/name` of declared objects of any shape."""
+    found = set()
+    for obj in objects if isinstance(objects, list | tuple) else ():
+        if isinstance(obj, dict) and isinstance(obj.get("metadata"), dict):
+            found.add(f"{obj.get('kind')}/{obj['metadata'].get('name')}")
+    return found
