@@ -17,6 +17,7 @@ as lost: the next holder has not seen them, so the node does not send them any m
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 LOCK_PREFIX = "transaction/"
 """The lock of an object's transactions is this prefix and the object's id."""
+_LAST_FLUSH_S = 5.0
+"""How long a transaction that is cancelled waits for the acknowledgement of what it has written."""
 
 
 class Transaction:
@@ -95,11 +98,18 @@ class Transaction:
         """Wait until the sync server has acknowledged all writes, unless the lock is lost."""
         if self.held.lost.is_set():
             return
+        acknowledged = False
         try:
             await self._node.flush()
-        except BaseException as error:
-            self.held.mark_lost(f"its writes were not acknowledged: {error!r}")
+            acknowledged = True
+        except asyncio.CancelledError:  # the process stops; the lock is released when this returns
+            if not self.held.lost.is_set():
+                await self._node.flush(timeout=_LAST_FLUSH_S)
+                acknowledged = True
             raise
+        finally:
+            if not acknowledged:
+                self.held.mark_lost("its writes were not acknowledged")
 
     async def _confirm_and_write(self) -> None:
         await self.held.check()

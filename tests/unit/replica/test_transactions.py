@@ -21,6 +21,7 @@ class Recorder:
         self.calls: list[str] = []
         self.lost = asyncio.Event()
         self.answers = True
+        self.is_slow = False
 
     async def check(self) -> None:
         """Confirm the lock, unless the test lost it."""
@@ -36,9 +37,11 @@ class Recorder:
         self.calls.append(f"lost: {reason}")
         self.lost.set()
 
-    async def flush(self) -> None:
+    async def flush(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - as Node.flush
         """Wait for the sync server, unless the test has stopped it."""
-        self.calls.append("flush")
+        self.calls.append("flush" if timeout == 30.0 else "last flush")
+        if self.is_slow and timeout == 30.0:
+            await asyncio.Event().wait()
         if not self.answers:
             raise JazzTimeout("no answer")
 
@@ -115,6 +118,17 @@ async def test_a_lock_whose_writes_are_not_acknowledged_counts_as_lost(recorder:
     with pytest.raises(JazzTimeout):
         await tx.commit()
     assert recorder.calls[-1].startswith("lost: its writes were not acknowledged")
+
+
+async def test_a_cancelled_transaction_waits_for_what_it_has_written(recorder: Recorder, tx: Transaction) -> None:
+    recorder.is_slow = True
+    tx.stage(lambda: recorder.calls.append("write"))
+    task = asyncio.create_task(tx.commit())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert recorder.calls == ["check", "write", "flush", "last flush"]
 
 
 async def test_writes_under_a_lost_lock_are_not_waited_for(recorder: Recorder, tx: Transaction) -> None:
