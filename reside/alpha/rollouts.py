@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from reside.alpha import records
+from reside.alpha import lookups
 from reside.alpha.canary import end_canary
 from reside.alpha.endpoints import sync_endpoint
 from reside.alpha.granting.sync import Grantee, sync_grants
@@ -20,7 +20,9 @@ from reside.alpha.rolling_back import roll_back
 from reside.alpha.status import changed_versions, newly_starting
 from reside.alpha.versions import sync_providers
 from reside.common import tracing
+from reside.common.traceparent import TRACEPARENT, parse
 from reside.jazz import ValueDeleted
+from reside.model import lookup
 from reside.model.constants import AGENT_SECRET_KEY
 
 if TYPE_CHECKING:
@@ -117,7 +119,8 @@ async def _cause(alpha: Alpha, replica: Replica) -> str | None:
     current = next((version for version in replica.versions if version.id == replica.current_version), None)
     if current is None or current.request is None or current.was_healthy:
         return None
-    return (await records.find_request(alpha.data, current.request)).value.traceparent
+    target = await lookups.find(alpha.data, lookup.load_request_by_id(current.request))
+    return None if target is None else parse((await alpha.node.load_map(target)).get(TRACEPARENT))
 
 
 async def _delete_agent_secret(alpha: Alpha, record: ReplicaRecord, report: StackReport) -> None:
