@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _ALPHA_WITHIN_S: Final = 300.0
 """Seconds to wait until the control block names Alpha; then the process ends, and is started again."""
+_WORKERS: Final = 4
+"""Users that are looked at side by side; those that need a write wait for the lock."""
 _ENTRY_PAUSE_S: Final = 0.5
 """Pause before a changed entry is looked at. A replica can change entries of its own control block in a loop."""
 
@@ -77,7 +79,7 @@ class Loop:
             await alpha.until_granted(permission)
         manager = await open_manager(context)
         async with manager.blocks(self._entry_changed) as blocks:
-            self._queue = WorkQueue("users", partial(manager.keep, blocks), workers=1, backoff=DEFAULT)
+            self._queue = WorkQueue("users", partial(manager.keep, blocks), workers=_WORKERS, backoff=DEFAULT)
             for account in manager.data.known_accounts():
                 self._queue.add(account)
             await self._queue.run()
