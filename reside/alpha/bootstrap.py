@@ -167,7 +167,8 @@ async def load_system(alpha: Alpha, images: Iterable[str], approver: Approver = 
 async def load(alpha: Alpha, image: str, approver: Approver = approve_locally) -> None:
     """Load one image with Alpha's account, and wait until its version exists."""
     reference = ImageReference.parse(image)
-    existing = next((r.value for r in await records.replicas_of(alpha.data, reference.identity)), None)
+    found = await records.first_of(alpha.data, reference.identity)
+    existing = None if found is None else found.value
     current = existing.version(existing.current_version) if existing and existing.current_version else None
     if current is not None and current.digest == reference.digest:
         return

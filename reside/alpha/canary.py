@@ -93,7 +93,7 @@ async def end_canary(alpha: Alpha, record: ReplicaRecord, replica: Replica) -> b
     if not _is_due(replica, alpha.node.now_ms()):
         return False
     async with alpha.transaction() as tx:
-        present = await records.read_replica(alpha.data, record.map.id)
+        present = await records.read_active(alpha.data, record.map.id)
         if not _is_due(present.value, alpha.node.now_ms()):
             return False
         stage_abort(tx, present)

@@ -15,7 +15,6 @@ from reside.model.entities import Replica, ReplicaVersion
 from reside.model.errors import LoadRefused
 
 if TYPE_CHECKING:
-    from reside.alpha.records import ReplicaRecord
     from reside.alpha.state import Alpha
     from reside.model.entities import ApproveRequest, LoadRequest
     from reside.model.stacks import DesiredStack
@@ -42,7 +41,9 @@ def version_of(approved: ApproveRequest, number: int, request: LoadRequest) -> R
 
 def next_version(replica: Replica | None) -> int:
     """Return the id of the version after the latest one."""
-    return max((version.id for version in replica.versions), default=0) + 1 if replica else 1
+    if replica is None:
+        return 1
+    return max(replica.last_version or 0, *(version.id for version in replica.versions), 0) + 1
 
 
 def with_version(approved: ApproveRequest, existing: Replica | None, request: LoadRequest) -> Replica:
@@ -95,11 +96,9 @@ async def updated_replica(alpha: Alpha, identity: str, *, exclusive: bool, repli
     Raises:
         LoadRefused: that replica is being deleted.
     """
-    instances = await records.replicas_of(alpha.data, identity)
-    if instances and (exclusive or instances[0].value.info.exclusive):
-        found: ReplicaRecord | None = instances[0]
-    else:
-        found = None if replica_id is None else await records.find_replica(alpha.data, replica_id)
+    found = await records.first_of(alpha.data, identity)
+    if found is None or not (exclusive or found.value.info.exclusive):
+        found = None if replica_id is None else await records.find_active(alpha.data, replica_id)
     if found is not None and found.value.deletion is not None:
         raise LoadRefused(f"replica {found.value.name} is being deleted: load the image again when it is gone")
     return None if found is None else found.value

@@ -78,6 +78,8 @@ async def make_data(node: Node, public: Group) -> AlphaData:
     replicas = await _group(node, root, names.REPLICAS_GROUP)
     if replicas.id not in management.parents():
         await management.extend(replicas, "reader")
+    if names.REPLICAS not in root:
+        root.set(names.DEPENDANTS_LISTED, True)
     for member, owner in _LISTS.items():
         if member not in root:
             root.set(member, (await _group(node, root, owner) if owner else public).create_list().id)

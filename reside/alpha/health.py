@@ -78,15 +78,20 @@ def next_deadline_s(replica: Replica, now_ms: int) -> float | None:
     return min(left) / 1000 if left else None
 
 
-def roll_back_target(replica: Replica, now_ms: int) -> ReplicaVersion | None:
-    """Return the version that becomes current because the current one has failed; None if it stays."""
+def roll_back_target(replica: Replica, now_ms: int) -> int | None:
+    """Return the id of the version that becomes current because the current one has failed; None if it stays."""
     if replica.current_version is None or replica.info.kind == "oneshot":
         return None
     current = replica.version(replica.current_version)
     if current.rolled_back_to is not None:  # an Alpha died before it made that version current
-        return replica.version(current.rolled_back_to)
+        return current.rolled_back_to
     has_failed = current.status == "error" and has_missed_deadline(current, now_ms)
     if not has_failed or current.health.on_failure != "roll-back":
         return None
-    healthy = [v for v in replica.versions if v.id < current.id and v.was_healthy and v.rolled_back_to is None]
-    return max(healthy, key=lambda v: v.id, default=None)
+    healthy = [replica.last_healthy_version or 0, *(v.id for v in replica.versions if is_target(v))]
+    return max((number for number in healthy if 0 < number < current.id), default=None)
+
+
+def is_target(version: ReplicaVersion) -> bool:
+    """Return whether a later version may be rolled back to this one: it was healthy, and not rolled back itself."""
+    return version.was_healthy and version.rolled_back_to is None

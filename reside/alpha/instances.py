@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reside.alpha import lookups, records
+from reside.alpha.active_versions import ACTIVE, LAST
 from reside.alpha.candidate import updated_replica
 from reside.alpha.granting import control_blocks
 from reside.alpha.lookups import Reservation
@@ -81,7 +82,7 @@ async def instance_of(
         account = await _account(alpha, record, approved, number, prepared)
         made = await _make(alpha, number, approved, account, record.value.owner)
     else:
-        made = await records.read_replica(alpha.data, target)
+        made = await records.read_active(alpha.data, target)
     await _index(alpha.data, made)
     lookups.confirm_id(alpha.data, _reservation(record), number)
     return made
@@ -150,10 +151,12 @@ async def _make(
             "agentSecret": account.agent_secret,
             "management": management.id,
             "versions": data.replicas_group.create_list().id,
+            ACTIVE: {},
+            LAST: 0,
         }
     )
     await lookups.set_target(data, lookup.replica_by_id(number), replica.id)
-    return await records.read_replica(data, replica.id)
+    return await records.read_active(data, replica.id)
 
 
 async def _index(data: AlphaData, replica: ReplicaRecord) -> None:

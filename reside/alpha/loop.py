@@ -1,18 +1,21 @@
 """The leader loop: watch everything that Alpha's work depends on, and handle changes by key.
 
 Keys: `scan` (the lists), `sentinel` (its reports), `settings` (of the cluster), `replica/<id>`, `deletion/<CoId>` (of a
-replica), `account/<id>` (the direct grants of a person), and in a queue of its own `request/<id>`, so that a slow
-registry delays no rollout. One Alpha of a cluster leads. It starts by handling everything, so it continues what its
-predecessor did not complete.
+replica), `account/<id>` (the direct grants of a person), `first` (the replicas that existed at the start), and in a
+queue of its own `request/<id>`, so that a slow registry delays no rollout. One Alpha of a cluster leads. It starts by
+handling everything, so it continues what its predecessor did not complete; changes don't wait for that. Of a map with
+many members it reads those that have changed.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from reside.alpha import open_requests, previews, records
+from reside.alpha.following import Changes, FirstPasses
 from reside.alpha.granting.blocks import Blocks
 from reside.alpha.granting.sync import Grantee, sync_grants
 from reside.alpha.loading import again
@@ -27,6 +30,8 @@ from reside.common import tracing
 from reside.common.backoff import DEFAULT
 from reside.common.workqueue import WorkQueue
 from reside.jazz import fenced_writes
+from reside.model.alpha_contract import DEPENDANTS_LISTED
+from reside.model.sentinel_data import request_of
 from reside.replica.background import in_background
 
 if TYPE_CHECKING:
@@ -34,13 +39,14 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from reside.alpha.records import ReplicaRecord, RequestRecord
+    from reside.alpha.sentinel_client import SentinelMaps
     from reside.alpha.state import Alpha
     from reside.jazz import CoMap, Value
     from reside.locks import Held
     from reside.model.entities import LoadRequest
 
 _log = structlog.get_logger(__name__)
-SCAN, SENTINEL, SETTINGS, DELETION = "scan", "sentinel", "settings", "deletion"
+SCAN, SENTINEL, SETTINGS, DELETION, FIRST = "scan", "sentinel", "settings", "deletion", "first"
 WORKERS: Final = 4
 _ENTRY_PAUSE_S: Final = 0.5
 """Pause before a changed entry of a control block is looked at. A replica can change its own entries in a loop."""
@@ -60,10 +66,14 @@ class Loop:
         self._subscriptions: dict[str, Callable[[], None]] = {}
         self._open: set[int] = set()
         self._deleting: set[int] = set()
-        self._unreported: dict[str, int] = {}
+        self._stacks: dict[str, int] = {}
+        self._reports: dict[str, CoMap] = {}
         self._blocks = Blocks(alpha.data, self._grantee_changed)
         self._index: CoMap | None = None
         self._counted = OpenRequests()
+        self._changes = Changes()
+        self._first = FirstPasses(self._changes.of(alpha.data.replicas))
+        self._sentinel: SentinelMaps | None = None
 
     async def run(self) -> None:
         """Handle everything that exists and every change, until cancelled or until an error."""
@@ -71,8 +81,8 @@ class Loop:
         for values in (data.root, data.replicas, data.direct_grants):
             self._watch(values, SCAN)
         self._watch(data.cluster_settings, SETTINGS)
-        self._queue.add(SCAN)
-        self._queue.add(SENTINEL)
+        for key in (SCAN, SENTINEL, FIRST):
+            self._queue.add(key)
         try:
             with leading(alpha=self._queue, requests=self._requests) as self._counted:
                 async with in_background(requests=self._requests.run):
@@ -89,17 +99,30 @@ class Loop:
             await self._scan()
         elif kind == SENTINEL:
             await self._follow_sentinel()
+        elif kind == FIRST:
+            await self._first_passes()
         elif kind == SETTINGS:
-            for known in self._alpha.data.replicas_by_account.values():
-                self._queue.add(f"replica/{known}")
+            self._first.repeat(self._stacks.values())
+            self._queue.add(FIRST)
         elif kind == DELETION:
-            await self._delete(await records.read_replica(self._alpha.data, number))
+            await self._delete(await records.read_active(self._alpha.data, number))
         elif kind == "account":
             await sync_grants(self._alpha, self._blocks, Grantee(number))
         else:
-            record = await records.find_replica(self._alpha.data, int(number))
+            await self._pass(int(number))
+
+    async def _pass(self, number: int) -> None:
+        """Handle the present state of a replica."""
+        succeeded = False
+        try:
+            record = await records.find_active(self._alpha.data, number)
             if record is not None:
+                await self._watch_report(record.value.name)
                 await (self._reconcile if record.value.deletion is None else self._delete)(record)
+            succeeded = True
+        finally:
+            if self._first.ended(number, succeeded=succeeded):
+                self._queue.add(FIRST)
 
     async def _reconcile(self, record: ReplicaRecord) -> None:
         pause = await reconcile_replica(self._alpha, self._blocks, record)
@@ -112,63 +135,108 @@ class Loop:
         self._deleting.add(record.value.id)
         if await delete_replica(self._alpha, self._blocks, record):
             self._deleting.discard(record.value.id)
-            self._unreported.pop(record.value.name, None)
+            self._stacks.pop(record.value.name, None)
             self._unwatch(record.map)
             self._unwatch(record.management)
+            report = self._reports.pop(record.value.name, None)
+            if report is not None:
+                self._unwatch(report)
+
+    async def _first_passes(self) -> None:
+        """Follow the replicas that existed at the start of the term, then begin passes over them.
+
+        It begins a few, and the next ones when these have ended. So what changes meanwhile is handled at once.
+        """
+        followed = self._first.next_to_follow()
+        if followed:
+            for replica in await asyncio.gather(*(records.read_outline(self._alpha.data, co_id) for co_id in followed)):
+                self._first.add(replica.value.id)
+                self._follow_replica(replica)
+            self._queue.add(FIRST)
+        for number in self._first.next_to_pass() if not followed else ():
+            self._queue.add(f"replica/{number}")
+        if not self._first.is_over or self._first.unfinished or self._alpha.data.root.get(DEPENDANTS_LISTED) is True:
+            return
+        async with self._alpha.transaction() as tx:  # each replica has been indexed by its pass
+            tx.stage(lambda: self._alpha.data.root.set(DEPENDANTS_LISTED, True))
 
     async def _scan(self) -> None:
-        """Watch and handle the replicas, direct grants and open requests that are not watched yet."""
+        """Watch and handle the direct grants, open requests and new replicas that are not watched yet."""
         data = self._alpha.data
-        for co_id in data.replicas.as_list():
-            if co_id not in self._subscriptions:
-                await self._follow_replica(await records.read_replica(data, co_id))
-        for account, co_id in data.direct_grants.items():
-            if co_id not in self._subscriptions:
+        for account in self._changes.of(data.direct_grants):
+            co_id = data.direct_grants.get(account)
+            if isinstance(co_id, str) and co_id not in self._subscriptions:
                 self._watch(await data.node.load_map(co_id), self._key_of(account))
                 self._add(self._key_of(account))
         listed = await open_requests.index(data.node, data.root)
         if self._watch(listed, SCAN) and self._index is not None:
+            self._changes.forget(self._index)
             self._unwatch(self._index)
         self._index = listed
-        for co_id in listed.as_dict().values():
+        for number in self._changes.of(listed):
+            co_id = listed.get(number)
+            if isinstance(co_id, str) and co_id not in self._subscriptions:
+                self._watch(await data.node.load_map(co_id), f"request/{number}")
+                self._add(f"request/{number}")
+        for co_id in self._changes.of(data.replicas):
             if co_id not in self._subscriptions:
-                record = await records.read_request(data, co_id)
-                self._watch(record.map, f"request/{record.value.id}")
-                self._add(f"request/{record.value.id}")
+                replica = await records.read_outline(data, co_id)
+                self._follow_replica(replica)
+                self._queue.add(f"replica/{replica.value.id}")
 
-    async def _follow_replica(self, replica: ReplicaRecord) -> None:
+    def _follow_replica(self, replica: ReplicaRecord) -> None:
         if replica.value.deletion is not None:  # its look-up by id may be gone already
             self._queue.add(f"{DELETION}/{replica.map.id}")
         key = f"replica/{replica.value.id}"
-        self._unreported[replica.value.name] = replica.value.id
+        self._stacks[replica.value.name] = replica.value.id
         self._watch(replica.map, key)
         self._watch(replica.management, key)
-        self._queue.add(key)
-        self._queue.add(SENTINEL)
 
     async def _resolve_again(self, number: int) -> None:
         """Watch the providers of the open requirements of a replica, and request a load if they resolve to others."""
-        record = await records.find_replica(self._alpha.data, number)
+        record = await records.find_active(self._alpha.data, number)
         if record is not None:
             for listed in await again.look_ups(self._alpha, record.value):
                 self._watch_also(listed, f"replica/{number}")
             await again.request_again(self._alpha, record.value)
 
     async def _follow_sentinel(self) -> None:
-        """Watch the reports, and handle the replicas and requests that reports and previews are about."""
+        """Handle the replicas and requests whose reports and previews have come, gone, or been replaced."""
         maps = await self._alpha.sentinel.open()
-        self._watch(maps.reports, SENTINEL)
-        self._watch(maps.results, SENTINEL)
-        for stack, number in tuple(self._unreported.items()):  # a concurrent scan may add to them
-            target = maps.reports.get(stack)
-            if isinstance(target, str):
-                self._watch(await self._alpha.node.load_map(target), f"replica/{number}")
+        are_new = self._sentinel is None or self._sentinel.previews.id != maps.previews.id
+        self._use(maps)
+        for stack in self._changes.of(maps.reports):
+            number = self._stacks.get(stack)
+            if number is None or self._first.waits(number):
+                continue
+            if number in self._deleting or await self._watch_report(stack):
                 self._queue.add(f"replica/{number}")
-                self._unreported.pop(stack, None)
-        for number in self._deleting:
-            self._queue.add(f"replica/{number}")
-        for number in self._open:
+        changed = {request_of(key) for key in self._changes.of(maps.results)}
+        for number in self._open if are_new else self._open & changed:
             self._add(f"request/{number}")
+
+    def _use(self, maps: SentinelMaps) -> None:
+        """Watch the Sentinel's maps, and no longer those that it has replaced."""
+        for old, new in zip(self._sentinel or maps, maps, strict=True):
+            if old.id != new.id:
+                self._unwatch(old)
+                self._changes.forget(old)
+        self._sentinel = maps
+        for values in (maps.root, maps.reports, maps.results):
+            self._watch(values, SENTINEL)
+
+    async def _watch_report(self, stack: str) -> bool:
+        """Watch the report of a replica's stack, if there is one; return whether it is another map than before."""
+        maps = await self._alpha.sentinel.open()
+        target, before = maps.reports.get(stack), self._reports.get(stack)
+        if stack not in self._stacks or not isinstance(target, str) or (before is not None and before.id == target):
+            return False
+        report = await self._alpha.node.load_map(target)
+        if before is not None:
+            self._unwatch(before)
+        self._reports[stack] = report
+        self._watch(report, f"replica/{self._stacks[stack]}")
+        return True
 
     async def _request(self, key: str) -> None:
         number = int(key.partition("/")[2])

@@ -51,7 +51,8 @@ async def revoked(context: Context, ref: PermissionRef, _grant: Grant) -> None:
 async def manager_revoked(context: Context, ref: PermissionRef, grant: Grant) -> None:
     """Revoke `replica:manage:all`; what the account has configured stays, in Alpha's name."""
     data = with_managers(await open_data(context.node, context.data[ref.contract]), managers(context))
-    for replica in await records.all_replicas(data):
+    for co_id in data.replicas.as_list():
+        replica = await records.read_outline(data, co_id)
         take_over(replica.management, replica.value.management, ref.account)
     await context.node.flush()
     await revoked(context, ref, grant)

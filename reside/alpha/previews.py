@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from reside.model.sentinel_data import preview_key, preview_prefix
+from reside.model.sentinel_data import preview_key
 from reside.model.stacks import StackPreview
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ async def preview(alpha: Alpha, request: int, candidate: DesiredStack) -> StackP
     if not candidate.objects:
         return StackPreview(candidate.name, candidate.revision)
     key = preview_key(request, candidate.revision)
-    await alpha.sentinel.withdraw_previews(preview_prefix(request), keep=key)
+    await alpha.sentinel.withdraw_previews(request, keep=key)
     found = await alpha.sentinel.read_preview(key)
     if found is not None and found.revision in {candidate.revision, UNREAD}:
         return found
@@ -45,4 +45,4 @@ async def withdraw(alpha: Alpha, request: int) -> None:
     Raises:
         NotReady: the Sentinel's data can't be reached.
     """
-    await alpha.sentinel.withdraw_previews(preview_prefix(request))
+    await alpha.sentinel.withdraw_previews(request)

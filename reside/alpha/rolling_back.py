@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from reside.alpha import records
+from reside.alpha.active_versions import activate, list_dependant
 from reside.alpha.health import roll_back_target
 
 if TYPE_CHECKING:
@@ -32,13 +33,17 @@ async def roll_back(alpha: Alpha, record: ReplicaRecord, replica: Replica) -> bo
     if roll_back_target(replica, alpha.node.now_ms()) is None:
         return False
     async with alpha.transaction() as tx:
-        present = await records.read_replica(alpha.data, record.map.id)
+        present = await records.read_active(alpha.data, record.map.id)
         target = roll_back_target(present.value, alpha.node.now_ms())
         failed = present.value.current_version
         if target is None or failed is None:
             return False
-        tx.stage(lambda: present.versions[failed].set("rolledBackTo", target.id))
-        tx.stage(lambda: present.map.set("currentVersion", target.id))
+        present = await records.read_active(alpha.data, record.map.id, also=[target])
+        required = [present.value.version(target)]
+        await tx.run_exclusively(lambda: list_dependant(alpha.data, present.map, required))
+        tx.stage(lambda: present.versions[failed].set("rolledBackTo", target))
+        tx.stage(lambda: activate(present.map, target, present.versions[target].id))
+        tx.stage(lambda: present.map.set("currentVersion", target))
     reason = present.value.version(failed).reason
-    _log.warning("rolled back", replica=present.value.name, version=failed, to=target.id, reason=reason)
+    _log.warning("rolled back", replica=present.value.name, version=failed, to=target, reason=reason)
     return True

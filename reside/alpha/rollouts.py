@@ -17,8 +17,8 @@ from reside.alpha.health import next_deadline_s
 from reside.alpha.lock_access import sync_access
 from reside.alpha.rendering import render_replica, template_change
 from reside.alpha.rolling_back import roll_back
-from reside.alpha.status import changed_versions, newly_starting
-from reside.alpha.versions import sync_providers
+from reside.alpha.status import changed_versions, newly_starting, reported_versions
+from reside.alpha.versions import retire_versions, sync_providers
 from reside.common import tracing
 from reside.common.traceparent import TRACEPARENT, parse
 from reside.jazz import ValueDeleted
@@ -49,7 +49,11 @@ async def reconcile_replica(alpha: Alpha, blocks: Blocks, record: ReplicaRecord)
     await sync_endpoint(alpha, blocks, record.value)
     await sync_access(alpha, blocks, record.value)
     await alpha.sentinel.open()  # raises before anything else is written
-    replica = await _update_versions(alpha, record)
+    report = await alpha.sentinel.read_report(record.value.name)
+    reported = reported_versions(record.value, report)
+    if not reported <= record.versions.keys():  # of a version that had ended, there is something again
+        record = await records.read_active(alpha.data, record.map.id, also=reported)
+    replica = await _update_versions(alpha, record, report)
     if await roll_back(alpha, record, replica) or await end_canary(alpha, record, replica):
         return 0.0
     if replica is not record.value:
@@ -60,15 +64,15 @@ async def reconcile_replica(alpha: Alpha, blocks: Blocks, record: ReplicaRecord)
             record.versions[version].set("status", status)
         await _declare(alpha, replica, stack)
     _write_template_change(record, replica, template_change(alpha, replica, stack))
+    await retire_versions(alpha, record, replica, reported)
     return next_deadline_s(replica, alpha.node.now_ms())
 
 
-async def _update_versions(alpha: Alpha, record: ReplicaRecord) -> Replica:
+async def _update_versions(alpha: Alpha, record: ReplicaRecord, report: StackReport) -> Replica:
     """Write what has changed of the versions, and return the replica with them."""
     last = await alpha.sentinel.read_desired(record.value.name)
     if last is None:
         return record.value
-    report = await alpha.sentinel.read_report(record.value.name)
     changed = changed_versions(record.value, last, report, alpha.node.now_ms())
     for version in changed.values():
         _write_version(record, version)

@@ -1,33 +1,45 @@
 """Alpha's interface to the Sentinel: declare stacks and candidates, read reports and preview results.
 
-Alpha's desired stacks are maps in its own group `stacks`. The Sentinel's data names them: `desired` by stack name,
-`previews` by preview key.
+Alpha's desired stacks and candidates are maps in its own group `stacks`. The Sentinel's data names them: `desired` by
+stack name, `previews` by preview key. The Sentinel may replace each of its maps.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from reside.common.traceparent import TRACEPARENT
+from reside.alpha import declared_stacks
 from reside.common.tracing import current
+from reside.jazz import ValueDeleted
 from reside.model import sentinel_data
 from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.errors import InvalidInput, NotReady
-from reside.model.stacks import OBJECTS, DesiredStack, StackPreview, StackReport
+from reside.model.sentinel_data import request_of
+from reside.model.stacks import StackPreview, StackReport
 
 if TYPE_CHECKING:
     from reside.alpha.data import AlphaData
-    from reside.jazz import CoMap
+    from reside.jazz import CoMap, Tracker
+    from reside.model.stacks import DesiredStack
     from reside.replica import Context
 
 _MAPS = (sentinel_data.DESIRED, sentinel_data.PREVIEWS, sentinel_data.REPORTS, sentinel_data.PREVIEW_RESULTS)
 
 
-@dataclass(frozen=True)
-class SentinelMaps:
+class _Keys(NamedTuple):
+    """The keys of `previews` by load request, and what tells those that change."""
+
+    map_id: str
+    tracker: Tracker
+    by_request: dict[int | None, set[str]]
+
+
+class SentinelMaps(NamedTuple):
     """The maps of the Sentinel's data."""
 
+    root: CoMap
+    """Names the other maps, which the Sentinel may replace."""
     desired: CoMap
     previews: CoMap
     reports: CoMap
@@ -45,6 +57,7 @@ class SentinelClient:
     def __init__(self, context: Context, data: AlphaData) -> None:
         self._context = context
         self._data = data
+        self._keys: _Keys | None = None
 
     async def open(self) -> SentinelMaps:
         """Return the Sentinel's maps.
@@ -62,7 +75,7 @@ class SentinelClient:
         missing = [member for member in _MAPS if not isinstance(root.get(member), str)]
         if missing:
             raise NotReady(f"the data of {peers[0].name} has no {', '.join(missing)} yet: it has not started")
-        return SentinelMaps(*[await self._context.node.load_map(root[member]) for member in _MAPS])
+        return SentinelMaps(root, *[await self._context.node.load_map(root[member]) for member in _MAPS])
 
     async def read_desired(self, stack: str) -> DesiredStack | None:
         """Return the desired stack of this name; None if Alpha has not written it.
@@ -70,9 +83,7 @@ class SentinelClient:
         Raises:
             InvalidInput: it is malformed.
         """
-        name = sentinel_data.stack_map(stack)
-        found = await self._data.node.find_unique_map(self._data.stacks_group.id, name)
-        return None if found is None or OBJECTS not in found else DesiredStack.parse(found.as_dict())
+        return await declared_stacks.read(self._data, stack)
 
     async def declare(self, stack: DesiredStack) -> None:
         """Write a desired stack and name it in `desired`; an equal stack is not written again.
@@ -81,9 +92,10 @@ class SentinelClient:
             NotReady: the Sentinel's data can't be reached.
         """
         maps = await self.open()
-        target = await self._write(sentinel_data.stack_map(stack.name), stack)
+        target = await declared_stacks.write(self._data, stack)
         _name(maps.desired, stack.name, target)
         await self._data.node.flush()
+        await declared_stacks.erase_replaced(self._data, stack.name)
 
     async def remove(self, stack: str) -> bool:
         """Remove a desired stack; return whether the Sentinel reports nothing of it any more.
@@ -92,11 +104,9 @@ class SentinelClient:
             NotReady: the Sentinel's data can't be reached.
         """
         maps = await self.open()
-        found = await self._data.node.find_unique_map(self._data.stacks_group.id, sentinel_data.stack_map(stack))
         if stack in maps.desired:
             maps.desired.delete(stack)
-        if found is not None and OBJECTS in found:  # another replica of this name starts with an empty stack
-            found.delete(OBJECTS)
+        await declared_stacks.erase(self._data, stack)
         await self._data.node.flush()
         return stack not in maps.reports
 
@@ -116,11 +126,16 @@ class SentinelClient:
         """Write a candidate and name it in `previews`; the Sentinel then writes the result.
 
         Raises:
-            NotReady: the Sentinel's data can't be reached.
+            NotReady: the Sentinel's data can't be reached, or it has just replaced the map.
         """
         maps = await self.open()
-        _name(maps.previews, key, await self._write(sentinel_data.candidate_map(key), candidate))
+        if maps.previews.get(key) not in self._own_candidates(maps.previews, key):
+            maps.previews.set(
+                key, self._data.stacks_group.create_map(replace(candidate, traceparent=current()).document()).id
+            )
         await self._data.node.flush()
+        if (await self.open()).previews.id != maps.previews.id:
+            raise NotReady(f"the Sentinel has replaced its map of candidates: {key} is requested again")
 
     async def read_preview(self, key: str) -> StackPreview | None:
         """Return the result of a candidate; None as long as there is no valid one.
@@ -134,29 +149,45 @@ class SentinelClient:
         except InvalidInput:
             return None
 
-    async def withdraw_previews(self, prefix: str, keep: str | None = None) -> None:
-        """Remove the candidates whose keys begin with `prefix` from `previews`, except for the key `keep`.
+    async def withdraw_previews(self, request: int, keep: str | None = None) -> None:
+        """Remove the candidates of a load request from `previews`, except for the key `keep`, and delete them.
 
         Raises:
             NotReady: the Sentinel's data can't be reached.
         """
         previews = (await self.open()).previews
-        stale = [key for key in list(previews) if key.startswith(prefix) and key != keep]
+        stale = [key for key in self._keys_of(previews, request) if key != keep]
         for key in stale:
+            for co_id in self._own_candidates(previews, key):
+                await self._destroy(co_id)
             previews.delete(key)
         if stale:
             await self._data.node.flush()
 
-    async def _write(self, name: str, stack: DesiredStack) -> CoMap:
-        """Write a stack into Alpha's group `stacks` under a unique name, all members in one transaction.
+    def _keys_of(self, previews: CoMap, request: int) -> list[str]:
+        """Return the keys of a load request; only keys that have changed since the last call are read."""
+        if self._keys is None or self._keys.map_id != previews.id:
+            self._keys = _Keys(previews.id, previews.track(), {})
+        for key in self._keys.tracker.take():
+            of_request = self._keys.by_request.setdefault(request_of(key), set())
+            if key in previews:
+                of_request.add(key)
+            else:
+                of_request.discard(key)
+                if not of_request:
+                    del self._keys.by_request[request_of(key)]
+        return sorted(self._keys.by_request.get(request, ()))
 
-        A stack that has changed gets the trace of this change, for the Sentinel's spans.
-        """
-        members = replace(stack, traceparent=current()).document()
-        found = await self._data.node.unique_map(self._data.stacks_group, name, members)
-        if found.get("revision") != stack.revision or found.get(OBJECTS) != members[OBJECTS]:
-            found.update(members, unset=() if TRACEPARENT in members else (TRACEPARENT,))
-        return found
+    def _own_candidates(self, previews: CoMap, key: str) -> list[str]:
+        """Return the maps that Alpha itself has named under a key, the latest last: others may write there, too."""
+        me = self._data.node.account_id
+        return [edit.value for edit in previews.history(key) if edit.by == me and isinstance(edit.value, str)]
+
+    async def _destroy(self, candidate: str) -> None:
+        try:
+            (await self._data.node.load_map(candidate)).destroy()
+        except ValueDeleted:
+            return
 
 
 def _name(entries: CoMap, key: str, target: CoMap) -> None:

@@ -51,6 +51,15 @@ def changed_versions(
     return {version.id: found[version.id] for version in replica.versions if found[version.id] != version}
 
 
+def reported_versions(replica: Replica, report: StackReport) -> set[int]:
+    """Return the ids of the versions of whose workload the report has something, up to the latest version."""
+    last = max(replica.last_version or 0, *(version.id for version in replica.versions), 0)
+    kind = "Job" if replica.info.kind == "oneshot" else "Deployment"
+    prefix = f"{kind}/{workload_name(replica.name, 0).removesuffix('0')}"
+    numbers = (key.removeprefix(prefix) for key in report.objects if key.startswith(prefix))
+    return {int(number) for number in numbers if number.isdecimal() and 0 < int(number) <= last}
+
+
 def newly_starting(replica: Replica, stack: DesiredStack) -> dict[int, VersionStatus]:
     """Return `starting` for the current version and the canary if they are declared, but have not been reported.
 

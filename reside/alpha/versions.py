@@ -12,19 +12,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reside.alpha import contracts, lookups, records
+from reside.alpha.active_versions import (
+    activate,
+    active_maps,
+    ended,
+    keep_active,
+    list_dependant,
+    providers,
+    unlist_dependant,
+)
 from reside.alpha.candidate import next_version, version_of
 from reside.alpha.instances import instance_of, prepare_account
 from reside.alpha.stacks.system import is_rendered
 from reside.model import lookup
+from reside.model.entities import ReplicaVersion
 from reside.model.errors import LoadRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
+    from reside.alpha.data import AlphaData
     from reside.alpha.records import ReplicaRecord, RequestRecord
     from reside.alpha.state import Alpha
     from reside.jazz import CoMap, Credentials
-    from reside.model.entities import ApproveRequest, Replica, ReplicaVersion
+    from reside.model.entities import ApproveRequest, Replica
 
 
 async def create_version(alpha: Alpha, number: int) -> None:
@@ -58,8 +69,10 @@ async def _create(alpha: Alpha, number: int, prepared: Credentials | None) -> No
     if approved is None:
         return
     replica = await instance_of(alpha, record, approved, prepared)
+    await index_versions(alpha.data, replica)
     version = await _version(alpha, record, replica, approved)
-    replica = await records.read_replica(alpha.data, replica.map.id)
+    replica = await records.read_active(alpha.data, replica.map.id, also=[version.id])
+    await list_dependant(alpha.data, replica.map, [version])
     if version.canary_percent is None:
         await _index_contracts(alpha, replica, version)
     _switch(replica, version)
@@ -70,22 +83,63 @@ async def _create(alpha: Alpha, number: int, prepared: Credentials | None) -> No
 async def _version(
     alpha: Alpha, record: RequestRecord, replica: ReplicaRecord, approved: ApproveRequest
 ) -> ReplicaVersion:
-    """Return the request's version; add it to the replica's list if it is not there.
+    """Return the request's version; add it to the replica's list, and to its active versions, if it is not there.
 
     The version's map has a name that follows from the request, and the version exists once it is in the list. So a
     process that dies in between leaves a map that only a later run for the same request uses.
     """
-    for earlier in replica.value.versions:
-        if earlier.request == record.value.id:
-            return earlier
+    name, group = f"version.of-request.{record.value.id}", alpha.data.replicas_group
+    listed = await alpha.node.load_list(replica.map["versions"])
+    found = await alpha.node.find_unique_map(group.id, name)
+    if found is not None and found.id in listed:
+        earlier = records.parse(ReplicaVersion, found.as_dict(), found.id)
+        if earlier.rolled_back_to is None and earlier.id > (replica.value.current_version or 0):
+            activate(replica.map, earlier.id, found.id)
+        return earlier
     version = version_of(approved, next_version(replica.value), record.value)
     if not is_rendered(approved.identity):  # the seed itself makes this load, so it has run
         version = version.model_copy(update={"status": "completed"})
     members = version.document()
-    made = await alpha.node.unique_map(alpha.data.replicas_group, f"version.of-request.{record.value.id}", members)
+    made = await alpha.node.unique_map(group, name, members)
     made.update({key: value for key, value in members.items() if made.get(key) != value})
-    (await alpha.node.load_list(replica.map["versions"])).append(made.id)
+    listed.append(made.id)
+    activate(replica.map, version.id, made.id)
     return version
+
+
+async def index_versions(data: AlphaData, replica: ReplicaRecord) -> None:
+    """Write which versions are active, for a replica of an earlier release. The caller holds Alpha's lock."""
+    if active_maps(replica.map.as_dict()) is not None:
+        return
+    whole = await records.read_replica(data, replica.map.id)
+    gone = ended(whole.value)
+    await list_dependant(data, replica.map, [version for version in whole.value.versions if version not in gone])
+    keep_active(replica.map, whole.value, whole.versions, gone)
+
+
+async def retire_versions(alpha: Alpha, record: ReplicaRecord, replica: Replica, reported: Collection[int]) -> None:
+    """End the activity of versions that have ended, after their grants were withdrawn.
+
+    Args:
+        alpha: the running Alpha.
+        record: the replica's record.
+        replica: the replica with the present statuses of its versions.
+        reported: ids of the versions of which the Sentinel reports an object.
+    """
+    is_indexed = active_maps(record.map.as_dict()) is not None
+    if is_indexed and not ended(replica, reported):
+        return
+
+    async def write() -> None:
+        await index_versions(alpha.data, record)
+        present = await records.read_active(alpha.data, record.map.id)
+        gone = ended(present.value, reported)
+        still = providers([version for version in present.value.versions if version not in gone])
+        await unlist_dependant(alpha.data, record.map, providers(gone) - still)
+        keep_active(record.map, present.value, present.versions, gone)
+
+    async with alpha.transaction() as tx:
+        await tx.run_exclusively(write)
 
 
 async def _index_contracts(alpha: Alpha, replica: ReplicaRecord, version: ReplicaVersion) -> None:
@@ -115,7 +169,7 @@ async def sync_providers(alpha: Alpha, record: ReplicaRecord) -> None:
         return
 
     async def write() -> None:
-        present = await records.read_replica(alpha.data, record.map.id)
+        present = await records.read_active(alpha.data, record.map.id)
         await _set_listings(alpha, present, await _wrong_listings(alpha, present))
 
     async with alpha.transaction() as tx:

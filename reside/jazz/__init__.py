@@ -40,6 +40,7 @@ from reside.jazz.values.comap import CoMap, Edit
 from reside.jazz.values.stream import FileStream
 from reside.jazz.values.streamview import FileInfo
 from reside.jazz.values.text import CoPlainText
+from reside.jazz.values.tracking import Tracker
 from reside.jazz.values.value import Value
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ __all__ = [
     "SqliteStore",
     "StoreFailed",
     "TokenRefused",
+    "Tracker",
     "UsedTokens",
     "UsedTokensInMemory",
     "UsedTokensOnDisk",

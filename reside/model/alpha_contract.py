@@ -65,6 +65,8 @@ REPLICAS_BY_ACCOUNT: Final = "replicasByAccount"
 """A map: account of a replica → id of the replica."""
 CLUSTER_SETTINGS: Final = "clusterSettings"
 """A map with the settings of the cluster (`reside.model.cluster`)."""
+DEPENDANTS_LISTED: Final = "dependantsListed"
+"""True once the look-ups `dependants.of-replica.N` are complete, which an upgrade of an earlier release makes them."""
 DIRECT_GRANTS: Final = "directGrants"
 """A map: account → id of the map of its direct grants (`reside.model.entities.DirectGrant`)."""
 

@@ -245,8 +245,10 @@ class Replica(Entity):
     """An instance with its versions.
 
     `owner` is the account of the person that it belongs to, `disabled_by` the account whose call disabled it last,
-    `current_version` the id of the current version, `canary` that of the version that runs beside it, `template` the
-    digest of the pod template that was asked for last, `deletion` who has ordered its deletion.
+    `current_version` the id of the current version, `canary` that of the version that runs beside it, `last_version`
+    that of the latest one, `template` the digest of the pod template that was asked for last, `deletion` who has
+    ordered its deletion. `versions` has all versions or, where those that have ended don't matter, only the active ones
+    (`reside.alpha.active_versions`); `last_healthy_version` is the last one of the others that was healthy.
     """
 
     id: int
@@ -263,6 +265,8 @@ class Replica(Entity):
     deletion: Decision | None = None
     current_version: int | None = None
     canary: int | None = None
+    last_version: int | None = None
+    last_healthy_version: int | None = None
     versions: tuple[ReplicaVersion, ...] = ()
 
     def version(self, number: int) -> ReplicaVersion:

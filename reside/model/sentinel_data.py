@@ -56,13 +56,8 @@ REFERENCED_VALUE: Final = "value"
 
 
 def stack_map(stack: str) -> str:
-    """Return the unique name of the map that holds the desired stack of this name."""
+    """Return the unique name of the map that points to the desired stack of this name."""
     return f"stack.{stack}"
-
-
-def candidate_map(key: str) -> str:
-    """Return the unique name of the map that holds the candidate with this preview key."""
-    return f"candidate.{key}"
 
 
 def preview_key(request: int, revision: str) -> str:
@@ -72,9 +67,11 @@ def preview_key(request: int, revision: str) -> str:
         request: id of the load request.
         revision: revision of the candidate; a candidate with other objects has another key.
     """
-    return f"{preview_prefix(request)}{revision}"
+    return f"load-request.{request}.{revision}"
 
 
-def preview_prefix(request: int) -> str:
-    """Return what the preview keys of all candidates of a load request begin with."""
-    return f"load-request.{request}."
+def request_of(key: str) -> int | None:
+    """Return the id of the load request to whose candidate a preview key belongs; None if it is no such key."""
+    kind, _, rest = key.partition(".")
+    number = rest.partition(".")[0]
+    return int(number) if kind == "load-request" and number.isascii() and number.isdecimal() else None

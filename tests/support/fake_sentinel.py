@@ -27,6 +27,7 @@ from reside.model.sentinel_data import (
 )
 from reside.model.stacks import DesiredStack, ObjectChange, ObjectReport, StackPreview, StackReport, object_key
 from reside.replica import Replica
+from reside.sentinel.term.reporter import REPLACE_AFTER
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -106,11 +107,11 @@ class Cluster:
         """Process declared stacks and previews until cancelled."""
         node, root = self._context.node, self._context.data[SENTINEL_CONTRACT]
         names = (DESIRED, PREVIEWS, REPORTS, PREVIEW_RESULTS)
-        maps = {member: await node.load_map(root[member]) for member in names}
-        for member in (DESIRED, PREVIEWS):
-            maps[member].on_change(lambda _: self._changed.set())
         while True:
             self._changed.clear()
+            maps = {member: await node.load_map(root[member]) for member in names}
+            for member in (DESIRED, PREVIEWS):
+                self._follow(maps[member])
             dirty, self._dirty = self._dirty, set()
             for name, target in list(maps[DESIRED].items()):
                 if name in dirty or self._stacks.get(name) != target:
@@ -122,6 +123,23 @@ class Cluster:
                 await self._preview(maps[PREVIEW_RESULTS], key, await self._stack(target))
             await node.flush()
             await self._changed.wait()
+
+    async def replace_previews(self) -> None:
+        """Replace the maps of candidates and results by empty ones, as the Sentinel does when their logs are long."""
+        node, root = self._context.node, self._context.data[SENTINEL_CONTRACT]
+        before = [await node.load_map(root[name]) for name in (PREVIEWS, PREVIEW_RESULTS)]
+        root.update(
+            {name: old.group.create_map().id for name, old in zip((PREVIEWS, PREVIEW_RESULTS), before, strict=True)}
+        )
+        await node.flush()
+        for old in before:
+            old.destroy()
+        self._changed.set()
+
+    def _follow(self, value: CoMap) -> None:
+        if value.id not in self._watched:
+            self._watched.add(value.id)
+            value.on_change(lambda _: self._changed.set())
 
     async def _stack(self, target: str, name: str | None = None) -> DesiredStack:
         found = await self._context.node.load_map(target)
@@ -144,8 +162,11 @@ class Cluster:
     async def _apply(self, reports: CoMap, name: str, stack: DesiredStack) -> None:
         if not self._orders.reporting:
             return
-        if name not in reports:
+        before = await self._context.node.load_map(reports[name]) if name in reports else None
+        if before is None or before.transaction_count >= REPLACE_AFTER:
             reports.set(name, reports.group.create_map().id)
+            if before is not None:
+                before.destroy()
         report = await self._context.node.load_map(reports[name])
         wanted = {o["metadata"]["name"]: o["spec"]["replicas"] for o in stack.objects if o["kind"] == "Deployment"}
         history = self._orders.seen.setdefault(name, [])

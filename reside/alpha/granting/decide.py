@@ -160,7 +160,7 @@ async def _checked(alpha: Alpha, order: Order) -> DirectGrant:
 
 async def _granting(alpha: Alpha, number: int) -> tuple[str, tuple[str, ...]]:
     """Return the name of a replica and the contracts that it implements; Alpha's own before Alpha is loaded."""
-    record = await records.find_replica(alpha.data, number)
+    record = await records.find_active(alpha.data, number)
     if record is not None and record.value.current_version is not None:
         version = record.value.version(record.value.current_version)
         return record.value.name, tuple(version.implementations.values())

@@ -29,7 +29,7 @@ async def explain(alpha: Alpha, order: Order) -> dict[str, Any]:
     ref = PermissionRef(order.account, order.contract, order.permission, order.instance_id)
     entry = await _entry(alpha, order.replica, ref)
     number = alpha.data.replicas_by_account.get(order.account)
-    record = await records.find_replica(alpha.data, number) if isinstance(number, int) else None
+    record = await records.find_active(alpha.data, number) if isinstance(number, int) else None
     sources = [] if record is None else list(_versions(record.value, order))
     granted = await direct.read_all(alpha.data, order.account)
     sources += [

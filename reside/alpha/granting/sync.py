@@ -75,7 +75,7 @@ async def sync_grants(alpha: Alpha, blocks: Blocks, grantee: Grantee) -> None:
 async def sync_account(alpha: Alpha, account: str) -> None:
     """Make one pass for an account, with control blocks of its own. The caller holds Alpha's lock."""
     number = alpha.data.replicas_by_account.get(account)
-    record = await records.find_replica(alpha.data, number) if isinstance(number, int) else None
+    record = await records.find_active(alpha.data, number) if isinstance(number, int) else None
     blocks = Blocks(alpha.data, lambda _account: None)
     try:
         await write_grants(alpha, blocks, Grantee(account, None if record is None else record.value))

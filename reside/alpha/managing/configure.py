@@ -27,7 +27,7 @@ async def find(alpha: Alpha, number: int) -> ReplicaRecord:
         InvalidInput: it does not exist.
         Conflict: it is being deleted.
     """
-    record = await records.find_replica(alpha.data, number)
+    record = await records.find_active(alpha.data, number)
     if record is None:
         raise InvalidInput(f"replica {number} does not exist: see `reside replica list`")
     if record.value.deletion is not None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from reside.alpha import lookups
+from reside.alpha.active_versions import providers, unlist_dependant
 from reside.alpha.granting import direct
 from reside.alpha.granting.sync import Grantee, sync_grants
 from reside.alpha.lock_access import withdraw_access
@@ -87,6 +88,7 @@ async def _forget(alpha: Alpha, record: ReplicaRecord) -> None:
     await _destroy_secret(alpha, replica)
     block = await alpha.node.load_map(replica.control_block)
     await block.group.remove_member(AccountId(replica.account))
+    await unlist_dependant(data, record.map, providers(replica.versions))
     await lookups.remove_target(data, lookup.replicas_by_identity(replica.identity), record.map.id)
     await lookups.clear(data, lookup.replica_by_name(replica.name), record.map.id)
     await lookups.clear(data, lookup.rcb_by_id(replica.id), replica.control_block)

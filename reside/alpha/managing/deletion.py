@@ -11,12 +11,13 @@ import hashlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from reside.alpha import records
+from reside.alpha import lookups, records
 from reside.alpha.granting import direct
 from reside.alpha.granting.due import due_grants, holding, with_direct_grants
 from reside.alpha.loading import turns
 from reside.alpha.managing.configure import find
 from reside.model import lookup
+from reside.model.alpha_contract import DEPENDANTS_LISTED
 from reside.model.constants import SYSTEM_IDS
 from reside.model.entities import Decision
 from reside.model.errors import Conflict
@@ -58,7 +59,7 @@ class Deletion:
 
 
 async def preview(alpha: Alpha, number: int) -> Deletion:
-    """Return what a deletion of a replica removes. It reads all replicas, because any of them may require this one.
+    """Return what a deletion of a replica removes.
 
     Raises:
         InvalidInput: the replica does not exist.
@@ -70,7 +71,7 @@ async def preview(alpha: Alpha, number: int) -> Deletion:
     stack = await alpha.sentinel.read_desired(replica.name)
     granted = (await direct.read_all(alpha.data, replica.account)).values()
     due = with_direct_grants(due_grants(replica), replica.account, granted)
-    others = [record.value for record in await records.all_replicas(alpha.data)]
+    others = await _requiring(alpha, number)
     return Deletion(
         replica=replica.id,
         name=replica.name,
@@ -78,6 +79,14 @@ async def preview(alpha: Alpha, number: int) -> Deletion:
         holds=sorted([n, ref.contract, ref.name, ref.instance_id or ""] for n, grants in due.items() for ref in grants),
         dependants=dependants(replica, others),
     )
+
+
+async def _requiring(alpha: Alpha, number: int) -> list[Replica]:
+    """Return the replicas that may require a replica: all, as long as an upgrade has not listed those that do."""
+    if alpha.data.root.get(DEPENDANTS_LISTED) is not True:
+        return [record.value for record in await records.all_replicas(alpha.data)]
+    listed = await lookups.find_all(alpha.data, lookup.dependants_of_replica(number))
+    return [(await records.read_active(alpha.data, co_id)).value for co_id in listed]
 
 
 def dependants(replica: Replica, others: Iterable[Replica]) -> list[list[Any]]:

@@ -13,6 +13,7 @@ from reside.jazz.values.diff import Patch, patches
 from reside.jazz.values.host import Host
 from reside.jazz.values.listview import Item, ListView, deletes_items, op_id
 from reside.jazz.values.owned import OwnedValue, author
+from reside.jazz.values.tracking import Tracker, inserted_texts
 from reside.jazz.wire.encoding import parse_json, stable_json
 from reside.jazz.wire.session import Transaction
 
@@ -136,6 +137,12 @@ class CoList(Ordered, Sequence[Json]):
             at: a time in ms since the epoch: return what was written until then, by the authors' clocks.
         """
         return [item.value for item in self._items(at)]
+
+    def track(self) -> Tracker:
+        """Return what tells the texts that are inserted from now on; its first `take` returns all (`CoMap.track`)."""
+        return Tracker(
+            self._content, lambda: [text for text in self.as_list() if isinstance(text, str)], inserted_texts
+        )
 
     def append(self, value: Json) -> None:
         """Add an item at the end.

@@ -10,7 +10,7 @@ from reside.jazz.ids import Json, SessionId
 from reside.jazz.memory.covalue import Core
 from reside.jazz.values.host import Host
 from reside.jazz.values.owned import OwnedValue, author
-from reside.jazz.values.tracking import KeyTracker
+from reside.jazz.values.tracking import Tracker, assigned_keys
 from reside.jazz.wire.encoding import stable_json
 from reside.jazz.wire.session import Transaction
 
@@ -191,13 +191,13 @@ class CoMap(OwnedValue, Mapping[str, Json]):
         """Return all valid assignments of a key, oldest first."""
         return [_edit(entry) for entry in self._entries().get(key, ())]
 
-    def track(self) -> KeyTracker:
+    def track(self) -> Tracker:
         """Return what tells the keys that change from now on; its first `take` returns all keys.
 
         A reader of a large map takes the changed keys after each change, and reads only these. A branch reports all
         keys each time.
         """
-        return KeyTracker(self._content, self._entries)
+        return Tracker(self._content, self._entries, assigned_keys)
 
     def _entries(self) -> dict[str, list[_Entry]]:
         if self._core.stale:

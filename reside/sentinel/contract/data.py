@@ -13,7 +13,7 @@ from reside.model.constants import SENTINEL_CONTRACT
 from reside.model.errors import NotReady
 
 if TYPE_CHECKING:
-    from reside.jazz import CoMap, Group
+    from reside.jazz import CoMap, Group, Node
     from reside.replica import Context
 
 _TITLES: Final = {
@@ -24,9 +24,13 @@ _TITLES: Final = {
 """Display names of the groups, for inspection tools."""
 
 
-@dataclass(frozen=True)
+REPLACE_AFTER: Final = 1_000
+"""Number of changes of `previews`, or of `previewResults`, after which both are replaced by empty maps."""
+
+
+@dataclass
 class SentinelData:
-    """The Sentinel's data in Jazz, opened: the root map, the groups, the maps."""
+    """The Sentinel's data in Jazz, opened: the root map, the groups, the maps. `replace_previews` replaces two."""
 
     root: CoMap
     declarers: Group
@@ -46,6 +50,21 @@ class SentinelData:
     def careful(self) -> bool:
         """Whether careful mode is on, which is the default."""
         return self.root.get(names.CAREFUL) is not False
+
+    async def replace_previews(self, node: Node) -> bool:
+        """Replace the maps of candidates and their results if their logs are long; return whether they were.
+
+        Accounts whose candidates have no result request them again, as the root map names other maps.
+        """
+        if max(self.previews.transaction_count, self.results.transaction_count) < REPLACE_AFTER:
+            return False
+        before = (self.previews, self.results)
+        self.previews, self.results = self.declarers.create_map(), self.readers.create_map()
+        self.root.update({names.PREVIEWS: self.previews.id, names.PREVIEW_RESULTS: self.results.id})
+        await node.flush()
+        for value in before:
+            value.destroy()
+        return True
 
 
 async def make_data(context: Context) -> CoMap:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import time
+from typing import TYPE_CHECKING, Any, Final
 
 from reside.common.transience import is_transient
 from reside.common.workqueue import WorkQueue
+from reside.jazz import ValueDeleted
 from reside.sentinel.backoff import APPLY_BACKOFF
 from reside.sentinel.errors import fault_text, judge
 from reside.sentinel.objects.identity import stack_of
 from reside.sentinel.term.pod_counts import PodCounts
-from reside.sentinel.term.reports import Fault, StackState, compose, difference
+from reside.sentinel.term.reports import Fault, StackState, compose, difference, says_more
 
 if TYPE_CHECKING:
     from reside.jazz import CoMap
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
 
 ATTEMPTS_BEFORE_REPORT: Final = 3
 """Number of consecutive failed attempts after which a transient error is reported."""
+REPLACE_AFTER: Final = 12
+"""Number of changes of a report after which it gets a new map."""
+QUIET_S: Final = 60.0
+"""Pause between two changes of a report that differ from the ones before in times only."""
+_EARLIER: Final = 4
+"""The last edits of a stack's entry in `reports` whose maps are deleted, unless they were."""
 
 
 class Reporter:
@@ -30,6 +38,7 @@ class Reporter:
         """The latest desired stacks that could be read, by name."""
         self.faults: dict[str, Fault] = {}
         self._attempts: dict[str, int] = {}
+        self._written: dict[str, float] = {}
         self.queue = WorkQueue("report", self._write, workers=1, backoff=APPLY_BACKOFF, judge=judge)
         guard = context.guard
         self._pod_counts = PodCounts(guard)
@@ -101,8 +110,10 @@ class Reporter:
     async def _write(self, name: str) -> None:
         reports = self._context.data.reports
         if not self._known(name):
+            self._written.pop(name, None)
             if name in reports:
                 reports.delete(name)
+                await self._destroy_earlier(name)
             return
         guard = self._context.guard
         report = compose(
@@ -117,17 +128,52 @@ class Reporter:
                 pod_problem=guard.pods.problem,
             )
         )
-        target = await self._target(reports, name)
-        to_set, to_delete = difference(target.as_dict(), report.document())
+        document = report.document()
+        target = await self._load(reports.get(name))
+        if target is None:
+            reports.set(name, self._context.data.readers.create_map(document).id)
+            await self._destroy_earlier(name)
+            return
+        to_set, to_delete = difference(target.as_dict(), document)
+        if not to_set and not to_delete:
+            return
+        pause = self._pause_s(name, target, to_set, to_delete)
+        if pause:
+            self.queue.add(name, after=pause)
+            return
+        self._written[name] = time.monotonic()
+        if target.transaction_count >= REPLACE_AFTER:
+            reports.set(name, self._context.data.readers.create_map(document).id)
+            await self._destroy_earlier(name)
+            return
         target.update(to_set)
         for member in to_delete:
             target.delete(member)
 
-    async def _target(self, reports: CoMap, name: str) -> CoMap:
-        """Return the stack's report map; create it at the first report."""
-        found = reports.get(name)
-        if isinstance(found, str):
-            return await self._context.replica.node.load_map(found)
-        created = self._context.data.readers.create_map()
-        reports.set(name, created.id)
-        return created
+    def _pause_s(self, name: str, target: CoMap, to_set: dict[str, Any], to_delete: list[str]) -> float:
+        """Return for how long a change of times alone waits for others; 0 if the change is written now."""
+        if to_delete or any(says_more(target.get(member), value) for member, value in to_set.items()):
+            return 0.0
+        return max(0.0, self._written.get(name, -QUIET_S) + QUIET_S - time.monotonic())
+
+    async def _load(self, report: object) -> CoMap | None:
+        """Return a report map; None if there is none yet, or the one that is named was deleted."""
+        if not isinstance(report, str):
+            return None
+        try:
+            return await self._context.replica.node.load_map(report)
+        except ValueDeleted:
+            return None
+
+    async def _destroy_earlier(self, name: str) -> None:
+        """Delete the report maps of a stack that `reports` does not name any more; the sync server erases them.
+
+        All that was ever written to a map stays in its log. So a map is replaced after `REPLACE_AFTER` changes. Of a
+        process that died between the two writes, the next replacement deletes what is left.
+        """
+        reports = self._context.data.reports
+        earlier = {edit.value for edit in reports.history(name)[-_EARLIER:]} - {reports.get(name)}
+        for co_id in earlier:
+            found = await self._load(co_id)
+            if found is not None:
+                found.destroy()

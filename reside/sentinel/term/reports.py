@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from reside.model.stacks import DesiredStack, ObjectReport, StackReport, object_key
 from reside.sentinel.objects.identity import stack_of
@@ -74,6 +74,21 @@ def _object(state: StackState, key: str, desired: K8sObject | None, applied: K8s
         return ObjectReport("error", live, state.fault.message, pods)
     status: ObjectStatus = "requested" if new or live is None else "updated"
     return ObjectReport(status, live, None, pods, state.pod_problem(key))
+
+
+_SAYS_NOTHING: Final = frozenset({"lastTransitionTime", "lastUpdateTime", "lastProbeTime", "lastHeartbeatTime"})
+"""Members of live objects whose change alone tells a reader of a report nothing."""
+
+
+def says_more(present: Any, desired: Any) -> bool:
+    """Return whether a report of an object differs from another one in what readers use, and not only in times."""
+    return bool(_without_noise(present) != _without_noise(desired))
+
+
+def _without_noise(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_noise(item) for key, item in value.items() if key not in _SAYS_NOTHING}
+    return [_without_noise(item) for item in value] if isinstance(value, list) else value
 
 
 def difference(present: Mapping[str, Any], desired: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

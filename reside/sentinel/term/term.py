@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -23,7 +22,7 @@ from reside.sentinel.term.reporter import Reporter
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from reside.jazz import CoMap
+    from reside.jazz import Tracker
     from reside.locks import Held
     from reside.replica import Context
     from reside.sentinel.engine import StackEngine
@@ -48,32 +47,42 @@ class Term:
         self._stacks = WorkQueue("stack", self._handle, workers=PARALLEL_STACKS, backoff=APPLY_BACKOFF, judge=judge)
         self._applier = Applier(context, self._reporter, self._stacks.add)
         self._previewer = Previewer(context)
-        self._previews = WorkQueue("preview", self._previewer.handle, workers=1, backoff=APPLY_BACKOFF, judge=judge)
+        self._previews = WorkQueue("preview", self._preview, workers=1, backoff=APPLY_BACKOFF, judge=judge)
         self._pruner = Pruner(context, self._stacks, self._applier, self._reporter)
+        self._desired = context.data.desired.track()
+        self._candidates: Tracker | None = None
+        self._unsubscribe: list[Callable[[], None]] = []
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Handle stacks and candidates while the block is open; cancel what still runs at its end."""
+        self._desired.take()
         self.examine_all()
+        self._unsubscribe.append(self._context.data.desired.on_change(lambda _: self._desired_changed()))
+        self._follow_previews()
         try:
             async with in_background(
                 stacks=self._stacks.run,
                 previews=self._previews.run,
                 reports=self._reporter.queue.run,
                 prune=self._pruner.run,
-                desired=partial(_follow, self._context.data.desired, self._desired_changed),
-                candidates=partial(_follow, self._context.data.previews, self._previews_changed),
             ):
                 yield
         finally:
+            for unsubscribe in self._unsubscribe:
+                unsubscribe()
             self._pruner.close()
             self._reporter.close()
             self._applier.close()
 
     def examine_all(self, after: float = 0.0) -> None:
         """Queue every stack and candidate, in `after` seconds, because permissions may have changed."""
-        self._desired_changed(self._context.data.desired, after)
-        self._previews_changed(self._context.data.previews, after)
+        data = self._context.data
+        known = {*self._context.guard.store.stacks, *self._reporter.known(), *data.reports.keys()}
+        for name in {*data.desired.keys(), *known}:
+            self._stacks.add(name, after)
+        for key in {*data.previews.keys(), *data.results.keys()}:
+            self._previews.add(key, after)
 
     async def finish(self) -> None:
         """Start nothing more, let running operations finish, and write their reports."""
@@ -96,23 +105,28 @@ class Term:
         finally:
             self._pruner.wake()
 
-    def _desired_changed(self, desired: CoMap, after: float = 0.0) -> None:
-        known = {*self._context.guard.store.stacks, *self._reporter.known(), *self._context.data.reports.keys()}
-        for name in {*desired.keys(), *known}:
-            self._stacks.add(name, after)
+    async def _preview(self, key: str) -> None:
+        await self._previewer.handle(key)
+        if await self._context.data.replace_previews(self._context.replica.node):
+            self._follow_previews()
 
-    def _previews_changed(self, previews: CoMap, after: float = 0.0) -> None:
-        for key in set(previews.keys()) | set(self._context.data.results.keys()):
-            self._previews.add(key, after)
+    def _follow_previews(self) -> None:
+        """Subscribe to the present map of candidates. One that was deleted changes no more."""
+        previews = self._context.data.previews
+        self._candidates = previews.track()
+        self._candidates.take()
+        self._unsubscribe.append(previews.on_change(lambda _: self._previews_changed()))
+
+    def _desired_changed(self) -> None:
+        for name in self._desired.take():
+            self._stacks.add(name)
+
+    def _previews_changed(self) -> None:
+        for key in self._candidates.take() if self._candidates is not None else ():
+            self._previews.add(key)
 
 
 async def begin(context: Context, guard: Guard, engine: StackEngine, lease: Held) -> Term:
     """Start a term with the present data in Jazz and on the volume."""
     guard.reload()
     return Term(TermContext(context, await open_data(context), guard, engine, lease))
-
-
-async def _follow(value: CoMap, handle: Callable[[CoMap], None]) -> None:
-    async with value.watch() as changes:
-        async for changed in changes:
-            handle(changed)

@@ -74,7 +74,7 @@ async def test_two_requests_get_a_version_each_wherever_the_first_leader_dies(
     cluster.lead()
     if refused is not None:
         assert "previewed again" in refused
-        assert await conflict(admin, numbers[1], await revision(admin, numbers[1])) is None
+        await admin.approve_latest(numbers[1])  # the first rollout goes on, and may change the preview once more
     done = [await admin.cluster_request(number, lambda r: r.version is not None) for number in numbers]
     replica = await cluster.replica(name)
     assert [version.digest for version in replica.versions] == digests

@@ -81,9 +81,12 @@ def failed(on_failure: str = "roll-back", **first: Any) -> Replica:
 
 
 def test_the_last_healthy_version_replaces_a_failed_one() -> None:
-    target = roll_back_target(failed(), DEADLINE_MS + 1)
-    assert target is not None
-    assert target.id == 1
+    assert roll_back_target(failed(), DEADLINE_MS + 1) == 1
+
+
+def test_a_healthy_version_that_is_not_active_any_more_replaces_a_failed_one() -> None:
+    subject = failed(was_healthy=False).model_copy(update={"last_healthy_version": 1})
+    assert roll_back_target(subject, DEADLINE_MS + 1) == 1
 
 
 @pytest.mark.parametrize(
@@ -104,9 +107,7 @@ def test_otherwise_the_version_stays(subject: Replica, now_ms: int) -> None:
 def test_a_roll_back_that_was_begun_is_finished() -> None:
     marked = failed().version(2).model_copy(update={"rolled_back_to": 1, "status": "starting", "starting_since": None})
     subject = failed().model_copy(update={"versions": (failed().version(1), marked)})
-    target = roll_back_target(subject, 0)
-    assert target is not None
-    assert target.id == 1
+    assert roll_back_target(subject, 0) == 1
 
 
 def test_a_rolled_back_version_keeps_its_reason() -> None:

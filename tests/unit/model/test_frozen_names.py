@@ -97,6 +97,7 @@ FROZEN_IN_ALPHAS_CONTRACT = {
     "CONTROL_BLOCKS": "controlBlocks",
     "REPLICAS_BY_ACCOUNT": "replicasByAccount",
     "CLUSTER_SETTINGS": "clusterSettings",
+    "DEPENDANTS_LISTED": "dependantsListed",
     "DIRECT_GRANTS": "directGrants",
     "REPLICAS_GROUP": "replicasGroup",
     "LOAD_REQUESTS_GROUP": "loadRequestsGroup",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reside.model import sentinel_data
 
 FROZEN = {
@@ -37,9 +39,19 @@ def test_the_members_are_frozen() -> None:
 def test_the_unique_names_and_keys_are_frozen() -> None:
     key = sentinel_data.preview_key(7, "abc")
     assert key == "load-request.7.abc"
-    assert sentinel_data.candidate_map(key) == "candidate.load-request.7.abc"
     assert sentinel_data.stack_map("greeter") == "stack.greeter"
 
 
-def test_the_keys_of_two_requests_never_share_a_prefix() -> None:
-    assert not sentinel_data.preview_key(11, "abc").startswith(sentinel_data.preview_prefix(1))
+@pytest.mark.parametrize(
+    ("key", "request_id"),
+    [
+        (sentinel_data.preview_key(11, "abc"), 11),
+        ("load-request.1", 1),
+        ("load-request.x.abc", None),
+        ("load-request.²", None),
+        ("load-request", None),
+        ("other.11.abc", None),
+    ],
+)
+def test_a_preview_key_names_its_load_request(key: str, request_id: int | None) -> None:
+    assert sentinel_data.request_of(key) == request_id

@@ -51,6 +51,17 @@ async def test_a_tracker_tells_all_keys_when_a_race_of_first_writers_is_decided(
     assert tracker.take() == {"c"}
 
 
+async def test_a_tracker_of_a_list_tells_the_texts_that_were_inserted() -> None:
+    value = detached_group().create_list(["a", 1])
+    tracker = value.track()
+    assert tracker.take() == {"a"}
+    value.extend(["b", {"text": "c"}])
+    value.insert(0, "d")
+    value.remove(1)
+    assert tracker.take() == {"b", "d"}
+    assert tracker.take() == set()
+
+
 async def test_the_log_of_a_value_has_a_length() -> None:
     value = detached_group().create_map({"a": 1})
     value.set("a", 2)
