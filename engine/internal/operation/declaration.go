@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/pulumi/pulumi/pkg/v3/engine"
 	"github.com/pulumi/pulumi/pkg/v3/resource/plugin"
@@ -34,6 +35,9 @@ const (
 	stackType = "pulumi:pulumi:Stack"
 	// noResource is the index that means no resource.
 	noResource = -1
+	// interrupted is the error of a program that the engine did not accept completely. It must not end as if it had
+	// succeeded, because the engine deletes every object that a successful program did not register.
+	interrupted = "the engine ended before it accepted all objects of the stack"
 	// unknownID represents an id that the provider has not assigned yet.
 	unknownID = plugin.UnknownStringValue
 )
@@ -81,6 +85,9 @@ func (i *index) UnmarshalJSON(text []byte) error {
 // An error contains no value of an input.
 func parseDeclaration(text string) (*declaration, error) {
 	var program declaration
+	if !utf8.ValidString(text) {
+		return nil, errors.New("the declaration of the stack is invalid: it is not UTF-8")
+	}
 	if err := json.Unmarshal([]byte(text), &program); err != nil {
 		return nil, fmt.Errorf("the declaration of the stack is invalid: %w", err)
 	}
@@ -132,6 +139,9 @@ func (d *declaration) check() error {
 		return errors.New("the first resource is not the stack")
 	}
 	for i, resource := range d.Resources {
+		if isStack := resource.Type == stackType; isStack != (i == 0) || isStack == resource.Custom {
+			return fmt.Errorf("resource %d is a second stack, or not managed by what manages its type", i)
+		}
 		for _, other := range resource.references() {
 			if other < 0 || int(other) >= i {
 				return fmt.Errorf("resource %d refers to a resource that is not an earlier one", i)
@@ -208,8 +218,8 @@ func (l *declaredLanguage) Run(ctx context.Context, info plugin.RunInfo) (string
 	switch status.Code(err) {
 	case codes.OK:
 		return "", false, nil
-	case codes.Unavailable, codes.Canceled: // the engine is shutting down and reports the cause itself
-		return "", false, nil
+	case codes.Unavailable, codes.Canceled: // the engine is shutting down, and reports the cause, too
+		return interrupted, false, nil
 	default:
 		return status.Convert(err).Message(), false, nil
 	}
@@ -221,21 +231,21 @@ func (d *declaration) register(ctx context.Context, monitor pulumirpc.ResourceMo
 	for i := range registered {
 		registered[i] = make(chan struct{})
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	group, registering := errgroup.WithContext(ctx) // registering ends with the group
 	for i, resource := range d.Resources {
 		group.Go(func() error {
 			for _, other := range resource.references() {
 				select {
 				case <-registered[other]:
-				case <-ctx.Done():
-					return nil // another resource failed
+				case <-registering.Done(): // another resource failed, or the operation is cancelled
+					return status.FromContextError(registering.Err()).Err()
 				}
 			}
 			request, err := resource.request(responses)
 			if err != nil {
 				return err
 			}
-			responses[i], err = monitor.RegisterResource(ctx, request)
+			responses[i], err = monitor.RegisterResource(registering, request)
 			if err != nil {
 				return err
 			}

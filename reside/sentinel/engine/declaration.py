@@ -74,6 +74,9 @@ class Declaration(_Strict):
         if not self.resources or self.resources[0].type != STACK_TYPE:
             raise ValueError("the first resource is not the stack")
         for index, resource in enumerate(self.resources):
+            is_stack = resource.type == STACK_TYPE
+            if is_stack != (index == 0) or is_stack == resource.custom:
+                raise ValueError(f"resource {index} is a second stack, or not managed by what manages its type")
             single = (resource.parent, resource.provider)
             if not all(NONE <= other < index for other in single) or not all(0 <= x < index for x in resource.after):
                 raise ValueError(f"resource {index} refers to a resource that is not an earlier one")
