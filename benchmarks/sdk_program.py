@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from reside.sentinel.engine.declaration import NONE
+from reside.sentinel.engine.registration import DELETION_TIMEOUT
 from reside.sentinel.engine.resources import ProviderSettings, declare_stack
 
 if TYPE_CHECKING:
@@ -34,7 +35,12 @@ def sdk_program(objects: Iterable[K8sObject], settings: ProviderSettings) -> Cal
             assert isinstance(provider, pulumi.ProviderResource)  # noqa: S101 - narrows the type
             secrets = {name: pulumi.Output.secret(resource.inputs[name]) for name in resource.secrets}
             after = [made[other] for other in resource.after]
-            options = pulumi.ResourceOptions(provider=provider, version=resource.version, depends_on=after)
+            options = pulumi.ResourceOptions(
+                provider=provider,
+                version=resource.version,
+                depends_on=after,
+                custom_timeouts=pulumi.CustomTimeouts(delete=DELETION_TIMEOUT),
+            )
             made[index] = pulumi.CustomResource(resource.type, resource.name, {**resource.inputs, **secrets}, options)
 
     return run

@@ -28,7 +28,7 @@ from reside.sentinel.contract.data import make_data
 from reside.sentinel.contract.manifest import CONTRACT
 from reside.sentinel.engine import EngineSettings, PulumiEngine
 from reside.sentinel.guard.guard import run_guard
-from reside.sentinel.term.term import PARALLEL_STACKS, begin
+from reside.sentinel.term.term import PARALLEL_PREVIEWS, PARALLEL_STACKS, begin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,8 @@ def pulumi_engine(settings: SentinelSettings) -> StackEngine:
             kubeconfig=settings.kubeconfig,
             context=settings.kube_context,
             engine=settings.engine,
-            parallel=PARALLEL_STACKS,
+            parallel=PARALLEL_STACKS + PARALLEL_PREVIEWS,
+            deadline=settings.operation_deadline_s,
         )
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path  # noqa: TC003 - pydantic reads the annotations
 
-from pydantic import SecretStr  # noqa: TC002 - as above
+from pydantic import Field, SecretStr
 
 from reside.replica.settings import ReplicaSettings
 from reside.sentinel.engine.settings import EngineKind  # noqa: TC001 - as above
@@ -29,6 +29,8 @@ class SentinelSettings(ReplicaSettings):
     """Context of the kubeconfig; None: the current one."""
     engine: EngineKind = "resident"
     """Runner of operations: `resident`, Pulumi's engine kept running between them; `cli`, the stock command line."""
+    operation_deadline_s: float = Field(default=300.0, gt=0)
+    """Seconds after which an operation of the engine is ended, because it waits for something that does not happen."""
     careful: bool | None = None
     """True: careful mode, even if the Sentinel's data turns it off; None or False: as the data says."""
 

@@ -38,6 +38,9 @@ const (
 	// interrupted is the error of a program that the engine did not accept completely. It must not end as if it had
 	// succeeded, because the engine deletes every object that a successful program did not register.
 	interrupted = "the engine ended before it accepted all objects of the stack"
+	// deletionTimeout is how long the provider waits until a deleted object is gone, in the form of customTimeouts. The
+	// Sentinel awaits deletions itself; this is the shortest time that the provider knows.
+	deletionTimeout = "1s"
 	// unknownID represents an id that the provider has not assigned yet.
 	unknownID = plugin.UnknownStringValue
 )
@@ -303,6 +306,7 @@ func (r *declaredResource) request(
 			id = unknownID
 		}
 		request.Provider = responses[r.Provider].Urn + "::" + id
+		request.CustomTimeouts = &pulumirpc.RegisterResourceRequest_CustomTimeouts{Delete: deletionTimeout}
 	}
 	for _, other := range r.After {
 		request.Dependencies = append(request.Dependencies, responses[other].Urn)

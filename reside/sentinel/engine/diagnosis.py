@@ -13,6 +13,7 @@ from reside.common.masking import mask
 from reside.sentinel.engine.errors import (
     ApplyConflict,
     ApplyRejected,
+    DeletionPending,
     EngineBroken,
     EngineError,
     EngineKilled,
@@ -37,6 +38,8 @@ _UNREACHABLE = re.compile(
     r"|Too many requests|unexpected EOF|ServiceUnavailable|network is unreachable",
     re.IGNORECASE,
 )
+_STILL_THERE = "timed out waiting for the condition"
+"""Words of the provider if a deleted object still exists at the end of the wait. It waits for nothing else."""
 _LOCKED = re.compile(r"the stack is currently locked by")
 _PASSPHRASE = re.compile(r"incorrect passphrase|passphrase must be set|failed to decrypt|message authentication failed")
 REPLACE_CURE: Final = (
@@ -92,11 +95,12 @@ def _object_error(complaints: Sequence[Complaint], secrets: Sequence[str]) -> En
         conflict = _CONFLICT.search(complaint.message)
         if conflict:
             return _conflict(conflict, complaint, secrets)
-    for complaint in complaints:
-        if complaint.object:
+    about = [complaint for complaint in complaints if complaint.object]
+    for complaint in about:
+        if _STILL_THERE not in complaint.message:
             cure = f"; {REPLACE_CURE}" if _IMMUTABLE.search(complaint.message) else ""
             return ApplyRejected(_short(complaint.message, secrets) + cure, complaint.object)
-    return None
+    return DeletionPending(frozenset(str(complaint.object) for complaint in about)) if about else None
 
 
 def _conflict(found: re.Match[str], complaint: Complaint, secrets: Sequence[str]) -> ApplyConflict:

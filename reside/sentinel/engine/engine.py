@@ -10,7 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from reside.common.transience import place_of
-from reside.sentinel.engine.errors import EngineBroken, EngineError, EngineUnavailable, StackLocked
+from reside.sentinel.engine.errors import (
+    EngineBroken,
+    EngineError,
+    EngineTimeout,
+    EngineUnavailable,
+    StackLocked,
+)
 from reside.sentinel.engine.port import StackSpec
 from reside.sentinel.engine.stack_operations import Apply, Destroy, Preview
 
@@ -26,6 +32,8 @@ if TYPE_CHECKING:
 
 _STOP_SECONDS = 25.0
 """How long operations may take to stop before they are killed; less than the 30 s that Kubernetes gives a pod."""
+_GRACE_SECONDS = 5.0
+"""How long one operation that is ended early may take to stop before it is killed."""
 
 
 class PulumiEngine:
@@ -42,6 +50,8 @@ class PulumiEngine:
         self._runner_lock = asyncio.Lock()
         self._operations: dict[str, Operation | None] = {}
         """Stack → its operation; None while the operation waits for a slot."""
+        self._ends: dict[str, asyncio.Future[ChangeSet]] = {}
+        """Stack → the end of its operation, once the operation runs."""
         self._idle = asyncio.Event()
         self._idle.set()
         self._stopping = False
@@ -57,6 +67,12 @@ class PulumiEngine:
     async def destroy(self, name: str, released: frozenset[str] = frozenset()) -> ChangeSet:
         """Delete a stack and its objects; see `StackEngine.destroy`."""
         return await self._run(Destroy, StackSpec(name, (), released))
+
+    async def interrupt(self, name: str) -> None:
+        """End the running operation on a stack early; see `StackEngine.interrupt`."""
+        operation, end = self._operations.get(name), self._ends.get(name)
+        if operation is not None and end is not None:
+            await _end_early(operation, end)
 
     async def stop(self) -> None:
         """Stop all operations; those that have not ended after 25 s are killed."""
@@ -90,19 +106,29 @@ class PulumiEngine:
                 runner = await self._get_runner()
                 self._check_stopping()
                 operation = self._operations[stack.name] = create(self._settings, runner, stack)
-                return await self._run_on_thread(operation)
+                return await self._run_on_thread(stack.name, operation)
         finally:
             del self._operations[stack.name]
+            self._ends.pop(stack.name, None)
             if not self._operations:
                 self._idle.set()
 
-    async def _run_on_thread(self, operation: Operation) -> ChangeSet:
-        """Run an operation on a thread; if this task is cancelled, kill the operation and wait for the thread."""
-        done = asyncio.get_running_loop().run_in_executor(self._threads, _run_safely, operation)
+    async def _run_on_thread(self, name: str, operation: Operation) -> ChangeSet:
+        """Run an operation on a thread, until its deadline; if this task is cancelled, kill the operation."""
+        deadline = self._settings.deadline
+        end = self._ends[name] = asyncio.get_running_loop().run_in_executor(self._threads, _run_safely, operation)
         try:
-            return await asyncio.shield(done)
+            await asyncio.wait({end}, timeout=deadline)
+            if not end.done():
+                await _end_early(operation, end)
+                if end.exception() is not None:
+                    raise EngineTimeout(
+                        f"the operation did not end within {deadline:g} s: the API server, a webhook or an object that "
+                        "is being replaced does not respond; the next operation repairs the stack"
+                    )
+            return end.result()
         except asyncio.CancelledError:
-            await asyncio.shield(_kill(operation, done))
+            await asyncio.shield(_kill(operation, end))
             raise
 
     async def _get_runner(self) -> CommandRunner:
@@ -114,6 +140,14 @@ class PulumiEngine:
     def _check_stopping(self) -> None:
         if self._stopping:
             raise EngineUnavailable("the engine is stopping")
+
+
+async def _end_early(operation: Operation, done: asyncio.Future[ChangeSet]) -> None:
+    """Stop an operation, or kill it if it does not stop in time; wait until its thread has ended."""
+    await asyncio.to_thread(operation.stop)
+    await asyncio.wait({done}, timeout=_GRACE_SECONDS)
+    if not done.done():
+        await _kill(operation, done)
 
 
 async def _kill(operation: Operation, done: asyncio.Future[ChangeSet]) -> None:

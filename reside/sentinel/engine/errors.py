@@ -2,7 +2,9 @@
 
     EngineError
     ├── EngineUnavailable   transient: the cluster or the engine cannot be used now; retry later
-    │   └── EngineKilled    the engine ended during the operation; the next operation repairs the stack
+    │   ├── EngineKilled    the engine ended during the operation; the next operation repairs the stack
+    │   └── EngineTimeout   the operation was ended at its deadline; the next operation repairs the stack
+    ├── DeletionPending     transient: all is done, but for objects that are still being deleted
     ├── ApplyConflict       another field manager owns a field of the object; an operator must decide
     ├── ApplyRejected       the API server refused the object; the desired stack must change
     ├── StackLocked         transient: two operations on one stack at the same time; the caller must serialize them
@@ -42,6 +44,26 @@ class EngineUnavailable(EngineError):  # noqa: N818 - named after what is wrong
 
 class EngineKilled(EngineUnavailable):
     """The engine ended during an operation; the next operation finds out what was done, and repairs the stack."""
+
+
+class EngineTimeout(EngineUnavailable):
+    """The operation was ended because it took longer than its deadline."""
+
+
+class DeletionPending(EngineError):  # noqa: N818 - see EngineUnavailable
+    """The operation deleted objects that still exist, because finalizers or their pods delay the end of a deletion.
+
+    Everything else is done. The next operation finds the objects deleted, or waits for them again.
+
+    Attributes:
+        objects: `Kind/name` of these objects.
+    """
+
+    transient = True
+
+    def __init__(self, objects: frozenset[str]) -> None:
+        super().__init__(f"still being deleted: {', '.join(sorted(objects))}; look at their finalizers")
+        self.objects = objects
 
 
 class ApplyRejected(EngineError):  # noqa: N818 - see EngineUnavailable

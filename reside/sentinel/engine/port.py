@@ -8,6 +8,7 @@ An implementation guarantees:
 - Operations on different stacks may run at the same time.
 - A cancelled operation is ended. When the call returns, nothing of it runs, and the next operation on the stack
   converges.
+- An operation ends at a deadline. It does not wait for the end of deletions: `DeletionPending` names the objects.
 """
 
 from __future__ import annotations
@@ -74,6 +75,10 @@ class StackEngine(Protocol):
             name: the name of the stack.
             released: see `StackSpec`.
         """
+        ...
+
+    async def interrupt(self, name: str) -> None:
+        """End the running operation on a stack early; it raises `EngineUnavailable`, unless it was just complete."""
         ...
 
     async def stop(self) -> None:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 _SECRET: Final = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270"}
 """Marks a value as secret (pulumi/runtime/rpc.py: `_special_sig_key` and `_special_secret_sig`)."""
+DELETION_TIMEOUT: Final = "1s"
+"""How long the provider waits until a deleted object is gone: the shortest time that it knows, as the Sentinel awaits
+deletions itself."""
 _UNKNOWN: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 """Represents an id that the provider has not assigned yet (pulumi/runtime/rpc.py: `UNKNOWN`)."""
 
@@ -81,6 +84,7 @@ def request(resource: DeclaredResource, others: Mapping[int, Any]) -> resource_p
     if resource.provider != NONE:
         provider = others[resource.provider]
         found.provider = f"{provider.urn}::{provider.id or _UNKNOWN}"
+        found.customTimeouts.delete = DELETION_TIMEOUT
     return found
 
 

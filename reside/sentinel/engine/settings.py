@@ -34,6 +34,7 @@ class EngineSettings:
         provider: the name or path of the Kubernetes provider.
         parallel: how many operations may run at the same time.
         processes: how many command lines may run at the same time; each uses a core and 250 MB for a second.
+        deadline: seconds after which an operation is ended, because it waits for something that does not happen.
     """
 
     folder: Path
@@ -47,6 +48,7 @@ class EngineSettings:
     provider: str = "pulumi-resource-kubernetes"
     parallel: int = 4
     processes: int = 2
+    deadline: float = 300.0
 
     @property
     def home(self) -> Path:

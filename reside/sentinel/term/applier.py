@@ -1,37 +1,64 @@
-"""Apply one stack: read the desired stack, check it, resolve secret references, run the engine, store the result.
+"""Apply or remove one stack that was read: run the engine in a lane, store the result.
 
-Level-triggered: `handle` may run at any time, for any reason. A stack whose revision is already applied needs no
-operation of the engine.
+No lane is held for ever. The engine ends each operation at its deadline. An operation that has run for `PATIENCE_S`
+ends early if a newer revision was read, because what it waits for may be what the newer revision mends. Objects that
+are being deleted are awaited by the watches, outside of the lane: the stack is handled again as soon as they are
+gone.
+
+Level-triggered: `handle` may run at any time, for any reason.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 import structlog
-from prometheus_client import Histogram
+from prometheus_client import Counter, Histogram
 
 from reside.common.tracing import step
 from reside.model.constants import TEARDOWN_MARKER
-from reside.model.errors import NotAllowed, NotReady
+from reside.model.errors import NotReady
 from reside.model.stacks import DesiredStack
-from reside.sentinel.engine import StackSpec
-from reside.sentinel.objects.secrets import all_references
+from reside.sentinel.engine import DeletionPending, EngineUnavailable, StackSpec
+from reside.sentinel.objects.identity import is_being_deleted
 from reside.sentinel.store.stacks import StoredStack
-from reside.sentinel.term.moves import Moves
-from reside.sentinel.term.secret_values import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from reside.jazz import CoMap
     from reside.model.stacks import K8sObject
     from reside.sentinel.term.context import TermContext
+    from reside.sentinel.term.reader import Reader, Reading
     from reside.sentinel.term.reporter import Reporter
 
 _log = structlog.get_logger(__name__)
 
+PATIENCE_S: Final = 5.0
+"""Seconds for which an operation may run although a newer revision was read. Nearly all of them end within two."""
 APPLY_SECONDS = Histogram("reside_sentinel_apply_seconds", "Duration of an apply by the engine.")
+SUPERSEDED = Counter(
+    "reside_sentinel_superseded_operations_total", "Operations that ended early because a newer revision was read."
+)
+
+
+@dataclass
+class _Running:
+    """An operation of the engine on one stack."""
+
+    revision: str | None
+    began: float
+    superseded: bool = False
+
+
+@dataclass(frozen=True)
+class _Awaited:
+    """Objects that are being deleted, and the revision that is complete without them."""
+
+    revision: str | None
+    objects: frozenset[str]
 
 
 class Applier:
@@ -40,118 +67,130 @@ class Applier:
     Args:
         context: the parts of the term.
         reporter: receives every result.
-        changed: called with a stack's name when its map or a secret value that it references changes.
+        reader: has what is to be applied.
+        changed: called with a stack's name when objects of it that were being deleted are gone, or when it may adopt
+            objects that have left another stack.
     """
 
-    def __init__(self, context: TermContext, reporter: Reporter, changed: Callable[[str], None]) -> None:
+    def __init__(
+        self, context: TermContext, reporter: Reporter, reader: Reader, changed: Callable[[str], None]
+    ) -> None:
         self._context = context
         self._reporter = reporter
+        self._reader = reader
         self._changed = changed
-        self._watched: dict[str, dict[str, Callable[[], None]]] = {}
-        self._resolved: dict[str, set[tuple[str, str]]] = {}
-        """Stack → (owner, map) of the secret values that the vault keeps for it, even before it is applied."""
-        self._moves = Moves(context)
-        self._accepted: set[str] = set()
-        """Stacks whose latest desired stack was read and passed all checks in this term."""
+        self._running: dict[str, _Running] = {}
+        self._interrupts: set[asyncio.Task[None]] = set()
+        self._awaited: dict[str, _Awaited] = {}
+        self._waiting_for: dict[str, str] = {}
+        """Object that is being deleted → the stack that waits for it."""
+        self._unlisten = context.guard.cache.listen(self._object_changed)
 
     async def handle(self, name: str) -> None:
-        """Make the live objects of a stack equal to its present desired stack.
+        """Make the live objects of a stack equal to what was read of it.
 
         Raises:
-            InvalidInput: the desired stack must be changed.
-            ResideError, EngineError, JazzError, LockError: a retry may help.
+            ResideError, EngineError, LockError: a retry may help.
             Exception: a bug; it is reported, too.
         """
+        reading = self._reader.readings.get(name)
+        if reading is None:
+            return
         try:
-            await self._handle(name)
+            is_done = await (self._remove(name) if reading.stack is None else self._apply(reading.stack, reading))
         except Exception as error:
             self._reporter.fail(name, error)
             raise
-        finally:
-            self._moves.examined(name)
+        if is_done:
+            if reading.stack is not None:
+                self._reporter.succeed(name)
+            self._reader.applied(name, reading)
 
-    def unaccepted(self) -> frozenset[str]:
-        """Return the stacks that are desired or stored and not accepted, so that objects of theirs may be unknown."""
-        known = {*self._context.data.desired.keys(), *self._context.guard.store.stacks}
-        return frozenset(known - self._accepted)
+    def supersede(self, name: str) -> None:
+        """End a running operation early, if another revision than the one that was read last is being applied."""
+        running, reading = self._running.get(name), self._reader.readings.get(name)
+        if running is None or running.superseded or reading is None or reading.revision == running.revision:
+            return
+        running.superseded = True
+        task = asyncio.create_task(self._interrupt(name, running), name=f"interrupt {name}")
+        self._interrupts.add(task)
+        task.add_done_callback(self._interrupts.discard)
 
     def close(self) -> None:
-        """Unsubscribe."""
-        for name in list(self._watched):
-            self._watch(name, {})
+        """Unsubscribe, and interrupt nothing more."""
+        self._unlisten()
+        for task in self._interrupts:
+            task.cancel()
 
-    async def _handle(self, name: str) -> None:
-        entry = self._context.entry(name)
-        self._accepted.discard(name)
-        if entry is not None and entry.deleted:
-            await self._remove(name)
-            return
-        if entry is None:
-            if name in self._context.data.desired:
-                raise NotAllowed(
-                    f"stack {name}: no account that wrote it has a permission to declare objects: grant one"
-                )
-            return
-        source, stack = await self._context.read(name, entry)
-        self._watch(name, {source.id: source})
-        self._moves.read(name, source)
-        self._reporter.set_desired(stack)
-        self._context.check(stack)
-        self._accepted.add(name)
-        objects, values = await resolve(self._context.replica.node, self._context.guard, stack)
-        self._resolved[name] = _values_of(stack)
-        self._watch(name, {source.id: source, **values})
-        await self._apply(stack, objects)
-        self._reporter.succeed(name)
-
-    async def _apply(self, stack: DesiredStack, objects: tuple[K8sObject, ...]) -> None:
+    async def _apply(self, stack: DesiredStack, reading: Reading) -> bool:
+        """Apply a stack; return whether that is done, or goes on when objects are gone."""
         guard = self._context.guard
         stored = guard.store.stacks.get(stack.name)
-        if stored is not None and stored.applied == stack.revision and stored.settled:
-            guard.repairer.update(stack.name)  # a secret's value may have changed
-            return
         if not stack.objects and (stored is None or not (stored.objects or stored.pending or stored.leaving)):
             guard.store.save(StoredStack(stack.name, stack.owner).after_apply(stack))
-            return
+            return True
+        if self._still_waits(stack.name, stack.revision):
+            return True
         self._refuse_teardown()
-        await self._context.check_adoption(stack, objects)
+        await self._context.check_adoption(stack, reading.objects)
         async with self._context.stack_lock(stack.name):
             await self._context.lease.check()
-            with guard.repairer.suspended(stack.name):
+            with guard.repairer.suspended(stack.name), self._operation(stack.name, stack.revision) as running:
                 self._context.check_held(stack)
                 before = guard.store.stacks.get(stack.name) or StoredStack(stack.name, stack.owner)
                 during = before.during_apply(stack)
-                moved = self._moves.of(stack.name, stack.owner, during.leaving)
+                moved = self._reader.moves.of(stack.name, stack.owner, during.leaving)
                 guard.store.save(during)
                 self._reporter.touch(stack.name)
-                with APPLY_SECONDS.time(), step("apply a stack", stack.traceparent, {"reside.stack": stack.name}):
-                    done = await self._context.engine.apply(StackSpec(stack.name, objects, frozenset(moved)))
+                try:
+                    with APPLY_SECONDS.time(), step("apply a stack", stack.traceparent, {"reside.stack": stack.name}):
+                        spec = StackSpec(stack.name, reading.objects, frozenset(moved))
+                        done = await self._context.engine.apply(spec)
+                except DeletionPending as pending:
+                    stored = guard.store.stacks[stack.name].after_apply(stack)
+                    guard.store.save(replace(stored, leaving=pending.objects))
+                    self._announce(stack.name, moved)
+                    self._await(stack.name, stack.revision, pending)
+                    return True
+                except EngineUnavailable:
+                    if not running.superseded:
+                        raise
+                    return False
                 guard.store.save(guard.store.stacks[stack.name].after_apply(stack))
         self._announce(stack.name, moved)
         changed = [f"{change.action} {change.object}" for change in done.changed]
         _log.info("applied", of=stack.name, revision=stack.revision[:12], changes=changed, seconds=done.seconds)
+        return True
 
-    async def _remove(self, name: str) -> None:
+    async def _remove(self, name: str) -> bool:
+        """Remove a stack; return whether that is done."""
         guard = self._context.guard
-        self._resolved.pop(name, None)
-        if name in guard.store.stacks:
-            self._refuse_teardown()
-            async with self._context.stack_lock(name):
-                await self._context.lease.check()
-                with guard.repairer.suspended(name):
-                    before = guard.store.stacks[name]
-                    during = before.during_apply(DesiredStack(name, before.owner, ()))
-                    moved = self._moves.of(name, before.owner, during.leaving)
-                    guard.store.save(during)
+        if name not in guard.store.stacks:
+            return True
+        if self._still_waits(name, None):
+            return False
+        self._refuse_teardown()
+        async with self._context.stack_lock(name):
+            await self._context.lease.check()
+            with guard.repairer.suspended(name), self._operation(name, None) as running:
+                before = guard.store.stacks[name]
+                during = before.during_apply(DesiredStack(name, before.owner, ()))
+                moved = self._reader.moves.of(name, before.owner, during.leaving)
+                guard.store.save(during)
+                try:
                     await self._context.engine.destroy(name, frozenset(moved))
-                    guard.store.remove(name)
-            _log.info("removed", of=name)
-            self._announce(name, moved)
-            kept = [_values_of(stored) for stored in guard.store.stacks.values()]
-            guard.vault.keep_only(set().union(*kept, *self._resolved.values()))
-        self._watch(name, {})
-        self._moves.forget(name)
-        self._reporter.remove(name)
+                except DeletionPending as pending:
+                    self._await(name, None, pending)
+                    return False
+                except EngineUnavailable:
+                    if not running.superseded:
+                        raise
+                    return False
+                guard.store.remove(name)
+        _log.info("removed", of=name)
+        self._announce(name, moved)
+        guard.vault.keep_only(self._reader.used_values())
+        return True
 
     def _announce(self, name: str, moved: dict[str, str]) -> None:
         """Let the stacks that declare objects which have left this one adopt them."""
@@ -159,6 +198,53 @@ class Applier:
             _log.info("object moves to another stack", object=key, of=name, to=other)
         for other in set(moved.values()):
             self._changed(other)
+
+    @contextmanager
+    def _operation(self, name: str, revision: str | None) -> Iterator[_Running]:
+        """Note that an operation runs on a stack while the block is open."""
+        self._stop_waiting(name)
+        running = self._running[name] = _Running(revision, asyncio.get_running_loop().time())
+        self.supersede(name)  # what was read while this one waited for its turn
+        try:
+            yield running
+        finally:
+            del self._running[name]
+
+    async def _interrupt(self, name: str, running: _Running) -> None:
+        await asyncio.sleep(running.began + PATIENCE_S - asyncio.get_running_loop().time())
+        if self._running.get(name) is running:
+            SUPERSEDED.inc()
+            _log.info("ending an operation early, because a newer revision was read", of=name)
+            await self._context.engine.interrupt(name)
+
+    def _await(self, name: str, revision: str | None, pending: DeletionPending) -> None:
+        """Handle the stack again when these objects are gone.
+
+        Raises:
+            DeletionPending: the watches don't see that they are being deleted; try again later.
+        """
+        self._awaited[name] = _Awaited(revision, pending.objects)
+        if not self._still_waits(name, revision):
+            raise pending  # the watches don't see them: they are gone just now, or have lost our label
+        self._waiting_for |= dict.fromkeys(pending.objects, name)
+        _log.info("waiting for deletions", of=name, objects=sorted(pending.objects))
+
+    def _still_waits(self, name: str, revision: str | None) -> bool:
+        """Return whether a revision is complete but for objects that are still being deleted."""
+        awaited = self._awaited.get(name)
+        if awaited is None or awaited.revision != revision:
+            return False
+        return any(_is_leaving(self._context.guard.cache.get(key)) for key in awaited.objects)
+
+    def _stop_waiting(self, name: str) -> None:
+        awaited = self._awaited.pop(name, None)
+        for key in awaited.objects if awaited else ():
+            self._waiting_for.pop(key, None)
+
+    def _object_changed(self, key: str, _before: K8sObject | None, live: K8sObject | None) -> None:
+        name = self._waiting_for.get(key)
+        if name is not None and not _is_leaving(live):
+            self._changed(name)
 
     def _refuse_teardown(self) -> None:
         """Check that the cluster is not being destroyed.
@@ -169,21 +255,6 @@ class Applier:
         if self._context.guard.cache.is_teardown:
             raise NotReady(f"{TEARDOWN_MARKER} exists: the cluster is being destroyed; nothing is applied or deleted")
 
-    def _watch(self, name: str, values: dict[str, CoMap]) -> None:
-        """Subscribe to changes of exactly these maps."""
-        present = self._watched.pop(name, {})
-        for co_id in present.keys() - values.keys():
-            present[co_id]()
-        kept = {co_id: present[co_id] for co_id in present.keys() & values.keys()}
-        added = {
-            co_id: value.on_change(lambda _: self._changed(name))
-            for co_id, value in values.items()
-            if co_id not in kept
-        }
-        if kept or added:
-            self._watched[name] = kept | added
 
-
-def _values_of(stack: DesiredStack | StoredStack) -> set[tuple[str, str]]:
-    """Return owner and map of each secret value that a stack references."""
-    return {(stack.owner, reference.target) for reference in all_references(stack.objects)}
+def _is_leaving(live: K8sObject | None) -> bool:
+    return live is not None and is_being_deleted(live)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from reside.jazz import JazzError
 from reside.model.constants import SENTINEL_CONTRACT
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from reside.sentinel.contract.data import SentinelData
     from reside.sentinel.engine import StackEngine
     from reside.sentinel.guard.guard import Guard
+
+_LOAD_S: Final = 5.0
+"""Deadline in seconds for a stack's map to arrive from Jazz; then it is tried again with back-off."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ class TermContext:
         if not isinstance(target, str):
             raise InvalidInput(f"{what}: its entry is not the id of a map")
         try:
-            source = await self.replica.node.load_map(target)
+            source = await self.replica.node.load_map(target, timeout=_LOAD_S)
         except JazzError as error:
             raise NotReady(f"{what}: {target} can't be read: {error}") from error
         return source, read_stack(name, entry, source.as_dict(), source.edit(OBJECTS))

@@ -22,12 +22,12 @@ from reside.sentinel.store.prune_record import PruneRecord, read_record, write_r
 from reside.sentinel.term.prune_plan import WINDOW_S, PruneState, plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from reside.model.stacks import K8sObject
-    from reside.sentinel.term.applier import Applier
     from reside.sentinel.term.context import TermContext
     from reside.sentinel.term.prune_plan import PrunePlan
+    from reside.sentinel.term.reader import Reader
     from reside.sentinel.term.reporter import Reporter
 
 _log = structlog.get_logger(__name__)
@@ -44,15 +44,15 @@ class Pruner:
 
     Args:
         context: the parts of the term.
-        stacks: the queue of stacks; nothing is deleted while it is busy.
-        applier: knows which stacks were accepted.
+        stacks: the queues of stacks; nothing is deleted while one is busy.
+        reader: knows which stacks were accepted.
         reporter: knows the desired stacks.
     """
 
-    def __init__(self, context: TermContext, stacks: WorkQueue, applier: Applier, reporter: Reporter) -> None:
+    def __init__(self, context: TermContext, stacks: Sequence[WorkQueue], reader: Reader, reporter: Reporter) -> None:
         self._context = context
         self._stacks = stacks
-        self._applier = applier
+        self._reader = reader
         self._reporter = reporter
         self._record = self._begin()
         self._queue = WorkQueue("prune", self._prune, workers=1, backoff=CONNECT_BACKOFF)
@@ -94,8 +94,10 @@ class Pruner:
     async def _prune(self, _: str) -> None:
         cache = self._context.guard.cache
         await cache.ready.wait()
-        await self._stacks.wait_idle()
-        unaccepted = self._applier.unaccepted()
+        while not self._is_idle():
+            for queue in self._stacks:
+                await queue.wait_idle()
+        unaccepted = self._reader.unaccepted()
         UNACCEPTED.set(len(unaccepted))
         if self._is_careful() or cache.is_teardown:
             self._publish((), ())
@@ -106,9 +108,12 @@ class Pruner:
         if not (found.confirmed or found.allowed or found.held or unaccepted or self._record.established):
             self._store(PruneRecord(established=True))
 
+    def _is_idle(self) -> bool:
+        return all(queue.idle for queue in self._stacks)
+
     async def _delete(self, found: PrunePlan) -> None:
         for unknown in (*found.confirmed, *found.allowed):
-            if not self._stacks.idle:
+            if not self._is_idle():
                 self.wake()
                 return
             await self._context.lease.check()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from reside.model.stacks import DesiredStack, ObjectReport, StackReport, object_key
-from reside.sentinel.objects.identity import stack_of
+from reside.sentinel.objects.identity import is_being_deleted, metadata, stack_of
 from reside.sentinel.objects.live import reported
 
 if TYPE_CHECKING:
@@ -73,7 +73,13 @@ def _object(state: StackState, key: str, desired: K8sObject | None, applied: K8s
     if new and state.fault is not None and state.fault.object in (None, key):
         return ObjectReport("error", live, state.fault.message, pods)
     status: ObjectStatus = "requested" if new or live is None else "updated"
-    return ObjectReport(status, live, None, pods, state.pod_problem(key))
+    return ObjectReport(status, live, None, pods, _deletion(found) or state.pod_problem(key))
+
+
+def _deletion(live: K8sObject | None) -> str | None:
+    """Return what an object waits for that is being deleted and does not end; None if it is not."""
+    finalizers = metadata(live).get("finalizers") if live is not None and is_being_deleted(live) else None
+    return f"being deleted; its finalizers are {', '.join(map(str, finalizers))}" if finalizers else None
 
 
 _SAYS_NOTHING: Final = frozenset({"lastTransitionTime", "lastUpdateTime", "lastProbeTime", "lastHeartbeatTime"})

@@ -17,6 +17,7 @@ from reside.sentinel.term.applier import Applier
 from reside.sentinel.term.context import TermContext
 from reside.sentinel.term.previews import Previewer
 from reside.sentinel.term.prune import Pruner
+from reside.sentinel.term.reader import Reader
 from reside.sentinel.term.reporter import Reporter
 
 if TYPE_CHECKING:
@@ -31,7 +32,12 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 PARALLEL_STACKS: Final = 4
-"""Maximum number of stacks that are handled in parallel. `EngineSettings.processes` limits the engine's processes."""
+"""Maximum number of stacks that are applied in parallel. `EngineSettings.processes` limits the engine's processes."""
+PARALLEL_PREVIEWS: Final = 2
+"""Maximum number of previews beside them; one is left to fresh candidates if others fail again and again."""
+_READERS: Final = 1000
+"""Maximum number of stacks that are read in parallel: as many loads as a Jazz node has in flight. Nearly all of them
+wait; so many entries that can't be read delay no other."""
 _DRAIN_S: Final = 10.0
 """Deadline in seconds for running operations to finish before the engine is stopped."""
 _REPORT_S: Final = 3.0
@@ -44,11 +50,15 @@ class Term:
     def __init__(self, context: TermContext) -> None:
         self._context = context
         self._reporter = Reporter(context)
-        self._stacks = WorkQueue("stack", self._handle, workers=PARALLEL_STACKS, backoff=APPLY_BACKOFF, judge=judge)
-        self._applier = Applier(context, self._reporter, self._stacks.add)
+        self._reads = WorkQueue("read", self._read, workers=_READERS, backoff=APPLY_BACKOFF, judge=judge)
+        self._stacks = WorkQueue("stack", self._apply, workers=PARALLEL_STACKS, backoff=APPLY_BACKOFF, judge=judge)
+        self._reader = Reader(context, self._reporter, self._reads.add, self._is_read)
+        self._applier = Applier(context, self._reporter, self._reader, self._reads.add)
         self._previewer = Previewer(context)
-        self._previews = WorkQueue("preview", self._preview, workers=1, backoff=APPLY_BACKOFF, judge=judge)
-        self._pruner = Pruner(context, self._stacks, self._applier, self._reporter)
+        self._previews = WorkQueue(
+            "preview", self._preview, workers=PARALLEL_PREVIEWS, backoff=APPLY_BACKOFF, judge=judge
+        )
+        self._pruner = Pruner(context, (self._reads, self._stacks), self._reader, self._reporter)
         self._desired = context.data.desired.track()
         self._candidates: Tracker | None = None
         self._unsubscribe: list[Callable[[], None]] = []
@@ -62,6 +72,7 @@ class Term:
         self._follow_previews()
         try:
             async with in_background(
+                reads=self._reads.run,
                 stacks=self._stacks.run,
                 previews=self._previews.run,
                 reports=self._reporter.queue.run,
@@ -74,13 +85,14 @@ class Term:
             self._pruner.close()
             self._reporter.close()
             self._applier.close()
+            self._reader.close()
 
     def examine_all(self, after: float = 0.0) -> None:
         """Queue every stack and candidate, in `after` seconds, because permissions may have changed."""
         data = self._context.data
         known = {*self._context.guard.store.stacks, *self._reporter.known(), *data.reports.keys()}
         for name in {*data.desired.keys(), *known}:
-            self._stacks.add(name, after)
+            self._reads.add(name, after)
         for key in {*data.previews.keys(), *data.results.keys()}:
             self._previews.add(key, after)
 
@@ -88,7 +100,7 @@ class Term:
         """Start nothing more, let running operations finish, and write their reports."""
         try:
             async with asyncio.timeout(_DRAIN_S):
-                await asyncio.gather(self._stacks.drain(), self._previews.drain())
+                await asyncio.gather(self._reads.drain(), self._stacks.drain(), self._previews.drain())
         except TimeoutError:
             running = self._stacks.statistics().running + self._previews.statistics().running
             _log.warning("operations exceeded the deadline; stopping them", seconds=_DRAIN_S, running=running)
@@ -99,7 +111,17 @@ class Term:
         except TimeoutError:
             _log.warning("last reports not written; the next leader writes them")
 
-    async def _handle(self, name: str) -> None:
+    async def _read(self, name: str) -> None:
+        try:
+            await self._reader.handle(name)
+        finally:
+            self._pruner.wake()
+
+    def _is_read(self, name: str) -> None:
+        self._stacks.add(name)
+        self._applier.supersede(name)
+
+    async def _apply(self, name: str) -> None:
         try:
             await self._applier.handle(name)
         finally:
@@ -119,7 +141,7 @@ class Term:
 
     def _desired_changed(self) -> None:
         for name in self._desired.take():
-            self._stacks.add(name)
+            self._reads.add(name)
 
     def _previews_changed(self) -> None:
         for key in self._candidates.take() if self._candidates is not None else ():

@@ -14,12 +14,14 @@ from pydantic import SecretStr
 from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, SECRET_REFERENCES_ANNOTATION, TEARDOWN_MARKER
 from reside.model.errors import Conflict, InvalidInput, NotAllowed, NotReady
 from reside.model.stacks import DesiredStack
-from reside.sentinel.engine import ChangeSet, StackSpec
+from reside.sentinel.engine import ChangeSet, DeletionPending, EngineUnavailable, StackSpec
 from reside.sentinel.guard.cache import ObjectCache
 from reside.sentinel.store.stacks import StackStore, StoredStack
 from reside.sentinel.store.vault import Vault
+from reside.sentinel.term import applier as applying
 from reside.sentinel.term.applier import Applier
 from reside.sentinel.term.moves import _keys
+from reside.sentinel.term.reader import Reader
 
 pytestmark = pytest.mark.anyio
 OWNER = "co_zowner"
@@ -89,6 +91,10 @@ class FakeTermContext:
         self.refusal: Exception | None = None
         self.taken: Exception | None = None
         self.released: frozenset[str] = frozenset()
+        self.applied: list[StackSpec] = []
+        self.interrupted: list[str] = []
+        self.pending: set[str] = set()
+        """Objects whose deletion does not end."""
         self.applying, self.may_end = asyncio.Event(), asyncio.Event()
         self.engine: Any = self
         self.lease: Any = SimpleNamespace(check=self._nothing)
@@ -96,7 +102,8 @@ class FakeTermContext:
         self.store, self.vault = StackStore(folder / "stacks"), Vault(folder / "vault.json", SecretStr("x"))
         self.cache = ObjectCache()
         self.data = SimpleNamespace(desired=Desired(self))
-        repairer = SimpleNamespace(suspended=self._suspended)
+        self.updated: list[str] = []
+        repairer = SimpleNamespace(suspended=self._suspended, update=self.updated.append)
         self.guard = SimpleNamespace(store=self.store, vault=self.vault, cache=self.cache, repairer=repairer)
 
     def entry(self, name: str) -> Any:
@@ -127,15 +134,27 @@ class FakeTermContext:
 
     async def apply(self, spec: StackSpec) -> ChangeSet:
         """Apply until `may_end` is set."""
+        self.applied.append(spec)
         self.applying.set()
         self.released |= spec.released
         await self.may_end.wait()
+        if self.pending:
+            raise DeletionPending(frozenset(self.pending))
+        if self.interrupted:
+            raise EngineUnavailable("the operation was stopped before its end")
         return ChangeSet((), 0.0)
+
+    async def interrupt(self, name: str) -> None:
+        """End the running operation, as the engine does."""
+        self.interrupted.append(name)
+        self.may_end.set()
 
     async def destroy(self, name: str, released: frozenset[str] = frozenset()) -> ChangeSet:
         """Destroy, as the engine does."""
         self.destroyed.append(name)
         self.released |= released
+        if self.pending:
+            raise DeletionPending(frozenset(self.pending))
         return ChangeSet((), 0.0)
 
     async def _nothing(self) -> None:
@@ -156,8 +175,28 @@ class Silent:
         return lambda *_: None
 
 
-def applier_on(context: FakeTermContext, changed: Any = lambda _: None) -> Applier:
-    return Applier(context, Silent(), changed)  # type: ignore[arg-type]  # fakes
+class Both:
+    """Reads a stack and then applies it, as the queues of a term do."""
+
+    def __init__(self, context: Any, changed: Any) -> None:
+        reporter: Any = Silent()
+        self.again: list[str] = []
+        self.reader = Reader(context, reporter, lambda _: None, lambda _: None)
+        self.applier = Applier(context, reporter, self.reader, changed or self.again.append)
+
+    async def read(self, name: str) -> None:
+        """Read a stack, and tell the applier."""
+        await self.reader.handle(name)
+        self.applier.supersede(name)
+
+    async def handle(self, name: str) -> None:
+        """Read and apply a stack."""
+        await self.read(name)
+        await self.applier.handle(name)
+
+
+def applier_on(context: FakeTermContext, changed: Any = None) -> Both:
+    return Both(context, changed)
 
 
 def stored(name: str, *objects: dict[str, Any]) -> StoredStack:
@@ -213,16 +252,16 @@ async def test_a_stack_is_accepted_only_while_its_latest_declaration_is(tmp_path
     context.may_end.set()
     context.declared["demo"] = DesiredStack("demo", OWNER, (secret("a"),))
     applier = applier_on(context)
-    assert applier.unaccepted() == {"demo"}
+    assert applier.reader.unaccepted() == {"demo"}
     await applier.handle("demo")
-    assert applier.unaccepted() == frozenset()
+    assert applier.reader.unaccepted() == frozenset()
     context.refusal = refusal
     with pytest.raises(type(refusal)):
         await applier.handle("demo")
-    assert applier.unaccepted() == {"demo"}
+    assert applier.reader.unaccepted() == {"demo"}
     del context.declared["demo"]
     await applier.handle("demo")
-    assert applier.unaccepted() == frozenset()
+    assert applier.reader.unaccepted() == frozenset()
 
 
 async def test_a_stack_whose_object_another_one_has_begun_to_apply_in_the_meantime_is_not_applied(
@@ -300,3 +339,100 @@ async def test_an_object_that_another_account_declares_does_not_move(tmp_path: P
 )
 def test_declared_objects_of_any_shape_are_read(objects: Any) -> None:
     assert all(isinstance(key, str) for key in _keys(objects))
+
+
+def config_map(name: str, **more: Any) -> dict[str, Any]:
+    labels = {MANAGED_BY_LABEL: FIELD_MANAGER}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels, **more}}
+
+
+LEAVING = config_map("gone", deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["example.com/never"])
+
+
+async def test_deletions_are_awaited_outside_of_a_lane_until_the_watches_see_their_end(tmp_path: Path) -> None:
+    context = FakeTermContext(tmp_path)
+    context.store.save(stored("demo", config_map("gone"), config_map("kept")))
+    context.declared["demo"] = DesiredStack("demo", OWNER, (config_map("kept"),))
+    context.pending, applier = {"ConfigMap/gone"}, applier_on(context)
+    context.may_end.set()
+    context.cache.note("MODIFIED", LEAVING)
+    await applier.handle("demo")
+    kept = context.store.stacks["demo"]
+    assert (kept.settled, kept.leaving, kept.keys()) == (False, {"ConfigMap/gone"}, {"ConfigMap/kept"})
+    await applier.handle("demo")
+    assert len(context.applied) == 1, "no operation while the object is being deleted"
+    context.pending.clear()
+    assert applier.again == []
+    context.cache.note("DELETED", LEAVING)
+    assert applier.again == ["demo"]
+    await applier.handle("demo")
+    assert context.store.stacks["demo"].settled
+    assert len(context.applied) == 2
+
+
+async def test_a_stack_is_removed_when_the_last_of_its_objects_is_gone(tmp_path: Path) -> None:
+    context = FakeTermContext(tmp_path)
+    context.store.save(stored("demo", config_map("gone")))
+    context.pending, applier = {"ConfigMap/gone"}, applier_on(context)
+    context.cache.note("MODIFIED", LEAVING)
+    await applier.handle("demo")
+    await applier.handle("demo")
+    assert context.destroyed == ["demo"]
+    assert context.store.stacks["demo"].leaving == {"ConfigMap/gone"}
+    context.pending.clear()
+    context.cache.note("DELETED", LEAVING)
+    assert applier.again == ["demo"]
+    await applier.handle("demo")
+    assert "demo" not in context.store.stacks
+
+
+async def test_a_deletion_that_the_watches_do_not_see_is_tried_again_with_back_off(tmp_path: Path) -> None:
+    """An object that has lost our label is not watched; without a pause, one operation would follow another."""
+    context = FakeTermContext(tmp_path)
+    context.declared["demo"] = DesiredStack("demo", OWNER, (config_map("kept"),))
+    context.pending, applier = {"ConfigMap/unlabelled"}, applier_on(context)
+    context.may_end.set()
+    with pytest.raises(DeletionPending, match="ConfigMap/unlabelled"):
+        await applier.handle("demo")
+
+
+async def test_a_newer_revision_ends_an_operation_that_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(applying, "PATIENCE_S", 0.0)
+    context = FakeTermContext(tmp_path)
+    context.declared["demo"] = DesiredStack("demo", OWNER, (config_map("a"),))
+    both = applier_on(context)
+    await both.read("demo")
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        tasks.create_task(both.applier.handle("demo"))
+        await context.applying.wait()
+        await both.read("demo")
+        context.declared["demo"] = DesiredStack("demo", OWNER, (config_map("b"),))
+        assert context.interrupted == []
+        await both.read("demo")
+    assert context.interrupted == ["demo"]
+    context.interrupted.clear()
+    await both.applier.handle("demo")
+    assert [obj["metadata"]["name"] for spec in context.applied for obj in spec.objects] == ["a", "b"]
+    assert context.store.stacks["demo"].settled
+
+
+async def test_a_stack_that_is_applied_already_takes_no_lane(tmp_path: Path) -> None:
+    context = FakeTermContext(tmp_path)
+    context.store.save(stored("demo", config_map("a")))
+    context.declared["demo"] = DesiredStack("demo", OWNER, (config_map("a"),))
+    both = applier_on(context)
+    await both.read("demo")
+    assert both.reader.readings == {}
+    assert context.updated == ["demo"]
+
+
+async def test_a_stack_that_is_refused_after_it_was_read_is_not_applied(tmp_path: Path) -> None:
+    context = FakeTermContext(tmp_path)
+    context.declared["demo"] = DesiredStack("demo", OWNER, (config_map("a"),))
+    both = applier_on(context)
+    await both.read("demo")
+    context.refusal = NotAllowed("revoked")
+    with pytest.raises(NotAllowed):
+        await both.read("demo")
+    await both.applier.handle("demo")
+    assert context.applied == []

@@ -92,8 +92,8 @@ class FakeTerm:
     async def running(self) -> AsyncIterator[Pruner]:
         """Yield a pruner that has made its first pass."""
         stacks: WorkQueue = WorkQueue("stack", self._check, workers=1, backoff=APPLY_BACKOFF)
-        applier: Any = SimpleNamespace(unaccepted=lambda: self.unaccepted)
-        pruner = Pruner(self.context, stacks, applier, self.reporter)
+        reader: Any = SimpleNamespace(unaccepted=lambda: self.unaccepted)
+        pruner = Pruner(self.context, (stacks,), reader, self.reporter)
         task = asyncio.create_task(pruner.run())
         try:
             await pruner._queue.wait_idle()
