@@ -6,13 +6,17 @@ from dataclasses import dataclass, field
 
 from reside.common.backoff import Backoff
 
-APPLY_BACKOFF = Backoff(first=1.0, longest=60.0)
+_JITTER = 0.25
+APPLY_BACKOFF = Backoff(first=1.0, longest=60.0, jitter=_JITTER)
 """Pauses between attempts to apply a stack. Each attempt costs about a second of engine time."""
-REPAIR_BACKOFF = Backoff(first=0.5, longest=60.0, free=5)
+REPAIR_BACKOFF = Backoff(first=0.5, longest=60.0, free=5, jitter=_JITTER)
 """Pauses between repairs of one object. Manual changes are reverted immediately, repeated changes by another controller
 with back-off."""
-CONNECT_BACKOFF = Backoff(first=0.2, longest=10.0)
+CONNECT_BACKOFF = Backoff(first=0.2, longest=10.0, jitter=_JITTER)
 """Pauses between attempts to reach the Kubernetes API, Jazz or etcd."""
+ATTEMPTS = 40
+"""Consecutive failures, half an hour, after which a stack or an object waits for a change. Transient errors are retried
+without end, because what makes them pass is no change that the Sentinel sees."""
 
 
 @dataclass

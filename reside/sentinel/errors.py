@@ -7,9 +7,9 @@
         ├── ForeignObjects       objects exist that are not ours: an operator must delete or label them
         └── ClusterRefused       the Kubernetes API refused a request: change the object or our permissions
 
-`judge` decides whether a queue retries. An error that only the author of a stack can fix is not retried, because the
-fix is a change, which adds the key again. A missing permission is retried: it may be granted without a change of the
-stack.
+`judge` decides whether a queue retries. An error that only the author of a stack can fix (`InvalidInput`, and what has
+`needs_change`) is not retried, because the fix is a change, which adds the key again. A missing permission is retried:
+it may be granted without a change of the stack.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from reside.model.errors import Conflict, InvalidInput, NotReady
 
 def judge(error: Exception) -> Verdict:
     """Return what a queue of the Sentinel does after `error`."""
-    return Verdict.WAIT if isinstance(error, InvalidInput) else workqueue.judge(error)
+    needs_change = isinstance(error, InvalidInput) or getattr(error, "needs_change", False)
+    return Verdict.WAIT if needs_change else workqueue.judge(error)
 
 
 def fault_text(error: Exception) -> str:

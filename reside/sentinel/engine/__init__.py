@@ -10,6 +10,7 @@ Importing this package does not import pulumi; the first operation does.
 from reside.sentinel.engine.adoption import ForeignObject, check_adoption
 from reside.sentinel.engine.engine import PulumiEngine
 from reside.sentinel.engine.errors import (
+    ApplyBlocked,
     ApplyConflict,
     ApplyRejected,
     DeletionPending,
@@ -24,6 +25,7 @@ from reside.sentinel.engine.port import ChangeSet, StackEngine, StackSpec
 from reside.sentinel.engine.settings import EngineSettings
 
 __all__ = [
+    "ApplyBlocked",
     "ApplyConflict",
     "ApplyRejected",
     "ChangeSet",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from reside.common.masking import mask
 from reside.sentinel.engine.errors import (
+    ApplyBlocked,
     ApplyConflict,
     ApplyRejected,
     DeletionPending,
@@ -38,6 +39,11 @@ _UNREACHABLE = re.compile(
     r"|Too many requests|unexpected EOF|ServiceUnavailable|network is unreachable",
     re.IGNORECASE,
 )
+_OUTSIDE = re.compile(
+    r"exceeded quota|failed calling webhook|is forbidden: User|is being terminated|object is being deleted"
+    r"|object has been modified"
+)
+"""Words of the API server if the reason of a refusal is not in the object."""
 _STILL_THERE = "timed out waiting for the condition"
 """Words of the provider if a deleted object still exists at the end of the wait. It waits for nothing else."""
 _LOCKED = re.compile(r"the stack is currently locked by")
@@ -98,8 +104,9 @@ def _object_error(complaints: Sequence[Complaint], secrets: Sequence[str]) -> En
     about = [complaint for complaint in complaints if complaint.object]
     for complaint in about:
         if _STILL_THERE not in complaint.message:
+            kind = ApplyBlocked if _OUTSIDE.search(complaint.message) else ApplyRejected
             cure = f"; {REPLACE_CURE}" if _IMMUTABLE.search(complaint.message) else ""
-            return ApplyRejected(_short(complaint.message, secrets) + cure, complaint.object)
+            return kind(_short(complaint.message, secrets) + cure, complaint.object)
     return DeletionPending(frozenset(str(complaint.object) for complaint in about)) if about else None
 
 

@@ -6,6 +6,7 @@
     │   └── EngineTimeout   the operation was ended at its deadline; the next operation repairs the stack
     ├── DeletionPending     transient: all is done, but for objects that are still being deleted
     ├── ApplyConflict       another field manager owns a field of the object; an operator must decide
+    ├── ApplyBlocked        the API server refused the object for another reason: a quota, a webhook, a permission
     ├── ApplyRejected       the API server refused the object; the desired stack must change
     ├── StackLocked         transient: two operations on one stack at the same time; the caller must serialize them
     └── EngineBroken        wrong passphrase or unreadable state; an operator must repair it
@@ -29,6 +30,8 @@ class EngineError(Exception):
     """
 
     transient: ClassVar[bool] = False
+    needs_change: ClassVar[bool] = False
+    """Whether only a change of the stack can help, so that a retry is of no use."""
 
     def __init__(self, message: str, object: str | None = None) -> None:  # noqa: A002 - the package's term
         super().__init__(message if object is None else f"{object}: {message}")
@@ -68,6 +71,12 @@ class DeletionPending(EngineError):  # noqa: N818 - see EngineUnavailable
 
 class ApplyRejected(EngineError):  # noqa: N818 - see EngineUnavailable
     """The API server refused an object; a retry without a change fails again."""
+
+    needs_change = True
+
+
+class ApplyBlocked(EngineError):  # noqa: N818 - see EngineUnavailable
+    """The API server refused an object for a reason outside of the stack, which others can remove."""
 
 
 class ApplyConflict(EngineError):  # noqa: N818 - see EngineUnavailable

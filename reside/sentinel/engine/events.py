@@ -1,7 +1,7 @@
 """Turns the engine's event log (pulumi's apitype.EngineEvent, one JSON object an event) into changes and complaints.
 
-Pure. Only Kubernetes objects are reported, not the stack and the provider. Of properties, only the paths are read,
-never the values.
+Pure. Only Kubernetes objects are reported, not the stack and the provider. Of properties, only the paths are read, and
+the resource version; never other values.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ _ACTIONS: Final[dict[str, ChangeAction]] = {
 }
 _WHOLE: Final = ("update", "replace")
 """Changes of an object that exists before and after."""
+_DONE: Final = "resOutputsEvent"
+_WRITES: Final = ("create", "update", "replace", "create-replacement")
 _STEPS: Final = ("resourcePreEvent", "resOutputsEvent", "resOpFailedEvent")
 """Events about a resource: before a step, after it, and after its failure."""
 _INTERNAL = ("__fieldManager", "__initialApiVersion")
@@ -45,6 +47,8 @@ class EventReader:
     """A collector of the events of one command."""
 
     complaints: list[Complaint] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+    """Resource versions of the objects that were created or updated, by `Kind/name`."""
     _changes: dict[str, ObjectChange] = field(default_factory=dict)
 
     @property
@@ -57,6 +61,8 @@ class EventReader:
         for kind in _STEPS:
             if kind in event:
                 self._step(event[kind]["metadata"])
+        if _DONE in event:
+            self._done(event[_DONE]["metadata"])
         if "diagnosticEvent" in event:
             self._diagnostic(event["diagnosticEvent"])
 
@@ -69,6 +75,13 @@ class EventReader:
             action = before.action  # the steps of a replacement are one change
         paths = _paths(metadata) if action in _WHOLE else ()
         self._changes[name] = ObjectChange(name, action, paths or (before.paths if before else ()))
+
+    def _done(self, metadata: dict[str, Any]) -> None:
+        name, outputs = object_of(metadata["urn"]), (metadata.get("new") or {}).get("outputs") or {}
+        if name is not None and metadata["op"] in _WRITES:
+            version = (outputs.get("metadata") or {}).get("resourceVersion")
+            if isinstance(version, str):
+                self.versions[name] = version
 
     def _diagnostic(self, diagnostic: dict[str, Any]) -> None:
         if diagnostic.get("severity") == "error":

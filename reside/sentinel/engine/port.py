@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from reside.model.stacks import K8sObject, ObjectChange
 
 
@@ -42,10 +44,12 @@ class ChangeSet:
     Attributes:
         changes: what the operation did, or would do, to each object.
         seconds: how long the operation took.
+        versions: resource versions of the objects that the operation created or updated, by `Kind/name`.
     """
 
     changes: tuple[ObjectChange, ...]
     seconds: float
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def changed(self) -> tuple[ObjectChange, ...]:

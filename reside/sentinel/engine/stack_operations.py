@@ -73,7 +73,7 @@ class StackOperation(Operation):
             raise EngineUnavailable("the operation was stopped before its end")
         if result.code != 0:
             raise diagnose(result.code, reader.complaints, result.stderr, secret_values(self._stack.objects))
-        return ChangeSet(reader.changes, time.monotonic() - began)
+        return ChangeSet(reader.changes, time.monotonic() - began, reader.versions)
 
     def _prepare(self) -> list[str]:
         """Create or repair the stack; return the flags that the main command needs in addition.

@@ -22,15 +22,16 @@ from reside.model.applied import as_applied
 from reside.model.constants import FIELD_MANAGER, TEARDOWN_MARKER
 from reside.model.errors import NotReady, ResideError
 from reside.model.stacks import object_key
-from reside.sentinel.backoff import REPAIR_BACKOFF, RepairLimiter
+from reside.sentinel.backoff import ATTEMPTS, REPAIR_BACKOFF, RepairLimiter
 from reside.sentinel.errors import ClusterUnavailable, ForeignObjects, fault_text, judge
 from reside.sentinel.guard.drift import ObjectState, decide, fingerprint, managers, taken_over
+from reside.sentinel.guard.own_writes import OwnWrites
 from reside.sentinel.objects.identity import is_finished_job, is_ours, split_key
 from reside.sentinel.objects.live import reported
 from reside.sentinel.objects.secrets import filled, live_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from reside.model.kinds import Kind
     from reside.model.stacks import K8sObject
@@ -81,9 +82,12 @@ class DriftRepairer:
         self._desired: dict[str, _Desired] = {}
         self._verified: dict[str, str] = {}
         self._suspended: set[str] = set()
+        self._own = OwnWrites()
         self._attempts: dict[str, int] = {}
         self._limiter = RepairLimiter(REPAIR_BACKOFF, _RESET_AFTER_S)
-        self._queue = WorkQueue("repair", self._handle, workers=_WORKERS, backoff=REPAIR_BACKOFF, judge=judge)
+        self._queue = WorkQueue(
+            "repair", self._handle, workers=_WORKERS, backoff=REPAIR_BACKOFF, judge=judge, attempts=ATTEMPTS
+        )
         self._listeners: list[Callable[[str], None]] = []
         self.problems: dict[str, str] = {}
         """Why an object can't be repaired, by `Kind/name`."""
@@ -127,14 +131,27 @@ class DriftRepairer:
                 self._queue.add(key)
 
     @contextmanager
-    def suspended(self, name: str) -> Iterator[None]:
-        """Suspend repairs of a stack's objects while the block is open; then examine them."""
+    def suspended(self, name: str, objects: Collection[str] = ()) -> Iterator[dict[str, str]]:
+        """Suspend repairs of a stack's objects while the block is open; then examine them.
+
+        Args:
+            name: name of the stack.
+            objects: `Kind/name` of the objects that the engine may write in the block.
+
+        Yields:
+            the resource versions of these objects, which the block fills in. They are not verified again.
+        """
+        written: dict[str, str] = {}
         self._suspended.add(name)
+        self._own.begin(objects)
         try:
-            yield
+            yield written
         finally:
             self._suspended.discard(name)
-            self.update(name)
+            self._replace(name)
+            for key, live in self._own.end(objects, written, self._cache.objects).items():
+                self._verify(key, live)
+            self.examine(name)
 
     async def run(self) -> None:
         """Repair until cancelled."""
@@ -165,6 +182,8 @@ class DriftRepairer:
 
     def _object_changed(self, key: str, before: K8sObject | None, live: K8sObject | None) -> None:
         """Handle a change of a live object."""
+        if self._own.note(key, live) and live is not None:
+            self._verify(key, live)
         desired = self._desired.get(key)
         if desired is None:
             return
@@ -227,6 +246,8 @@ class DriftRepairer:
         stored = self._store.stacks.get(desired.stack) if desired else None
         if desired is None or stored is None or desired.stack in self._suspended or not self._cache.is_listed(key):
             return "leave"
+        if self._own.awaits(key):
+            return "leave"  # the watch is about to show what the engine wrote
         if key in stored.leaving or key == TEARDOWN_MARKER or self._cache.is_teardown:
             return "leave"
         live = self._cache.get(key)
@@ -250,6 +271,12 @@ class DriftRepairer:
             self._limiter.note(key, asyncio.get_running_loop().time())
             REPAIRS.labels(desired.object["kind"], action).inc()
             _log.info("repaired", object=key, of=desired.stack, action=action)
+
+    def _verify(self, key: str, live: K8sObject) -> None:
+        """Note that a live state agrees with the desired object."""
+        desired = self._desired.get(key)
+        if desired is not None and desired.object is not None:
+            self._verified[key] = fingerprint(desired.object, live)
 
     async def _unlabelled(self, key: str) -> K8sObject | None:
         """Return the object of this name that lost our label; None if no object has the name.

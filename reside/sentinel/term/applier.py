@@ -135,7 +135,11 @@ class Applier:
         await self._context.check_adoption(stack, reading.objects)
         async with self._context.stack_lock(stack.name):
             await self._context.lease.check()
-            with guard.repairer.suspended(stack.name), self._operation(stack.name, stack.revision) as running:
+            objects = stack.keys()
+            with (
+                guard.repairer.suspended(stack.name, objects) as written,
+                self._operation(stack.name, stack.revision) as running,
+            ):
                 self._context.check_held(stack)
                 before = guard.store.stacks.get(stack.name) or StoredStack(stack.name, stack.owner)
                 during = before.during_apply(stack)
@@ -157,6 +161,7 @@ class Applier:
                         raise
                     return False
                 guard.store.save(guard.store.stacks[stack.name].after_apply(stack))
+                written.update(done.versions)
         self._announce(stack.name, moved)
         changed = [f"{change.action} {change.object}" for change in done.changed]
         _log.info("applied", of=stack.name, revision=stack.revision[:12], changes=changed, seconds=done.seconds)

@@ -10,7 +10,7 @@ import structlog
 
 from reside.common.workqueue import WorkQueue
 from reside.replica.background import in_background
-from reside.sentinel.backoff import APPLY_BACKOFF
+from reside.sentinel.backoff import APPLY_BACKOFF, ATTEMPTS
 from reside.sentinel.contract.data import open_data
 from reside.sentinel.errors import judge
 from reside.sentinel.term.applier import Applier
@@ -51,7 +51,9 @@ class Term:
         self._context = context
         self._reporter = Reporter(context)
         self._reads = WorkQueue("read", self._read, workers=_READERS, backoff=APPLY_BACKOFF, judge=judge)
-        self._stacks = WorkQueue("stack", self._apply, workers=PARALLEL_STACKS, backoff=APPLY_BACKOFF, judge=judge)
+        self._stacks = WorkQueue(
+            "stack", self._apply, workers=PARALLEL_STACKS, backoff=APPLY_BACKOFF, judge=judge, attempts=ATTEMPTS
+        )
         self._reader = Reader(context, self._reporter, self._reads.add, self._is_read)
         self._applier = Applier(context, self._reporter, self._reader, self._reads.add)
         self._previewer = Previewer(context)

@@ -14,8 +14,10 @@ from reside.common.masking import mask
 from reside.model.stacks import ObjectChange
 from reside.sentinel.engine.diagnosis import LONGEST, diagnose
 from reside.sentinel.engine.errors import (
+    ApplyBlocked,
     ApplyConflict,
     ApplyRejected,
+    DeletionPending,
     EngineBroken,
     EngineError,
     EngineKilled,
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 URN = "urn:pulumi:demo::reside::kubernetes:core/v1:ConfigMap::a"
+BECAUSE = 'the Kubernetes API server reported that "ns/a" failed to fully initialize or become live'
+STUCK = f"{BECAUSE}: timed out waiting for the condition"
 PROVIDER = "urn:pulumi:demo::reside::pulumi:providers:kubernetes::kubernetes"
 
 
@@ -52,6 +56,17 @@ def step(event: str, op: str, urn: str = URN, **more: Any) -> dict[str, Any]:
 )
 def test_object_of_a_urn(urn: str, expected: str | None) -> None:
     assert object_of(urn) == expected
+
+
+def test_the_versions_are_those_of_the_objects_that_were_written() -> None:
+    reader = EventReader()
+    outputs = {"outputs": {"metadata": {"resourceVersion": "7"}}}
+    for name, op in (("a", "create"), ("b", "update"), ("c", "same"), ("d", "delete")):
+        reader.read(step("resourcePreEvent", op, URN[:-1] + name))
+        reader.read(step("resOutputsEvent", op, URN[:-1] + name, new=outputs))
+    reader.read(step("resOutputsEvent", "create", PROVIDER, new=outputs))
+    reader.read(step("resOutputsEvent", "create", URN[:-1] + "e", new=None))
+    assert reader.versions == {"ConfigMap/a": "7", "ConfigMap/b": "7"}
 
 
 @pytest.mark.parametrize("op", ["same", "create", "update", "delete"])
@@ -110,6 +125,9 @@ CONFLICT = (
         (-9, [], "", EngineKilled),
         (255, [Complaint("ConfigMap/a", CONFLICT)], "", ApplyConflict),
         (255, [Complaint("Deployment/d", "is invalid: spec: Required value")], "", ApplyRejected),
+        (255, [Complaint("Job/j", 'jobs "j" is forbidden: exceeded quota: q')], "", ApplyBlocked),
+        (255, [Complaint("ConfigMap/a", STUCK)], "", DeletionPending),
+        (255, [Complaint("Job/j", STUCK), Complaint("Secret/s", "is invalid")], "", ApplyRejected),
         (255, [Complaint("ConfigMap/a", "configured Kubernetes cluster is unreachable: x")], "", EngineUnavailable),
         (255, [Complaint(None, "dial tcp 127.0.0.1:9: connect: connection refused")], "", EngineUnavailable),
         (255, [], "error: the stack is currently locked by 1 lock(s).", StackLocked),

@@ -103,6 +103,7 @@ class FakeTermContext:
         self.cache = ObjectCache()
         self.data = SimpleNamespace(desired=Desired(self))
         self.updated: list[str] = []
+        self.written: dict[str, str] = {}
         repairer = SimpleNamespace(suspended=self._suspended, update=self.updated.append)
         self.guard = SimpleNamespace(store=self.store, vault=self.vault, cache=self.cache, repairer=repairer)
 
@@ -142,7 +143,7 @@ class FakeTermContext:
             raise DeletionPending(frozenset(self.pending))
         if self.interrupted:
             raise EngineUnavailable("the operation was stopped before its end")
-        return ChangeSet((), 0.0)
+        return ChangeSet((), 0.0, {"ConfigMap/a": "7"})
 
     async def interrupt(self, name: str) -> None:
         """End the running operation, as the engine does."""
@@ -164,8 +165,8 @@ class FakeTermContext:
         return Value(co_id)
 
     @contextmanager
-    def _suspended(self, _: str) -> Iterator[None]:
-        yield
+    def _suspended(self, _: str, __: Any = ()) -> Iterator[dict[str, str]]:
+        yield self.written
 
 
 class Silent:
@@ -414,6 +415,14 @@ async def test_a_newer_revision_ends_an_operation_that_waits(tmp_path: Path, mon
     await both.applier.handle("demo")
     assert [obj["metadata"]["name"] for spec in context.applied for obj in spec.objects] == ["a", "b"]
     assert context.store.stacks["demo"].settled
+
+
+async def test_the_repairer_learns_which_versions_the_engine_wrote(tmp_path: Path) -> None:
+    context = FakeTermContext(tmp_path)
+    context.declared["demo"] = DesiredStack("demo", OWNER, (config_map("a"),))
+    context.may_end.set()
+    await applier_on(context).handle("demo")
+    assert context.written == {"ConfigMap/a": "7"}
 
 
 async def test_a_stack_that_is_applied_already_takes_no_lane(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from reside.model.constants import FIELD_MANAGER, MANAGED_BY_LABEL, TEARDOWN_MAR
 from reside.model.kinds import KINDS
 from reside.model.stacks import DesiredStack
 from reside.sentinel.errors import ClusterRefused, ClusterUnavailable
+from reside.sentinel.guard import repairer as repairer_module
 from reside.sentinel.guard.authority import Authority
 from reside.sentinel.guard.cache import ObjectCache
 from reside.sentinel.guard.repairer import DriftRepairer
@@ -134,6 +135,69 @@ async def test_a_stack_is_not_repaired_while_the_engine_applies_it(tmp_path: Pat
             assert setup.cache.get(A) is None
         await setup.repairer.settled()
         assert setup.cache.get(A) is not None
+
+
+def versioned(name: str, version: str, value: str = "1") -> dict[str, Any]:
+    found = config_map(name, value)
+    return {**found, "metadata": {**found["metadata"], "resourceVersion": version}}
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before its end", "after its end"])
+async def test_what_the_engine_wrote_is_not_applied_again(tmp_path: Path, *, late: bool) -> None:
+    """The watch shows it before or after the end of the operation. A status that changes meanwhile does not matter."""
+    async with new_setup(tmp_path, stored(config_map("a"))) as setup:
+        repaired = repairer_module.REPAIRS.labels("ConfigMap", "apply")._value.get()
+        setup.api.applied.clear()
+        with setup.repairer.suspended("demo", [A]) as written:
+            setup.store.save(stored(config_map("a", "2")))
+            if not late:
+                setup.cache.note("MODIFIED", versioned("a", "7", "2"))
+                setup.cache.note("MODIFIED", {**versioned("a", "8", "2"), "status": {"x": 1}})
+            written[A] = "7"
+        await setup.repairer.settled()
+        if late:
+            setup.cache.note("MODIFIED", versioned("a", "6", "1"))
+            await setup.repairer.settled()
+            setup.cache.note("MODIFIED", versioned("a", "7", "2"))
+        setup.repairer.examine_all()
+        await setup.repairer.settled()
+        assert setup.api.applied == []
+        assert repairer_module.REPAIRS.labels("ConfigMap", "apply")._value.get() == repaired
+        setup.cache.note("MODIFIED", versioned("a", "9", "drift"))
+        await setup.repairer.settled()
+        assert setup.api.applied == [A]
+
+
+@pytest.mark.parametrize("shown", [versioned("a", "9", "2"), None], ids=["changed", "deleted"])
+async def test_what_was_written_after_the_engine_is_repaired(tmp_path: Path, shown: dict[str, Any] | None) -> None:
+    """A list shows the later state only, without the one that the engine wrote."""
+    async with new_setup(tmp_path, stored(config_map("a"))) as setup:
+        setup.api.applied.clear()
+        with setup.repairer.suspended("demo", [A]) as written:
+            setup.store.save(stored(config_map("a", "2")))
+            written[A] = "7"
+        await setup.repairer.settled()
+        assert setup.api.applied == [], "the watch is behind"
+        if shown is None:
+            setup.delete(A)
+        else:
+            setup.cache.note("MODIFIED", shown)
+        await setup.repairer.settled()
+        assert setup.api.applied == [A]
+
+
+async def test_an_apply_that_changed_nothing_needs_no_event(tmp_path: Path) -> None:
+    async with new_setup(tmp_path, stored(config_map("a"))) as setup:
+        setup.cache.note("MODIFIED", versioned("a", "7"))
+        await setup.repairer.settled()
+        setup.api.applied.clear()
+        with setup.repairer.suspended("demo", [A]) as written:
+            written[A] = "7"
+        await setup.repairer.settled()
+        assert setup.api.applied == []
+        setup.cache.note("MODIFIED", versioned("a", "8", "drift"))
+        await setup.repairer.settled()
+        assert setup.api.applied == [A]
 
 
 async def test_changes_of_a_failed_apply_are_not_reverted_but_missing_objects_are_restored(tmp_path: Path) -> None:

@@ -6,17 +6,17 @@ import pytest
 
 from reside.common.workqueue import Verdict
 from reside.model.errors import InvalidInput, NotAllowed, NotReady
-from reside.sentinel.engine.errors import ApplyRejected
+from reside.sentinel.engine.errors import ApplyBlocked, ApplyRejected
 from reside.sentinel.errors import ClusterRefused, PolicyViolated, fault_text, judge
 
 
-@pytest.mark.parametrize("error", [InvalidInput("malformed"), PolicyViolated(("a rule",))])
+@pytest.mark.parametrize("error", [InvalidInput("malformed"), PolicyViolated(("a rule",)), ApplyRejected("no")])
 def test_an_error_that_only_the_author_can_fix_waits_for_a_change(error: Exception) -> None:
     assert judge(error) is Verdict.WAIT
 
 
 @pytest.mark.parametrize(
-    "error", [NotReady("not yet"), NotAllowed("no permission"), ClusterRefused("no", 403), ApplyRejected("no")]
+    "error", [NotReady("not yet"), NotAllowed("no permission"), ClusterRefused("no", 403), ApplyBlocked("a quota")]
 )
 def test_an_error_that_others_can_fix_is_retried(error: Exception) -> None:
     assert judge(error) is Verdict.RETRY
