@@ -29,6 +29,7 @@ _NAMESPACED: Final = {
     "Job": ("batch", "v1"),
     "Pod": _CORE,
     "Role": ("rbac.authorization.k8s.io", "v1"),
+    "RoleBinding": ("rbac.authorization.k8s.io", "v1"),
     "Secret": _CORE,
     "Service": _CORE,
     "StatefulSet": _APPS,

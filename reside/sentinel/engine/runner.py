@@ -31,7 +31,7 @@ class Program:
 
 
 class Unguarded(Exception):  # noqa: N818 - not an error, see `CommandRunner.start`
-    """The runner can't prevent replacements; the caller must find out before what would be replaced."""
+    """The runner can't prevent replacements; the caller must find out before what it would replace."""
 
 
 @dataclass(frozen=True)

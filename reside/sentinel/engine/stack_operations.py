@@ -11,14 +11,14 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from reside.model.constants import PROVIDER_VERSION
-from reside.model.stacks import object_key
 from reside.sentinel.engine.diagnosis import REPLACE_CURE, diagnose
 from reside.sentinel.engine.errors import ApplyRejected, EngineBroken, EngineUnavailable
 from reside.sentinel.engine.event_pipe import EventPipe
 from reside.sentinel.engine.events import EventReader
 from reside.sentinel.engine.operation import Operation
 from reside.sentinel.engine.port import ChangeSet, StackSpec
-from reside.sentinel.engine.resources import ProviderSettings, declare_stack, may_be_replaced
+from reside.sentinel.engine.replacements import refused
+from reside.sentinel.engine.resources import ProviderSettings, declare_stack
 from reside.sentinel.engine.runner import Program, Unguarded
 from reside.sentinel.engine.stack_files import StackFiles, without_objects, without_pending
 from reside.sentinel.objects.masking import secret_values
@@ -26,6 +26,7 @@ from reside.sentinel.objects.masking import secret_values
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from reside.sentinel.engine.declaration import Declaration
     from reside.sentinel.engine.runner import CommandResult, CommandRunner
     from reside.sentinel.engine.settings import EngineSettings
 
@@ -75,6 +76,14 @@ class StackOperation(Operation):
             raise diagnose(result.code, reader.complaints, result.stderr, secret_values(self._stack.objects))
         return ChangeSet(reader.changes, time.monotonic() - began, reader.versions)
 
+    def _guarded(self, *command: str) -> ChangeSet:
+        """Run a main command that replaces only what may be replaced."""
+        try:
+            return self._change(*command, guarded=True)
+        except Unguarded:
+            self._refuse_replacements()
+            return self._change(*command)
+
     def _prepare(self) -> list[str]:
         """Create or repair the stack; return the flags that the main command needs in addition.
 
@@ -109,26 +118,28 @@ class StackOperation(Operation):
             self._run_plain("stack", "import", "--stack", name, "--file", str(file))
             file.unlink()
 
-    def _refuse_replacements(self, planned: ChangeSet) -> ChangeSet:
-        """Return a preview, if it replaces only what may be replaced.
+    def _refuse_replacements(self) -> None:
+        """Check that the command line would replace only what may be replaced.
 
         Raises:
-            ApplyRejected: it replaces another object.
+            ApplyRejected: it would replace another object.
         """
-        allowed = {object_key(obj) for obj in self._stack.objects if may_be_replaced(obj)}
-        for change in planned.changes:
-            if change.action == "replace" and change.object not in allowed:
-                paths = ", ".join(change.paths) or "the object"
-                raise ApplyRejected(f"{paths} can't be changed: {REPLACE_CURE}", change.object)
-        return planned
+        if not self._files.exists:
+            return
+        exported = self._run_plain("stack", "export", "--show-secrets", "--stack", self._stack.name)
+        if (found := refused(json.loads(exported.stdout), self._declared().resources)) is not None:
+            key, paths = found
+            raise ApplyRejected(f"{', '.join(paths)} can't be changed: {REPLACE_CURE}", key)
+
+    def _declared(self) -> Declaration:
+        provider = ProviderSettings(PROVIDER_VERSION, self._settings.namespace, self._settings.context)
+        return declare_stack(self._stack.name, self._stack.objects, provider)
 
     def _run_program(self, arguments: list[str], reader: EventReader, *, guarded: bool) -> CommandResult:
         """Run a command with the declaration of the stack; its events go to the reader."""
-        provider = ProviderSettings(PROVIDER_VERSION, self._settings.namespace, self._settings.context)
-        declaration = declare_stack(self._stack.name, self._stack.objects, provider)
         pipe = EventPipe(self._files.events, lambda event: self._receive(event, reader))
         flags = ["--exec-kind", "auto.inline", "--event-log", str(pipe.path)]
-        program = Program(self._stack.name, declaration.encode(), guarded)
+        program = Program(self._stack.name, self._declared().encode(), guarded)
         try:
             result = self._execute([*arguments, *flags], self._files.workspace, program)
         finally:
@@ -163,7 +174,7 @@ class Preview(StackOperation):
         """Run the preview; the files of a stack that did not exist are removed."""
         existed = self._files.exists
         try:
-            return self._refuse_replacements(self._change("preview"))
+            return self._guarded("preview")
         finally:
             if not existed:
                 self._files.remove()
@@ -186,12 +197,7 @@ class Apply(StackOperation):
             return self._up()
 
     def _up(self) -> ChangeSet:
-        up = ("up", "--yes", "--skip-preview")
-        try:
-            return self._change(*up, guarded=True)
-        except Unguarded:
-            self._refuse_replacements(self._change("preview"))
-            return self._change(*up)
+        return self._guarded("up", "--yes", "--skip-preview")
 
 
 class Destroy(StackOperation):
