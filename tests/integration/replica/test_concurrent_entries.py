@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.replicas import GREETING, AlphaDouble, until
+from support.replicas import GREETING, AlphaDouble
 
 from reside.jazz import Node
 from reside.model.permissions import Grant, PermissionRef
 from reside.replica import ControlBlock
+from reside.testing.alpha import until
 
 if TYPE_CHECKING:
     from support.replicas import Identity
